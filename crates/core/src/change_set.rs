@@ -1,0 +1,191 @@
+//! The uncommitted edits of a session, as pure data: no I/O, no clock.
+//!
+//! Nodes are few and held in maps; chunk references are many and held in columns ([`ChunkTable`]), one table
+//! per array. Everything is kept as the *net* effect against the base snapshot, which is what a transaction
+//! log records: a node created and deleted again leaves no trace.
+
+mod chunk_table;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_format::{NodeId, NodeKind, NodePath};
+
+pub(crate) use chunk_table::{ChunkTable, PendingChunk};
+
+use crate::metadata::NodeMetadata;
+
+/// A node whose metadata this session wrote.
+#[derive(Clone, Debug)]
+pub(crate) struct WrittenNode {
+    pub(crate) id: NodeId,
+    /// The document, byte for byte.
+    pub(crate) document: Bytes,
+    pub(crate) metadata: Arc<NodeMetadata>,
+}
+
+impl WrittenNode {
+    pub(crate) fn kind(&self) -> NodeKind {
+        match *self.metadata {
+            NodeMetadata::Group => NodeKind::Group,
+            NodeMetadata::Array(_) => NodeKind::Array,
+        }
+    }
+}
+
+/// What the change set says of a path.
+#[derive(Debug)]
+pub(crate) enum NodeChange<'a> {
+    /// The session created or updated the node.
+    Written(&'a WrittenNode),
+    /// The session deleted the base's node, and nothing took its place.
+    Deleted,
+    /// The base decides.
+    Unchanged,
+}
+
+/// All uncommitted edits of one session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChangeSet {
+    created: BTreeMap<NodePath, WrittenNode>,
+    updated: BTreeMap<NodePath, WrittenNode>,
+    deleted: BTreeMap<NodePath, (NodeId, NodeKind)>,
+    chunks: BTreeMap<NodeId, ChunkTable>,
+    /// Per base array that was ever smaller in this session: the grid within which base references are
+    /// still seen. A shrink followed by a growth must not bring them back.
+    visible: BTreeMap<NodeId, Vec<u32>>,
+}
+
+impl ChangeSet {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.created.is_empty()
+            && self.updated.is_empty()
+            && self.deleted.is_empty()
+            && self.chunks.values().all(ChunkTable::is_empty)
+    }
+
+    pub(crate) fn created(&self) -> &BTreeMap<NodePath, WrittenNode> {
+        &self.created
+    }
+
+    pub(crate) fn updated(&self) -> &BTreeMap<NodePath, WrittenNode> {
+        &self.updated
+    }
+
+    pub(crate) fn deleted(&self) -> &BTreeMap<NodePath, (NodeId, NodeKind)> {
+        &self.deleted
+    }
+
+    /// Tables by node id; one may be empty.
+    pub(crate) fn chunks(&self) -> &BTreeMap<NodeId, ChunkTable> {
+        &self.chunks
+    }
+
+    pub(crate) fn node(&self, path: &NodePath) -> NodeChange<'_> {
+        if let Some(node) = self.created.get(path).or_else(|| self.updated.get(path)) {
+            NodeChange::Written(node)
+        } else if self.deleted.contains_key(path) {
+            NodeChange::Deleted
+        } else {
+            NodeChange::Unchanged
+        }
+    }
+
+    /// Records a node that exists neither in the base nor in the session.
+    pub(crate) fn create_node(&mut self, path: NodePath, node: WrittenNode) {
+        self.created.insert(path, node);
+    }
+
+    /// Records new metadata of a node that exists, in the base or in the session.
+    ///
+    /// Chunk references outside the new grid are dropped at once, the session's and, through the visible
+    /// grid, the base's.
+    pub(crate) fn update_node(
+        &mut self,
+        path: &NodePath,
+        node: WrittenNode,
+        previous: Option<&NodeMetadata>,
+    ) {
+        let id = node.id;
+        if let Some(array) = node.metadata.array() {
+            let counts = &array.chunk_counts;
+            if let Some(table) = self.chunks.get_mut(&id) {
+                table.retain_within(counts);
+            }
+            if let Some(previous) = previous.and_then(NodeMetadata::array)
+                && !self.created.contains_key(path)
+            {
+                let seen = self
+                    .visible
+                    .entry(id)
+                    .or_insert_with(|| previous.chunk_counts.clone());
+                if seen.len() == counts.len() {
+                    for (seen, count) in seen.iter_mut().zip(counts) {
+                        *seen = (*seen).min(*count);
+                    }
+                } else {
+                    // Another rank: no reference of the base has a meaning any more.
+                    *seen = vec![0; counts.len()];
+                }
+            }
+        }
+        if let Some(created) = self.created.get_mut(path) {
+            *created = node;
+        } else {
+            self.updated.insert(path.clone(), node);
+        }
+    }
+
+    /// Records the deletion of one node; `base` is its id and kind if the base snapshot has it under this
+    /// path (also where the session has put another node in its place).
+    pub(crate) fn delete_node(&mut self, path: &NodePath, base: Option<(NodeId, NodeKind)>) {
+        if let Some(node) = self.created.remove(path) {
+            self.chunks.remove(&node.id);
+        }
+        if let Some((id, kind)) = base {
+            self.updated.remove(path);
+            self.chunks.remove(&id);
+            self.visible.remove(&id);
+            self.deleted.insert(path.clone(), (id, kind));
+        }
+    }
+
+    /// Returns the pending reference of a chunk, if the session wrote or deleted it.
+    pub(crate) fn chunk(&self, node: &NodeId, index: &[u32]) -> Option<PendingChunk<'_>> {
+        self.chunks.get(node)?.get(index)
+    }
+
+    /// Records the reference of a chunk, or its deletion.
+    pub(crate) fn set_chunk(&mut self, node: NodeId, index: &[u32], chunk: PendingChunk<'_>) {
+        self.chunks
+            .entry(node)
+            .or_insert_with(|| ChunkTable::new(index.len()))
+            .set(index, chunk);
+    }
+
+    /// Returns whether a reference of the base is still seen through the session's resizes.
+    pub(crate) fn sees_base_chunk(&self, node: &NodeId, index: &[u32]) -> bool {
+        self.visible
+            .get(node)
+            .is_none_or(|grid| within(index, grid))
+    }
+
+    /// Returns the grid within which references of the base are seen, if a resize limits it.
+    pub(crate) fn visible_grid(&self, node: &NodeId) -> Option<&[u32]> {
+        self.visible.get(node).map(Vec::as_slice)
+    }
+
+    /// Returns the bytes that the pending references hold.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.chunks.values().map(ChunkTable::memory_bytes).sum()
+    }
+}
+
+/// Returns whether an index has the rank of a grid and lies within it.
+pub(crate) fn within(index: &[u32], grid: &[u32]) -> bool {
+    index.len() == grid.len() && index.iter().zip(grid).all(|(i, n)| i < n)
+}
+
+#[cfg(test)]
+mod tests;

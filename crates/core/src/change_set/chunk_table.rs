@@ -1,0 +1,256 @@
+//! Pending chunk references of one array, in columns.
+//!
+//! ```text
+//! row        0            1            2
+//! coords     0 0          0 1          7 3        rank numbers a row, one flat vector
+//! kind       Native       Deleted      Inline
+//! object     chunk id     -            -          12 bytes: chunk id, or location and checksum numbers
+//! offset     0            -            0          in the object, or in the arena of inline bytes
+//! length     4096         -            17
+//! ```
+//! A hash table of row numbers finds the row of an index; no reference owns a heap allocation. Writing an
+//! index again replaces its row.
+
+use std::cmp::Ordering;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use icefield_format::{Checksum, ChunkId, ChunkRef};
+use std::hash::BuildHasher;
+
+/// What the session did to one chunk.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum PendingChunk<'a> {
+    /// It was deleted.
+    Deleted,
+    /// It was set.
+    Set(ChunkRef<'a>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Deleted,
+    Inline,
+    Native,
+    Virtual,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum StoredChecksum {
+    ETag(String),
+    LastModified(u32),
+}
+
+/// The pending references of one array.
+#[derive(Clone, Debug)]
+pub(crate) struct ChunkTable {
+    rank: usize,
+    coords: Vec<u32>,
+    kind: Vec<Kind>,
+    object: Vec<[u8; 12]>,
+    offset: Vec<u64>,
+    length: Vec<u64>,
+    inline: Vec<u8>,
+    locations: Vec<String>,
+    checksums: Vec<StoredChecksum>,
+    rows: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl ChunkTable {
+    pub(crate) fn new(rank: usize) -> Self {
+        Self {
+            rank,
+            coords: Vec::new(),
+            kind: Vec::new(),
+            object: Vec::new(),
+            offset: Vec::new(),
+            length: Vec::new(),
+            inline: Vec::new(),
+            locations: Vec::new(),
+            checksums: Vec::new(),
+            rows: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.kind.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kind.is_empty()
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.coords.capacity() * 4
+            + self.kind.capacity()
+            + self.object.capacity() * 12
+            + (self.offset.capacity() + self.length.capacity()) * 8
+            + self.inline.capacity()
+            + self.rows.capacity() * 5
+            + self.locations.iter().map(|it| it.len() + 24).sum::<usize>()
+            + self.checksums.len() * 32
+    }
+
+    /// Returns the index of a row.
+    pub(crate) fn index(&self, row: u32) -> &[u32] {
+        index_of(&self.coords, self.rank, row)
+    }
+
+    /// Returns what the session did to the chunk of a row.
+    pub(crate) fn at(&self, row: u32) -> PendingChunk<'_> {
+        let row = row as usize;
+        let (offset, length) = (self.offset[row], self.length[row]);
+        PendingChunk::Set(match self.kind[row] {
+            Kind::Deleted => return PendingChunk::Deleted,
+            Kind::Inline => {
+                let start = offset as usize;
+                ChunkRef::Inline(&self.inline[start..start + length as usize])
+            }
+            Kind::Native => ChunkRef::Native {
+                id: ChunkId::from_bytes(self.object[row]),
+                offset,
+                length,
+            },
+            Kind::Virtual => {
+                let (location, checksum) = unpack(&self.object[row]);
+                ChunkRef::Virtual {
+                    location: &self.locations[location as usize],
+                    offset,
+                    length,
+                    checksum: self.checksum(checksum),
+                }
+            }
+        })
+    }
+
+    pub(crate) fn get(&self, index: &[u32]) -> Option<PendingChunk<'_>> {
+        self.find(index).map(|row| self.at(row))
+    }
+
+    pub(crate) fn set(&mut self, index: &[u32], chunk: PendingChunk<'_>) {
+        debug_assert_eq!(index.len(), self.rank, "BUG: the caller checks the rank");
+        let (kind, object, offset, length) = match chunk {
+            PendingChunk::Deleted => (Kind::Deleted, [0; 12], 0, 0),
+            PendingChunk::Set(ChunkRef::Inline(bytes)) => {
+                let start = self.inline.len() as u64;
+                self.inline.extend_from_slice(bytes);
+                (Kind::Inline, [0; 12], start, bytes.len() as u64)
+            }
+            PendingChunk::Set(ChunkRef::Native { id, offset, length }) => {
+                (Kind::Native, *id.as_bytes(), offset, length)
+            }
+            PendingChunk::Set(ChunkRef::Virtual {
+                location,
+                offset,
+                length,
+                checksum,
+            }) => {
+                let location = self.intern_location(location);
+                let checksum = self.intern_checksum(checksum);
+                (Kind::Virtual, pack(location, checksum), offset, length)
+            }
+        };
+        let row = match self.find(index) {
+            Some(row) => row as usize,
+            None => self.append(index),
+        };
+        self.kind[row] = kind;
+        self.object[row] = object;
+        self.offset[row] = offset;
+        self.length[row] = length;
+    }
+
+    /// Returns the rows in lexicographic order of their indices.
+    pub(crate) fn sorted_rows(&self) -> Vec<u32> {
+        let mut rows: Vec<u32> = (0..self.len() as u32).collect();
+        rows.sort_unstable_by(|a, b| self.compare(*a, *b));
+        rows
+    }
+
+    /// Forgets the rows outside a grid.
+    pub(crate) fn retain_within(&mut self, grid: &[u32]) {
+        if (0..self.len() as u32).all(|row| super::within(self.index(row), grid)) {
+            return;
+        }
+        let mut kept = Self::new(grid.len());
+        for row in 0..self.len() as u32 {
+            if super::within(self.index(row), grid) {
+                kept.set(self.index(row), self.at(row));
+            }
+        }
+        *self = kept;
+    }
+
+    fn compare(&self, a: u32, b: u32) -> Ordering {
+        self.index(a).cmp(self.index(b))
+    }
+
+    fn find(&self, index: &[u32]) -> Option<u32> {
+        let hash = self.hasher.hash_one(index);
+        self.rows
+            .find(hash, |row| self.index(*row) == index)
+            .copied()
+    }
+
+    fn append(&mut self, index: &[u32]) -> usize {
+        let row = u32::try_from(self.len()).expect("BUG: more than 4294967295 pending chunks");
+        self.coords.extend_from_slice(index);
+        self.kind.push(Kind::Deleted);
+        self.object.push([0; 12]);
+        self.offset.push(0);
+        self.length.push(0);
+        let (coords, rank, hasher) = (&self.coords, self.rank, &self.hasher);
+        self.rows.insert_unique(hasher.hash_one(index), row, |row| {
+            hasher.hash_one(index_of(coords, rank, *row))
+        });
+        row as usize
+    }
+
+    /// Consecutive references mostly name one object, so the last location is looked at first.
+    fn intern_location(&mut self, location: &str) -> u32 {
+        if self.locations.last().is_none_or(|last| last != location) {
+            self.locations.push(location.to_owned());
+        }
+        (self.locations.len() - 1) as u32
+    }
+
+    fn intern_checksum(&mut self, checksum: Option<Checksum<'_>>) -> u32 {
+        let stored = match checksum {
+            None => return 0,
+            Some(Checksum::ETag(tag)) => StoredChecksum::ETag(tag.to_owned()),
+            Some(Checksum::LastModified(seconds)) => StoredChecksum::LastModified(seconds),
+        };
+        if self.checksums.last() != Some(&stored) {
+            self.checksums.push(stored);
+        }
+        self.checksums.len() as u32
+    }
+
+    fn checksum(&self, number: u32) -> Option<Checksum<'_>> {
+        Some(match &self.checksums[number.checked_sub(1)? as usize] {
+            StoredChecksum::ETag(tag) => Checksum::ETag(tag),
+            StoredChecksum::LastModified(seconds) => Checksum::LastModified(*seconds),
+        })
+    }
+}
+
+fn index_of(coords: &[u32], rank: usize, row: u32) -> &[u32] {
+    let start = row as usize * rank;
+    &coords[start..start + rank]
+}
+
+fn pack(location: u32, checksum: u32) -> [u8; 12] {
+    let mut packed = [0; 12];
+    packed[..4].copy_from_slice(&location.to_le_bytes());
+    packed[4..8].copy_from_slice(&checksum.to_le_bytes());
+    packed
+}
+
+fn unpack(packed: &[u8; 12]) -> (u32, u32) {
+    let [a, b, c, d, e, f, g, h, ..] = *packed;
+    (
+        u32::from_le_bytes([a, b, c, d]),
+        u32::from_le_bytes([e, f, g, h]),
+    )
+}

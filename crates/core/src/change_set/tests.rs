@@ -1,0 +1,108 @@
+use icefield_format::{Checksum, ChunkId, ChunkRef};
+
+use super::*;
+
+fn native(byte: u8) -> PendingChunk<'static> {
+    PendingChunk::Set(ChunkRef::Native {
+        id: ChunkId::from_bytes([byte; 12]),
+        offset: 0,
+        length: u64::from(byte),
+    })
+}
+
+fn node(id: u8, shape: &[u64], chunk: &[u64]) -> WrittenNode {
+    let document = serde_json::json!({
+        "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": "int8",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+    })
+    .to_string();
+    WrittenNode {
+        id: NodeId::from_bytes([id; 8]),
+        metadata: Arc::new(NodeMetadata::parse_new(document.as_bytes(), 10_000).expect("valid")),
+        document: document.into(),
+    }
+}
+
+fn path(text: &str) -> NodePath {
+    NodePath::parse(text).expect("valid")
+}
+
+#[test]
+fn the_last_write_of_an_index_wins() {
+    let mut table = ChunkTable::new(2);
+    for i in (0..1000).rev() {
+        table.set(&[i % 10, i / 10], native(1));
+    }
+    table.set(&[3, 4], native(2));
+    table.set(&[3, 5], PendingChunk::Deleted);
+    table.set(&[3, 6], PendingChunk::Set(ChunkRef::Inline(b"abc")));
+    let located = ChunkRef::Virtual {
+        location: "s3://bucket/a",
+        offset: 7,
+        length: 8,
+        checksum: Some(Checksum::ETag("\"x\"")),
+    };
+    table.set(&[3, 7], PendingChunk::Set(located));
+    assert_eq!(table.len(), 1000);
+    assert_eq!(table.get(&[3, 4]), Some(native(2)));
+    assert_eq!(table.get(&[3, 5]), Some(PendingChunk::Deleted));
+    assert_eq!(
+        table.get(&[3, 6]),
+        Some(PendingChunk::Set(ChunkRef::Inline(b"abc")))
+    );
+    assert_eq!(table.get(&[3, 7]), Some(PendingChunk::Set(located)));
+    assert_eq!(table.get(&[10, 0]), None);
+    let rows = table.sorted_rows();
+    assert!(rows.is_sorted_by(|a, b| table.index(*a) < table.index(*b)));
+}
+
+#[test]
+fn a_scalar_has_one_index() {
+    let mut table = ChunkTable::new(0);
+    table.set(&[], native(1));
+    table.set(&[], native(2));
+    assert_eq!(table.len(), 1);
+    assert_eq!(table.get(&[]), Some(native(2)));
+}
+
+#[test]
+fn a_shrink_and_a_growth_bring_nothing_back() {
+    let mut changes = ChangeSet::default();
+    let (wide, narrow) = (node(1, &[10], &[1]), node(1, &[5], &[1]));
+    let id = wide.id;
+    changes.set_chunk(id, &[7], native(7));
+    changes.update_node(&path("/a"), narrow.clone(), Some(&wide.metadata));
+    changes.update_node(&path("/a"), wide.clone(), Some(&narrow.metadata));
+    assert_eq!(changes.chunk(&id, &[7]), None);
+    assert!(changes.sees_base_chunk(&id, &[4]));
+    assert!(!changes.sees_base_chunk(&id, &[5]));
+    changes.set_chunk(id, &[7], native(8));
+    assert_eq!(changes.chunk(&id, &[7]), Some(native(8)));
+}
+
+#[test]
+fn created_and_deleted_again_is_no_change() {
+    let mut changes = ChangeSet::default();
+    let created = node(2, &[10], &[1]);
+    changes.create_node(path("/a"), created.clone());
+    changes.set_chunk(created.id, &[0], native(1));
+    assert!(!changes.is_empty());
+    changes.delete_node(&path("/a"), None);
+    assert!(changes.is_empty());
+}
+
+#[test]
+fn deleted_and_created_again_keeps_both() {
+    let mut changes = ChangeSet::default();
+    let base = (NodeId::from_bytes([9; 8]), NodeKind::Array);
+    changes.update_node(&path("/a"), node(9, &[1], &[1]), None);
+    changes.delete_node(&path("/a"), Some(base));
+    assert!(matches!(changes.node(&path("/a")), NodeChange::Deleted));
+    changes.create_node(path("/a"), node(3, &[1], &[1]));
+    assert!(matches!(changes.node(&path("/a")), NodeChange::Written(_)));
+    assert_eq!(changes.deleted().get(&path("/a")), Some(&base));
+    assert!(changes.updated().is_empty());
+    changes.delete_node(&path("/a"), Some(base));
+    assert!(changes.created().is_empty());
+    assert_eq!(changes.deleted().len(), 1);
+}

@@ -1,0 +1,124 @@
+//! The manifests of one array in a new snapshot: kept where nothing changed, else merged from the base's
+//! references and the session's, in one pass over sorted inputs.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use icefield_format::{
+    EncodedManifest, FormatError, Manifest, ManifestEncoder, ManifestId, ManifestRef, NodeId, Writer,
+};
+
+use crate::change_set::{ChangeSet, ChunkTable, PendingChunk, within};
+
+/// One manifest to write.
+#[derive(Clone, Debug)]
+pub(super) struct ManifestJob {
+    pub(super) id: ManifestId,
+    pub(super) node: NodeId,
+    /// Chunks per dimension of the array as it will be.
+    pub(super) grid: Vec<u32>,
+    /// The base's manifests whose references are carried over.
+    pub(super) inputs: Vec<ManifestId>,
+}
+
+/// A written manifest and the array's pointer to it.
+#[derive(Debug)]
+pub(super) struct NewManifest {
+    pub(super) reference: ManifestRef,
+    pub(super) encoded: EncodedManifest,
+}
+
+impl ManifestJob {
+    /// Merges and encodes. `None` if no reference is left.
+    pub(super) fn run(
+        &self,
+        changes: &ChangeSet,
+        inputs: &[Arc<Manifest>],
+        writer: &Writer,
+    ) -> Result<Option<NewManifest>, FormatError> {
+        let mut encoder = ManifestEncoder::new(self.id);
+        encoder.begin_array(self.node)?;
+        let empty = ChunkTable::new(self.grid.len());
+        let table = changes.chunks().get(&self.node).unwrap_or(&empty);
+        let rows = table.sorted_rows();
+        let mut rows = rows.iter().copied().peekable();
+        let mut base = BaseRefs::new(inputs, &self.node);
+        let visible = changes.visible_grid(&self.node);
+        loop {
+            let order = match (base.peek(), rows.peek()) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(index), Some(row)) => index.cmp(table.index(*row)),
+            };
+            if order != Ordering::Less
+                && let Some(row) = rows.next()
+                && let PendingChunk::Set(chunk) = table.at(row)
+            {
+                encoder.push(table.index(row), chunk)?;
+            }
+            if order != Ordering::Greater
+                && let Some((index, input, position)) = base.next()
+                && order == Ordering::Less
+                && within(&index, &self.grid)
+                && visible.is_none_or(|grid| within(&index, grid))
+                && let Some(refs) = inputs[input].array(&self.node)
+            {
+                encoder.push(&index, refs.record_at(position).chunk_ref()?)?;
+            }
+        }
+        let Some(extents) = encoder.extents_of_current() else {
+            return Ok(None);
+        };
+        let encoded = encoder.finish(writer)?;
+        Ok(Some(NewManifest {
+            reference: ManifestRef {
+                id: self.id,
+                extents,
+            },
+            encoded,
+        }))
+    }
+}
+
+/// The references of one array in several manifests, in the order of their indices.
+struct BaseRefs<'a> {
+    inputs: &'a [Arc<Manifest>],
+    node: &'a NodeId,
+    heads: BinaryHeap<Reverse<(Vec<u32>, usize, usize)>>,
+}
+
+impl<'a> BaseRefs<'a> {
+    fn new(inputs: &'a [Arc<Manifest>], node: &'a NodeId) -> Self {
+        let mut refs = Self {
+            inputs,
+            node,
+            heads: BinaryHeap::new(),
+        };
+        for input in 0..inputs.len() {
+            refs.push(input, 0, Vec::new());
+        }
+        refs
+    }
+
+    fn push(&mut self, input: usize, position: usize, mut index: Vec<u32>) {
+        if let Some(refs) = self.inputs[input].array(self.node)
+            && position < refs.len()
+        {
+            index.clear();
+            refs.record_at(position).index_into(&mut index);
+            self.heads.push(Reverse((index, input, position)));
+        }
+    }
+
+    fn peek(&self) -> Option<&[u32]> {
+        self.heads.peek().map(|Reverse((index, ..))| &index[..])
+    }
+
+    fn next(&mut self) -> Option<(Vec<u32>, usize, usize)> {
+        let Reverse((index, input, position)) = self.heads.pop()?;
+        self.push(input, position + 1, Vec::new());
+        Some((index, input, position))
+    }
+}

@@ -1,0 +1,105 @@
+//! The one dangerous moment: moving the branch.
+
+use std::sync::Arc;
+
+use icefield_format::SnapshotId;
+use icefield_refs::{EditOutcome, Landed, RefEdit, Refusal, Tip};
+
+use super::CommitOutcome;
+use super::plan::PreparedCommit;
+use crate::session::{Base, Phase, Session};
+use crate::{CommitError, SessionError};
+
+/// Makes a prepared commit visible.
+pub(super) async fn publish(
+    session: &Session,
+    prepared: PreparedCommit,
+    tip: &Tip,
+) -> Result<CommitOutcome, CommitError> {
+    let snapshot = prepared.snapshot();
+    // What the snapshot refers to must survive a loss of power before the ref can name it.
+    session.shared().storage.sync().await?;
+    move_branch(session, snapshot, tip).await
+}
+
+async fn move_branch(
+    session: &Session,
+    snapshot: SnapshotId,
+    tip: &Tip,
+) -> Result<CommitOutcome, CommitError> {
+    let shared = session.shared();
+    let branch = session.branch().ok_or(SessionError::ReadOnly)?;
+    let edit = RefEdit::MoveBranch {
+        name: branch.clone(),
+        target: snapshot,
+        expected: tip.clone(),
+    };
+    match shared.refs.publish(edit).await? {
+        EditOutcome::Done(_) => committed(session, snapshot).await,
+        EditOutcome::Refused(refusal) => {
+            shared.note_lost_race(branch);
+            Ok(moved(tip, &refusal))
+        }
+        EditOutcome::Unknown(source) => Ok(CommitOutcome::Unknown { snapshot, source }),
+    }
+}
+
+fn moved(tip: &Tip, refusal: &Refusal) -> CommitOutcome {
+    CommitOutcome::BranchMoved {
+        expected: tip.snapshot,
+        found: match refusal {
+            Refusal::BranchMoved { found } => Some(*found),
+            _ => None,
+        },
+    }
+}
+
+/// Puts the session onto its new snapshot. A commit that is published stays so whatever fails here.
+async fn committed(
+    session: &Session,
+    snapshot: SnapshotId,
+) -> Result<CommitOutcome, CommitError> {
+    if let Ok(decoded) = session.shared().objects.snapshot(snapshot).await {
+        let mut state = session.state_mut()?;
+        state.base = Arc::new(Base::new(decoded));
+        state.changes = Arc::default();
+        state.phase = Phase::Committed { snapshot };
+    }
+    Ok(CommitOutcome::Committed(snapshot))
+}
+
+/// Settles a commit whose outcome was unknown.
+pub(super) async fn resolve(
+    session: &Session,
+    snapshot: SnapshotId,
+    tip: &Tip,
+) -> Result<CommitOutcome, CommitError> {
+    let branch = session.branch().ok_or(SessionError::ReadOnly)?;
+    match session.shared().refs.landed(branch, snapshot, tip).await? {
+        Landed::Yes => committed(session, snapshot).await,
+        Landed::Never(refusal) => Ok(moved(tip, &refusal)),
+        Landed::NotYet => move_branch(session, snapshot, tip).await,
+    }
+}
+
+/// Where a session stands after an attempt to publish.
+pub(super) fn phase_after(outcome: &Result<CommitOutcome, CommitError>, tip: Tip) -> Phase {
+    match outcome {
+        Ok(outcome) => phase_after_outcome(outcome, tip),
+        // An error means that the branch was not moved.
+        Err(_) => Phase::Open { tip },
+    }
+}
+
+pub(super) fn phase_after_outcome(outcome: &CommitOutcome, tip: Tip) -> Phase {
+    match outcome {
+        CommitOutcome::Committed(snapshot) => Phase::Committed {
+            snapshot: *snapshot,
+        },
+        CommitOutcome::BranchMoved { .. } => Phase::Open { tip },
+        CommitOutcome::Unknown { snapshot, .. } => Phase::Unresolved {
+            tip,
+            snapshot: *snapshot,
+        },
+    }
+}

@@ -1,0 +1,205 @@
+//! What changed: in a session, or between two snapshots, as the *net* effect.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use icefield_format::{
+    ArrayRecord, ChunkIndex, ChunkRef, Manifest, ManifestId, NodeId, NodeKind, NodePath, SnapshotId,
+};
+
+use crate::RepositoryError;
+use crate::change_set::ChangeSet;
+use crate::objects::Objects;
+use crate::session::Base;
+
+/// The net difference between two states of a hierarchy. A node deleted and created again is in both lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Diff {
+    /// Groups that came.
+    pub new_groups: BTreeSet<NodePath>,
+    /// Arrays that came.
+    pub new_arrays: BTreeSet<NodePath>,
+    /// Groups that went.
+    pub deleted_groups: BTreeSet<NodePath>,
+    /// Arrays that went.
+    pub deleted_arrays: BTreeSet<NodePath>,
+    /// Groups whose metadata changed.
+    pub updated_groups: BTreeSet<NodePath>,
+    /// Arrays whose metadata changed.
+    pub updated_arrays: BTreeSet<NodePath>,
+    /// Chunks that came, went or changed, by array; those of new arrays too, those of deleted ones not.
+    pub updated_chunks: BTreeMap<NodePath, BTreeSet<ChunkIndex>>,
+}
+
+impl Diff {
+    /// Returns whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The edits of a session.
+    pub(crate) fn of_changes(changes: &ChangeSet, base: &Base) -> Self {
+        let mut diff = Self::default();
+        let mut paths: HashMap<NodeId, NodePath> = HashMap::new();
+        for (path, node) in changes.created() {
+            diff.came(node.kind(), path.clone());
+            paths.insert(node.id, path.clone());
+        }
+        for (path, (_, kind)) in changes.deleted() {
+            diff.went(*kind, path.clone());
+        }
+        for (path, node) in changes.updated() {
+            diff.updated(node.kind(), path.clone());
+            paths.insert(node.id, path.clone());
+        }
+        if changes.chunks().keys().any(|id| !paths.contains_key(id)) {
+            for record in base.snapshot().nodes() {
+                if changes.chunks().contains_key(&record.id()) {
+                    paths.entry(record.id()).or_insert_with(|| record.node_path());
+                }
+            }
+        }
+        for (id, table) in changes.chunks() {
+            if let Some(path) = paths.get(id)
+                && !table.is_empty()
+            {
+                let indices = (0..table.len() as u32).map(|row| table.index(row).to_vec().into());
+                diff.updated_chunks.insert(path.clone(), indices.collect());
+            }
+        }
+        diff
+    }
+
+    /// The difference of two snapshots, found from the snapshots and, where arrays have different manifests,
+    /// those manifests.
+    pub(crate) async fn between(
+        objects: &Objects,
+        from: SnapshotId,
+        to: SnapshotId,
+    ) -> Result<Self, RepositoryError> {
+        let mut diff = Self::default();
+        if from == to {
+            return Ok(diff);
+        }
+        let (from, to) = futures::try_join!(objects.snapshot(from), objects.snapshot(to))?;
+        for old in from.nodes() {
+            let same = to.node(&old.node_path()).filter(|new| new.id() == old.id());
+            if same.is_none() {
+                diff.went(old.kind(), old.node_path());
+            }
+        }
+        for new in to.nodes() {
+            let path = new.node_path();
+            let old = from.node(&path).filter(|old| old.id() == new.id());
+            match old {
+                None => diff.came(new.kind(), path.clone()),
+                Some(old) if old.user_data() != new.user_data() => {
+                    diff.updated(new.kind(), path.clone());
+                }
+                Some(_) => {}
+            }
+            if let Some(array) = new.array() {
+                let old = old.and_then(|old| old.array());
+                let chunks = changed_chunks(objects, new.id(), old, array).await?;
+                if !chunks.is_empty() {
+                    diff.updated_chunks.insert(path, chunks);
+                }
+            }
+        }
+        Ok(diff)
+    }
+
+    fn came(&mut self, kind: NodeKind, path: NodePath) {
+        match kind {
+            NodeKind::Group => self.new_groups.insert(path),
+            NodeKind::Array => self.new_arrays.insert(path),
+        };
+    }
+
+    fn went(&mut self, kind: NodeKind, path: NodePath) {
+        match kind {
+            NodeKind::Group => self.deleted_groups.insert(path),
+            NodeKind::Array => self.deleted_arrays.insert(path),
+        };
+    }
+
+    fn updated(&mut self, kind: NodeKind, path: NodePath) {
+        match kind {
+            NodeKind::Group => self.updated_groups.insert(path),
+            NodeKind::Array => self.updated_arrays.insert(path),
+        };
+    }
+}
+
+/// The chunks whose references differ between two states of one array. Manifests that both have are skipped
+/// by their ids.
+async fn changed_chunks(
+    objects: &Objects,
+    node: NodeId,
+    old: Option<ArrayRecord<'_>>,
+    new: ArrayRecord<'_>,
+) -> Result<BTreeSet<ChunkIndex>, RepositoryError> {
+    let ids = |array: Option<ArrayRecord<'_>>| -> HashSet<ManifestId> {
+        array
+            .iter()
+            .flat_map(|array| array.manifests())
+            .map(|it| it.id())
+            .collect()
+    };
+    let (old, new) = (ids(old), ids(Some(new)));
+    let (old, new) = (
+        load(objects, old.difference(&new)).await?,
+        load(objects, new.difference(&old)).await?,
+    );
+    let mut changed = BTreeSet::new();
+    for (here, there) in [(&old, &new), (&new, &old)] {
+        for manifest in &here.manifests {
+            let Some(refs) = manifest.array(&node) else {
+                continue;
+            };
+            let mut index = Vec::new();
+            for record in refs.refs() {
+                index.clear();
+                record.index_into(&mut index);
+                let chunk = record.chunk_ref()?;
+                if there.get(&node, &index)? != Some(chunk) {
+                    changed.insert(ChunkIndex::from(index.clone()));
+                }
+            }
+        }
+    }
+    Ok(changed)
+}
+
+struct Loaded {
+    manifests: Vec<Arc<Manifest>>,
+}
+
+impl Loaded {
+    fn get(
+        &self,
+        node: &NodeId,
+        index: &[u32],
+    ) -> Result<Option<ChunkRef<'_>>, RepositoryError> {
+        for manifest in &self.manifests {
+            if let Some(chunk) = manifest.get(node, index)? {
+                return Ok(Some(chunk));
+            }
+        }
+        Ok(None)
+    }
+}
+
+async fn load(
+    objects: &Objects,
+    ids: impl Iterator<Item = &ManifestId>,
+) -> Result<Loaded, RepositoryError> {
+    let mut ids: Vec<ManifestId> = ids.copied().collect();
+    ids.sort_unstable();
+    let mut manifests = Vec::with_capacity(ids.len());
+    for id in ids {
+        manifests.push(objects.manifest(id).await?);
+    }
+    Ok(Loaded { manifests })
+}

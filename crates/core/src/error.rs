@@ -1,0 +1,271 @@
+//! Why an operation of this crate failed. Outcomes that a caller must expect are values, not errors.
+
+use icefield_format::{ChunkIndex, FormatError, NodePath, SnapshotId};
+use icefield_refs::{FetchError, RefsError};
+use icefield_storage::{Key, StorageError};
+
+use crate::metadata::NodeMetadataError;
+
+/// Why a repository could not be created or opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RepositoryError {
+    /// There is none.
+    #[error("there is no repository at {location}: create one first, or check the location")]
+    NotFound {
+        /// The store.
+        location: String,
+    },
+    /// There is one already.
+    #[error("there is a repository at {location} already")]
+    AlreadyExists {
+        /// The store.
+        location: String,
+    },
+    /// Other objects are in the way.
+    #[error("cannot create a repository at {location}: it is not empty, {key} is there")]
+    NotEmpty {
+        /// The store.
+        location: String,
+        /// One object that is in the way.
+        key: Key,
+    },
+    /// The repository uses a newer version of the format.
+    #[error(
+        "the repository at {location} uses spec version 2 of the format or a newer one; this program reads and writes version 1"
+    )]
+    NewerSpecVersion {
+        /// The store.
+        location: String,
+    },
+    /// The store cannot decide races.
+    #[error("{location} cannot decide which of two writers was first, so it is read-only here")]
+    UnsafeStore {
+        /// The store.
+        location: String,
+    },
+    /// Whether the repository was created cannot be told.
+    #[error("it is not known whether the repository at {location} was created: open it to find out")]
+    CreateUnknown {
+        /// The store.
+        location: String,
+        /// What the store said.
+        source: StorageError,
+    },
+    /// No snapshot of the branch is as old as that.
+    #[error("the history of {start} has no snapshot as old as the time given")]
+    NoSnapshotAtTime {
+        /// Where the walk began.
+        start: SnapshotId,
+    },
+    /// The history is shorter than that.
+    #[error("snapshot {start} has only {length} ancestors")]
+    HistoryTooShort {
+        /// Where the walk began.
+        start: SnapshotId,
+        /// How far it got.
+        length: usize,
+    },
+    /// Refs could not be read or edited.
+    #[error(transparent)]
+    Refs(#[from] RefsError),
+    /// An object of the repository could not be had.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// A file could not be encoded.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The store failed; nothing was changed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// Why a read or write of a session failed. The session is as it was before.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// Writes need a writable session.
+    #[error("the session is read-only: open a writable session on a branch")]
+    ReadOnly,
+    /// The session has been committed.
+    #[error("the session was committed as {0}: open a new one to go on writing")]
+    Committed(SnapshotId),
+    /// A commit is under way.
+    #[error("the session is being committed: wait for the commit to end")]
+    CommitInProgress,
+    /// A commit's outcome is not known yet.
+    #[error("the outcome of commit {0} is not known: resolve the session before writing on")]
+    Unresolved(SnapshotId),
+    /// There is no such node.
+    #[error("there is no array or group at {path}")]
+    NodeNotFound {
+        /// The path.
+        path: NodePath,
+    },
+    /// The node is a group.
+    #[error("{path} is a group, not an array")]
+    NotAnArray {
+        /// The path.
+        path: NodePath,
+    },
+    /// An array cannot become a group in place, nor the reverse.
+    #[error("{path} is {found} and cannot become {wanted} in place: delete it first")]
+    KindChange {
+        /// The path.
+        path: NodePath,
+        /// `an array` or `a group`.
+        found: &'static str,
+        /// `an array` or `a group`.
+        wanted: &'static str,
+    },
+    /// Arrays have no children.
+    #[error("cannot create {path}: {array} is an array, and arrays have no children")]
+    ParentIsArray {
+        /// The new node.
+        path: NodePath,
+        /// The array in the way.
+        array: NodePath,
+    },
+    /// Arrays have no children.
+    #[error("cannot create an array at {path}: {child} is below it, and arrays have no children")]
+    HasChildren {
+        /// The new array.
+        path: NodePath,
+        /// One node below.
+        child: NodePath,
+    },
+    /// The document is no metadata.
+    #[error(transparent)]
+    Metadata(#[from] NodeMetadataError),
+    /// The coordinates are not those of a chunk of the array.
+    #[error("chunk {index} is outside the grid of {path}, which has {grid:?} chunks")]
+    OutOfGrid {
+        /// The array.
+        path: NodePath,
+        /// The coordinates.
+        index: ChunkIndex,
+        /// Chunks per dimension.
+        grid: Vec<u32>,
+    },
+    /// The format has no empty chunks.
+    #[error("chunk {index} of {path} would be empty: an encoded chunk has at least one byte")]
+    EmptyChunk {
+        /// The array.
+        path: NodePath,
+        /// The coordinates.
+        index: ChunkIndex,
+    },
+    /// The array was deleted, re-created or resized while the chunk was on its way to the store.
+    #[error("{path} changed while chunk {index} was being written: write it again if it still belongs there")]
+    ArrayChanged {
+        /// The array.
+        path: NodePath,
+        /// The coordinates.
+        index: ChunkIndex,
+    },
+    /// The object that holds a chunk is not there.
+    #[error("the bytes of chunk {index} of {path} are missing: {key} does not exist")]
+    ChunkMissing {
+        /// The array.
+        path: NodePath,
+        /// The coordinates.
+        index: ChunkIndex,
+        /// The object that should hold them.
+        key: Key,
+    },
+    /// The object that holds a chunk is too short.
+    #[error("chunk {index} of {path} should be bytes {offset}..{end} of {key}, which is shorter")]
+    ChunkTruncated {
+        /// The array.
+        path: NodePath,
+        /// The coordinates.
+        index: ChunkIndex,
+        /// The object that holds it.
+        key: Key,
+        /// First byte of the chunk in the object.
+        offset: u64,
+        /// End of the chunk in the object.
+        end: u64,
+    },
+    /// The range is not within the chunk.
+    #[error("bytes {range} of chunk {index} of {path} do not exist: it has {length}")]
+    RangeOutOfChunk {
+        /// The array.
+        path: NodePath,
+        /// The coordinates.
+        index: ChunkIndex,
+        /// The range as asked for.
+        range: String,
+        /// The length of the chunk in bytes.
+        length: u64,
+    },
+    /// The chunk lies in another file, and this session may not read it.
+    #[error("chunk {index} of {path} lies in {location}, which this session is not authorised to read")]
+    VirtualChunk {
+        /// The array.
+        path: NodePath,
+        /// The coordinates.
+        index: ChunkIndex,
+        /// Where it lies.
+        location: String,
+    },
+    /// A fresh random id was in use: the random numbers repeat.
+    #[error("the fresh object {key} exists with other content: the source of random ids repeats itself")]
+    IdCollision {
+        /// The object.
+        key: Key,
+    },
+    /// Whether an object was stored cannot be told. Nothing refers to it: try again.
+    #[error("it is not known whether {key} was stored: try again")]
+    WriteUnknown {
+        /// The object.
+        key: Key,
+        /// What the store said.
+        source: StorageError,
+    },
+    /// An object of the repository could not be had.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// A file is not what the format says.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// Work that was handed to another thread did not end.
+    #[error("background work ended early: {0}")]
+    Aborted(String),
+}
+
+/// Why a commit was not attempted or not published. The branch is where it was; the session is intact.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// There is nothing to commit.
+    #[error("there is nothing to commit: write something, or allow an empty commit")]
+    NothingToCommit,
+    /// Somebody has upgraded the repository.
+    #[error("the repository was upgraded to spec version 2 meanwhile: open it with a newer program")]
+    Upgraded,
+    /// The session cannot commit.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The branch could not be read or moved.
+    #[error(transparent)]
+    Refs(#[from] RefsError),
+    /// A file cannot be encoded.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
+
+impl From<FetchError> for CommitError {
+    fn from(error: FetchError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+impl From<StorageError> for CommitError {
+    fn from(error: StorageError) -> Self {
+        Self::Session(error.into())
+    }
+}

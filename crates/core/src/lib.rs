@@ -1,0 +1,62 @@
+//! Repositories, sessions and commits on the Icechunk format.
+//!
+//! A [`Repository`] is opened on any [`Storage`](icefield_storage::Storage). A [`Session`] reads one snapshot;
+//! a writable one holds a *change set*, the uncommitted edits, on top of it. [`Session::commit`] publishes
+//! them as a new snapshot: *plan, write, publish*, with one conditional write at the end. Its outcome is a
+//! value, a [`CommitOutcome`], because losing a race is the normal life of a commit.
+//!
+//! What this crate refuses to do: it knows no Zarr keys (`a/c/0/1` is `icefield-zarr-store`'s), decodes no
+//! chunks, and names no backend.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use icefield_core::{ByteRange, CommitOutcome, NodePath, Repository, BranchName, WriteMode};
+//!
+//! # async fn example(storage: Arc<dyn icefield_storage::Storage>) -> Result<(), Box<dyn std::error::Error>> {
+//! let repository = Repository::create(storage).await?;
+//! let session = repository.write_session(BranchName::main()).await?;
+//! let path = NodePath::parse("/temperature")?;
+//! let document = r#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int8",
+//!     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+//!     "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [{"name": "bytes"}]}"#;
+//! session.set_metadata(&path, document.into(), WriteMode::Overwrite).await?;
+//! session.set_chunk(&path, &[1], vec![20, 21].into(), WriteMode::Overwrite).await?;
+//! match session.commit("two values").await? {
+//!     CommitOutcome::Committed(id) => println!("committed as {id}"),
+//!     other => println!("not committed: {other:?}"),
+//! }
+//! let session = repository.read_session(BranchName::main()).await?;
+//! let chunk = session.chunk(&path, &[1], ByteRange::All).await?;
+//! assert_eq!(chunk.as_deref(), Some(&[20, 21][..]));
+//! # Ok(())
+//! # }
+//! ```
+
+mod change_set;
+mod commit;
+mod diff;
+mod error;
+mod metadata;
+mod objects;
+mod repository;
+mod session;
+mod settings;
+
+pub use icefield_format::{
+    ByteRange, ChunkId, ChunkIndex, DecodeLimits, ManifestId, NodeId, NodeKind, NodePath,
+    RepositoryConfig, SnapshotId,
+};
+pub use icefield_refs::{
+    BranchName, EditOutcome, FetchError, NameError, RefList, Refusal, RefsError, SnapshotInfo,
+    TagName,
+};
+pub use icefield_storage::{Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy};
+
+pub use commit::{Commit, CommitOutcome};
+pub use diff::Diff;
+pub use error::{CommitError, RepositoryError, SessionError};
+pub use metadata::{ArrayMetadata, ChunkKeyEncoding, MetadataError, NodeMetadata, NodeMetadataError};
+pub use objects::CacheStatistics;
+pub use repository::{Repository, RepositoryBuilder, Revision, Start};
+pub use session::{ChunkInfo, ChunkLocation, NodeInfo, Session, WriteMode};
+pub use settings::Settings;

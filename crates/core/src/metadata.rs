@@ -1,0 +1,321 @@
+//! What the engine must know of a `zarr.json`: group or array, shape, chunk grid. The bytes themselves are
+//! stored as they came.
+
+mod strict_json;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use icefield_format::NodePath;
+
+/// Why a document is not the metadata of a Zarr v3 node.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MetadataError {
+    /// Larger than the limit.
+    #[error("it has {length} bytes, more than the limit of {limit}")]
+    TooLong {
+        /// Its length in bytes.
+        length: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// Not JSON as the standard defines it: also `NaN`, a key twice in one object, or too deep a nesting.
+    #[error("it is not valid JSON")]
+    Json(#[source] serde_json::Error),
+    /// JSON, but no Zarr v3 node.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// How an array spells the keys of its chunks in a plain Zarr store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkKeyEncoding {
+    /// `c`, `c/0/1`; the separator is `/` or `.`.
+    Default {
+        /// Between the coordinates, and after the `c`.
+        separator: char,
+    },
+    /// `0`, `0.1`; the separator is `.` or `/`.
+    V2 {
+        /// Between the coordinates.
+        separator: char,
+    },
+}
+
+impl ChunkKeyEncoding {
+    /// The only encoding that the reference implementation can read chunks of.
+    pub const COMMON: Self = Self::Default { separator: '/' };
+}
+
+/// The parts of an array's metadata that the engine uses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayMetadata {
+    /// Elements per dimension.
+    pub shape: Vec<u64>,
+    /// Elements per chunk and dimension; for a sharded array, per shard.
+    pub chunk_shape: Vec<u64>,
+    /// Chunks per dimension; zero for a dimension of length zero.
+    pub chunk_counts: Vec<u32>,
+    /// Names of the dimensions, if given; `null` and empty names are `None`.
+    pub dimension_names: Option<Vec<Option<String>>>,
+    /// How chunk keys are spelt in a plain Zarr store.
+    pub chunk_key_encoding: ChunkKeyEncoding,
+}
+
+impl ArrayMetadata {
+    /// Returns the number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Returns whether `index` is a chunk of the grid: one coordinate per dimension, each within its count.
+    pub fn contains(&self, index: &[u32]) -> bool {
+        index.len() == self.chunk_counts.len()
+            && index.iter().zip(&self.chunk_counts).all(|(i, n)| i < n)
+    }
+}
+
+/// The parts of a node's metadata that the engine uses.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NodeMetadata {
+    /// A group.
+    Group,
+    /// An array.
+    Array(ArrayMetadata),
+}
+
+impl NodeMetadata {
+    /// Reads a document that is about to be stored, strictly.
+    ///
+    /// # Errors
+    /// The [`MetadataError`] that names the broken rule.
+    pub fn parse_new(document: &[u8], limit: usize) -> Result<Self, MetadataError> {
+        if document.len() > limit {
+            return Err(MetadataError::TooLong {
+                length: document.len(),
+                limit,
+            });
+        }
+        let value = strict_json::parse(document).map_err(MetadataError::Json)?;
+        Self::of_value(value)
+    }
+
+    /// Reads a document that is stored already.
+    ///
+    /// # Errors
+    /// The [`MetadataError`] that names the broken rule.
+    pub fn parse(document: &[u8]) -> Result<Self, MetadataError> {
+        let fields: Fields = serde_json::from_slice(document).map_err(MetadataError::Json)?;
+        fields.check()
+    }
+
+    /// Returns the array, if it is one.
+    pub fn array(&self) -> Option<&ArrayMetadata> {
+        match self {
+            Self::Group => None,
+            Self::Array(array) => Some(array),
+        }
+    }
+
+    fn of_value(value: Value) -> Result<Self, MetadataError> {
+        if !value.is_object() {
+            return Err(invalid("it is not a JSON object"));
+        }
+        let fields: Fields = serde_json::from_value(value).map_err(MetadataError::Json)?;
+        fields.check()
+    }
+}
+
+fn invalid(problem: impl Into<String>) -> MetadataError {
+    MetadataError::Invalid(problem.into())
+}
+
+#[derive(Deserialize)]
+struct Fields {
+    zarr_format: Option<Value>,
+    node_type: Option<String>,
+    shape: Option<Vec<u64>>,
+    chunk_grid: Option<Named>,
+    chunk_key_encoding: Option<Named>,
+    dimension_names: Option<Vec<Option<String>>>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+    #[serde(default)]
+    configuration: BTreeMap<String, Value>,
+}
+
+impl Fields {
+    fn check(self) -> Result<NodeMetadata, MetadataError> {
+        if self.zarr_format.as_ref().and_then(Value::as_u64) != Some(3) {
+            return Err(invalid("`zarr_format` is not 3"));
+        }
+        match self.node_type.as_deref() {
+            Some("group") => Ok(NodeMetadata::Group),
+            Some("array") => self.array().map(NodeMetadata::Array),
+            Some(other) => Err(invalid(format!(
+                "`node_type` is {other:?}, neither \"group\" nor \"array\""
+            ))),
+            None => Err(invalid("`node_type` is missing")),
+        }
+    }
+
+    fn array(self) -> Result<ArrayMetadata, MetadataError> {
+        let shape = self
+            .shape
+            .ok_or_else(|| invalid("an array needs a `shape`"))?;
+        let grid = self
+            .chunk_grid
+            .ok_or_else(|| invalid("an array needs a `chunk_grid`"))?;
+        if grid.name != "regular" {
+            return Err(invalid(format!(
+                "the chunk grid {:?} is not \"regular\", the only kind of spec version 1",
+                grid.name
+            )));
+        }
+        let chunk_shape: Vec<u64> = grid
+            .configuration
+            .get("chunk_shape")
+            .and_then(|value| serde_json::from_value(value.clone()).ok())
+            .ok_or_else(|| invalid("a regular chunk grid needs a `chunk_shape` of whole numbers"))?;
+        if chunk_shape.len() != shape.len() {
+            return Err(invalid(format!(
+                "the shape has {} dimensions, the chunk shape {}",
+                shape.len(),
+                chunk_shape.len()
+            )));
+        }
+        if chunk_shape.contains(&0) {
+            return Err(invalid("a chunk length is 0"));
+        }
+        let chunk_counts = shape
+            .iter()
+            .zip(&chunk_shape)
+            .map(|(length, chunk)| u32::try_from(length.div_ceil(*chunk)))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|_| {
+                invalid("a dimension has more than 4294967295 chunks: choose a longer chunk")
+            })?;
+        let dimension_names = self
+            .dimension_names
+            .map(|names| -> Vec<Option<String>> {
+                names
+                    .into_iter()
+                    .map(|name| name.filter(|name| !name.is_empty()))
+                    .collect()
+            });
+        if let Some(names) = &dimension_names
+            && names.len() != shape.len()
+        {
+            return Err(invalid(format!(
+                "the shape has {} dimensions, `dimension_names` {}",
+                shape.len(),
+                names.len()
+            )));
+        }
+        Ok(ArrayMetadata {
+            chunk_key_encoding: key_encoding(self.chunk_key_encoding)?,
+            shape,
+            chunk_shape,
+            chunk_counts,
+            dimension_names,
+        })
+    }
+}
+
+fn key_encoding(encoding: Option<Named>) -> Result<ChunkKeyEncoding, MetadataError> {
+    let Some(encoding) = encoding else {
+        return Ok(ChunkKeyEncoding::COMMON);
+    };
+    let separator = match encoding.configuration.get("separator") {
+        None => None,
+        Some(Value::String(text)) if text == "/" => Some('/'),
+        Some(Value::String(text)) if text == "." => Some('.'),
+        Some(other) => {
+            return Err(invalid(format!(
+                "the chunk key separator {other} is neither \"/\" nor \".\""
+            )));
+        }
+    };
+    match encoding.name.as_str() {
+        "default" => Ok(ChunkKeyEncoding::Default {
+            separator: separator.unwrap_or('/'),
+        }),
+        "v2" => Ok(ChunkKeyEncoding::V2 {
+            separator: separator.unwrap_or('.'),
+        }),
+        other => Err(invalid(format!(
+            "the chunk key encoding {other:?} is neither \"default\" nor \"v2\""
+        ))),
+    }
+}
+
+/// A path and why the document given for it is refused: the context that a [`MetadataError`] lacks.
+#[derive(Debug, thiserror::Error)]
+#[error("the metadata of {path} is not that of a Zarr v3 array or group")]
+pub struct NodeMetadataError {
+    /// The node.
+    pub path: NodePath,
+    /// What is wrong.
+    pub source: MetadataError,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ARRAY: &str = r#"{"zarr_format":3,"node_type":"array","shape":[5,0],"data_type":"int8",
+        "chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2,3]}},
+        "chunk_key_encoding":{"name":"v2"},"dimension_names":["x",null]}"#;
+
+    #[test]
+    fn an_array_has_a_grid() {
+        let node = NodeMetadata::parse_new(ARRAY.as_bytes(), 1000).expect("valid");
+        let array = node.array().expect("an array");
+        assert_eq!(array.chunk_counts, [3, 0]);
+        assert_eq!(
+            array.chunk_key_encoding,
+            ChunkKeyEncoding::V2 { separator: '.' }
+        );
+        assert!(!array.contains(&[0, 0]) && !array.contains(&[0]));
+    }
+
+    #[test]
+    fn d62_metadata_that_is_no_zarr_v3_node_is_refused() {
+        let deep = format!("{{\"attributes\":{}{}}}", "[".repeat(500), "]".repeat(500));
+        let long = ARRAY.replace("[5,0]", "[1e99,0]");
+        for document in [
+            "",
+            "[]",
+            "{}",
+            "nonsense",
+            r#"{"zarr_format":2,"node_type":"group"}"#,
+            r#"{"zarr_format":3,"node_type":"tree"}"#,
+            r#"{"zarr_format":3,"node_type":"group","attributes":{"a":NaN}}"#,
+            r#"{"zarr_format":3,"node_type":"group","attributes":{"a":1,"a":2}}"#,
+            r#"{"zarr_format":3,"zarr_format":3,"node_type":"group"}"#,
+            &ARRAY.replace("[2,3]", "[2,0]"),
+            &ARRAY.replace("[2,3]", "[2]"),
+            &ARRAY.replace("regular", "rectilinear"),
+            &ARRAY.replace("[\"x\",null]", "[\"x\"]"),
+            &ARRAY.replace("[5,0]", "[18446744073709551615,0]"),
+            &ARRAY.replace("[5,0]", "[-1,0]"),
+            &long,
+            &deep,
+        ] {
+            assert!(
+                NodeMetadata::parse_new(document.as_bytes(), 10_000).is_err(),
+                "{document}"
+            );
+        }
+        assert!(matches!(
+            NodeMetadata::parse_new(ARRAY.as_bytes(), 10),
+            Err(MetadataError::TooLong { .. })
+        ));
+    }
+}

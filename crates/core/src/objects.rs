@@ -1,0 +1,340 @@
+//! Typed reads and writes of the repository's immutable objects: each decoded once, kept by id within a
+//! bound in bytes, loaded once however many ask.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use icefield_format::{
+    ChunkId, FormatError, Manifest, ManifestId, Snapshot, SnapshotId, TransactionLog, Writer, layout,
+};
+use icefield_refs::{FetchError, SnapshotSource};
+use icefield_storage::{
+    Bytes, GetOptions, Key, KeyError, ObjectClass, PutMode, PutOptions, PutOutcome, Storage,
+    StorageError, StorageExt,
+};
+use quick_cache::sync::Cache;
+use quick_cache::{OptionsBuilder, Weighter};
+
+use crate::{SessionError, Settings};
+
+/// The kinds of immutable files, and their words in errors and object metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Snapshot,
+    Manifest,
+    TransactionLog,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Snapshot => "snapshot",
+            Self::Manifest => "manifest",
+            Self::TransactionLog => "transaction log",
+        }
+    }
+
+    /// The value of `ic_file_type` in the user metadata of objects.
+    fn file_type(self) -> &'static str {
+        match self {
+            Self::TransactionLog => "transaction-log",
+            kind => kind.word(),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Decoded {
+    Snapshot(Arc<Snapshot>),
+    Manifest(Arc<Manifest>),
+    TransactionLog(Arc<TransactionLog>),
+}
+
+#[derive(Clone, Debug)]
+struct ByBytes;
+
+impl Weighter<(Kind, [u8; 12]), Decoded> for ByBytes {
+    fn weight(&self, _: &(Kind, [u8; 12]), object: &Decoded) -> u64 {
+        let body = match object {
+            Decoded::Snapshot(snapshot) => snapshot.body_len(),
+            Decoded::Manifest(manifest) => manifest.body_len(),
+            Decoded::TransactionLog(log) => log.body_len(),
+        };
+        body as u64 + 128
+    }
+}
+
+/// Counts of what the cache did, for statistics and tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatistics {
+    /// Objects held.
+    pub objects: u64,
+    /// Bytes held, decoded.
+    pub bytes: u64,
+    /// The bound on bytes.
+    pub capacity: u64,
+}
+
+/// The immutable objects of one repository.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    storage: Arc<dyn Storage>,
+    cache: Cache<(Kind, [u8; 12]), Decoded, ByBytes>,
+    settings: Settings,
+    writer: Writer,
+}
+
+impl Objects {
+    pub(crate) fn new(storage: Arc<dyn Storage>, settings: Settings, writer: Writer) -> Self {
+        // One shard: with several, an object larger than its share of the bound would never be kept.
+        let options = OptionsBuilder::new()
+            .shards(1)
+            .estimated_items_capacity(1024)
+            .weight_capacity(settings.cache_bytes)
+            .build()
+            .expect("BUG: all required cache options are given");
+        let cache = Cache::with_options(
+            options,
+            ByBytes,
+            Default::default(),
+            quick_cache::sync::DefaultLifecycle::default(),
+        );
+        Self {
+            storage,
+            cache,
+            settings,
+            writer,
+        }
+    }
+
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    pub(crate) fn statistics(&self) -> CacheStatistics {
+        CacheStatistics {
+            objects: self.cache.len() as u64,
+            bytes: self.cache.weight(),
+            capacity: self.cache.capacity(),
+        }
+    }
+
+    async fn load(
+        &self,
+        kind: Kind,
+        id: [u8; 12],
+        text: String,
+        key: String,
+        decode: fn(&[u8], [u8; 12], &Settings) -> Result<Decoded, FormatError>,
+    ) -> Result<Decoded, FetchError> {
+        self.cache
+            .get_or_insert_async(&(kind, id), async {
+                let key = parse_key(&key).map_err(|source| storage_error(kind, &text, source))?;
+                tracing::debug!(%key, "cache miss");
+                let read = self.storage.read(&key).await;
+                self.decode(kind, id, text, key, read.map(|(bytes, _)| bytes), decode)
+            })
+            .await
+    }
+
+    fn decode(
+        &self,
+        kind: Kind,
+        id: [u8; 12],
+        text: String,
+        key: Key,
+        read: Result<Bytes, StorageError>,
+        decode: fn(&[u8], [u8; 12], &Settings) -> Result<Decoded, FormatError>,
+    ) -> Result<Decoded, FetchError> {
+        match read {
+            Ok(bytes) => Ok(decode(&bytes, id, &self.settings)?),
+            Err(error) if error.is_not_found() => Err(FetchError::Missing {
+                what: kind.word(),
+                id: text,
+                key,
+            }),
+            Err(source) => Err(storage_error(kind, &text, source)),
+        }
+    }
+
+    pub(crate) async fn snapshot(&self, id: SnapshotId) -> Result<Arc<Snapshot>, FetchError> {
+        let key = layout::snapshot_key(id);
+        match self
+            .load(Kind::Snapshot, *id.as_bytes(), id.to_string(), key, decode_snapshot)
+            .await?
+        {
+            Decoded::Snapshot(snapshot) => Ok(snapshot),
+            _ => unreachable!("BUG: the cache key names the kind"),
+        }
+    }
+
+    pub(crate) async fn manifest(&self, id: ManifestId) -> Result<Arc<Manifest>, FetchError> {
+        let key = layout::manifest_key(id);
+        match self
+            .load(Kind::Manifest, *id.as_bytes(), id.to_string(), key, decode_manifest)
+            .await?
+        {
+            Decoded::Manifest(manifest) => Ok(manifest),
+            _ => unreachable!("BUG: the cache key names the kind"),
+        }
+    }
+
+    /// As [`Objects::manifest`], from memory or without waiting for a network; `None` where it would have to.
+    pub(crate) fn try_manifest_blocking(
+        &self,
+        id: ManifestId,
+    ) -> Option<Result<Arc<Manifest>, FetchError>> {
+        let cache_key = (Kind::Manifest, *id.as_bytes());
+        if let Some(Decoded::Manifest(manifest)) = self.cache.get(&cache_key) {
+            return Some(Ok(manifest));
+        }
+        let text = id.to_string();
+        let key = match parse_key(&layout::manifest_key(id)) {
+            Ok(key) => key,
+            Err(source) => return Some(Err(storage_error(Kind::Manifest, &text, source))),
+        };
+        let read = self
+            .storage
+            .try_get_blocking(&key, &GetOptions::default())?
+            .and_then(whole_body);
+        let decoded = self.decode(Kind::Manifest, cache_key.1, text, key, read, decode_manifest);
+        Some(decoded.map(|decoded| {
+            let Decoded::Manifest(manifest) = &decoded else {
+                unreachable!("BUG: the decoder names the kind")
+            };
+            let manifest = Arc::clone(manifest);
+            self.cache.insert(cache_key, decoded);
+            manifest
+        }))
+    }
+
+    pub(crate) async fn transaction_log(
+        &self,
+        id: SnapshotId,
+    ) -> Result<Arc<TransactionLog>, FetchError> {
+        let key = layout::transaction_log_key(id);
+        match self
+            .load(Kind::TransactionLog, *id.as_bytes(), id.to_string(), key, decode_log)
+            .await?
+        {
+            Decoded::TransactionLog(log) => Ok(log),
+            _ => unreachable!("BUG: the cache key names the kind"),
+        }
+    }
+
+    pub(crate) async fn put_snapshot(&self, id: SnapshotId, file: Bytes) -> Result<(), SessionError> {
+        self.put_file(Kind::Snapshot, layout::snapshot_key(id), file).await
+    }
+
+    /// Keeps a snapshot that was just written, so that reading it needs no request.
+    pub(crate) fn remember_snapshot(&self, id: SnapshotId, file: &[u8]) -> Result<(), FormatError> {
+        let id = *id.as_bytes();
+        let decoded = decode_snapshot(file, id, &self.settings)?;
+        self.cache.insert((Kind::Snapshot, id), decoded);
+        Ok(())
+    }
+
+    pub(crate) async fn put_manifest(&self, id: ManifestId, file: Bytes) -> Result<(), SessionError> {
+        self.put_file(Kind::Manifest, layout::manifest_key(id), file).await
+    }
+
+    pub(crate) async fn put_transaction_log(
+        &self,
+        id: SnapshotId,
+        file: Bytes,
+    ) -> Result<(), SessionError> {
+        self.put_file(Kind::TransactionLog, layout::transaction_log_key(id), file)
+            .await
+    }
+
+    async fn put_file(&self, kind: Kind, key: String, file: Bytes) -> Result<(), SessionError> {
+        let options = PutOptions::mode(PutMode::Create)
+            .with_content_type("application/octet-stream")
+            .with_user_metadata("ic_spec_ver", "1")
+            .with_user_metadata("ic_client", &self.writer.implementation)
+            .with_user_metadata("ic_file_type", kind.file_type())
+            .with_user_metadata("ic_comp_alg", "zstd");
+        put_fresh(&*self.storage, &parse_key(&key)?, file, options).await
+    }
+
+    pub(crate) async fn put_chunk(&self, id: ChunkId, bytes: Bytes) -> Result<(), SessionError> {
+        let options = PutOptions::mode(PutMode::Create)
+            .with_class(ObjectClass::Chunk)
+            .with_content_type("application/octet-stream");
+        let key = parse_key(&layout::chunk_key(id))?;
+        put_fresh(&*self.storage, &key, bytes, options).await
+    }
+}
+
+#[async_trait]
+impl SnapshotSource for Objects {
+    async fn snapshot(&self, id: SnapshotId) -> Result<Arc<Snapshot>, FetchError> {
+        Self::snapshot(self, id).await
+    }
+}
+
+/// Writes an object under a fresh random name. Done means stored; nothing refers to it before that.
+async fn put_fresh(
+    storage: &dyn Storage,
+    key: &Key,
+    bytes: Bytes,
+    options: PutOptions,
+) -> Result<(), SessionError> {
+    match storage.put_immutable(key, bytes.clone(), options).await? {
+        PutOutcome::Written(_) => Ok(()),
+        PutOutcome::Refused => Err(SessionError::IdCollision { key: key.clone() }),
+        PutOutcome::Unknown(source) => match storage.try_read(key).await {
+            Ok(Some((stored, _))) if stored == bytes => Ok(()),
+            Ok(Some(_)) => Err(SessionError::IdCollision { key: key.clone() }),
+            _ => Err(SessionError::WriteUnknown {
+                key: key.clone(),
+                source,
+            }),
+        },
+    }
+}
+
+/// The bytes of an object read without waiting.
+pub(crate) fn whole_body(object: icefield_storage::Object) -> Result<Bytes, StorageError> {
+    let expected = object.range.end - object.range.start;
+    match object.body {
+        icefield_storage::Body::Bytes(bytes) if bytes.len() as u64 == expected => Ok(bytes),
+        icefield_storage::Body::Bytes(bytes) => Err(StorageError::WrongLength {
+            key: object.meta.key,
+            expected,
+            found: bytes.len() as u64,
+        }),
+        icefield_storage::Body::Stream(_) => Err(StorageError::Unsupported {
+            store: object.meta.key.to_string(),
+            what: "streaming from a blocking read".to_owned(),
+        }),
+    }
+}
+
+fn parse_key(key: &str) -> Result<Key, StorageError> {
+    Key::parse(key).map_err(|error: KeyError| error.into())
+}
+
+fn storage_error(kind: Kind, id: &str, source: StorageError) -> FetchError {
+    FetchError::Storage {
+        what: kind.word(),
+        id: id.to_owned(),
+        source,
+    }
+}
+
+fn decode_snapshot(file: &[u8], id: [u8; 12], settings: &Settings) -> Result<Decoded, FormatError> {
+    let id = SnapshotId::from_bytes(id);
+    Snapshot::decode(file, id, &settings.decode_limits).map(|it| Decoded::Snapshot(Arc::new(it)))
+}
+
+fn decode_manifest(file: &[u8], id: [u8; 12], settings: &Settings) -> Result<Decoded, FormatError> {
+    let id = ManifestId::from_bytes(id);
+    Manifest::decode(file, id, &settings.decode_limits).map(|it| Decoded::Manifest(Arc::new(it)))
+}
+
+fn decode_log(file: &[u8], id: [u8; 12], settings: &Settings) -> Result<Decoded, FormatError> {
+    let id = SnapshotId::from_bytes(id);
+    TransactionLog::decode(file, id, &settings.decode_limits)
+        .map(|it| Decoded::TransactionLog(Arc::new(it)))
+}

@@ -1,0 +1,353 @@
+//! Repositories: opening and creating them, their refs and history, and the sessions on them.
+
+mod builder;
+mod revision;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use futures::stream::BoxStream;
+use icefield_format::{RepositoryConfig, SnapshotId};
+use icefield_refs::{
+    BranchName, EditOutcome, RefEdit, RefList, Refs, RefsError, SnapshotInfo, StoredConfig, TagName,
+};
+use icefield_storage::{Clock, Entropy, Storage};
+
+pub use builder::RepositoryBuilder;
+pub use revision::{Revision, Start};
+
+use crate::objects::{CacheStatistics, Objects};
+use crate::session::{Base, Session};
+use crate::{Diff, RepositoryError, Settings};
+
+/// What all handles and sessions of one open repository share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) objects: Arc<Objects>,
+    pub(crate) refs: Refs,
+    pub(crate) settings: Settings,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    stored_config: RwLock<Option<StoredConfig>>,
+    /// What the caller set; it goes before what is stored.
+    own_config: RepositoryConfig,
+    lost_races: Mutex<HashSet<BranchName>>,
+}
+
+impl Shared {
+    pub(crate) fn random<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.entropy.fill(&mut bytes);
+        bytes
+    }
+
+    pub(crate) fn config(&self) -> RepositoryConfig {
+        let stored = self.stored_config.read().unwrap_or_else(PoisonError::into_inner);
+        match &*stored {
+            Some(stored) => self.own_config.merged_over(&stored.config),
+            None => self.own_config.clone(),
+        }
+    }
+
+    /// Longest chunk in bytes that is kept in its manifest.
+    pub(crate) fn inline_threshold(&self) -> usize {
+        usize::from(self.config().inline_chunk_threshold())
+    }
+
+    /// Remembers that another writer was first on a branch: from then on the tip is read before writing.
+    pub(crate) fn note_lost_race(&self, branch: &BranchName) {
+        self.lost_races
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(branch.clone());
+    }
+
+    pub(crate) fn has_lost_race(&self, branch: &BranchName) -> bool {
+        self.lost_races
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(branch)
+    }
+}
+
+/// An open repository. A cheap shared handle.
+#[derive(Clone, Debug)]
+pub struct Repository(Arc<Shared>);
+
+impl Repository {
+    /// Begins to open or create the repository at a store.
+    pub fn builder(storage: Arc<dyn Storage>) -> RepositoryBuilder {
+        RepositoryBuilder::new(storage)
+    }
+
+    /// Creates a repository with default settings.
+    ///
+    /// # Errors
+    /// As [`RepositoryBuilder::create`].
+    pub async fn create(storage: Arc<dyn Storage>) -> Result<Self, RepositoryError> {
+        Self::builder(storage).create().await
+    }
+
+    /// Opens a repository with default settings.
+    ///
+    /// # Errors
+    /// As [`RepositoryBuilder::open`].
+    pub async fn open(storage: Arc<dyn Storage>) -> Result<Self, RepositoryError> {
+        Self::builder(storage).open().await
+    }
+
+    /// Opens a repository with default settings, or creates it if there is none.
+    ///
+    /// # Errors
+    /// As [`RepositoryBuilder::open_or_create`].
+    pub async fn open_or_create(storage: Arc<dyn Storage>) -> Result<Self, RepositoryError> {
+        Self::builder(storage).open_or_create().await
+    }
+
+    /// Returns whether there is a repository at a store.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn exists(storage: Arc<dyn Storage>) -> Result<bool, RepositoryError> {
+        match Self::open(storage).await {
+            Ok(_) | Err(RepositoryError::NewerSpecVersion { .. }) => Ok(true),
+            Err(RepositoryError::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the store.
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        &self.0.storage
+    }
+
+    /// Returns the configuration in force: the caller's settings over the stored ones over the defaults.
+    pub fn config(&self) -> RepositoryConfig {
+        self.0.config()
+    }
+
+    /// Stores a configuration, if nobody else has changed the stored one since this handle read it.
+    ///
+    /// # Errors
+    /// [`RefsError::Config`] if it cannot be encoded, and what the store says.
+    pub async fn save_config(
+        &self,
+        config: RepositoryConfig,
+    ) -> Result<EditOutcome, RepositoryError> {
+        let expected = {
+            let stored = self.0.stored_config.read().unwrap_or_else(PoisonError::into_inner);
+            stored.as_ref().map(|stored| stored.version.clone())
+        };
+        let outcome = self.0.refs.publish_config(&config, expected).await?;
+        if let EditOutcome::Done(Some(version)) = &outcome {
+            *self.0.stored_config.write().unwrap_or_else(PoisonError::into_inner) =
+                Some(StoredConfig {
+                    config,
+                    version: version.clone(),
+                });
+        }
+        Ok(outcome)
+    }
+
+    /// Returns what the cache of decoded objects holds.
+    pub fn cache_statistics(&self) -> CacheStatistics {
+        self.0.objects.statistics()
+    }
+
+    /// Opens a session that reads one snapshot.
+    ///
+    /// # Errors
+    /// A ref, snapshot or time that does not exist; an object that cannot be read.
+    pub async fn read_session(
+        &self,
+        revision: impl Into<Revision>,
+    ) -> Result<Session, RepositoryError> {
+        let revision = revision.into();
+        let id = self.resolve(&revision).await?;
+        self.session_at(id, &revision).await
+    }
+
+    async fn session_at(
+        &self,
+        id: SnapshotId,
+        revision: &Revision,
+    ) -> Result<Session, RepositoryError> {
+        let base = self.base(id).await?;
+        let branch = match &revision.start {
+            Start::Branch(name) => Some(name.clone()),
+            _ => None,
+        };
+        Ok(Session::read_only(Arc::clone(&self.0), base, branch))
+    }
+
+    /// Opens a session that writes to a branch.
+    ///
+    /// # Errors
+    /// [`RefsError::BranchNotFound`]; [`RepositoryError::UnsafeStore`] if the store cannot decide races; an
+    /// object that cannot be read.
+    pub async fn write_session(
+        &self,
+        branch: impl Into<BranchName>,
+    ) -> Result<Session, RepositoryError> {
+        let branch = branch.into();
+        if !self.0.storage.capabilities().safe_commits() {
+            return Err(RepositoryError::UnsafeStore {
+                location: self.0.storage.to_string(),
+            });
+        }
+        let tip = self.0.refs.resolve_branch(&branch).await?;
+        let base = self.base(tip.snapshot).await?;
+        Ok(Session::writable(Arc::clone(&self.0), base, branch, tip))
+    }
+
+    async fn base(&self, id: SnapshotId) -> Result<Base, RepositoryError> {
+        Ok(Base::new(self.0.objects.snapshot(id).await?))
+    }
+
+    /// Lists branches and tags.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn refs(&self) -> Result<RefList, RepositoryError> {
+        Ok(self.0.refs.list().await?)
+    }
+
+    /// Walks a history, newest first.
+    ///
+    /// # Errors
+    /// In the stream: [`RefsError::Fetch`], [`RefsError::Cycle`].
+    pub fn ancestry(
+        &self,
+        start: SnapshotId,
+    ) -> BoxStream<'static, Result<SnapshotInfo, RefsError>> {
+        self.0.refs.ancestry(start)
+    }
+
+    /// Creates a branch.
+    ///
+    /// # Errors
+    /// A name that is not allowed for new refs, [`RefsError::SnapshotNotFound`], what the store says.
+    pub async fn create_branch(
+        &self,
+        name: &str,
+        target: SnapshotId,
+    ) -> Result<EditOutcome, RepositoryError> {
+        let name = BranchName::parse_new(name).map_err(RefsError::from)?;
+        self.0.refs.check_target(target).await?;
+        Ok(self
+            .0
+            .refs
+            .publish(RefEdit::CreateBranch { name, target })
+            .await?)
+    }
+
+    /// Moves a branch to any snapshot. With `expected`, only if it points there now.
+    ///
+    /// # Errors
+    /// [`RefsError::BranchNotFound`], [`RefsError::SnapshotNotFound`], what the store says.
+    pub async fn reset_branch(
+        &self,
+        name: &BranchName,
+        target: SnapshotId,
+        expected: Option<SnapshotId>,
+    ) -> Result<EditOutcome, RepositoryError> {
+        self.0.refs.check_target(target).await?;
+        let tip = self.0.refs.resolve_branch(name).await?;
+        if expected.is_some_and(|expected| expected != tip.snapshot) {
+            return Ok(EditOutcome::Refused(icefield_refs::Refusal::BranchMoved {
+                found: tip.snapshot,
+            }));
+        }
+        let edit = RefEdit::MoveBranch {
+            name: name.clone(),
+            target,
+            expected: tip,
+        };
+        Ok(self.0.refs.publish(edit).await?)
+    }
+
+    /// Deletes a branch; its snapshots stay until they are collected.
+    ///
+    /// # Errors
+    /// [`RefsError::MainIsPermanent`], [`RefsError::BranchNotFound`], what the store says.
+    pub async fn delete_branch(&self, name: &BranchName) -> Result<EditOutcome, RepositoryError> {
+        if name.is_main() {
+            return Err(RefsError::MainIsPermanent.into());
+        }
+        let expected = self.0.refs.resolve_branch(name).await?;
+        let edit = RefEdit::DeleteBranch {
+            name: name.clone(),
+            expected,
+        };
+        Ok(self.0.refs.publish(edit).await?)
+    }
+
+    /// Creates a tag.
+    ///
+    /// # Errors
+    /// A name that is not allowed for new refs, [`RefsError::SnapshotNotFound`], what the store says.
+    pub async fn create_tag(
+        &self,
+        name: &str,
+        target: SnapshotId,
+    ) -> Result<EditOutcome, RepositoryError> {
+        let name = TagName::parse_new(name).map_err(RefsError::from)?;
+        self.0.refs.check_target(target).await?;
+        Ok(self
+            .0
+            .refs
+            .publish(RefEdit::CreateTag { name, target })
+            .await?)
+    }
+
+    /// Deletes a tag; its name stays taken.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn delete_tag(&self, name: &TagName) -> Result<EditOutcome, RepositoryError> {
+        let edit = RefEdit::DeleteTag { name: name.clone() };
+        Ok(self.0.refs.publish(edit).await?)
+    }
+
+    /// Compares two snapshots, whatever their histories.
+    ///
+    /// # Errors
+    /// Objects that cannot be read.
+    pub async fn diff(&self, from: SnapshotId, to: SnapshotId) -> Result<Diff, RepositoryError> {
+        Diff::between(&self.0.objects, from, to).await
+    }
+
+    /// Reads and decodes one manifest.
+    ///
+    /// # Errors
+    /// An object that cannot be read.
+    pub async fn manifest(
+        &self,
+        id: icefield_format::ManifestId,
+    ) -> Result<Arc<icefield_format::Manifest>, RepositoryError> {
+        Ok(self.0.objects.manifest(id).await?)
+    }
+
+    /// Reads and decodes one snapshot.
+    ///
+    /// # Errors
+    /// An object that cannot be read.
+    pub async fn snapshot(
+        &self,
+        id: SnapshotId,
+    ) -> Result<Arc<icefield_format::Snapshot>, RepositoryError> {
+        Ok(self.0.objects.snapshot(id).await?)
+    }
+
+    /// Reads and decodes the transaction log of one snapshot.
+    ///
+    /// # Errors
+    /// An object that cannot be read.
+    pub async fn transaction_log(
+        &self,
+        id: SnapshotId,
+    ) -> Result<Arc<icefield_format::TransactionLog>, RepositoryError> {
+        Ok(self.0.objects.transaction_log(id).await?)
+    }
+}

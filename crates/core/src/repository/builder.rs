@@ -1,0 +1,293 @@
+//! Opening and creating.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, RwLock};
+
+use futures::StreamExt;
+use icefield_format::{
+    RepositoryConfig, SnapshotId, Writer, initial_snapshot, layout,
+};
+use icefield_refs::{
+    BranchName, EditOutcome, RefEdit, Refs, RefsError, SnapshotSource, StoredConfig, Tip,
+    micros_of_time,
+};
+use icefield_storage::{
+    Clock, Entropy, Key, ListOptions, Storage, StorageError, StorageExt, SystemClock, SystemEntropy,
+};
+
+use super::{Repository, Revision, Shared, Start};
+use crate::objects::Objects;
+use crate::session::Session;
+use crate::{RepositoryError, SessionError, Settings};
+
+/// How to open or create a repository: components given to it, settings that tune it.
+#[derive(Clone, Debug)]
+pub struct RepositoryBuilder {
+    storage: Arc<dyn Storage>,
+    settings: Settings,
+    config: RepositoryConfig,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+}
+
+impl RepositoryBuilder {
+    pub(super) fn new(storage: Arc<dyn Storage>) -> Self {
+        Self {
+            storage,
+            settings: Settings::default(),
+            config: RepositoryConfig::default(),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+        }
+    }
+
+    /// Tunes this process.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Sets configuration that goes before what is stored; [`RepositoryBuilder::create`] stores it.
+    #[must_use]
+    pub fn config(mut self, config: RepositoryConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Takes the time from `clock`.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Draws ids from `entropy`.
+    #[must_use]
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    fn location(&self) -> String {
+        self.storage.to_string()
+    }
+
+    /// Opens the repository.
+    ///
+    /// # Errors
+    /// [`RepositoryError::NotFound`], [`RepositoryError::NewerSpecVersion`], what the store says.
+    pub async fn open(self) -> Result<Repository, RepositoryError> {
+        Ok(self.open_with(&BranchName::main()).await?.0)
+    }
+
+    /// Opens the repository and a session that reads one revision of it, with one round of requests fewer
+    /// than the two apart: the ref is read together with what opening must read.
+    ///
+    /// # Errors
+    /// As [`RepositoryBuilder::open`] and [`Repository::read_session`].
+    pub async fn open_session(
+        self,
+        revision: impl Into<Revision>,
+    ) -> Result<(Repository, Session), RepositoryError> {
+        let revision = revision.into();
+        let Start::Branch(name) = &revision.start else {
+            let repository = self.open().await?;
+            let session = repository.read_session(revision).await?;
+            return Ok((repository, session));
+        };
+        let (repository, tip) = self.open_with(name).await?;
+        let tip = tip.ok_or_else(|| RefsError::BranchNotFound(name.clone()))?;
+        let id = repository.walk(tip.snapshot, &revision).await?;
+        let session = repository.session_at(id, &revision).await?;
+        Ok((repository, session))
+    }
+
+    /// Opens the repository, and reads a branch in the same round.
+    async fn open_with(
+        self,
+        branch: &BranchName,
+    ) -> Result<(Repository, Option<Tip>), RepositoryError> {
+        let refs = self.refs(Arc::new(self.objects()));
+        let repo_key = Key::parse(layout::REPO).map_err(StorageError::from)?;
+        let (upgraded, tip, config) = futures::join!(
+            self.storage.exists(&repo_key),
+            refs.branch(branch),
+            refs.config()
+        );
+        if upgraded? {
+            return Err(RepositoryError::NewerSpecVersion {
+                location: self.location(),
+            });
+        }
+        let tip = tip?;
+        // A repository exists if and only if its main branch does.
+        if tip.is_none() && (branch.is_main() || refs.branch(&BranchName::main()).await?.is_none()) {
+            return Err(RepositoryError::NotFound {
+                location: self.location(),
+            });
+        }
+        let config = config?;
+        Ok((self.repository(config), tip))
+    }
+
+    /// Creates the repository: its first snapshot, then its main branch, which decides among several that
+    /// create it at once, then its configuration, if it is not all default.
+    ///
+    /// # Errors
+    /// [`RepositoryError::AlreadyExists`], [`RepositoryError::NotEmpty`],
+    /// [`RepositoryError::UnsafeStore`], [`RepositoryError::CreateUnknown`], what the store says.
+    pub async fn create(self) -> Result<Repository, RepositoryError> {
+        let capabilities = self.storage.capabilities();
+        if capabilities.writable && !capabilities.safe_commits() {
+            return Err(RepositoryError::UnsafeStore {
+                location: self.location(),
+            });
+        }
+        self.check_empty().await?;
+        let objects = Arc::new(self.objects());
+        let flushed_at = micros_of_time(self.clock.now());
+        let file = initial_snapshot(flushed_at, objects.writer());
+        match objects.put_snapshot(SnapshotId::INITIAL, file).await {
+            Ok(()) => {}
+            // Somebody else is creating it too, or was stopped: their first snapshot will do.
+            Err(SessionError::IdCollision { .. }) => {
+                objects.snapshot(SnapshotId::INITIAL).await?;
+            }
+            Err(SessionError::Storage(error)) => return Err(error.into()),
+            Err(SessionError::WriteUnknown { source, .. }) => return Err(self.unknown(source)),
+            Err(error) => return Err(self.unknown(StorageError::Failed {
+                action: "create",
+                target: self.location(),
+                source: Box::new(error),
+            })),
+        }
+        self.storage.sync().await?;
+        let refs = self.refs(objects);
+        let edit = RefEdit::CreateBranch {
+            name: BranchName::main(),
+            target: SnapshotId::INITIAL,
+        };
+        match refs.publish(edit).await? {
+            EditOutcome::Done(_) => {}
+            EditOutcome::Refused(_) => {
+                return Err(RepositoryError::AlreadyExists {
+                    location: self.location(),
+                });
+            }
+            EditOutcome::Unknown(source) => return Err(self.unknown(source)),
+        }
+        let stored = self.store_config(&refs).await?;
+        Ok(self.repository(stored))
+    }
+
+    /// Opens the repository, or creates it if there is none; whoever else does the same at the same time.
+    ///
+    /// # Errors
+    /// As [`RepositoryBuilder::open`] and [`RepositoryBuilder::create`].
+    pub async fn open_or_create(self) -> Result<Repository, RepositoryError> {
+        match self.clone().open().await {
+            Err(RepositoryError::NotFound { .. }) => {}
+            result => return result,
+        }
+        match self.clone().create().await {
+            Err(RepositoryError::AlreadyExists { .. }) => self.open().await,
+            result => result,
+        }
+    }
+
+    /// The root is empty if it holds nothing but what a creation that was stopped may leave.
+    async fn check_empty(&self) -> Result<(), RepositoryError> {
+        let mut objects = self.storage.list(ListOptions::default());
+        let initial = layout::snapshot_key(SnapshotId::INITIAL);
+        let main = layout::branch_key("main", layout::KeyForm::Raw);
+        let mut in_the_way = None;
+        while let Some(object) = objects.next().await {
+            let key = object?.key;
+            if key.as_str() == main {
+                return Err(RepositoryError::AlreadyExists {
+                    location: self.location(),
+                });
+            }
+            let ours = key.segments().next() == Some(layout::OWN);
+            if key.as_str() != initial && !ours && in_the_way.is_none() {
+                // The main branch may still come: it sorts behind chunks and manifests.
+                let main = Key::parse(&main).map_err(StorageError::from)?;
+                if self.storage.exists(&main).await? {
+                    return Err(RepositoryError::AlreadyExists {
+                        location: self.location(),
+                    });
+                }
+                in_the_way = Some(key);
+                break;
+            }
+        }
+        match in_the_way {
+            Some(key) => Err(RepositoryError::NotEmpty {
+                location: self.location(),
+                key,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    async fn store_config(&self, refs: &Refs) -> Result<Option<StoredConfig>, RepositoryError> {
+        if self.config.is_default() {
+            return Ok(None);
+        }
+        match refs.publish_config(&self.config, None).await? {
+            EditOutcome::Done(Some(version)) => Ok(Some(StoredConfig {
+                config: self.config.clone(),
+                version,
+            })),
+            EditOutcome::Done(None) | EditOutcome::Refused(_) => Ok(refs.config().await?),
+            EditOutcome::Unknown(source) => Err(self.unknown(source)),
+        }
+    }
+
+    fn unknown(&self, source: StorageError) -> RepositoryError {
+        RepositoryError::CreateUnknown {
+            location: self.location(),
+            source,
+        }
+    }
+
+    fn objects(&self) -> Objects {
+        let mut writer = Writer::default();
+        if let Some(level) = self.config.compression_level() {
+            writer.compression_level = level;
+        }
+        Objects::new(Arc::clone(&self.storage), self.settings.clone(), writer)
+    }
+
+    fn refs(&self, objects: Arc<Objects>) -> Refs {
+        let source: Arc<dyn SnapshotSource> = objects;
+        Refs::spec_v1(Arc::clone(&self.storage), source)
+    }
+
+    fn repository(self, stored: Option<StoredConfig>) -> Repository {
+        let effective = match &stored {
+            Some(stored) => self.config.merged_over(&stored.config),
+            None => self.config.clone(),
+        };
+        let objects = {
+            let with_stored = Self {
+                config: effective,
+                ..self.clone()
+            };
+            Arc::new(with_stored.objects())
+        };
+        Repository(Arc::new(Shared {
+            refs: self.refs(Arc::clone(&objects)),
+            storage: self.storage,
+            objects,
+            settings: self.settings,
+            clock: self.clock,
+            entropy: self.entropy,
+            stored_config: RwLock::new(stored),
+            own_config: self.config,
+            lost_races: Mutex::new(HashSet::new()),
+        }))
+    }
+}
+

@@ -1,0 +1,213 @@
+//! Sessions: the scope within which reads agree with each other and writes wait for a commit.
+//!
+//! A [`Session`] is a cheap shared handle; all methods take `&self`. A read-only session sees one snapshot
+//! for its whole life. A writable one sees its base snapshot under its own uncommitted edits.
+
+mod base;
+mod list;
+mod read;
+mod write;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use bytes::Bytes;
+use icefield_format::{NodeId, NodeKind, NodePath, SnapshotId};
+use icefield_refs::{BranchName, Tip};
+
+pub(crate) use base::Base;
+pub use list::{ChunkInfo, ChunkLocation, NodeInfo};
+pub use write::WriteMode;
+
+use crate::change_set::{ChangeSet, NodeChange};
+use crate::metadata::NodeMetadata;
+use crate::repository::Shared;
+use crate::{Diff, SessionError};
+
+/// A view of one snapshot, and, if writable, the edits on top of it.
+#[derive(Clone, Debug)]
+pub struct Session(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    branch: Option<BranchName>,
+    state: RwLock<State>,
+    /// Held shared by writes while their chunk is on its way; a commit takes it whole.
+    in_flight: tokio::sync::RwLock<()>,
+    /// Set when a panic left the state half changed; the session then only reads its base.
+    poisoned: AtomicBool,
+}
+
+/// What a session holds; reads and edits of it are short and never wait for storage.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) base: Arc<Base>,
+    pub(crate) changes: Arc<ChangeSet>,
+    pub(crate) phase: Phase,
+}
+
+/// Where a session stands in its life.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Phase {
+    ReadOnly,
+    Open { tip: Tip },
+    Committing { tip: Tip },
+    Unresolved { tip: Tip, snapshot: SnapshotId },
+    Committed { snapshot: SnapshotId },
+}
+
+impl Phase {
+    fn check_writable(&self) -> Result<(), SessionError> {
+        match self {
+            Self::Open { .. } => Ok(()),
+            Self::ReadOnly => Err(SessionError::ReadOnly),
+            Self::Committing { .. } => Err(SessionError::CommitInProgress),
+            Self::Unresolved { snapshot, .. } => Err(SessionError::Unresolved(*snapshot)),
+            Self::Committed { snapshot } => Err(SessionError::Committed(*snapshot)),
+        }
+    }
+}
+
+/// A node as a session sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) id: NodeId,
+    pub(crate) document: Bytes,
+    pub(crate) metadata: Arc<NodeMetadata>,
+    /// Its place among the nodes of the base snapshot, unless the session created it.
+    pub(crate) base_position: Option<usize>,
+}
+
+impl Node {
+    pub(crate) fn kind(&self) -> NodeKind {
+        match *self.metadata {
+            NodeMetadata::Group => NodeKind::Group,
+            NodeMetadata::Array(_) => NodeKind::Array,
+        }
+    }
+}
+
+impl State {
+    /// Finds a node under the session's edits.
+    pub(crate) fn node(&self, path: &NodePath) -> Result<Option<Node>, SessionError> {
+        Ok(match self.changes.node(path) {
+            NodeChange::Written(node) => Some(Node {
+                id: node.id,
+                document: node.document.clone(),
+                metadata: Arc::clone(&node.metadata),
+                base_position: match self.changes.created().contains_key(path) {
+                    true => None,
+                    false => self.base.position(path),
+                },
+            }),
+            NodeChange::Deleted => None,
+            NodeChange::Unchanged => self.base.node(path)?,
+        })
+    }
+}
+
+impl Session {
+    pub(crate) fn read_only(shared: Arc<Shared>, base: Base, branch: Option<BranchName>) -> Self {
+        Self::new(shared, base, branch, Phase::ReadOnly)
+    }
+
+    pub(crate) fn writable(shared: Arc<Shared>, base: Base, branch: BranchName, tip: Tip) -> Self {
+        Self::new(shared, base, Some(branch), Phase::Open { tip })
+    }
+
+    fn new(shared: Arc<Shared>, base: Base, branch: Option<BranchName>, phase: Phase) -> Self {
+        Self(Arc::new(Inner {
+            shared,
+            branch,
+            state: RwLock::new(State {
+                base: Arc::new(base),
+                changes: Arc::default(),
+                phase,
+            }),
+            in_flight: tokio::sync::RwLock::new(()),
+            poisoned: AtomicBool::new(false),
+        }))
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0.shared
+    }
+
+    /// Reads the state. A panic in another task while it changed the state is an error from then on, not a
+    /// second panic and not a half-made edit that gets committed.
+    pub(crate) fn state(&self) -> Result<RwLockReadGuard<'_, State>, SessionError> {
+        self.0.state.read().map_err(|_| self.poison())
+    }
+
+    pub(crate) fn state_mut(&self) -> Result<RwLockWriteGuard<'_, State>, SessionError> {
+        self.0.state.write().map_err(|_| self.poison())
+    }
+
+    fn poison(&self) -> SessionError {
+        self.0.poisoned.store(true, Ordering::Relaxed);
+        SessionError::Aborted(
+            "an earlier edit panicked; open a new session and write again".to_owned(),
+        )
+    }
+
+    pub(crate) fn in_flight(&self) -> &tokio::sync::RwLock<()> {
+        &self.0.in_flight
+    }
+
+    /// Returns the branch that the session was opened on.
+    pub fn branch(&self) -> Option<&BranchName> {
+        self.0.branch.as_ref()
+    }
+
+    /// Returns the snapshot that the session reads: its base, or what it was committed as.
+    ///
+    /// # Errors
+    /// [`SessionError::Aborted`] after a panic inside the session.
+    pub fn snapshot_id(&self) -> Result<SnapshotId, SessionError> {
+        Ok(self.state()?.base.snapshot().id())
+    }
+
+    /// Returns whether the session takes no writes, for good: opened read-only, or committed.
+    pub fn is_read_only(&self) -> bool {
+        !self.state().is_ok_and(|state| {
+            !matches!(state.phase, Phase::ReadOnly | Phase::Committed { .. })
+        })
+    }
+
+    /// Returns whether there is anything to commit.
+    ///
+    /// # Errors
+    /// [`SessionError::Aborted`] after a panic inside the session.
+    pub fn has_changes(&self) -> Result<bool, SessionError> {
+        Ok(!self.state()?.changes.is_empty())
+    }
+
+    /// Returns the uncommitted edits, net of each other.
+    ///
+    /// # Errors
+    /// [`SessionError::Aborted`] after a panic inside the session.
+    pub fn status(&self) -> Result<Diff, SessionError> {
+        let state = self.state()?;
+        Ok(Diff::of_changes(&state.changes, &state.base))
+    }
+
+    /// Forgets all uncommitted edits. Chunks that were uploaded for them stay behind as garbage.
+    ///
+    /// # Errors
+    /// [`SessionError::ReadOnly`] and the other reasons why a session cannot be written.
+    pub fn discard_changes(&self) -> Result<(), SessionError> {
+        let mut state = self.state_mut()?;
+        state.phase.check_writable()?;
+        state.changes = Arc::default();
+        Ok(())
+    }
+
+    /// Returns the bytes that the references of uncommitted chunks hold in memory.
+    ///
+    /// # Errors
+    /// [`SessionError::Aborted`] after a panic inside the session.
+    pub fn pending_bytes(&self) -> Result<usize, SessionError> {
+        Ok(self.state()?.changes.memory_bytes())
+    }
+}

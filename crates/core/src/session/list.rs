@@ -1,0 +1,293 @@
+//! Listing nodes and chunks.
+
+use std::fmt;
+
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use icefield_format::{
+    Checksum, ChunkId, ChunkIndex, ChunkRef, ManifestId, NodeId, NodeKind, NodePath,
+};
+
+use super::{Session, State};
+use crate::SessionError;
+use crate::change_set::{NodeChange, PendingChunk};
+
+/// Manifests loaded ahead while an array's chunks are listed.
+const MANIFESTS_AHEAD: usize = 8;
+
+/// One node of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// Where it is.
+    pub path: NodePath,
+    /// Its identity, kept for as long as it lives.
+    pub id: NodeId,
+    /// Array or group.
+    pub kind: NodeKind,
+}
+
+/// Where the bytes of a chunk live.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChunkLocation {
+    /// In the manifest.
+    Inline {
+        /// Bytes.
+        length: u64,
+    },
+    /// In a chunk object of the repository.
+    Native {
+        /// The object.
+        id: ChunkId,
+        /// First byte of the chunk in the object.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+    },
+    /// In a file outside the repository.
+    Virtual {
+        /// The file's URL.
+        location: String,
+        /// First byte of the chunk in the file.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+        /// The ETag that the file had, if recorded.
+        etag: Option<String>,
+        /// The time when the file was last written, seconds since 1970, if recorded.
+        last_modified: Option<u32>,
+    },
+}
+
+impl ChunkLocation {
+    pub(crate) fn of(chunk: ChunkRef<'_>) -> Self {
+        match chunk {
+            ChunkRef::Inline(bytes) => Self::Inline {
+                length: bytes.len() as u64,
+            },
+            ChunkRef::Native { id, offset, length } => Self::Native { id, offset, length },
+            ChunkRef::Virtual {
+                location,
+                offset,
+                length,
+                checksum,
+            } => {
+                let (etag, last_modified) = match checksum {
+                    None => (None, None),
+                    Some(Checksum::ETag(tag)) => (Some(tag.to_owned()), None),
+                    Some(Checksum::LastModified(seconds)) => (None, Some(seconds)),
+                };
+                Self::Virtual {
+                    location: location.to_owned(),
+                    offset,
+                    length,
+                    etag,
+                    last_modified,
+                }
+            }
+        }
+    }
+
+    /// Returns the number of bytes of the chunk.
+    pub fn length(&self) -> u64 {
+        match self {
+            Self::Inline { length }
+            | Self::Native { length, .. }
+            | Self::Virtual { length, .. } => *length,
+        }
+    }
+}
+
+impl fmt::Display for ChunkLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inline { .. } => f.write_str("the manifest"),
+            Self::Native { id, .. } => write!(f, "chunk object {id}"),
+            // Locations are written by others; escaping keeps them from writing to a terminal.
+            Self::Virtual { location, .. } => write!(f, "{}", location.escape_debug()),
+        }
+    }
+}
+
+/// One chunk of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkInfo {
+    /// Its coordinates in the grid.
+    pub index: ChunkIndex,
+    /// Where its bytes live.
+    pub location: ChunkLocation,
+}
+
+impl State {
+    /// The paths strictly below a path, in the order of the base followed by those that the session
+    /// created; each once.
+    pub(crate) fn paths_below<'a>(
+        &'a self,
+        path: &'a NodePath,
+    ) -> impl Iterator<Item = NodePath> + 'a {
+        let snapshot = self.base.snapshot();
+        let prefix = below_prefix(path);
+        let start = first_at_or_after(snapshot.node_count(), |position| {
+            snapshot.node_at(position).path() < prefix.as_str()
+        });
+        let end_prefix = prefix.clone();
+        let base = (start..snapshot.node_count())
+            .map(|position| snapshot.node_at(position))
+            .take_while(move |record| record.path().starts_with(end_prefix.as_str()))
+            .filter(move |record| record.path() != prefix)
+            .map(|record| record.node_path())
+            .filter(|path| {
+                !self.changes.created().contains_key(path)
+                    && !matches!(self.changes.node(path), NodeChange::Deleted)
+            });
+        let created = self
+            .changes
+            .created()
+            .keys()
+            .filter(move |other| path.is_ancestor_of(other))
+            .cloned();
+        base.chain(created)
+    }
+}
+
+/// The text that every path below `path` begins with.
+fn below_prefix(path: &NodePath) -> String {
+    match path.is_root() {
+        true => "/".to_owned(),
+        false => format!("{path}/"),
+    }
+}
+
+fn first_at_or_after(count: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+impl Session {
+    /// Returns the nodes at and below a path, sorted by path.
+    ///
+    /// # Errors
+    /// As [`Session::metadata`].
+    pub fn nodes(&self, path: &NodePath) -> Result<Vec<NodeInfo>, SessionError> {
+        let state = self.state()?;
+        let mut paths: Vec<NodePath> = state.paths_below(path).collect();
+        paths.push(path.clone());
+        paths.sort_unstable();
+        let mut nodes = Vec::with_capacity(paths.len());
+        for path in paths {
+            let info = match state.changes.node(&path) {
+                NodeChange::Written(node) => Some((node.id, node.kind())),
+                NodeChange::Deleted => None,
+                NodeChange::Unchanged => state.base.position(&path).map(|position| {
+                    let record = state.base.record(position);
+                    (record.id(), record.kind())
+                }),
+            };
+            if let Some((id, kind)) = info {
+                nodes.push(NodeInfo { path, id, kind });
+            }
+        }
+        Ok(nodes)
+    }
+
+    /// Returns the names directly below a path, sorted, each with whether it is a node itself or only
+    /// has nodes below it.
+    ///
+    /// # Errors
+    /// As [`Session::metadata`].
+    pub fn child_names(&self, path: &NodePath) -> Result<Vec<String>, SessionError> {
+        let state = self.state()?;
+        let skip = below_prefix(path).len();
+        let mut names: Vec<String> = state
+            .paths_below(path)
+            .filter_map(|below| {
+                let rest = &below.as_str()[skip..];
+                rest.split('/').next().map(str::to_owned)
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
+    }
+
+    /// Lists the chunks of an array that exist, inside its grid. Those of one manifest come in the order of
+    /// their coordinates; the session's own edits come first. The listing is that of the moment of the call.
+    ///
+    /// # Errors
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`]; in the stream, what the store says.
+    pub fn chunks(
+        &self,
+        path: &NodePath,
+    ) -> Result<BoxStream<'static, Result<ChunkInfo, SessionError>>, SessionError> {
+        let array = self.array(path)?;
+        let state = self.state()?;
+        let node = state
+            .node(path)?
+            .ok_or_else(|| SessionError::NodeNotFound { path: path.clone() })?;
+        let mut own = Vec::new();
+        let mut written = hashbrown::HashSet::new();
+        if let Some(table) = state.changes.chunks().get(&node.id) {
+            for row in table.sorted_rows() {
+                let index = ChunkIndex::from(table.index(row).to_vec());
+                if let PendingChunk::Set(chunk) = table.at(row) {
+                    own.push(Ok(ChunkInfo {
+                        index: index.clone(),
+                        location: ChunkLocation::of(chunk),
+                    }));
+                }
+                written.insert(index);
+            }
+        }
+        let manifests: Vec<ManifestId> = node
+            .base_position
+            .and_then(|position| state.base.array(position))
+            .map(|array| array.manifests().map(|it| it.id()).collect())
+            .unwrap_or_default();
+        let mut grid = array.chunk_counts;
+        if let Some(visible) = state.changes.visible_grid(&node.id) {
+            for (count, seen) in grid.iter_mut().zip(visible) {
+                *count = (*count).min(*seen);
+            }
+        }
+        drop(state);
+        let objects = std::sync::Arc::clone(&self.shared().objects);
+        let (id, written) = (node.id, std::sync::Arc::new(written));
+        let base = stream::iter(manifests)
+            .map(move |manifest| {
+                let objects = std::sync::Arc::clone(&objects);
+                async move { objects.manifest(manifest).await.map_err(SessionError::from) }
+            })
+            .buffered(MANIFESTS_AHEAD)
+            .map_ok(move |manifest| {
+                let (grid, written) = (grid.clone(), std::sync::Arc::clone(&written));
+                let count = manifest.array(&id).map_or(0, |refs| refs.len());
+                let rows = (0..count).filter_map(move |row| {
+                    let record = manifest.array(&id)?.record_at(row);
+                    let mut index = Vec::new();
+                    record.index_into(&mut index);
+                    let index = ChunkIndex::from(index);
+                    if !crate::change_set::within(&index, &grid) || written.contains(&index) {
+                        return None;
+                    }
+                    Some(
+                        record
+                            .chunk_ref()
+                            .map(|chunk| ChunkInfo {
+                                index,
+                                location: ChunkLocation::of(chunk),
+                            })
+                            .map_err(SessionError::from),
+                    )
+                });
+                stream::iter(rows)
+            })
+            .try_flatten();
+        Ok(stream::iter(own).chain(base).boxed())
+    }
+}

@@ -1,0 +1,313 @@
+//! Reading metadata and chunks.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_format::{
+    ByteRange, ChunkId, ChunkIndex, ChunkRef, Manifest, ManifestId, NodeId, NodeKind, NodePath,
+    layout,
+};
+use icefield_storage::{GetOptions, GetRange, Key, Object, StorageError};
+
+use super::list::ChunkLocation;
+use super::{Base, Session};
+use crate::change_set::PendingChunk;
+use crate::objects::whole_body;
+use crate::SessionError;
+use crate::metadata::ArrayMetadata;
+
+/// Where the lookup of a chunk stands once the session's own edits have been asked.
+enum Lookup {
+    /// There is no such chunk.
+    Absent,
+    /// The session has it.
+    Found(Located),
+    /// A manifest of the base decides.
+    InManifest { node: NodeId, manifest: ManifestId },
+}
+
+/// A chunk reference that owns what it says.
+enum Located {
+    Inline(Bytes),
+    Native {
+        id: ChunkId,
+        offset: u64,
+        length: u64,
+    },
+    Virtual(ChunkLocation),
+}
+
+impl Located {
+    /// Copies out of the buffer that holds the reference: an inline chunk that kept a whole manifest alive
+    /// would defeat the bound of the cache.
+    fn of(chunk: ChunkRef<'_>) -> Self {
+        match chunk {
+            ChunkRef::Inline(bytes) => Self::Inline(Bytes::copy_from_slice(bytes)),
+            ChunkRef::Native { id, offset, length } => Self::Native { id, offset, length },
+            ChunkRef::Virtual { .. } => Self::Virtual(ChunkLocation::of(chunk)),
+        }
+    }
+
+    fn location(self) -> ChunkLocation {
+        match self {
+            Self::Inline(bytes) => ChunkLocation::Inline {
+                length: bytes.len() as u64,
+            },
+            Self::Native { id, offset, length } => ChunkLocation::Native { id, offset, length },
+            Self::Virtual(location) => location,
+        }
+    }
+}
+
+/// A read of part of an object that is all that is left to do for a chunk.
+struct NativeRead<'a> {
+    path: &'a NodePath,
+    index: &'a [u32],
+    key: Key,
+    /// The chunk within its object.
+    chunk: Range<u64>,
+    /// The wanted bytes within the object.
+    wanted: Range<u64>,
+}
+
+impl NativeRead<'_> {
+    fn options(&self) -> GetOptions {
+        GetOptions::range(GetRange::Bounded(self.wanted.clone()))
+    }
+
+    fn explain(&self, error: StorageError) -> SessionError {
+        match error {
+            StorageError::NotFound { key } => SessionError::ChunkMissing {
+                path: self.path.clone(),
+                index: self.index.to_vec().into(),
+                key,
+            },
+            StorageError::RangeNotSatisfiable { key, .. }
+            | StorageError::WrongLength { key, .. } => SessionError::ChunkTruncated {
+                path: self.path.clone(),
+                index: self.index.to_vec().into(),
+                key,
+                offset: self.chunk.start,
+                end: self.chunk.end,
+            },
+            other => other.into(),
+        }
+    }
+}
+
+impl Session {
+    /// Returns the `zarr.json` of a node, byte for byte as it was written; `None` if there is no node.
+    ///
+    /// # Errors
+    /// [`SessionError::Metadata`] if what is stored is no metadata.
+    pub fn metadata(&self, path: &NodePath) -> Result<Option<Bytes>, SessionError> {
+        Ok(self.state()?.node(path)?.map(|node| node.document))
+    }
+
+    /// Returns whether there is an array or a group at a path.
+    ///
+    /// # Errors
+    /// As [`Session::metadata`].
+    pub fn node_kind(&self, path: &NodePath) -> Result<Option<NodeKind>, SessionError> {
+        Ok(self.state()?.node(path)?.map(|node| node.kind()))
+    }
+
+    /// Returns the shape and chunk grid of an array.
+    ///
+    /// # Errors
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`].
+    pub fn array(&self, path: &NodePath) -> Result<ArrayMetadata, SessionError> {
+        let node = self
+            .state()?
+            .node(path)?
+            .ok_or_else(|| SessionError::NodeNotFound { path: path.clone() })?;
+        node.metadata
+            .array()
+            .cloned()
+            .ok_or_else(|| SessionError::NotAnArray { path: path.clone() })
+    }
+
+    /// Reads a chunk, or a range of its bytes. `None` if the array has no such chunk, also where the
+    /// coordinates are not in its grid or there is no array: the Zarr layer then uses the fill value.
+    ///
+    /// # Errors
+    /// A chunk that the repository refers to and that cannot be had is always an error, never `None`:
+    /// [`SessionError::ChunkMissing`], [`SessionError::ChunkTruncated`], [`SessionError::VirtualChunk`].
+    /// [`SessionError::RangeOutOfChunk`] if the range is not within the chunk.
+    pub async fn chunk(
+        &self,
+        path: &NodePath,
+        index: &[u32],
+        range: ByteRange,
+    ) -> Result<Option<Bytes>, SessionError> {
+        let Some(located) = self.locate(path, index).await? else {
+            return Ok(None);
+        };
+        match resolve(path, index, located, range)? {
+            Resolved::Bytes(bytes) => Ok(Some(bytes)),
+            Resolved::Read(read) => {
+                let object = self.shared().storage.get(&read.key, read.options()).await;
+                let bytes = match object {
+                    Ok(object) => object.bytes().await,
+                    Err(error) => Err(error),
+                };
+                bytes.map(Some).map_err(|error| read.explain(error))
+            }
+        }
+    }
+
+    /// As [`Session::chunk`], without waiting for a network; `None` where it would have to. May block on a
+    /// disk: call it from a thread that may.
+    pub fn try_chunk_blocking(
+        &self,
+        path: &NodePath,
+        index: &[u32],
+        range: ByteRange,
+    ) -> Option<Result<Option<Bytes>, SessionError>> {
+        self.try_chunk_blocking_inner(path, index, range).transpose()
+    }
+
+    fn try_chunk_blocking_inner(
+        &self,
+        path: &NodePath,
+        index: &[u32],
+        range: ByteRange,
+    ) -> Result<Option<Option<Bytes>>, SessionError> {
+        let located = match self.lookup(path, index)? {
+            Lookup::Absent => return Ok(Some(None)),
+            Lookup::Found(located) => located,
+            Lookup::InManifest { node, manifest } => {
+                let Some(manifest) = self.shared().objects.try_manifest_blocking(manifest) else {
+                    return Ok(None);
+                };
+                match in_manifest(&*manifest?, &node, index)? {
+                    Some(located) => located,
+                    None => return Ok(Some(None)),
+                }
+            }
+        };
+        match resolve(path, index, located, range)? {
+            Resolved::Bytes(bytes) => Ok(Some(Some(bytes))),
+            Resolved::Read(read) => {
+                let storage = &self.shared().storage;
+                let Some(object) = storage.try_get_blocking(&read.key, &read.options()) else {
+                    return Ok(None);
+                };
+                let bytes = object
+                    .and_then(|object: Object| whole_body(object))
+                    .map_err(|error| read.explain(error))?;
+                Ok(Some(Some(bytes)))
+            }
+        }
+    }
+
+    /// Returns where a chunk's bytes live, `None` if the array has no such chunk. Reads no chunk bytes.
+    ///
+    /// # Errors
+    /// As [`Session::chunk`], but a missing chunk object goes unnoticed.
+    pub async fn chunk_location(
+        &self,
+        path: &NodePath,
+        index: &[u32],
+    ) -> Result<Option<ChunkLocation>, SessionError> {
+        Ok(self.locate(path, index).await?.map(Located::location))
+    }
+
+    async fn locate(
+        &self,
+        path: &NodePath,
+        index: &[u32],
+    ) -> Result<Option<Located>, SessionError> {
+        match self.lookup(path, index)? {
+            Lookup::Absent => Ok(None),
+            Lookup::Found(located) => Ok(Some(located)),
+            Lookup::InManifest { node, manifest } => {
+                let manifest = self.shared().objects.manifest(manifest).await?;
+                in_manifest(&manifest, &node, index)
+            }
+        }
+    }
+
+    /// Asks the session's edits and the base snapshot; waits for nothing.
+    fn lookup(&self, path: &NodePath, index: &[u32]) -> Result<Lookup, SessionError> {
+        let state = self.state()?;
+        let Some(node) = state.node(path)? else {
+            return Ok(Lookup::Absent);
+        };
+        if !node.metadata.array().is_some_and(|it| it.contains(index)) {
+            return Ok(Lookup::Absent);
+        }
+        match state.changes.chunk(&node.id, index) {
+            Some(PendingChunk::Deleted) => return Ok(Lookup::Absent),
+            Some(PendingChunk::Set(chunk)) => return Ok(Lookup::Found(Located::of(chunk))),
+            None => {}
+        }
+        let base: &Arc<Base> = &state.base;
+        Ok(match node.base_position {
+            Some(position) if state.changes.sees_base_chunk(&node.id, index) => base
+                .array(position)
+                .and_then(|array| array.manifests().find(|it| it.contains(index)))
+                .map_or(Lookup::Absent, |it| Lookup::InManifest {
+                    node: node.id,
+                    manifest: it.id(),
+                }),
+            _ => Lookup::Absent,
+        })
+    }
+}
+
+fn in_manifest(
+    manifest: &Manifest,
+    node: &NodeId,
+    index: &[u32],
+) -> Result<Option<Located>, SessionError> {
+    Ok(manifest.get(node, index)?.map(Located::of))
+}
+
+enum Resolved<'a> {
+    Bytes(Bytes),
+    Read(NativeRead<'a>),
+}
+
+fn resolve<'a>(
+    path: &'a NodePath,
+    index: &'a [u32],
+    located: Located,
+    range: ByteRange,
+) -> Result<Resolved<'a>, SessionError> {
+    let within = |length: u64| {
+        range
+            .resolve(length)
+            .ok_or_else(|| SessionError::RangeOutOfChunk {
+                path: path.clone(),
+                index: ChunkIndex::from(index.to_vec()),
+                range: format!("{range:?}"),
+                length,
+            })
+    };
+    match located {
+        Located::Inline(bytes) => {
+            let range = within(bytes.len() as u64)?;
+            Ok(Resolved::Bytes(
+                bytes.slice(range.start as usize..range.end as usize),
+            ))
+        }
+        Located::Native { id, offset, length } => {
+            let range = within(length)?;
+            // The manifest's checks have shown that offset + length does not overflow.
+            Ok(Resolved::Read(NativeRead {
+                path,
+                index,
+                key: Key::parse(&layout::chunk_key(id)).map_err(StorageError::from)?,
+                chunk: offset..offset + length,
+                wanted: offset + range.start..offset + range.end,
+            }))
+        }
+        Located::Virtual(location) => Err(SessionError::VirtualChunk {
+            path: path.clone(),
+            index: ChunkIndex::from(index.to_vec()),
+            location: location.to_string(),
+        }),
+    }
+}

@@ -1,0 +1,282 @@
+//! Writing metadata and chunks, deleting nodes and chunks.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_format::{ChunkId, ChunkIndex, ChunkRef, NodeId, NodeKind, NodePath};
+use tokio::sync::RwLockReadGuard;
+
+use super::{Node, Session, State};
+use crate::SessionError;
+use crate::change_set::{PendingChunk, WrittenNode};
+use crate::metadata::{ArrayMetadata, NodeMetadata, NodeMetadataError};
+
+/// What a write does where there is something already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteMode {
+    /// Replaces it.
+    #[default]
+    Overwrite,
+    /// Leaves it as it is. Decided under the session's lock: of two such writes, one wins.
+    IfAbsent,
+}
+
+impl Session {
+    /// Refuses writes of a session that cannot take them; while the result is held, no commit begins.
+    async fn begin_write(&self) -> Result<RwLockReadGuard<'_, ()>, SessionError> {
+        self.state()?.phase.check_writable()?;
+        let permit = self.in_flight().read().await;
+        self.state()?.phase.check_writable()?;
+        Ok(permit)
+    }
+
+    /// Writes the `zarr.json` of a node, creating the node if there is none. The bytes are kept as they
+    /// are; equal bytes change nothing. Returns whether it wrote.
+    ///
+    /// # Errors
+    /// [`SessionError::Metadata`], [`SessionError::KindChange`], [`SessionError::ParentIsArray`],
+    /// [`SessionError::HasChildren`], and the reasons why a session cannot be written.
+    pub async fn set_metadata(
+        &self,
+        path: &NodePath,
+        document: Bytes,
+        mode: WriteMode,
+    ) -> Result<bool, SessionError> {
+        let _permit = self.begin_write().await?;
+        let limit = self.shared().settings.max_metadata_bytes;
+        let metadata = NodeMetadata::parse_new(&document, limit).map_err(|source| {
+            SessionError::Metadata(NodeMetadataError {
+                path: path.clone(),
+                source,
+            })
+        })?;
+        let mut state = self.state_mut()?;
+        state.phase.check_writable()?;
+        match state.node(path)? {
+            Some(_) if mode == WriteMode::IfAbsent => Ok(false),
+            Some(node) if node.document == document => Ok(true),
+            Some(node) => {
+                update(&mut state, path, node, document, metadata)?;
+                Ok(true)
+            }
+            None => {
+                check_place(&state, path, &metadata)?;
+                let id = NodeId::from_bytes(self.shared().random());
+                let node = WrittenNode {
+                    id,
+                    document,
+                    metadata: Arc::new(metadata),
+                };
+                Arc::make_mut(&mut state.changes).create_node(path.clone(), node);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Deletes a node and everything below it. Returns whether there was one.
+    ///
+    /// # Errors
+    /// The reasons why a session cannot be written.
+    pub async fn delete_node(&self, path: &NodePath) -> Result<bool, SessionError> {
+        let _permit = self.begin_write().await?;
+        let mut state = self.state_mut()?;
+        state.phase.check_writable()?;
+        if state.node(path)?.is_none() {
+            return Ok(false);
+        }
+        delete_subtree(&mut state, path);
+        Ok(true)
+    }
+
+    /// Deletes every node at or below a path, also where there is no node at the path itself.
+    ///
+    /// # Errors
+    /// The reasons why a session cannot be written.
+    pub async fn delete_below(&self, path: &NodePath) -> Result<(), SessionError> {
+        let _permit = self.begin_write().await?;
+        let mut state = self.state_mut()?;
+        state.phase.check_writable()?;
+        delete_subtree(&mut state, path);
+        Ok(())
+    }
+
+    /// Writes a chunk: inline if it is short, else to the store at once, before this returns. Returns
+    /// whether it wrote.
+    ///
+    /// # Errors
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::OutOfGrid`],
+    /// [`SessionError::EmptyChunk`], what the store says, and the reasons why a session cannot be written.
+    ///
+    /// # Cancel safety
+    /// Dropped early, the chunk is not set; its bytes may stay in the store as garbage.
+    pub async fn set_chunk(
+        &self,
+        path: &NodePath,
+        index: &[u32],
+        bytes: Bytes,
+        mode: WriteMode,
+    ) -> Result<bool, SessionError> {
+        let _permit = self.begin_write().await?;
+        let node = writable_array(&*self.state()?, path, index)?.id;
+        if bytes.is_empty() {
+            return Err(SessionError::EmptyChunk {
+                path: path.clone(),
+                index: index.to_vec().into(),
+            });
+        }
+        if mode == WriteMode::IfAbsent && self.chunk_location(path, index).await?.is_some() {
+            return Ok(false);
+        }
+        if bytes.len() <= self.shared().inline_threshold() {
+            let chunk = PendingChunk::Set(ChunkRef::Inline(&bytes));
+            return self.record(path, node, index, chunk, mode);
+        }
+        let id = ChunkId::from_bytes(self.shared().random());
+        let length = bytes.len() as u64;
+        self.shared().objects.put_chunk(id, bytes).await?;
+        let chunk = PendingChunk::Set(ChunkRef::Native {
+            id,
+            offset: 0,
+            length,
+        });
+        self.record(path, node, index, chunk, mode)
+    }
+
+    /// Deletes a chunk. One that is not there, or whose coordinates are not in the grid, counts as deleted.
+    ///
+    /// # Errors
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], and the reasons why a session cannot be
+    /// written.
+    pub async fn delete_chunk(&self, path: &NodePath, index: &[u32]) -> Result<(), SessionError> {
+        let _permit = self.begin_write().await?;
+        if self.chunk_location(path, index).await?.is_none() {
+            // Nothing there, so that nothing changes; but a path that is no array is still an error.
+            return array_of(&*self.state()?, path).map(|_| ());
+        }
+        let node = writable_array(&*self.state()?, path, index)?.id;
+        self.record(path, node, index, PendingChunk::Deleted, WriteMode::Overwrite)?;
+        Ok(())
+    }
+
+    /// Records a chunk reference, if the array is still the one that the chunk was written for.
+    fn record(
+        &self,
+        path: &NodePath,
+        node: NodeId,
+        index: &[u32],
+        chunk: PendingChunk<'_>,
+        mode: WriteMode,
+    ) -> Result<bool, SessionError> {
+        let mut state = self.state_mut()?;
+        state.phase.check_writable()?;
+        let changed = || SessionError::ArrayChanged {
+            path: path.clone(),
+            index: ChunkIndex::from(index.to_vec()),
+        };
+        let now = writable_array(&state, path, index).map_err(|_| changed())?;
+        if now.id != node {
+            return Err(changed());
+        }
+        if mode == WriteMode::IfAbsent
+            && matches!(
+                state.changes.chunk(&node, index),
+                Some(PendingChunk::Set(_))
+            )
+        {
+            return Ok(false);
+        }
+        Arc::make_mut(&mut state.changes).set_chunk(node, index, chunk);
+        Ok(true)
+    }
+}
+
+fn array_of(state: &State, path: &NodePath) -> Result<Node, SessionError> {
+    let node = state
+        .node(path)?
+        .ok_or_else(|| SessionError::NodeNotFound { path: path.clone() })?;
+    match node.kind() {
+        NodeKind::Array => Ok(node),
+        NodeKind::Group => Err(SessionError::NotAnArray { path: path.clone() }),
+    }
+}
+
+/// Finds the array that a chunk is to be written to, and checks the coordinates against its grid.
+fn writable_array(state: &State, path: &NodePath, index: &[u32]) -> Result<Node, SessionError> {
+    let node = array_of(state, path)?;
+    if let Some(array) = node.metadata.array()
+        && !array.contains(index)
+    {
+        return Err(SessionError::OutOfGrid {
+            path: path.clone(),
+            index: index.to_vec().into(),
+            grid: array.chunk_counts.clone(),
+        });
+    }
+    Ok(node)
+}
+
+fn update(
+    state: &mut State,
+    path: &NodePath,
+    node: Node,
+    document: Bytes,
+    metadata: NodeMetadata,
+) -> Result<(), SessionError> {
+    let word = |metadata: &NodeMetadata| match metadata {
+        NodeMetadata::Group => "a group",
+        NodeMetadata::Array(ArrayMetadata { .. }) => "an array",
+    };
+    if word(&node.metadata) != word(&metadata) {
+        return Err(SessionError::KindChange {
+            path: path.clone(),
+            found: word(&node.metadata),
+            wanted: word(&metadata),
+        });
+    }
+    let written = WrittenNode {
+        id: node.id,
+        document,
+        metadata: Arc::new(metadata),
+    };
+    Arc::make_mut(&mut state.changes).update_node(path, written, Some(&node.metadata));
+    Ok(())
+}
+
+/// Checks that a new node has no array above it and, if it is an array, nothing below it.
+fn check_place(
+    state: &State,
+    path: &NodePath,
+    metadata: &NodeMetadata,
+) -> Result<(), SessionError> {
+    for ancestor in path.ancestors() {
+        if let Some(node) = state.node(&ancestor)?
+            && node.kind() == NodeKind::Array
+        {
+            return Err(SessionError::ParentIsArray {
+                path: path.clone(),
+                array: ancestor,
+            });
+        }
+    }
+    if metadata.array().is_some()
+        && let Some(child) = state.paths_below(path).next()
+    {
+        return Err(SessionError::HasChildren {
+            path: path.clone(),
+            child,
+        });
+    }
+    Ok(())
+}
+
+fn delete_subtree(state: &mut State, path: &NodePath) {
+    let mut paths: Vec<NodePath> = state.paths_below(path).collect();
+    paths.push(path.clone());
+    for path in paths {
+        let base = state.base.position(&path).map(|position| {
+            let record = state.base.record(position);
+            (record.id(), record.kind())
+        });
+        Arc::make_mut(&mut state.changes).delete_node(&path, base);
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of the engine from outside, in one binary.
+
+mod lifecycle;

@@ -1,0 +1,221 @@
+//! One zstd frame in, one body out, within a limit, and back.
+//!
+//! The frame is walked block by block before anything is allocated. That tells its exact end, so that
+//! whatever follows is refused, and an upper bound of its contents even where no size is declared, so that it
+//! decompresses in one pass into one buffer, without the window copy of a streaming decoder.
+
+use std::io::Cursor;
+
+use zstd::zstd_safe::{self, CCtx, CParameter, DCtx};
+
+use crate::error::{FormatError, FormatFile};
+
+const FRAME_MAGIC: u32 = 0xfd2f_b528;
+const SKIPPABLE_MAGIC: u32 = 0x184d_2a50;
+/// Largest block of the zstd format, decompressed.
+const MAX_BLOCK: u64 = 128 << 10;
+
+/// What the headers of a frame and its blocks tell.
+#[derive(Debug, PartialEq, Eq)]
+struct Frame {
+    /// Bytes of the whole frame.
+    len: usize,
+    /// The frame holds at most this much.
+    bound: u64,
+    /// Declared size of the contents. libzstd checks it.
+    declared: Option<u64>,
+}
+
+/// Reads little-endian fields; running out of bytes is a truncated file.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    file: FormatFile,
+}
+
+impl Reader<'_> {
+    fn uint(&mut self, width: usize) -> Result<u64, FormatError> {
+        let end = self.skip(width)?;
+        let field = &self.bytes[end - width..end];
+        Ok(field
+            .iter()
+            .rev()
+            .fold(0, |value, byte| (value << 8) | u64::from(*byte)))
+    }
+
+    fn skip(&mut self, width: usize) -> Result<usize, FormatError> {
+        let end = self.at + width;
+        if end > self.bytes.len() {
+            let header = crate::envelope::HEADER_LEN;
+            return Err(FormatError::Truncated {
+                file: self.file,
+                needed: header + end,
+                found: header + self.bytes.len(),
+            });
+        }
+        self.at = end;
+        Ok(end)
+    }
+}
+
+fn walk(bytes: &[u8], file: FormatFile) -> Result<Frame, FormatError> {
+    let mut reader = Reader { bytes, at: 0, file };
+    let magic = reader.uint(4)? as u32;
+    if magic & 0xffff_fff0 == SKIPPABLE_MAGIC {
+        return Err(FormatError::SkippableFrame { file });
+    }
+    if magic != FRAME_MAGIC {
+        return Err(FormatError::Zstd {
+            file,
+            reason: "not a zstd frame",
+        });
+    }
+    let descriptor = reader.uint(1)?;
+    if descriptor & 0b1000 != 0 {
+        return Err(FormatError::Zstd {
+            file,
+            reason: "reserved bit set",
+        });
+    }
+    let single_segment = descriptor & 0b10_0000 != 0;
+    let mut window = u64::MAX;
+    if !single_segment {
+        let byte = reader.uint(1)?;
+        let base = 1u64 << (10 + (byte >> 3));
+        window = base + base / 8 * (byte & 7);
+    }
+    let dictionary = reader.uint([0, 1, 2, 4][descriptor as usize & 3])?;
+    if dictionary != 0 {
+        return Err(FormatError::DictionaryFrame {
+            file,
+            dictionary: dictionary as u32,
+        });
+    }
+    let declared = match descriptor >> 6 {
+        0 if !single_segment => None,
+        0 => Some(reader.uint(1)?),
+        1 => Some(reader.uint(2)? + 256),
+        2 => Some(reader.uint(4)?),
+        _ => Some(reader.uint(8)?),
+    };
+    if single_segment {
+        window = declared.unwrap_or(0);
+    }
+    let block_max = window.min(MAX_BLOCK);
+    let mut bound: u64 = 0;
+    loop {
+        let block = reader.uint(3)?;
+        let size = block >> 3;
+        let (stored, contents) = match (block >> 1) & 3 {
+            0 => (size, size),
+            1 => (1, size),
+            2 => (size, block_max),
+            _ => {
+                return Err(FormatError::Zstd {
+                    file,
+                    reason: "reserved block type",
+                });
+            }
+        };
+        // Neither can overflow: sizes have 21 bits, and there is a block per three bytes at most.
+        bound += contents;
+        reader.skip(stored as usize)?;
+        if block & 1 != 0 {
+            break;
+        }
+    }
+    if descriptor & 0b100 != 0 {
+        reader.skip(4)?;
+    }
+    Ok(Frame {
+        len: reader.at,
+        bound,
+        declared,
+    })
+}
+
+/// Decompresses `bytes`, which must be exactly one frame of at most `limit` bytes of contents.
+pub(crate) fn decompress(
+    bytes: &[u8],
+    limit: u64,
+    file: FormatFile,
+) -> Result<Vec<u8>, FormatError> {
+    let frame = walk(bytes, file)?;
+    if frame.len < bytes.len() {
+        return Err(FormatError::TrailingData {
+            file,
+            bytes: bytes.len() - frame.len,
+        });
+    }
+    if frame.declared.is_some_and(|declared| declared > limit) {
+        return Err(FormatError::TooLarge { file, limit });
+    }
+    // Reserving is cheap: pages that stay untouched cost no memory, and the rest is given back below. One byte
+    // at least, so that zstd gets a buffer.
+    let most = frame.bound.min(limit).max(1) as usize;
+    // Few small bodies need the whole bound of a block, 128 KiB; the bound of many blocks is close.
+    let likely = if most > MAX_BLOCK as usize {
+        most
+    } else {
+        bytes.len() * 16
+    };
+    let mut body = Vec::with_capacity(most.min(likely));
+    let mut outcome = decompress_into(&mut body, bytes);
+    if outcome.is_err() && body.capacity() < most {
+        body = Vec::with_capacity(most);
+        outcome = decompress_into(&mut body, bytes);
+    }
+    if let Err(reason) = outcome {
+        let code_of_small_buffer = "Destination buffer is too small";
+        return Err(if reason == code_of_small_buffer && frame.bound > limit {
+            FormatError::TooLarge { file, limit }
+        } else {
+            FormatError::Zstd { file, reason }
+        });
+    }
+    body.shrink_to_fit();
+    Ok(body)
+}
+
+fn decompress_into(body: &mut Vec<u8>, bytes: &[u8]) -> Result<(), &'static str> {
+    let mut context = DCtx::try_create().ok_or("out of memory")?;
+    context
+        .decompress(body, bytes)
+        .map_err(zstd_safe::get_error_name)?;
+    Ok(())
+}
+
+/// Returns `header` followed by `body` as one frame without content size and checksum, as the format wants.
+pub(crate) fn compress_after(
+    header: &[u8],
+    body: &[u8],
+    level: i32,
+    file: FormatFile,
+) -> Result<Vec<u8>, FormatError> {
+    let fail = |code| FormatError::Zstd {
+        file,
+        reason: zstd_safe::get_error_name(code),
+    };
+    let level = level.clamp(zstd_safe::min_c_level(), zstd_safe::max_c_level());
+    let mut context = CCtx::try_create().ok_or(FormatError::Zstd {
+        file,
+        reason: "out of memory",
+    })?;
+    context
+        .set_parameter(CParameter::CompressionLevel(level))
+        .map_err(fail)?;
+    context
+        .set_parameter(CParameter::ContentSizeFlag(false))
+        .map_err(fail)?;
+    context
+        .set_parameter(CParameter::ChecksumFlag(false))
+        .map_err(fail)?;
+    let mut bytes = Vec::with_capacity(header.len() + zstd_safe::compress_bound(body.len()));
+    bytes.extend_from_slice(header);
+    let mut end = Cursor::new(bytes);
+    end.set_position(header.len() as u64);
+    context.compress2(&mut end, body).map_err(fail)?;
+    let mut bytes = end.into_inner();
+    bytes.shrink_to_fit();
+    Ok(bytes)
+}

@@ -1,0 +1,246 @@
+//! The part of the configuration about virtual chunks: where foreign objects may lie.
+
+use std::collections::BTreeMap;
+
+use serde_yaml_ng::value::{Tag, TaggedValue};
+use serde_yaml_ng::{Mapping, Value};
+
+use super::UnknownKeys;
+use super::section::{Entry, invalid, mapping, section, take};
+use crate::error::FormatError;
+
+/// `virtual_chunk_containers`: the places where virtual chunks may lie, by key.
+///
+/// The key is the URL prefix, in older files a name; only the prefix inside counts. Entries keep the order of the file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct VirtualChunkContainers {
+    entries: Vec<(String, ContainerEntry)>,
+}
+
+/// One of them, as far as it can be read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ContainerEntry {
+    /// A container.
+    Valid(VirtualChunkContainer),
+    /// Something else. Readers ignore it with a warning; it is written back as it was.
+    Invalid(OpaqueYaml),
+}
+
+/// A value that could not be read, kept as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpaqueYaml(Value);
+
+/// A place where virtual chunks may lie.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VirtualChunkContainer {
+    /// A name; unused in spec 1.
+    pub name: Option<String>,
+    /// What locations in it begin with. Ends in `/`, which is added where it is missing.
+    pub url_prefix: String,
+    /// How to reach it.
+    pub store: VirtualStore,
+    /// Keys that this crate does not know.
+    pub unknown: UnknownKeys,
+}
+
+/// How to reach a container.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum VirtualStore {
+    /// Amazon S3.
+    S3(S3Options),
+    /// A store with the interface of S3.
+    S3Compatible(S3Options),
+    /// Tigris.
+    Tigris(S3Options),
+    /// Google Cloud Storage.
+    Gcs(BTreeMap<String, String>),
+    /// Azure Blob Storage.
+    Azure(BTreeMap<String, String>),
+    /// A web server.
+    Http(BTreeMap<String, String>),
+    /// A local directory.
+    LocalFileSystem(String),
+    /// The memory of a process, for tests.
+    InMemory,
+}
+
+section! { whole
+    /// Options of S3 and its kin.
+    S3Options {
+        /// Region.
+        region: String,
+        /// URL of the service.
+        endpoint_url: String,
+        /// Whether requests go unsigned.
+        anonymous: bool,
+        /// Whether plain HTTP is allowed.
+        allow_http: bool,
+        /// Whether the bucket is part of the path. Default: false.
+        force_path_style: bool,
+        /// Seconds without data after which a request is given up.
+        network_stream_timeout_seconds: u32,
+        /// Whether the requester pays. Default: false.
+        requester_pays: bool,
+    }
+}
+
+impl VirtualChunkContainers {
+    /// Returns the entries by key, in the order of the file.
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = (&str, &ContainerEntry)> {
+        self.entries
+            .iter()
+            .map(|(key, entry)| (key.as_str(), entry))
+    }
+
+    /// Returns the containers that can be read.
+    pub fn containers(&self) -> impl Iterator<Item = &VirtualChunkContainer> {
+        self.entries.iter().filter_map(|(_, entry)| match entry {
+            ContainerEntry::Valid(container) => Some(container),
+            ContainerEntry::Invalid(_) => None,
+        })
+    }
+
+    /// Sets the container with this URL prefix, which is also its key.
+    pub fn insert(&mut self, mut container: VirtualChunkContainer) {
+        end_with_slash(&mut container.url_prefix);
+        let key = container.url_prefix.clone();
+        let entry = ContainerEntry::Valid(container);
+        match self
+            .entries
+            .iter_mut()
+            .find(|(existing, _)| *existing == key)
+        {
+            Some((_, existing)) => *existing = entry,
+            None => self.entries.push((key, entry)),
+        }
+    }
+}
+
+impl FromIterator<VirtualChunkContainer> for VirtualChunkContainers {
+    fn from_iter<I: IntoIterator<Item = VirtualChunkContainer>>(containers: I) -> Self {
+        let mut all = Self::default();
+        containers
+            .into_iter()
+            .for_each(|container| all.insert(container));
+        all
+    }
+}
+
+fn end_with_slash(prefix: &mut String) {
+    if !prefix.ends_with('/') {
+        prefix.push('/');
+    }
+}
+
+impl Entry for VirtualChunkContainers {
+    fn read(value: Value, key: &str) -> Result<Self, FormatError> {
+        let mut entries = Vec::new();
+        for (name, value) in mapping(value, key)? {
+            let name = String::read(name, key)?;
+            // The reading consumes the value, and an invalid one must be kept.
+            let entry = match VirtualChunkContainer::read(value.clone(), key) {
+                Ok(container) => ContainerEntry::Valid(container),
+                Err(_) => ContainerEntry::Invalid(OpaqueYaml(value)),
+            };
+            entries.push((name, entry));
+        }
+        Ok(Self { entries })
+    }
+
+    fn write(&self) -> Result<Value, FormatError> {
+        let mut map = Mapping::new();
+        for (key, entry) in &self.entries {
+            let value = match entry {
+                ContainerEntry::Valid(container) => container.write()?,
+                ContainerEntry::Invalid(OpaqueYaml(value)) => value.clone(),
+            };
+            map.insert(Value::from(key.as_str()), value);
+        }
+        Ok(Value::Mapping(map))
+    }
+}
+
+impl Entry for VirtualChunkContainer {
+    fn read(value: Value, key: &str) -> Result<Self, FormatError> {
+        let missing = || FormatError::NotAMapping {
+            key: key.to_owned(),
+        };
+        let mut map = mapping(value, key)?;
+        let name = take(&mut map, key, "name")?;
+        let mut url_prefix: String = take(&mut map, key, "url_prefix")?.ok_or_else(missing)?;
+        end_with_slash(&mut url_prefix);
+        let store = take(&mut map, key, "store")?.ok_or_else(missing)?;
+        Ok(Self {
+            name,
+            url_prefix,
+            store,
+            unknown: UnknownKeys(map),
+        })
+    }
+
+    fn write(&self) -> Result<Value, FormatError> {
+        let mut map = Mapping::new();
+        super::section::put(&mut map, "name", self.name.as_ref())?;
+        super::section::put(&mut map, "url_prefix", Some(&self.url_prefix))?;
+        super::section::put(&mut map, "store", Some(&self.store))?;
+        map.extend(self.unknown.0.clone());
+        Ok(Value::Mapping(map))
+    }
+}
+
+impl Entry for VirtualStore {
+    fn read(value: Value, key: &str) -> Result<Self, FormatError> {
+        let unknown = || FormatError::NotAMapping {
+            key: key.to_owned(),
+        };
+        let strings = |value: Value| -> Result<BTreeMap<String, String>, FormatError> {
+            match value {
+                Value::Null => Ok(BTreeMap::new()),
+                value => serde_yaml_ng::from_value(value).map_err(|error| invalid(key, error)),
+            }
+        };
+        let (tag, value) = match value {
+            Value::String(tag) => (tag, Value::Null),
+            Value::Tagged(tagged) => (
+                tagged.tag.to_string().trim_start_matches('!').to_owned(),
+                tagged.value,
+            ),
+            _ => return Err(unknown()),
+        };
+        Ok(match tag.as_str() {
+            "s3" => Self::S3(S3Options::read(value, key)?),
+            "s3_compatible" => Self::S3Compatible(S3Options::read(value, key)?),
+            "tigris" => Self::Tigris(S3Options::read(value, key)?),
+            "gcs" => Self::Gcs(strings(value)?),
+            "azure" => Self::Azure(strings(value)?),
+            "http" => Self::Http(strings(value)?),
+            "local_file_system" => Self::LocalFileSystem(String::read(value, key)?),
+            "in_memory" => Self::InMemory,
+            _ => return Err(unknown()),
+        })
+    }
+
+    fn write(&self) -> Result<Value, FormatError> {
+        let strings = |map: &BTreeMap<String, String>| {
+            let pairs = map
+                .iter()
+                .map(|(key, value)| (key.as_str().into(), value.as_str().into()));
+            Value::Mapping(pairs.collect())
+        };
+        let (tag, value) = match self {
+            Self::S3(options) => ("s3", options.write()?),
+            Self::S3Compatible(options) => ("s3_compatible", options.write()?),
+            Self::Tigris(options) => ("tigris", options.write()?),
+            Self::Gcs(options) => ("gcs", strings(options)),
+            Self::Azure(options) => ("azure", strings(options)),
+            Self::Http(options) => ("http", strings(options)),
+            Self::LocalFileSystem(path) => ("local_file_system", Value::from(path.as_str())),
+            Self::InMemory => return Ok(Value::from("in_memory")),
+        };
+        Ok(Value::Tagged(Box::new(TaggedValue {
+            tag: Tag::new(tag),
+            value,
+        })))
+    }
+}

@@ -1,0 +1,137 @@
+//! The part of the configuration about manifests: which to fetch early, and how to split them.
+//!
+//! Conditions are sets of arrays. Their regular expressions are searches, not full matches.
+
+use std::ops::Bound;
+
+use serde::{Deserialize, Serialize};
+
+use super::section::{plain_entries, section};
+
+section! { keywise
+    /// `manifest`.
+    ManifestConfig {
+        /// Which manifests a reader fetches early.
+        preload: PreloadConfig,
+        /// How a writer splits the refs of an array over manifests.
+        splitting: SplittingConfig,
+    }
+}
+
+section! { whole
+    /// `manifest.preload`.
+    PreloadConfig {
+        /// Refs to fetch early in all. Default: 10 000.
+        max_total_refs: u32,
+        /// Which arrays. Default: those that look like coordinates.
+        preload_if: PreloadCondition,
+    }
+}
+
+section! { whole
+    /// `manifest.splitting`.
+    SplittingConfig {
+        /// Rules, the first that fits an axis counts. Default: none, one manifest for each array.
+        split_sizes: Vec<SplitRule>,
+    }
+}
+
+/// A set of arrays to preload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PreloadCondition {
+    /// Arrays in any of these sets.
+    Or(Vec<PreloadCondition>),
+    /// Arrays in all of these sets.
+    And(Vec<PreloadCondition>),
+    /// Arrays whose path fits.
+    PathMatches {
+        /// The expression.
+        regex: String,
+    },
+    /// Arrays whose last path segment fits.
+    NameMatches {
+        /// The expression.
+        regex: String,
+    },
+    /// Arrays with a number of refs between bounds.
+    NumRefs {
+        /// Lower bound.
+        from: Bound<u32>,
+        /// Upper bound.
+        to: Bound<u32>,
+    },
+    /// All arrays.
+    True,
+    /// No array.
+    False,
+}
+
+/// A set of arrays to split.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SplitCondition {
+    /// Arrays in any of these sets.
+    Or(Vec<SplitCondition>),
+    /// Arrays in all of these sets.
+    And(Vec<SplitCondition>),
+    /// Arrays whose path fits.
+    PathMatches {
+        /// The expression.
+        regex: String,
+    },
+    /// Arrays whose last path segment fits.
+    NameMatches {
+        /// The expression.
+        regex: String,
+    },
+    /// All arrays.
+    AnyArray,
+}
+
+/// How some arrays are split.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    from = "(SplitCondition, Vec<DimensionRule>)",
+    into = "(SplitCondition, Vec<DimensionRule>)"
+)]
+pub struct SplitRule {
+    /// Which arrays.
+    pub arrays: SplitCondition,
+    /// How each axis is split; the first that fits counts.
+    pub dimensions: Vec<DimensionRule>,
+}
+
+impl From<(SplitCondition, Vec<DimensionRule>)> for SplitRule {
+    fn from((arrays, dimensions): (SplitCondition, Vec<DimensionRule>)) -> Self {
+        Self { arrays, dimensions }
+    }
+}
+
+impl From<SplitRule> for (SplitCondition, Vec<DimensionRule>) {
+    fn from(rule: SplitRule) -> Self {
+        (rule.arrays, rule.dimensions)
+    }
+}
+
+/// How some axes are split.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DimensionRule {
+    /// Which axes.
+    pub condition: DimensionCondition,
+    /// Chunks along the axis in one manifest. Nothing keeps a file from saying 0.
+    pub num_chunks: u32,
+}
+
+/// A set of axes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DimensionCondition {
+    /// The axis at a position.
+    Axis(usize),
+    /// Axes whose name fits the expression.
+    DimensionName(String),
+    /// All axes.
+    Any,
+}
+
+plain_entries!(PreloadCondition, Vec<SplitRule>);

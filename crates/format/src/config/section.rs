@@ -1,0 +1,181 @@
+//! Mappings with known keys, all optional, that keep the keys they do not know.
+
+use std::num::{NonZeroU16, NonZeroU64};
+
+use serde_yaml_ng::{Mapping, Value};
+
+use crate::error::FormatError;
+
+/// Keys of a mapping that this crate does not know. They are kept as they are and written back.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct UnknownKeys(pub(super) Mapping);
+
+impl UnknownKeys {
+    /// Tells whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the names of the keys; those that are no texts are left out.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().filter_map(Value::as_str)
+    }
+
+    pub(super) fn merged_over(&self, base: &Self) -> Self {
+        let mut merged = base.0.clone();
+        merged.extend(
+            self.0
+                .iter()
+                .map(|(key, value)| (key.clone(), value.clone())),
+        );
+        Self(merged)
+    }
+}
+
+/// A value in the configuration.
+pub(super) trait Entry: Clone {
+    /// Reads the value at `key`, which only serves messages.
+    fn read(value: Value, key: &str) -> Result<Self, FormatError>;
+
+    /// Returns the value as it is written.
+    fn write(&self) -> Result<Value, FormatError>;
+
+    /// Tells whether nothing is set, so that the value says the same as a missing one.
+    fn is_unset(&self) -> bool {
+        false
+    }
+
+    /// Returns this value where it is set, and `base` elsewhere.
+    fn merged_over(&self, _base: &Self) -> Self {
+        self.clone()
+    }
+}
+
+pub(super) fn invalid(key: &str, error: serde_yaml_ng::Error) -> FormatError {
+    FormatError::Yaml {
+        key: key.to_owned(),
+        source: Box::new(error),
+    }
+}
+
+/// Returns the mapping that a value is.
+pub(super) fn mapping(value: Value, key: &str) -> Result<Mapping, FormatError> {
+    match value {
+        Value::Mapping(mapping) => Ok(mapping),
+        _ => Err(FormatError::NotAMapping {
+            key: key.to_owned(),
+        }),
+    }
+}
+
+/// Takes a key out of a mapping. A key that is null is a missing one.
+pub(super) fn take<T: Entry>(
+    map: &mut Mapping,
+    parent: &str,
+    name: &str,
+) -> Result<Option<T>, FormatError> {
+    let key = if parent.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{parent}.{name}")
+    };
+    match map.shift_remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => T::read(value, &key).map(Some),
+    }
+}
+
+pub(super) fn put<T: Entry>(
+    map: &mut Mapping,
+    name: &str,
+    value: Option<&T>,
+) -> Result<(), FormatError> {
+    let value = value.map_or(Ok(Value::Null), T::write)?;
+    map.insert(Value::from(name), value);
+    Ok(())
+}
+
+pub(super) fn merge<T: Entry>(value: Option<&T>, base: Option<&T>) -> Option<T> {
+    match (value, base) {
+        (Some(value), Some(base)) => Some(value.merged_over(base)),
+        (value, base) => value.or(base).cloned(),
+    }
+}
+
+/// Makes entries of types that serde reads and writes.
+macro_rules! plain_entries {
+    ($($name:ty),* $(,)?) => {
+        $(impl $crate::config::section::Entry for $name {
+            fn read(
+                value: serde_yaml_ng::Value,
+                key: &str,
+            ) -> Result<Self, $crate::error::FormatError> {
+                serde_yaml_ng::from_value(value)
+                    .map_err(|error| $crate::config::section::invalid(key, error))
+            }
+
+            fn write(&self) -> Result<serde_yaml_ng::Value, $crate::error::FormatError> {
+                serde_yaml_ng::to_value(self)
+                    .map_err(|error| $crate::config::section::invalid("", error))
+            }
+        })*
+    };
+}
+
+plain_entries!(bool, u8, u16, u32, u64, NonZeroU16, NonZeroU64, String);
+
+/// Makes a struct of optional keys, in the order in which they are written. `keywise` sections are merged key by key,
+/// `whole` ones replace each other.
+macro_rules! section {
+    ($merge:ident $(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Default)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: Option<$type>,)*
+            /// Keys that this crate does not know.
+            pub unknown: $crate::config::UnknownKeys,
+        }
+
+        impl $crate::config::section::Entry for $name {
+            fn read(
+                value: serde_yaml_ng::Value,
+                key: &str,
+            ) -> Result<Self, $crate::error::FormatError> {
+                use $crate::config::section::{mapping, take};
+                let mut map = mapping(value, key)?;
+                Ok(Self {
+                    $($field: take(&mut map, key, stringify!($field))?,)*
+                    unknown: $crate::config::UnknownKeys(map),
+                })
+            }
+
+            fn write(&self) -> Result<serde_yaml_ng::Value, $crate::error::FormatError> {
+                let mut map = serde_yaml_ng::Mapping::new();
+                $($crate::config::section::put(&mut map, stringify!($field), self.$field.as_ref())?;)*
+                map.extend(self.unknown.0.clone());
+                Ok(serde_yaml_ng::Value::Mapping(map))
+            }
+
+            fn is_unset(&self) -> bool {
+                let unset = self.unknown.is_empty();
+                $(let unset = unset && self.$field.as_ref().is_none_or($crate::config::section::Entry::is_unset);)*
+                unset
+            }
+
+            section!(@merge $merge $($field)*);
+        }
+    };
+    (@merge keywise $($field:ident)*) => {
+        fn merged_over(&self, base: &Self) -> Self {
+            use $crate::config::section::merge;
+            Self {
+                $($field: merge(self.$field.as_ref(), base.$field.as_ref()),)*
+                unknown: self.unknown.merged_over(&base.unknown),
+            }
+        }
+    };
+    (@merge whole $($field:ident)*) => {};
+}
+
+pub(super) use {plain_entries, section};

@@ -1,0 +1,90 @@
+//! The parts of the configuration that tune access: compression, caches, storage.
+
+use std::num::{NonZeroU16, NonZeroU64};
+
+use serde::{Deserialize, Serialize};
+
+use super::section::{plain_entries, section};
+
+/// How metadata files are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CompressionAlgorithm {
+    /// Zstandard.
+    Zstd,
+}
+
+plain_entries!(CompressionAlgorithm);
+
+section! { keywise
+    /// `compression`: of metadata files.
+    CompressionConfig {
+        /// Default: zstd.
+        algorithm: CompressionAlgorithm,
+        /// Default: 3.
+        level: u8,
+    }
+}
+
+section! { keywise
+    /// `caching`: sizes of the reference implementation's caches, counted in items.
+    CachingConfig {
+        /// Default: 500 000.
+        num_snapshot_nodes: u64,
+        /// Default: 15 000 000.
+        num_chunk_refs: u64,
+        /// Default: 0.
+        num_transaction_changes: u64,
+        /// Default: 0.
+        num_bytes_attributes: u64,
+        /// Default: 0.
+        num_bytes_chunks: u64,
+    }
+}
+
+section! { keywise
+    /// `storage.concurrency`: how one object is split into requests.
+    ConcurrencyConfig {
+        /// Default: 18.
+        max_concurrent_requests_for_object: NonZeroU16,
+        /// Bytes. Default: 12 582 912.
+        ideal_concurrent_request_size: NonZeroU64,
+    }
+}
+
+section! { keywise
+    /// `storage.retries`.
+    RetriesConfig {
+        /// Default: 10.
+        max_tries: NonZeroU16,
+        /// Default: 100.
+        initial_backoff_ms: u32,
+        /// Default: 180 000.
+        max_backoff_ms: u32,
+    }
+}
+
+section! { keywise
+    /// `storage`: how the store is used.
+    StorageConfig {
+        /// Splitting of requests.
+        concurrency: ConcurrencyConfig,
+        /// Repetition of requests.
+        retries: RetriesConfig,
+        /// False: refs and configuration are overwritten without a condition. Default: true.
+        unsafe_use_conditional_update: bool,
+        /// False: new refs overwrite without a condition. Default: true.
+        unsafe_use_conditional_create: bool,
+        /// False: objects get no user metadata. Default: true.
+        unsafe_use_metadata: bool,
+        /// Storage class of all objects. Default: the store's.
+        storage_class: String,
+        /// Storage class of metadata files. Default: that of all objects.
+        metadata_storage_class: String,
+        /// Storage class of chunks. Default: that of all objects.
+        chunks_storage_class: String,
+        /// Bytes from which on an upload is split. Default: 104 857 600.
+        minimum_size_for_multipart_upload: u64,
+    }
+}

@@ -1,0 +1,430 @@
+//! The common form of binary files: a 39-byte header, then one compressed flatbuffer.
+//!
+//! | offset | size | field | value |
+//! |---|---|---|---|
+//! | 0 | 12 | magic | UTF-8 `ICE🧊CHUNK` |
+//! | 12 | 24 | implementation | text, filled with spaces; informative |
+//! | 36 | 1 | spec version | 1, 2 |
+//! | 37 | 1 | file type | 1 snapshot, 2 manifest, 4 transaction log, 6 repo info |
+//! | 38 | 1 | compression | 0 none, 1 zstd |
+//! | 39 | … | body | flatbuffer with the identifier `Ichk` |
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::compression;
+use crate::error::{FormatError, FormatFile};
+
+/// Bytes before the body.
+pub const HEADER_LEN: usize = 39;
+/// First bytes of every binary file.
+pub const MAGIC: [u8; 12] = *b"ICE\xf0\x9f\xa7\x8aCHUNK";
+/// Identifier at bytes 4 to 8 of every flatbuffer. Written, not checked.
+pub(crate) const IDENTIFIER: &str = "Ichk";
+/// Bodies stay below this size: flatbuffer offsets are signed 32-bit numbers.
+pub const MAX_BODY_LEN: u64 = 1 << 31;
+
+const IMPLEMENTATION: std::ops::Range<usize> = 12..36;
+
+/// The kind of a binary file, byte 37 of its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FileKind {
+    /// `snapshots/ID`.
+    Snapshot = 1,
+    /// `manifests/ID`.
+    Manifest = 2,
+    /// `transactions/ID`.
+    TransactionLog = 4,
+    /// `repo`, of spec 2.
+    RepoInfo = 6,
+}
+
+impl FileKind {
+    fn from_byte(byte: u8) -> Option<Self> {
+        [
+            Self::Snapshot,
+            Self::Manifest,
+            Self::TransactionLog,
+            Self::RepoInfo,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u8 == byte)
+    }
+
+    /// Returns the name of the kind in the metadata of objects (`ic_file_type`).
+    #[must_use]
+    pub fn metadata_name(self) -> &'static str {
+        match self {
+            Self::Snapshot => "snapshot",
+            Self::Manifest => "manifest",
+            Self::TransactionLog => "transaction-log",
+            Self::RepoInfo => "repo-info",
+        }
+    }
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Snapshot => "snapshot",
+            Self::Manifest => "manifest",
+            Self::TransactionLog => "transaction log",
+            Self::RepoInfo => "repo info",
+        })
+    }
+}
+
+/// The version of the format that a file is written in, byte 36 of its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum SpecVersion {
+    /// Refs and configuration are files of their own.
+    V1 = 1,
+    /// One mutable repo object. Recognised, not read yet.
+    V2 = 2,
+}
+
+impl fmt::Display for SpecVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", *self as u8)
+    }
+}
+
+/// How a body is stored, byte 38 of the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Compression {
+    /// As it is. The format defines it, no library writes it; it is read here, never written.
+    None = 0,
+    /// One zstd frame.
+    Zstd = 1,
+}
+
+/// The first 39 bytes of a binary file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    implementation: [u8; 24],
+    /// Version of the format.
+    pub spec_version: SpecVersion,
+    /// Kind of file.
+    pub kind: FileKind,
+    /// How the body is stored.
+    pub compression: Compression,
+}
+
+impl Header {
+    /// Reads the header of a file; `file` only names it in errors.
+    ///
+    /// # Errors
+    /// `Empty`, `Truncated`, `WrongMagic`, and what is unknown here: `NewerSpecVersion`, `InvalidSpecVersion`,
+    /// `UnknownKind`, `UnknownCompression`.
+    pub fn decode(bytes: &[u8], file: FormatFile) -> Result<Self, FormatError> {
+        if bytes.is_empty() {
+            return Err(FormatError::Empty { file });
+        }
+        let magic = &bytes[..bytes.len().min(MAGIC.len())];
+        if !MAGIC.starts_with(magic) {
+            return Err(FormatError::WrongMagic { file });
+        }
+        let Some((header, _)) = bytes.split_first_chunk::<HEADER_LEN>() else {
+            return Err(FormatError::Truncated {
+                file,
+                needed: HEADER_LEN,
+                found: bytes.len(),
+            });
+        };
+        // The version first: in a later one the other bytes may mean something else.
+        let spec_version = match header[36] {
+            0 => return Err(FormatError::InvalidSpecVersion { file, found: 0 }),
+            1 => SpecVersion::V1,
+            2 => SpecVersion::V2,
+            found => {
+                let supported = SpecVersion::V1;
+                return Err(FormatError::NewerSpecVersion {
+                    file,
+                    found,
+                    supported,
+                });
+            }
+        };
+        let kind = FileKind::from_byte(header[37]).ok_or(FormatError::UnknownKind {
+            file,
+            found: header[37],
+        })?;
+        let compression = match header[38] {
+            0 => Compression::None,
+            1 => Compression::Zstd,
+            found => return Err(FormatError::UnknownCompression { file, found }),
+        };
+        let mut implementation = [0; 24];
+        implementation.copy_from_slice(&header[IMPLEMENTATION]);
+        Ok(Self {
+            implementation,
+            spec_version,
+            kind,
+            compression,
+        })
+    }
+
+    /// Returns the name of the writing library, without the spaces that fill it up.
+    #[must_use]
+    pub fn implementation(&self) -> String {
+        String::from_utf8_lossy(&self.implementation)
+            .trim_end_matches(' ')
+            .to_owned()
+    }
+}
+
+/// How much a reader is ready to decompress.
+///
+/// A body may grow to [`ratio_floor`](Self::ratio_floor) whatever its compressed size, beyond that to
+/// [`max_ratio`](Self::max_ratio) times the compressed size, and never past
+/// [`max_decompressed`](Self::max_decompressed). So 25 kB cannot claim 800 MB, while manifests (6 to 25 times smaller
+/// when compressed) and snapshots of many like nodes pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecodeLimits {
+    /// Hard limit in bytes. Default: 2 GiB, the format's own.
+    pub max_decompressed: u64,
+    /// Most decompressed bytes per compressed byte. Default: 256.
+    pub max_ratio: u64,
+    /// Decompressed bytes that are allowed at any ratio. Default: 64 MiB.
+    pub ratio_floor: u64,
+}
+
+impl Default for DecodeLimits {
+    fn default() -> Self {
+        Self {
+            max_decompressed: MAX_BODY_LEN,
+            max_ratio: 256,
+            ratio_floor: 64 << 20,
+        }
+    }
+}
+
+impl DecodeLimits {
+    /// Returns the most bytes that a body of `compressed` bytes may become.
+    #[must_use]
+    pub fn for_compressed(&self, compressed: usize) -> u64 {
+        let by_ratio = (compressed as u64)
+            .saturating_mul(self.max_ratio)
+            .max(self.ratio_floor);
+        by_ratio.min(self.max_decompressed).min(MAX_BODY_LEN)
+    }
+}
+
+/// How files are written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Writer {
+    /// Name of the writing program; the first 24 bytes go into each header. Default: `icefield-VERSION`.
+    pub implementation: String,
+    /// Level of zstd. Default: 3. Values outside zstd's range are taken as the nearest inside.
+    pub compression_level: i32,
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self {
+            implementation: concat!("icefield-", env!("CARGO_PKG_VERSION")).to_owned(),
+            compression_level: 3,
+        }
+    }
+}
+
+impl Writer {
+    /// Sets the level of zstd.
+    #[must_use]
+    pub fn with_compression_level(self, level: impl Into<i32>) -> Self {
+        Self {
+            compression_level: level.into(),
+            ..self
+        }
+    }
+
+    /// Returns the informative user metadata that the format puts on objects of this kind, where a store has such.
+    #[must_use]
+    pub fn object_metadata(&self, kind: FileKind) -> [(&'static str, String); 4] {
+        [
+            ("ic_spec_ver", SpecVersion::V1.to_string()),
+            ("ic_client", self.implementation.clone()),
+            ("ic_file_type", kind.metadata_name().to_owned()),
+            ("ic_comp_alg", "zstd".to_owned()),
+        ]
+    }
+
+    fn header(&self, kind: FileKind) -> [u8; HEADER_LEN] {
+        let mut header = [b' '; HEADER_LEN];
+        header[..MAGIC.len()].copy_from_slice(&MAGIC);
+        let mut end = self.implementation.len().min(IMPLEMENTATION.len());
+        while !self.implementation.is_char_boundary(end) {
+            end -= 1;
+        }
+        header[IMPLEMENTATION][..end].copy_from_slice(&self.implementation.as_bytes()[..end]);
+        header[36] = SpecVersion::V1 as u8;
+        header[37] = kind as u8;
+        header[38] = Compression::Zstd as u8;
+        header
+    }
+
+    /// Makes a whole file of a finished flatbuffer.
+    pub(crate) fn seal(
+        &self,
+        file: FormatFile,
+        kind: FileKind,
+        body: &[u8],
+    ) -> Result<Bytes, FormatError> {
+        if body.len() as u64 >= MAX_BODY_LEN {
+            return Err(FormatError::TooLarge {
+                file,
+                limit: MAX_BODY_LEN,
+            });
+        }
+        let header = self.header(kind);
+        compression::compress_after(&header, body, self.compression_level, file).map(Bytes::from)
+    }
+}
+
+/// Checks the header and returns the decompressed body.
+pub(crate) fn open(
+    bytes: &[u8],
+    file: FormatFile,
+    expected: FileKind,
+    limits: &DecodeLimits,
+) -> Result<Bytes, FormatError> {
+    let header = Header::decode(bytes, file)?;
+    if header.spec_version > SpecVersion::V1 {
+        let found = header.spec_version as u8;
+        return Err(FormatError::NewerSpecVersion {
+            file,
+            found,
+            supported: SpecVersion::V1,
+        });
+    }
+    if header.kind != expected {
+        return Err(FormatError::WrongKind {
+            file,
+            expected,
+            found: header.kind,
+        });
+    }
+    let body = &bytes[HEADER_LEN..];
+    let limit = limits.for_compressed(body.len());
+    let body = match header.compression {
+        Compression::Zstd => compression::decompress(body, limit, file)?,
+        Compression::None if body.len() as u64 > limit => {
+            return Err(FormatError::TooLarge { file, limit });
+        }
+        Compression::None => body.to_vec(),
+    };
+    if body.len() as u64 >= MAX_BODY_LEN {
+        return Err(FormatError::TooLarge {
+            file,
+            limit: MAX_BODY_LEN,
+        });
+    }
+    Ok(Bytes::from(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: FormatFile = FormatFile::Snapshot(crate::SnapshotId::INITIAL);
+
+    fn sealed(body: &[u8]) -> Vec<u8> {
+        Writer::default()
+            .seal(FILE, FileKind::Snapshot, body)
+            .unwrap()
+            .to_vec()
+    }
+
+    fn open_snapshot(bytes: &[u8]) -> Result<Bytes, FormatError> {
+        open(bytes, FILE, FileKind::Snapshot, &DecodeLimits::default())
+    }
+
+    #[test]
+    fn sealing_and_opening_are_inverse() {
+        for body in [&b""[..], b"x", &[7; 300_000]] {
+            assert_eq!(open_snapshot(&sealed(body)).unwrap(), body);
+        }
+    }
+
+    #[test]
+    fn header_is_39_bytes_with_spaces() {
+        let writer = Writer {
+            implementation: "ïcefield with a long näme".to_owned(),
+            ..Writer::default()
+        };
+        let file = writer.seal(FILE, FileKind::Manifest, b"").unwrap();
+        assert_eq!(&file[..12], "ICE🧊CHUNK".as_bytes());
+        assert_eq!(&file[12..36], "ïcefield with a long n ".as_bytes());
+        assert_eq!(&file[36..39], [1, 2, 1]);
+        let header = Header::decode(&file, FILE).unwrap();
+        assert_eq!(header.implementation(), "ïcefield with a long n");
+    }
+
+    #[test]
+    fn frame_has_neither_size_nor_checksum() {
+        let descriptor = sealed(b"some body")[HEADER_LEN + 4];
+        assert_eq!(
+            descriptor, 0,
+            "no content size, no checksum, no dictionary, no single segment"
+        );
+    }
+
+    #[test]
+    fn d44_zero_length_object() {
+        assert!(matches!(open_snapshot(b""), Err(FormatError::Empty { .. })));
+    }
+
+    #[test]
+    fn d47_foreign_headers_are_told_apart() {
+        let good = sealed(b"body");
+        let with = |at: usize, byte: u8| {
+            let mut bytes = good.clone();
+            bytes[at] = byte;
+            open_snapshot(&bytes).unwrap_err()
+        };
+        assert!(matches!(with(3, 0), FormatError::WrongMagic { .. }));
+        assert!(matches!(
+            with(36, 0),
+            FormatError::InvalidSpecVersion { found: 0, .. }
+        ));
+        assert!(matches!(
+            with(36, 2),
+            FormatError::NewerSpecVersion { found: 2, .. }
+        ));
+        assert!(matches!(
+            with(36, 3),
+            FormatError::NewerSpecVersion { found: 3, .. }
+        ));
+        assert!(with(36, 2).is_unsupported() && !with(37, 2).is_unsupported());
+        let other = with(37, 2);
+        assert!(matches!(
+            other,
+            FormatError::WrongKind {
+                found: FileKind::Manifest,
+                ..
+            }
+        ));
+        assert_eq!(
+            other.to_string(),
+            "snapshot 1CECHNKREP0F1RSTCMT0 is a manifest by its header"
+        );
+        for unused in [0, 3, 5, 7] {
+            assert!(matches!(with(37, unused), FormatError::UnknownKind { .. }));
+        }
+        assert!(matches!(
+            with(38, 2),
+            FormatError::UnknownCompression { found: 2, .. }
+        ));
+    }
+
+    #[test]
+    fn limits_grow_with_the_compressed_size() {
+        let limits = DecodeLimits::default();
+        assert_eq!(limits.for_compressed(25_000), 64 << 20);
+        assert_eq!(limits.for_compressed(1 << 20), 256 << 20);
+        assert_eq!(limits.for_compressed(usize::MAX), MAX_BODY_LEN);
+    }
+}

@@ -1,0 +1,431 @@
+//! What can be wrong with a file. Each error names the file and the rule.
+
+use std::fmt;
+
+use crate::envelope::{FileKind, SpecVersion};
+use crate::id::{IdError, ManifestId, NodeId, SnapshotId};
+use crate::path::PathError;
+
+/// Names one file of a repository in errors, by its kind and the id that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FormatFile {
+    /// `snapshots/ID`.
+    Snapshot(SnapshotId),
+    /// `manifests/ID`.
+    Manifest(ManifestId),
+    /// `transactions/ID`, named after its snapshot.
+    TransactionLog(SnapshotId),
+    /// A branch's or tag's `ref.json`.
+    Ref,
+    /// `config.yaml`.
+    Config,
+    /// A file of which only the bytes are known.
+    Unnamed,
+}
+
+impl FormatFile {
+    /// Returns the kind that the file's header must state; none for text files and [`FormatFile::Unnamed`].
+    #[must_use]
+    pub fn kind(self) -> Option<FileKind> {
+        match self {
+            Self::Snapshot(_) => Some(FileKind::Snapshot),
+            Self::Manifest(_) => Some(FileKind::Manifest),
+            Self::TransactionLog(_) => Some(FileKind::TransactionLog),
+            Self::Ref | Self::Config | Self::Unnamed => None,
+        }
+    }
+}
+
+impl fmt::Display for FormatFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Snapshot(id) => write!(f, "snapshot {id}"),
+            Self::Manifest(id) => write!(f, "manifest {id}"),
+            Self::TransactionLog(id) => write!(f, "transaction log {id}"),
+            Self::Ref => f.write_str("ref.json"),
+            Self::Config => f.write_str("config.yaml"),
+            Self::Unnamed => f.write_str("file"),
+        }
+    }
+}
+
+/// A sorted list inside a file, in errors about its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SortedList {
+    /// Nodes of a snapshot, by path.
+    Nodes,
+    /// Metadata items of a snapshot, by name.
+    Metadata,
+    /// Manifest files of a snapshot, by id.
+    ManifestFiles,
+    /// Arrays of a manifest, by node id.
+    Arrays,
+    /// Chunk refs of one array, by index.
+    ChunkRefs,
+    /// Node ids in a list of a transaction log.
+    NodeIds,
+    /// Arrays with updated chunks in a transaction log, by node id.
+    UpdatedChunks,
+}
+
+impl fmt::Display for SortedList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nodes => "nodes",
+            Self::Metadata => "metadata",
+            Self::ManifestFiles => "manifest files",
+            Self::Arrays => "arrays",
+            Self::ChunkRefs => "chunk refs",
+            Self::NodeIds => "node ids",
+            Self::UpdatedChunks => "updated chunks",
+        })
+    }
+}
+
+/// Where and how a flatbuffer breaks its own encoding.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MalformedBody {
+    /// Found by the verifier of the `flatbuffers` crate.
+    #[error("invalid flatbuffer")]
+    Flatbuffer(#[from] flatbuffers::InvalidFlatbuffer),
+    /// Found by our verifier of manifests.
+    #[error("{rule} (at byte {at} of the decompressed body)")]
+    Structure {
+        /// Position in the decompressed body.
+        at: usize,
+        /// The rule that is broken.
+        rule: &'static str,
+    },
+}
+
+/// Tells why bytes are not the file that was asked for, or why a value cannot be written as one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The object has no bytes at all.
+    #[error("{file} is empty")]
+    Empty {
+        /// The file.
+        file: FormatFile,
+    },
+    /// The file ends within its header or its compressed body.
+    #[error("{file} is truncated: {found} bytes, at least {needed} needed")]
+    Truncated {
+        /// The file.
+        file: FormatFile,
+        /// Bytes that must be there, as far as can be told.
+        needed: usize,
+        /// Bytes that are there.
+        found: usize,
+    },
+    /// The file does not begin with the format's magic bytes.
+    #[error("{file} does not begin with the magic bytes of an Icechunk file")]
+    WrongMagic {
+        /// The file.
+        file: FormatFile,
+    },
+    /// The file is of another kind than its name says.
+    #[error("{file} is a {found} by its header")]
+    WrongKind {
+        /// The file.
+        file: FormatFile,
+        /// Kind that was asked for.
+        expected: FileKind,
+        /// Kind that the header states.
+        found: FileKind,
+    },
+    /// The header states a kind of file that does not exist.
+    #[error("{file} has the unknown file type {found} in its header")]
+    UnknownKind {
+        /// The file.
+        file: FormatFile,
+        /// Byte 37.
+        found: u8,
+    },
+    /// The file was written with a later version of the format than this crate reads.
+    #[error(
+        "{file} was written with spec version {found}, newer than {supported}, the latest supported"
+    )]
+    NewerSpecVersion {
+        /// The file.
+        file: FormatFile,
+        /// Byte 36.
+        found: u8,
+        /// The latest version that can be read.
+        supported: SpecVersion,
+    },
+    /// The header states a version that never existed.
+    #[error("{file} has the invalid spec version {found} in its header")]
+    InvalidSpecVersion {
+        /// The file.
+        file: FormatFile,
+        /// Byte 36.
+        found: u8,
+    },
+    /// The header states an unknown compression.
+    #[error("{file} has the unknown compression {found} in its header")]
+    UnknownCompression {
+        /// The file.
+        file: FormatFile,
+        /// Byte 38.
+        found: u8,
+    },
+    /// The compressed body is not a valid zstd frame.
+    #[error("{file} has an invalid zstd frame: {reason}")]
+    Zstd {
+        /// The file.
+        file: FormatFile,
+        /// What is wrong, in zstd's words or ours.
+        reason: &'static str,
+    },
+    /// The body begins with a skippable frame, which the format does not have.
+    #[error("{file} begins its body with a skippable zstd frame")]
+    SkippableFrame {
+        /// The file.
+        file: FormatFile,
+    },
+    /// The frame needs a dictionary, which the format does not have.
+    #[error("{file} is compressed with the unknown zstd dictionary {dictionary}")]
+    DictionaryFrame {
+        /// The file.
+        file: FormatFile,
+        /// The dictionary's id.
+        dictionary: u32,
+    },
+    /// Bytes follow the compressed frame: a second frame, or garbage.
+    #[error("{file} has {bytes} bytes after its zstd frame")]
+    TrailingData {
+        /// The file.
+        file: FormatFile,
+        /// How many.
+        bytes: usize,
+    },
+    /// The body, or what is to become one, is larger than allowed.
+    #[error("{file} is larger than the limit of {limit} bytes")]
+    TooLarge {
+        /// The file.
+        file: FormatFile,
+        /// The limit, for uncompressed bytes.
+        limit: u64,
+    },
+    /// The body is not a valid flatbuffer of this kind: offsets out of range, required fields missing.
+    #[error("{file} is malformed")]
+    Malformed {
+        /// The file.
+        file: FormatFile,
+        /// What is wrong.
+        source: Box<MalformedBody>,
+    },
+    /// The file states another id than that of its name.
+    #[error("{expected} states to be {found}")]
+    WrongObject {
+        /// The file that was asked for.
+        expected: FormatFile,
+        /// What it says it is.
+        found: FormatFile,
+    },
+    /// A list that must be sorted is not.
+    #[error("{file} has {list} out of order at position {position}")]
+    Unsorted {
+        /// The file.
+        file: FormatFile,
+        /// The list.
+        list: SortedList,
+        /// Position of the item that should come earlier.
+        position: usize,
+    },
+    /// A list that must not repeat an item does.
+    #[error("{file} has {list} twice at position {position}")]
+    Duplicate {
+        /// The file.
+        file: FormatFile,
+        /// The list.
+        list: SortedList,
+        /// Position of the second occurrence.
+        position: usize,
+    },
+    /// Two nodes of a snapshot have the same id.
+    #[error("{file} has two nodes with the id {node}")]
+    DuplicateNodeId {
+        /// The file.
+        file: FormatFile,
+        /// The id.
+        node: NodeId,
+    },
+    /// A node's path breaks the rules of paths.
+    #[error("{file} has an invalid path at node {position}")]
+    InvalidPath {
+        /// The file.
+        file: FormatFile,
+        /// Position of the node.
+        position: usize,
+        /// The rule.
+        source: PathError,
+    },
+    /// A node is neither a group nor an array.
+    #[error("{file} has the unknown type {found} at node {position}")]
+    UnknownNodeKind {
+        /// The file.
+        file: FormatFile,
+        /// Position of the node.
+        position: usize,
+        /// The union tag.
+        found: u8,
+    },
+    /// A list has another number of dimensions than its array.
+    #[error("{file} has {found} dimensions where node {node} has {expected}")]
+    RankMismatch {
+        /// The file.
+        file: FormatFile,
+        /// The array.
+        node: NodeId,
+        /// Dimensions of the array, or of the first index.
+        expected: usize,
+        /// Dimensions found.
+        found: usize,
+    },
+    /// An array has more dimensions than this crate handles.
+    #[error(
+        "{file} has {found} dimensions for node {node}, more than {}",
+        crate::index::MAX_RANK
+    )]
+    RankTooLarge {
+        /// The file.
+        file: FormatFile,
+        /// The array.
+        node: NodeId,
+        /// Dimensions found.
+        found: usize,
+    },
+    /// A range of chunk coordinates ends before it starts.
+    #[error("{file} has extents of node {node} that end before they start")]
+    InvertedExtents {
+        /// The file.
+        file: FormatFile,
+        /// The array.
+        node: NodeId,
+    },
+    /// A node uses a manifest that the snapshot does not list.
+    #[error("{file} does not list manifest {manifest}, which node {node} uses")]
+    UnlistedManifest {
+        /// The file.
+        file: FormatFile,
+        /// The array.
+        node: NodeId,
+        /// The manifest.
+        manifest: ManifestId,
+    },
+    /// A chunk ref is neither inline, native nor virtual.
+    #[error("{file} has no location for chunk ref {position} of node {node}")]
+    NoChunkLocation {
+        /// The file.
+        file: FormatFile,
+        /// The array.
+        node: NodeId,
+        /// Position of the ref within the array.
+        position: usize,
+    },
+    /// The offset and length of a chunk ref exceed 64 bits together.
+    #[error("{file} has an impossible byte range for chunk ref {position} of node {node}")]
+    ChunkRangeOverflow {
+        /// The file.
+        file: FormatFile,
+        /// The array.
+        node: NodeId,
+        /// Position of the ref within the array.
+        position: usize,
+    },
+    /// A chunk coordinate is `u32::MAX`, which no extents can cover.
+    #[error("{file} cannot hold the chunk coordinate 4294967295 of node {node}")]
+    CoordinateTooLarge {
+        /// The file.
+        file: FormatFile,
+        /// The array.
+        node: NodeId,
+    },
+    /// A chunk of no bytes was to be written; the format forbids it.
+    #[error("{file} cannot hold a chunk of zero bytes (node {node})")]
+    EmptyChunk {
+        /// The file.
+        file: FormatFile,
+        /// The array.
+        node: NodeId,
+    },
+    /// A ref or chunk was given before the array that it belongs to.
+    #[error("{file}: an array must be begun before its chunks are given")]
+    NoArrayBegun {
+        /// The file.
+        file: FormatFile,
+    },
+    /// A metadata value is not MessagePack, or not a JSON value in it.
+    #[error("{file} has an invalid metadata value for {name:?}: {reason}")]
+    MessagePack {
+        /// The file.
+        file: FormatFile,
+        /// Key of the value.
+        name: String,
+        /// What is wrong.
+        reason: MessagePackError,
+    },
+    /// A ref file is not JSON of the right form.
+    #[error("ref.json is not a JSON object with the key `snapshot`")]
+    InvalidRef(#[source] serde_json::Error),
+    /// A ref file names something that is not a snapshot id.
+    #[error("ref.json does not name a snapshot id")]
+    InvalidRefId(#[source] IdError),
+    /// The configuration is not YAML, or a value in it is not of its type.
+    #[error("config.yaml has an invalid value{}", at_key(.key))]
+    Yaml {
+        /// Key of the value, empty if the whole file is meant.
+        key: String,
+        /// What is wrong.
+        source: Box<serde_yaml_ng::Error>,
+    },
+    /// The configuration is not a YAML mapping.
+    #[error("config.yaml has no mapping{}", at_key(.key))]
+    NotAMapping {
+        /// Key of the value, empty if the whole file is meant.
+        key: String,
+    },
+}
+
+fn at_key(key: &str) -> String {
+    if key.is_empty() {
+        String::new()
+    } else {
+        format!(" at {key}")
+    }
+}
+
+/// Tells why bytes are not the MessagePack form of a JSON value.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MessagePackError {
+    /// It cannot be read.
+    #[error("{0}")]
+    Decode(Box<rmp_serde::decode::Error>),
+    /// It cannot be written.
+    #[error("{0}")]
+    Encode(Box<rmp_serde::encode::Error>),
+    /// Bytes follow the value.
+    #[error("{0} bytes follow the value")]
+    Trailing(usize),
+}
+
+impl FormatError {
+    /// Tells whether the file is fine but of a version that this crate cannot read; else it is corrupt or misused.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Self::NewerSpecVersion { .. })
+    }
+
+    pub(crate) fn malformed(file: FormatFile, source: impl Into<MalformedBody>) -> Self {
+        Self::Malformed {
+            file,
+            source: Box::new(source.into()),
+        }
+    }
+}

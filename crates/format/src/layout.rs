@@ -1,0 +1,310 @@
+//! Every object key of the format, in one place. Nobody else makes or takes apart keys.
+//!
+//! Keys are relative to the root of the repository. Names of refs are the only part a user chooses. Stores that
+//! are reached through the `object_store` path type, local directories among them, hold them percent-encoded;
+//! S3 holds them as they are: [`KeyForm`].
+
+use std::fmt::Write as _;
+
+use crate::id::{ChunkId, ManifestId, SnapshotId};
+
+/// Prefix of refs, without a slash.
+pub const REFS: &str = "refs";
+/// Prefix of snapshots.
+pub const SNAPSHOTS: &str = "snapshots";
+/// Prefix of manifests.
+pub const MANIFESTS: &str = "manifests";
+/// Prefix of transaction logs.
+pub const TRANSACTIONS: &str = "transactions";
+/// Prefix of chunks.
+pub const CHUNKS: &str = "chunks";
+/// The persisted configuration of spec 1.
+pub const CONFIG: &str = "config.yaml";
+/// The one mutable object of spec 2. Where it exists, the repository is not one of spec 1.
+pub const REPO: &str = "repo";
+/// Prefix of earlier versions of [`REPO`] (spec 2), and of [`CONFIG`] when a spec 2 library changed it.
+pub const OVERWRITTEN: &str = "overwritten";
+/// Prefix of what only this implementation writes: leases, state of collection, own settings.
+pub const OWN: &str = "icefield";
+
+const REF_FILE: &str = "ref.json";
+const TOMBSTONE_FILE: &str = "ref.json.deleted";
+const BRANCH: &str = "branch.";
+const TAG: &str = "tag.";
+
+/// How a store holds the name of a ref in its keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyForm {
+    /// As it is (S3).
+    Raw,
+    /// Percent-encoded as the `object_store` path type does (all others).
+    ObjectStorePath,
+}
+
+/// A ref as its key tells it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RefKey {
+    /// `refs/branch.NAME/ref.json`.
+    Branch(String),
+    /// `refs/tag.NAME/ref.json`.
+    Tag(String),
+    /// `refs/tag.NAME/ref.json.deleted`: the tag is deleted, its name stays taken.
+    Tombstone(String),
+}
+
+/// An object that is named by an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IdKey {
+    /// `snapshots/ID`.
+    Snapshot(SnapshotId),
+    /// `manifests/ID`.
+    Manifest(ManifestId),
+    /// `transactions/ID`, of the snapshot's id.
+    TransactionLog(SnapshotId),
+    /// `chunks/ID`.
+    Chunk(ChunkId),
+}
+
+/// Returns the key of a snapshot.
+#[must_use]
+pub fn snapshot_key(id: SnapshotId) -> String {
+    format!("{SNAPSHOTS}/{id}")
+}
+
+/// Returns the key of a manifest.
+#[must_use]
+pub fn manifest_key(id: ManifestId) -> String {
+    format!("{MANIFESTS}/{id}")
+}
+
+/// Returns the key of the transaction log of a snapshot.
+#[must_use]
+pub fn transaction_log_key(id: SnapshotId) -> String {
+    format!("{TRANSACTIONS}/{id}")
+}
+
+/// Returns the key of a chunk.
+#[must_use]
+pub fn chunk_key(id: ChunkId) -> String {
+    format!("{CHUNKS}/{id}")
+}
+
+/// Returns the key of a branch. The name must have passed the rules of names: no `/`.
+#[must_use]
+pub fn branch_key(name: &str, form: KeyForm) -> String {
+    ref_key(BRANCH, name, REF_FILE, form)
+}
+
+/// Returns the key of a tag. The name must have passed the rules of names: no `/`.
+#[must_use]
+pub fn tag_key(name: &str, form: KeyForm) -> String {
+    ref_key(TAG, name, REF_FILE, form)
+}
+
+/// Returns the key of the object that marks a tag as deleted.
+#[must_use]
+pub fn tombstone_key(name: &str, form: KeyForm) -> String {
+    ref_key(TAG, name, TOMBSTONE_FILE, form)
+}
+
+fn ref_key(kind: &str, name: &str, file: &str, form: KeyForm) -> String {
+    let mut key = format!("{REFS}/{kind}");
+    match form {
+        KeyForm::Raw => key.push_str(name),
+        KeyForm::ObjectStorePath => percent_encode(name, &mut key),
+    }
+    key.push('/');
+    key.push_str(file);
+    key
+}
+
+/// Reads the key of a ref; none for anything else, which is then a stray file.
+///
+/// Exact: only a key that [`branch_key`], [`tag_key`] or [`tombstone_key`] would make is taken, so that what is
+/// listed can be looked up. Names are returned decoded.
+#[must_use]
+pub fn parse_ref_key(key: &str, form: KeyForm) -> Option<RefKey> {
+    let (directory, file) = key.strip_prefix(REFS)?.strip_prefix('/')?.split_once('/')?;
+    let (kind, encoded) = match directory.strip_prefix(BRANCH) {
+        Some(encoded) => (BRANCH, encoded),
+        None => (TAG, directory.strip_prefix(TAG)?),
+    };
+    let name = match form {
+        KeyForm::Raw => encoded.to_owned(),
+        KeyForm::ObjectStorePath => percent_decode(encoded)?,
+    };
+    match (kind, file) {
+        (BRANCH, REF_FILE) => Some(RefKey::Branch(name)),
+        (TAG, REF_FILE) => Some(RefKey::Tag(name)),
+        (TAG, TOMBSTONE_FILE) => Some(RefKey::Tombstone(name)),
+        _ => None,
+    }
+}
+
+/// Reads the key of an object named by an id; none for anything else.
+///
+/// Exact, too: the lower-case text of an id would decode, but is not the key of that object.
+#[must_use]
+pub fn parse_id_key(key: &str) -> Option<IdKey> {
+    let (prefix, text) = key.split_once('/')?;
+    let parsed = match prefix {
+        SNAPSHOTS => IdKey::Snapshot(text.parse().ok()?),
+        MANIFESTS => IdKey::Manifest(text.parse().ok()?),
+        TRANSACTIONS => IdKey::TransactionLog(text.parse().ok()?),
+        CHUNKS => IdKey::Chunk(text.parse().ok()?),
+        _ => return None,
+    };
+    (parsed.key() == key).then_some(parsed)
+}
+
+impl IdKey {
+    /// Returns the key.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match *self {
+            Self::Snapshot(id) => snapshot_key(id),
+            Self::Manifest(id) => manifest_key(id),
+            Self::TransactionLog(id) => transaction_log_key(id),
+            Self::Chunk(id) => chunk_key(id),
+        }
+    }
+}
+
+/// Tells whether the path type of `object_store` encodes this byte of a segment.
+fn is_encoded(byte: u8) -> bool {
+    byte >= 0x80 || byte.is_ascii_control() || br#"\{^}%`]">[~<#|*?"#.contains(&byte)
+}
+
+fn percent_encode(name: &str, key: &mut String) {
+    for byte in name.bytes() {
+        if is_encoded(byte) {
+            // Writing to a string cannot fail.
+            let _ = write!(key, "%{byte:02X}");
+        } else {
+            key.push(char::from(byte));
+        }
+    }
+}
+
+/// Decodes what [`percent_encode`] made; none if it would have made something else.
+fn percent_decode(encoded: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(encoded.len());
+    let mut rest = encoded.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        if *first == b'%' {
+            let digits = str::from_utf8(tail.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*first);
+        }
+    }
+    let name = String::from_utf8(bytes).ok()?;
+    let mut again = String::with_capacity(encoded.len());
+    percent_encode(&name, &mut again);
+    (again == encoded).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_are_encoded_as_in_the_specification() {
+        let name = "odd name {x} é~%#";
+        let encoded = "refs/branch.odd name %7Bx%7D %C3%A9%7E%25%23/ref.json";
+        assert_eq!(branch_key(name, KeyForm::ObjectStorePath), encoded);
+        assert_eq!(
+            branch_key(name, KeyForm::Raw),
+            format!("refs/branch.{name}/ref.json")
+        );
+        let branch = RefKey::Branch(name.to_owned());
+        assert_eq!(
+            parse_ref_key(encoded, KeyForm::ObjectStorePath),
+            Some(branch)
+        );
+    }
+
+    #[test]
+    fn literal_characters_stay() {
+        let name = " .-_:=+,@!()'$&;";
+        assert_eq!(
+            tag_key(name, KeyForm::ObjectStorePath),
+            format!("refs/tag.{name}/ref.json")
+        );
+    }
+
+    #[test]
+    fn kinds_of_ref_keys() {
+        let parse = |key| parse_ref_key(key, KeyForm::ObjectStorePath);
+        assert_eq!(
+            parse("refs/branch.main/ref.json"),
+            Some(RefKey::Branch("main".to_owned()))
+        );
+        assert_eq!(
+            parse("refs/branch.branch.x/ref.json"),
+            Some(RefKey::Branch("branch.x".to_owned()))
+        );
+        assert_eq!(
+            parse("refs/branch./ref.json"),
+            Some(RefKey::Branch(String::new()))
+        );
+        assert_eq!(
+            parse("refs/tag.v1/ref.json"),
+            Some(RefKey::Tag("v1".to_owned()))
+        );
+        assert_eq!(
+            parse("refs/tag.v1/ref.json.deleted"),
+            Some(RefKey::Tombstone("v1".to_owned()))
+        );
+        assert_eq!(
+            tombstone_key("v1", KeyForm::Raw),
+            "refs/tag.v1/ref.json.deleted"
+        );
+    }
+
+    #[test]
+    fn stray_files_are_no_refs() {
+        for key in [
+            "refs/branch.main",
+            "refs/branch.main/ref.json.deleted",
+            "refs/branch.main/ref.json/x",
+            "refs/branch.main/.ref.json.swp",
+            "refs/tags.v1/ref.json",
+            "refs/main/ref.json",
+            "xrefs/branch.main/ref.json",
+            "refs/branch.a%2",
+            "refs/branch.a%7b/ref.json",
+            "refs/branch.a%41/ref.json",
+            "refs/branch.{x}/ref.json",
+            "refs/branch.%FF/ref.json",
+            "config.yaml",
+            "",
+        ] {
+            assert_eq!(parse_ref_key(key, KeyForm::ObjectStorePath), None, "{key}");
+        }
+    }
+
+    #[test]
+    fn id_keys() {
+        let id = SnapshotId::INITIAL;
+        assert_eq!(
+            parse_id_key("snapshots/1CECHNKREP0F1RSTCMT0"),
+            Some(IdKey::Snapshot(id))
+        );
+        assert_eq!(
+            parse_id_key(&transaction_log_key(id)),
+            Some(IdKey::TransactionLog(id))
+        );
+        for other in [
+            "snapshots/1cechnkrep0f1rstcmt0",
+            "snapshots/",
+            "snapshots/x/y",
+            "repo",
+            "x/1CECHNKREP0F1RSTCMT0",
+        ] {
+            assert_eq!(parse_id_key(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! `manifests/ID`: where the bytes of chunks are.
+//!
+//! Rules checked when a file is decoded: the id is the one asked for; arrays strictly ascend by node id, refs by
+//! index; indices of an array have one rank; each ref is inline, native or virtual; offset plus length stays
+//! within 64 bits.
+
+mod encode;
+mod intern;
+mod raw;
+mod refs;
+mod verify;
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::envelope::{self, DecodeLimits, FileKind};
+use crate::error::{FormatError, FormatFile};
+use crate::id::{ChunkId, ManifestId, NodeId};
+use raw::{Table, slot};
+
+pub use encode::{EncodedManifest, ManifestEncoder};
+pub use refs::{ArrayRefs, RefRecord};
+
+/// Where the bytes of one chunk are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChunkRef<'a> {
+    /// In the manifest.
+    Inline(&'a [u8]),
+    /// In a chunk object of the repository.
+    Native {
+        /// The object.
+        id: ChunkId,
+        /// First byte in it.
+        offset: u64,
+        /// Number of bytes.
+        length: u64,
+    },
+    /// In a foreign object.
+    Virtual {
+        /// Its absolute URL.
+        location: &'a str,
+        /// First byte in it.
+        offset: u64,
+        /// Number of bytes.
+        length: u64,
+        /// What tells that the object is still the same.
+        checksum: Option<Checksum<'a>>,
+    },
+}
+
+/// What tells that the object of a virtual chunk has not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Checksum<'a> {
+    /// Its ETag, verbatim.
+    ETag(&'a str),
+    /// The time in Unix seconds after which it must not have changed. 0 is the same as no checksum.
+    LastModified(u32),
+}
+
+impl ChunkRef<'_> {
+    /// Returns the number of bytes of the chunk.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        match self {
+            Self::Inline(bytes) => bytes.len() as u64,
+            Self::Native { length, .. } | Self::Virtual { length, .. } => *length,
+        }
+    }
+}
+
+/// A decoded manifest. Holds the decompressed body and reads it in place; cheap to clone.
+#[derive(Clone)]
+pub struct Manifest {
+    body: Bytes,
+    id: ManifestId,
+    total_refs: u64,
+}
+
+impl Manifest {
+    /// Decodes and checks a file that was stored under `id`.
+    ///
+    /// # Errors
+    /// Names the first rule that the file breaks. [`FormatError::WrongObject`] if it states another id.
+    pub fn decode(file: &[u8], id: ManifestId, limits: &DecodeLimits) -> Result<Self, FormatError> {
+        let name = FormatFile::Manifest(id);
+        let body = envelope::open(file, name, FileKind::Manifest, limits)?;
+        let facts = verify::verify(&body, name)?;
+        if facts.id != id {
+            let found = FormatFile::Manifest(facts.id);
+            return Err(FormatError::WrongObject {
+                expected: name,
+                found,
+            });
+        }
+        Ok(Self {
+            body,
+            id,
+            total_refs: facts.total_refs,
+        })
+    }
+
+    /// Returns the id.
+    #[must_use]
+    pub fn id(&self) -> ManifestId {
+        self.id
+    }
+
+    /// Returns the bytes held, for the weight in a cache.
+    #[must_use]
+    pub fn body_len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Returns the number of refs of all arrays.
+    #[must_use]
+    pub fn total_refs(&self) -> u64 {
+        self.total_refs
+    }
+
+    fn arrays_vector(&self) -> (usize, usize) {
+        Table::root(&self.body)
+            .vector(slot::MANIFEST_ARRAYS)
+            .unwrap_or_default()
+    }
+
+    /// Returns the number of arrays.
+    #[must_use]
+    pub fn array_count(&self) -> usize {
+        self.arrays_vector().1
+    }
+
+    fn array_at(&self, start: usize, position: usize) -> ArrayRefs<'_> {
+        ArrayRefs::new(self, raw::follow(&self.body, start + 4 * position))
+    }
+
+    /// Returns the arrays, by node id.
+    pub fn arrays(&self) -> impl ExactSizeIterator<Item = ArrayRefs<'_>> + DoubleEndedIterator {
+        let (start, len) = self.arrays_vector();
+        (0..len).map(move |position| self.array_at(start, position))
+    }
+
+    /// Finds the refs of an array, by binary search.
+    #[must_use]
+    pub fn array(&self, node: &NodeId) -> Option<ArrayRefs<'_>> {
+        let (start, len) = self.arrays_vector();
+        let (mut low, mut high) = (0, len);
+        while low < high {
+            let middle = low.midpoint(high);
+            let array = self.array_at(start, middle);
+            match array.node_id().cmp(node) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => return Some(array),
+            }
+        }
+        None
+    }
+
+    /// Finds the ref of one chunk.
+    ///
+    /// # Errors
+    /// As [`RefRecord::chunk_ref`].
+    pub fn get(&self, node: &NodeId, index: &[u32]) -> Result<Option<ChunkRef<'_>>, FormatError> {
+        match self.array(node) {
+            Some(array) => array.get(index),
+            None => Ok(None),
+        }
+    }
+}
+
+impl fmt::Debug for Manifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Manifest")
+            .field("id", &self.id)
+            .field("arrays", &self.array_count())
+            .field("total_refs", &self.total_refs)
+            .field("body_len", &self.body_len())
+            .finish()
+    }
+}

@@ -1,0 +1,313 @@
+//! Chunk refs as they are read in place from a manifest's body, and the search among them.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use super::raw::{self, Table, slot};
+use super::{Checksum, ChunkRef, Manifest};
+use crate::error::{FormatError, FormatFile, MalformedBody};
+use crate::id::{ChunkId, NodeId};
+use crate::index::ChunkIndex;
+
+/// The refs of one array in a manifest, by index.
+#[derive(Clone, Copy)]
+pub struct ArrayRefs<'a> {
+    manifest: &'a Manifest,
+    node: NodeId,
+    /// Position of the first item of the list of refs.
+    start: usize,
+    len: usize,
+}
+
+impl<'a> ArrayRefs<'a> {
+    pub(super) fn new(manifest: &'a Manifest, at: usize) -> Self {
+        let table = Table {
+            body: &manifest.body,
+            at,
+        };
+        let node = NodeId::from_bytes(*raw::array(
+            &manifest.body,
+            table.required(slot::ARRAY_NODE_ID),
+        ));
+        let (start, len) = table.vector(slot::ARRAY_REFS).unwrap_or_default();
+        Self {
+            manifest,
+            node,
+            start,
+            len,
+        }
+    }
+
+    /// Returns the array's node id.
+    #[must_use]
+    pub fn node_id(&self) -> NodeId {
+        self.node
+    }
+
+    /// Returns the number of refs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Tells whether there are no refs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the ref at a position in the order of indices.
+    ///
+    /// # Panics
+    /// If the position is not below [`len`](Self::len).
+    #[must_use]
+    pub fn record_at(&self, position: usize) -> RefRecord<'a> {
+        assert!(
+            position < self.len,
+            "position {position} of {} chunk refs",
+            self.len
+        );
+        self.record(position)
+    }
+
+    #[inline]
+    fn record(&self, position: usize) -> RefRecord<'a> {
+        let at = raw::follow(&self.manifest.body, self.start + 4 * position);
+        RefRecord {
+            manifest: self.manifest,
+            at,
+        }
+    }
+
+    /// Returns all refs, by index.
+    pub fn refs(
+        &self,
+    ) -> impl ExactSizeIterator<Item = RefRecord<'a>> + DoubleEndedIterator + use<'a> {
+        let array = *self;
+        (0..self.len).map(move |position| array.record(position))
+    }
+
+    /// Finds the ref of one chunk.
+    ///
+    /// # Errors
+    /// As [`RefRecord::chunk_ref`].
+    pub fn get(&self, index: &[u32]) -> Result<Option<ChunkRef<'a>>, FormatError> {
+        match self.position(index) {
+            Ok(position) => self.record(position).chunk_ref().map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Finds the position of a chunk's ref.
+    ///
+    /// Chunks mostly fill their grid, so the search starts where the ref is if they do, and widens from there. That is
+    /// one step for a full grid and no more than twice a binary search for any other.
+    ///
+    /// # Errors
+    /// The position where such a ref would be.
+    pub fn position(&self, index: &[u32]) -> Result<usize, usize> {
+        if self.len == 0 {
+            return Err(0);
+        }
+        let guess = self.guess(index);
+        match self.record(guess).cmp_index(index) {
+            Ordering::Equal => Ok(guess),
+            Ordering::Less => {
+                let (mut low, mut step) = (guess + 1, 1);
+                loop {
+                    let probe = low.saturating_add(step);
+                    if probe >= self.len {
+                        return self.search(low, self.len, index);
+                    }
+                    match self.record(probe).cmp_index(index) {
+                        Ordering::Less => (low, step) = (probe + 1, step * 2),
+                        Ordering::Equal => return Ok(probe),
+                        Ordering::Greater => return self.search(low, probe, index),
+                    }
+                }
+            }
+            Ordering::Greater => {
+                let (mut high, mut step) = (guess, 1);
+                loop {
+                    let Some(probe) = high.checked_sub(step) else {
+                        return self.search(0, high, index);
+                    };
+                    match self.record(probe).cmp_index(index) {
+                        Ordering::Greater => (high, step) = (probe, step * 2),
+                        Ordering::Equal => return Ok(probe),
+                        Ordering::Less => return self.search(probe + 1, high, index),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Binary search within a part of the refs.
+    fn search(&self, mut low: usize, mut high: usize, index: &[u32]) -> Result<usize, usize> {
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.record(middle).cmp_index(index) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return Ok(middle),
+            }
+        }
+        Err(low)
+    }
+
+    /// Returns the position that the index has if the refs fill the box between the first and the last evenly.
+    fn guess(&self, index: &[u32]) -> usize {
+        let (first, last) = (self.record(0), self.record(self.len - 1));
+        let (mut before, mut volume) = (0.0, 1.0);
+        let corners = first.coordinates().zip(last.coordinates());
+        for ((low, high), wanted) in corners.zip(index) {
+            if high < low {
+                // The corners are not those of a box.
+                return self.len / 2;
+            }
+            let span = f64::from(high - low) + 1.0;
+            before = before * span + f64::from((*wanted).clamp(low, high) - low);
+            volume *= span;
+        }
+        let len = self.len as f64;
+        let position = if volume == len {
+            before
+        } else {
+            before / volume * len
+        };
+        (position as usize).min(self.len - 1)
+    }
+}
+
+impl fmt::Debug for ArrayRefs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArrayRefs")
+            .field("node_id", &self.node)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One chunk ref, borrowed from its manifest.
+#[derive(Clone, Copy)]
+pub struct RefRecord<'a> {
+    manifest: &'a Manifest,
+    /// Position of the table.
+    at: usize,
+}
+
+impl<'a> RefRecord<'a> {
+    #[inline]
+    fn table(&self) -> Table<'a> {
+        Table {
+            body: &self.manifest.body,
+            at: self.at,
+        }
+    }
+
+    /// Returns the bytes of the coordinates, four for each.
+    #[inline]
+    fn index_chunks(&self) -> &'a [[u8; 4]] {
+        let (start, len) = self.table().vector(slot::REF_INDEX).unwrap_or_default();
+        self.manifest.body[start..start + 4 * len].as_chunks().0
+    }
+
+    /// Returns the coordinates without allocating.
+    #[inline]
+    pub fn coordinates(
+        &self,
+    ) -> impl ExactSizeIterator<Item = u32> + DoubleEndedIterator + use<'a> {
+        self.index_chunks().iter().map(|at| u32::from_le_bytes(*at))
+    }
+
+    /// Returns the number of coordinates.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.index_chunks().len()
+    }
+
+    /// Returns one coordinate.
+    ///
+    /// # Panics
+    /// If the dimension is not below [`rank`](Self::rank).
+    #[must_use]
+    pub fn coordinate(&self, dimension: usize) -> u32 {
+        u32::from_le_bytes(self.index_chunks()[dimension])
+    }
+
+    /// Replaces the contents of `into` by the coordinates.
+    pub fn index_into(&self, into: &mut Vec<u32>) {
+        into.clear();
+        into.extend(self.coordinates());
+    }
+
+    /// Returns the coordinates.
+    #[must_use]
+    pub fn index(&self) -> ChunkIndex {
+        self.coordinates().collect()
+    }
+
+    /// Tells how this ref's index compares with another, in the order of manifests.
+    #[inline]
+    #[must_use]
+    pub fn cmp_index(&self, index: &[u32]) -> Ordering {
+        self.coordinates().cmp(index.iter().copied())
+    }
+
+    /// Returns where the chunk is.
+    ///
+    /// # Errors
+    /// None for the files that can be decoded today: their text has been checked. A location that is compressed
+    /// (spec 2) may turn out to be corrupt only here.
+    pub fn chunk_ref(&self) -> Result<ChunkRef<'a>, FormatError> {
+        let (table, body) = (self.table(), &self.manifest.body);
+        let number = |slot| table.field(slot).map_or(0, |at| raw::u64_at(body, at));
+        if let Some(at) = table.field(slot::REF_CHUNK_ID) {
+            return Ok(ChunkRef::Native {
+                id: ChunkId::from_bytes(*raw::array(body, at)),
+                offset: number(slot::REF_OFFSET),
+                length: number(slot::REF_LENGTH),
+            });
+        }
+        if let Some(location) = table.bytes(slot::REF_LOCATION) {
+            let etag = table
+                .bytes(slot::REF_ETAG)
+                .map(|etag| self.text(etag))
+                .transpose()?;
+            let seconds = table
+                .field(slot::REF_LAST_MODIFIED)
+                .map_or(0, |at| raw::u32_at(body, at));
+            let checksum = match (etag, seconds) {
+                (Some(etag), _) => Some(Checksum::ETag(etag)),
+                (None, 0) => None,
+                (None, seconds) => Some(Checksum::LastModified(seconds)),
+            };
+            return Ok(ChunkRef::Virtual {
+                location: self.text(location)?,
+                offset: number(slot::REF_OFFSET),
+                length: number(slot::REF_LENGTH),
+                checksum,
+            });
+        }
+        Ok(ChunkRef::Inline(
+            table.bytes(slot::REF_INLINE).unwrap_or_default(),
+        ))
+    }
+
+    fn text(&self, bytes: &'a [u8]) -> Result<&'a str, FormatError> {
+        std::str::from_utf8(bytes).map_err(|_| {
+            let rule = "a string is not UTF-8";
+            let file = FormatFile::Manifest(self.manifest.id);
+            FormatError::malformed(file, MalformedBody::Structure { at: self.at, rule })
+        })
+    }
+}
+
+impl fmt::Debug for RefRecord<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RefRecord")
+            .field("index", &self.index())
+            .field("chunk_ref", &self.chunk_ref())
+            .finish_non_exhaustive()
+    }
+}

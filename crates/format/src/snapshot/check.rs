@@ -1,0 +1,132 @@
+//! The rules of a snapshot beyond its encoding.
+
+use std::cmp::Ordering;
+
+use super::Snapshot;
+use super::record::ManifestRefRecord;
+use crate::error::{FormatError, FormatFile, SortedList};
+use crate::generated as fb;
+use crate::id::{ManifestId, NodeId};
+use crate::index::MAX_RANK;
+use crate::path;
+
+pub(super) fn check(snapshot: &Snapshot) -> Result<(), FormatError> {
+    let (root, file) = (snapshot.root(), snapshot.file());
+    let metadata = root.metadata();
+    ascending(metadata.len(), file, SortedList::Metadata, |at| {
+        metadata.get(at).name().as_bytes()
+    })?;
+    let files = root.manifest_files();
+    ascending(files.len(), file, SortedList::ManifestFiles, |at| {
+        &files.get(at).id().0
+    })?;
+    let nodes = root.nodes();
+    ascending(nodes.len(), file, SortedList::Nodes, |at| {
+        nodes.get(at).path().as_bytes()
+    })?;
+    let mut ids = Vec::with_capacity(nodes.len());
+    for (position, node) in nodes.iter().enumerate() {
+        path::check(node.path()).map_err(|source| FormatError::InvalidPath {
+            file,
+            position,
+            source,
+        })?;
+        ids.push(NodeId::from_bytes(node.id().0));
+        match (node.node_data_type(), node.node_data_as_array()) {
+            (fb::NodeData::Array, Some(array)) => check_array(snapshot, ids[position], array)?,
+            (fb::NodeData::Group, _) => {}
+            (other, _) => {
+                return Err(FormatError::UnknownNodeKind {
+                    file,
+                    position,
+                    found: other.0,
+                });
+            }
+        }
+    }
+    unique(ids, file)
+}
+
+fn check_array(
+    snapshot: &Snapshot,
+    node: NodeId,
+    array: fb::ArrayNodeData<'_>,
+) -> Result<(), FormatError> {
+    let file = snapshot.file();
+    let rank = array.shape().len();
+    if rank > MAX_RANK {
+        return Err(FormatError::RankTooLarge {
+            file,
+            node,
+            found: rank,
+        });
+    }
+    let same_rank = |found: usize| {
+        let mismatch = FormatError::RankMismatch {
+            file,
+            node,
+            expected: rank,
+            found,
+        };
+        if found == rank { Ok(()) } else { Err(mismatch) }
+    };
+    if let Some(names) = array.dimension_names() {
+        same_rank(names.len())?;
+    }
+    for manifest in array.manifests().iter().map(ManifestRefRecord::new) {
+        same_rank(manifest.rank())?;
+        if manifest.ranges().any(|range| range.start > range.end) {
+            return Err(FormatError::InvertedExtents { file, node });
+        }
+        let id: ManifestId = manifest.id();
+        if snapshot.manifest_file(&id).is_none() {
+            return Err(FormatError::UnlistedManifest {
+                file,
+                node,
+                manifest: id,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the keys of a list strictly ascend.
+pub(crate) fn ascending<'a>(
+    len: usize,
+    file: FormatFile,
+    list: SortedList,
+    key: impl Fn(usize) -> &'a [u8],
+) -> Result<(), FormatError> {
+    for position in 1..len {
+        match key(position - 1).cmp(key(position)) {
+            Ordering::Less => {}
+            Ordering::Equal => {
+                return Err(FormatError::Duplicate {
+                    file,
+                    list,
+                    position,
+                });
+            }
+            Ordering::Greater => {
+                return Err(FormatError::Unsorted {
+                    file,
+                    list,
+                    position,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that no node id is used twice.
+pub(super) fn unique(mut ids: Vec<NodeId>, file: FormatFile) -> Result<(), FormatError> {
+    ids.sort_unstable();
+    match ids.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(FormatError::DuplicateNodeId {
+            file,
+            node: pair[0],
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,192 @@
+//! Nodes as they are read in place from a snapshot's body.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::DimensionShape;
+use crate::generated as fb;
+use crate::id::{ManifestId, NodeId};
+use crate::index::Extents;
+use crate::path::NodePath;
+
+/// What a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NodeKind {
+    /// A group.
+    Group,
+    /// An array.
+    Array,
+}
+
+/// One node, borrowed from its snapshot.
+#[derive(Clone, Copy)]
+pub struct NodeRecord<'a>(fb::NodeSnapshot<'a>);
+
+impl<'a> NodeRecord<'a> {
+    pub(super) fn new(node: fb::NodeSnapshot<'a>) -> Self {
+        Self(node)
+    }
+
+    /// Returns the id that the node keeps for its life.
+    #[must_use]
+    pub fn id(&self) -> NodeId {
+        NodeId::from_bytes(self.0.id().0)
+    }
+
+    /// Returns the path as text.
+    #[must_use]
+    pub fn path(&self) -> &'a str {
+        self.0.path()
+    }
+
+    /// Returns the path.
+    #[must_use]
+    pub fn node_path(&self) -> NodePath {
+        NodePath::from_checked(self.path())
+    }
+
+    /// Returns the exact bytes of the node's `zarr.json`.
+    #[must_use]
+    pub fn user_data(&self) -> &'a [u8] {
+        self.0.user_data().bytes()
+    }
+
+    /// Tells what the node is.
+    #[must_use]
+    pub fn kind(&self) -> NodeKind {
+        if self.0.node_data_type() == fb::NodeData::Array {
+            NodeKind::Array
+        } else {
+            NodeKind::Group
+        }
+    }
+
+    /// Returns what only arrays have.
+    #[must_use]
+    pub fn array(&self) -> Option<ArrayRecord<'a>> {
+        self.0.node_data_as_array().map(ArrayRecord)
+    }
+}
+
+impl fmt::Debug for NodeRecord<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeRecord")
+            .field("id", &self.id())
+            .field("path", &self.path())
+            .field("array", &self.array())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What an array has beyond other nodes, borrowed from its snapshot.
+#[derive(Clone, Copy)]
+pub struct ArrayRecord<'a>(fb::ArrayNodeData<'a>);
+
+impl<'a> ArrayRecord<'a> {
+    /// Returns the number of dimensions.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.0.shape().len()
+    }
+
+    /// Returns the dimensions, outermost first.
+    pub fn shape(&self) -> impl ExactSizeIterator<Item = DimensionShape> + use<'a> {
+        let shape = self.0.shape();
+        (0..shape.len()).map(move |at| {
+            let dimension = shape.get(at);
+            DimensionShape {
+                array_length: dimension.array_length(),
+                chunk_length: dimension.chunk_length(),
+            }
+        })
+    }
+
+    /// Returns the names of the dimensions, if the array has any; each may be missing by itself.
+    #[must_use]
+    pub fn dimension_names(
+        &self,
+    ) -> Option<impl ExactSizeIterator<Item = Option<&'a str>> + use<'a>> {
+        let names = self.0.dimension_names()?;
+        // An empty name means a missing one; writers store it as absent.
+        let name = move |at| names.get(at).name().filter(|name| !name.is_empty());
+        Some((0..names.len()).map(name))
+    }
+
+    /// Returns the number of manifests with chunk refs of this array.
+    #[must_use]
+    pub fn manifest_count(&self) -> usize {
+        self.0.manifests().len()
+    }
+
+    /// Returns those manifests, in no particular order.
+    pub fn manifests(&self) -> impl ExactSizeIterator<Item = ManifestRefRecord<'a>> + use<'a> {
+        let manifests = self.0.manifests();
+        (0..manifests.len()).map(move |at| ManifestRefRecord(manifests.get(at)))
+    }
+}
+
+impl fmt::Debug for ArrayRecord<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArrayRecord")
+            .field("shape", &self.shape().collect::<Vec<_>>())
+            .field(
+                "dimension_names",
+                &self.dimension_names().map(Iterator::collect::<Vec<_>>),
+            )
+            .field("manifests", &self.manifests().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+/// An array's pointer to one manifest, borrowed from its snapshot.
+#[derive(Clone, Copy)]
+pub struct ManifestRefRecord<'a>(fb::ManifestRef<'a>);
+
+impl<'a> ManifestRefRecord<'a> {
+    pub(super) fn new(manifest: fb::ManifestRef<'a>) -> Self {
+        Self(manifest)
+    }
+
+    /// Returns the id of the manifest.
+    #[must_use]
+    pub fn id(&self) -> ManifestId {
+        ManifestId::from_bytes(self.0.object_id().0)
+    }
+
+    /// Returns the number of dimensions of the extents.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.0.extents().len()
+    }
+
+    /// Returns the box around this array's refs in the manifest, without allocating.
+    pub fn ranges(&self) -> impl ExactSizeIterator<Item = Range<u32>> + use<'a> {
+        let extents = self.0.extents();
+        (0..extents.len()).map(move |at| extents.get(at).from()..extents.get(at).to())
+    }
+
+    /// Returns the box around this array's refs in the manifest.
+    #[must_use]
+    pub fn extents(&self) -> Extents {
+        self.ranges().collect()
+    }
+
+    /// Tells whether a chunk, if it exists, is in this manifest.
+    #[must_use]
+    pub fn contains(&self, index: &[u32]) -> bool {
+        self.rank() == index.len()
+            && self
+                .ranges()
+                .zip(index)
+                .all(|(range, at)| range.contains(at))
+    }
+}
+
+impl fmt::Debug for ManifestRefRecord<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ManifestRefRecord")
+            .field("id", &self.id())
+            .field("extents", &self.extents())
+            .finish()
+    }
+}

@@ -1,0 +1,220 @@
+//! `transactions/ID`: what one commit touched, by node id.
+//!
+//! Rules checked when a file is decoded: the id is the one asked for; every list of ids strictly ascends, and so do
+//! the arrays with updated chunks; coordinates of an array have one rank. The order of coordinates is not
+//! checked: some writers group them by the cells of a split.
+
+mod encode;
+
+use std::fmt;
+
+use crate::envelope::{self, DecodeLimits, FileKind};
+use crate::error::{FormatError, FormatFile, SortedList};
+use crate::generated as fb;
+use crate::id::{NodeId, SnapshotId};
+use crate::index::{ChunkIndex, MAX_RANK};
+use crate::snapshot::ascending;
+use crate::verified::{Root, Verified};
+
+pub use encode::TransactionLogEncoder;
+
+/// Marks the root table of a transaction log's body.
+pub(crate) enum LogRoot {}
+
+impl Root for LogRoot {
+    type Table<'a> = fb::TransactionLog<'a>;
+}
+
+type Ids<'a> = flatbuffers::Vector<'a, fb::ObjectId8>;
+
+/// A decoded transaction log. Holds the decompressed body and reads it in place; cheap to clone.
+#[derive(Clone)]
+pub struct TransactionLog {
+    body: Verified<LogRoot>,
+}
+
+fn ids(list: Ids<'_>) -> impl ExactSizeIterator<Item = NodeId> + DoubleEndedIterator + use<'_> {
+    (0..list.len()).map(move |at| NodeId::from_bytes(list.get(at).0))
+}
+
+impl TransactionLog {
+    /// Decodes and checks the file that was stored under the id of its snapshot.
+    ///
+    /// # Errors
+    /// Names the first rule that the file breaks. [`FormatError::WrongObject`] if it states another id.
+    pub fn decode(file: &[u8], id: SnapshotId, limits: &DecodeLimits) -> Result<Self, FormatError> {
+        let name = FormatFile::TransactionLog(id);
+        let body = envelope::open(file, name, FileKind::TransactionLog, limits)?;
+        let body = Verified::new(body).map_err(|error| FormatError::malformed(name, error))?;
+        let log = Self { body };
+        if log.id() != id {
+            let found = FormatFile::TransactionLog(log.id());
+            return Err(FormatError::WrongObject {
+                expected: name,
+                found,
+            });
+        }
+        log.check(name)?;
+        Ok(log)
+    }
+
+    fn check(&self, file: FormatFile) -> Result<(), FormatError> {
+        let root = self.root();
+        let lists = [
+            root.new_groups(),
+            root.new_arrays(),
+            root.deleted_groups(),
+            root.deleted_arrays(),
+            root.updated_arrays(),
+            root.updated_groups(),
+        ];
+        for list in lists {
+            ascending(list.len(), file, SortedList::NodeIds, |at| &list.get(at).0)?;
+        }
+        let arrays = root.updated_chunks();
+        ascending(arrays.len(), file, SortedList::UpdatedChunks, |at| {
+            &arrays.get(at).node_id().0
+        })?;
+        for array in self.updated_chunks() {
+            let mut ranks = array
+                .array
+                .chunks()
+                .iter()
+                .map(|chunk| chunk.coords().len());
+            let Some(expected) = ranks.next() else {
+                continue;
+            };
+            let node = array.node_id();
+            if expected > MAX_RANK {
+                return Err(FormatError::RankTooLarge {
+                    file,
+                    node,
+                    found: expected,
+                });
+            }
+            if let Some(found) = ranks.find(|found| *found != expected) {
+                return Err(FormatError::RankMismatch {
+                    file,
+                    node,
+                    expected,
+                    found,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn root(&self) -> fb::TransactionLog<'_> {
+        self.body.root()
+    }
+
+    /// Returns the id of the snapshot whose log this is.
+    #[must_use]
+    pub fn id(&self) -> SnapshotId {
+        SnapshotId::from_bytes(self.root().id().0)
+    }
+
+    /// Returns the groups that were created.
+    pub fn new_groups(&self) -> impl ExactSizeIterator<Item = NodeId> + DoubleEndedIterator {
+        ids(self.root().new_groups())
+    }
+
+    /// Returns the arrays that were created.
+    pub fn new_arrays(&self) -> impl ExactSizeIterator<Item = NodeId> + DoubleEndedIterator {
+        ids(self.root().new_arrays())
+    }
+
+    /// Returns the groups that were deleted.
+    pub fn deleted_groups(&self) -> impl ExactSizeIterator<Item = NodeId> + DoubleEndedIterator {
+        ids(self.root().deleted_groups())
+    }
+
+    /// Returns the arrays that were deleted.
+    pub fn deleted_arrays(&self) -> impl ExactSizeIterator<Item = NodeId> + DoubleEndedIterator {
+        ids(self.root().deleted_arrays())
+    }
+
+    /// Returns the arrays whose metadata was changed.
+    pub fn updated_arrays(&self) -> impl ExactSizeIterator<Item = NodeId> + DoubleEndedIterator {
+        ids(self.root().updated_arrays())
+    }
+
+    /// Returns the groups whose metadata was changed.
+    pub fn updated_groups(&self) -> impl ExactSizeIterator<Item = NodeId> + DoubleEndedIterator {
+        ids(self.root().updated_groups())
+    }
+
+    /// Returns the arrays of which chunks were set or deleted, by node id.
+    pub fn updated_chunks(
+        &self,
+    ) -> impl ExactSizeIterator<Item = UpdatedChunks<'_>> + DoubleEndedIterator {
+        let arrays = self.root().updated_chunks();
+        (0..arrays.len()).map(move |at| UpdatedChunks {
+            array: arrays.get(at),
+        })
+    }
+
+    /// Returns the bytes held, for the weight in a cache.
+    #[must_use]
+    pub fn body_len(&self) -> usize {
+        self.body.len()
+    }
+}
+
+impl fmt::Debug for TransactionLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransactionLog")
+            .field("id", &self.id())
+            .field("new_groups", &self.new_groups().collect::<Vec<_>>())
+            .field("new_arrays", &self.new_arrays().collect::<Vec<_>>())
+            .field("deleted_groups", &self.deleted_groups().collect::<Vec<_>>())
+            .field("deleted_arrays", &self.deleted_arrays().collect::<Vec<_>>())
+            .field("updated_arrays", &self.updated_arrays().collect::<Vec<_>>())
+            .field("updated_groups", &self.updated_groups().collect::<Vec<_>>())
+            .field("updated_chunks", &self.updated_chunks().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+/// The chunks of one array that a commit set or deleted, borrowed from the log.
+#[derive(Clone, Copy)]
+pub struct UpdatedChunks<'a> {
+    array: fb::ArrayUpdatedChunks<'a>,
+}
+
+impl<'a> UpdatedChunks<'a> {
+    /// Returns the array.
+    #[must_use]
+    pub fn node_id(&self) -> NodeId {
+        NodeId::from_bytes(self.array.node_id().0)
+    }
+
+    /// Returns the number of chunks.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.array.chunks().len()
+    }
+
+    /// Tells whether no chunks are listed. Some writers list arrays without any.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the coordinates of the chunks, in the order of the file, which may be any.
+    pub fn chunks(
+        &self,
+    ) -> impl ExactSizeIterator<Item = ChunkIndex> + DoubleEndedIterator + use<'a> {
+        let chunks = self.array.chunks();
+        (0..chunks.len()).map(move |at| chunks.get(at).coords().iter().collect())
+    }
+}
+
+impl fmt::Debug for UpdatedChunks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpdatedChunks")
+            .field("node_id", &self.node_id())
+            .field("len", &self.len())
+            .finish()
+    }
+}

@@ -1,0 +1,236 @@
+//! Writing transaction logs.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use bytes::Bytes;
+use flatbuffers::{FlatBufferBuilder, WIPOffset};
+
+use super::LogRoot;
+use crate::envelope::{FileKind, IDENTIFIER, Writer};
+use crate::error::{FormatError, FormatFile, SortedList};
+use crate::generated as fb;
+use crate::id::{NodeId, SnapshotId};
+use crate::index::MAX_RANK;
+use crate::limits;
+
+/// The array whose chunks are being given.
+struct Current {
+    node: NodeId,
+    rank: Option<usize>,
+}
+
+/// Writes one transaction log. Node ids may come in any order and more than once; arrays with updated chunks come in
+/// the order of node ids.
+pub struct TransactionLogEncoder {
+    id: SnapshotId,
+    builder: FlatBufferBuilder<'static>,
+    new_groups: Vec<NodeId>,
+    new_arrays: Vec<NodeId>,
+    deleted_groups: Vec<NodeId>,
+    deleted_arrays: Vec<NodeId>,
+    updated_arrays: Vec<NodeId>,
+    updated_groups: Vec<NodeId>,
+    arrays: Vec<WIPOffset<fb::ArrayUpdatedChunks<'static>>>,
+    current: Option<Current>,
+    chunks: Vec<WIPOffset<fb::ChunkIndices<'static>>>,
+}
+
+impl TransactionLogEncoder {
+    /// Begins the log of a snapshot.
+    #[must_use]
+    pub fn new(id: SnapshotId) -> Self {
+        Self {
+            id,
+            builder: FlatBufferBuilder::with_capacity(1024),
+            new_groups: Vec::new(),
+            new_arrays: Vec::new(),
+            deleted_groups: Vec::new(),
+            deleted_arrays: Vec::new(),
+            updated_arrays: Vec::new(),
+            updated_groups: Vec::new(),
+            arrays: Vec::new(),
+            current: None,
+            chunks: Vec::new(),
+        }
+    }
+
+    fn file(&self) -> FormatFile {
+        FormatFile::TransactionLog(self.id)
+    }
+
+    /// Adds groups that were created.
+    pub fn new_groups(&mut self, ids: impl IntoIterator<Item = NodeId>) -> &mut Self {
+        self.new_groups.extend(ids);
+        self
+    }
+
+    /// Adds arrays that were created.
+    pub fn new_arrays(&mut self, ids: impl IntoIterator<Item = NodeId>) -> &mut Self {
+        self.new_arrays.extend(ids);
+        self
+    }
+
+    /// Adds groups that were deleted.
+    pub fn deleted_groups(&mut self, ids: impl IntoIterator<Item = NodeId>) -> &mut Self {
+        self.deleted_groups.extend(ids);
+        self
+    }
+
+    /// Adds arrays that were deleted.
+    pub fn deleted_arrays(&mut self, ids: impl IntoIterator<Item = NodeId>) -> &mut Self {
+        self.deleted_arrays.extend(ids);
+        self
+    }
+
+    /// Adds arrays whose metadata was changed.
+    pub fn updated_arrays(&mut self, ids: impl IntoIterator<Item = NodeId>) -> &mut Self {
+        self.updated_arrays.extend(ids);
+        self
+    }
+
+    /// Adds groups whose metadata was changed.
+    pub fn updated_groups(&mut self, ids: impl IntoIterator<Item = NodeId>) -> &mut Self {
+        self.updated_groups.extend(ids);
+        self
+    }
+
+    /// Begins the chunks of an array that were set or deleted.
+    ///
+    /// # Errors
+    /// `Unsorted` or `Duplicate` if its id does not come after the one before; `TooLarge`.
+    pub fn begin_chunks(&mut self, node: NodeId) -> Result<(), FormatError> {
+        let (file, list, position) = (self.file(), SortedList::UpdatedChunks, self.arrays.len());
+        if let Some(current) = &self.current {
+            match current.node.cmp(&node) {
+                Ordering::Less => {}
+                Ordering::Equal => {
+                    return Err(FormatError::Duplicate {
+                        file,
+                        list,
+                        position,
+                    });
+                }
+                Ordering::Greater => {
+                    return Err(FormatError::Unsorted {
+                        file,
+                        list,
+                        position,
+                    });
+                }
+            }
+        }
+        self.end_chunks()?;
+        self.current = Some(Current { node, rank: None });
+        Ok(())
+    }
+
+    /// Adds a chunk of the array begun last. Coordinates should ascend; nothing checks it.
+    ///
+    /// # Errors
+    /// `NoArrayBegun`, `RankMismatch`, `RankTooLarge`, `TooLarge`. The encoder is unchanged then.
+    pub fn push_chunk(&mut self, index: &[u32]) -> Result<(), FormatError> {
+        let file = self.file();
+        let room = 64 + 4 * (index.len() + self.chunks.len());
+        limits::check_room(&self.builder, file, room)?;
+        let Some(current) = &mut self.current else {
+            return Err(FormatError::NoArrayBegun { file });
+        };
+        let (node, found) = (current.node, index.len());
+        match current.rank {
+            Some(expected) if expected != found => {
+                return Err(FormatError::RankMismatch {
+                    file,
+                    node,
+                    expected,
+                    found,
+                });
+            }
+            _ if found > MAX_RANK => return Err(FormatError::RankTooLarge { file, node, found }),
+            _ => current.rank = Some(found),
+        }
+        let coords = Some(self.builder.create_vector(index));
+        self.chunks.push(fb::ChunkIndices::create(
+            &mut self.builder,
+            &fb::ChunkIndicesArgs { coords },
+        ));
+        Ok(())
+    }
+
+    fn end_chunks(&mut self) -> Result<(), FormatError> {
+        let Some(current) = self.current.take() else {
+            return Ok(());
+        };
+        limits::check_room(&self.builder, self.file(), 64 + 4 * self.chunks.len())?;
+        let node_id = fb::ObjectId8(*current.node.as_bytes());
+        let chunks = Some(self.builder.create_vector(&self.chunks));
+        let args = fb::ArrayUpdatedChunksArgs {
+            node_id: Some(&node_id),
+            chunks,
+        };
+        self.arrays
+            .push(fb::ArrayUpdatedChunks::create(&mut self.builder, &args));
+        self.chunks.clear();
+        Ok(())
+    }
+
+    /// Ends the log and returns the whole file.
+    ///
+    /// # Errors
+    /// `TooLarge`.
+    pub fn finish(mut self, writer: &Writer) -> Result<Bytes, FormatError> {
+        self.end_chunks()?;
+        let file = self.file();
+        let mut lists = [
+            self.new_groups,
+            self.new_arrays,
+            self.deleted_groups,
+            self.deleted_arrays,
+            self.updated_arrays,
+            self.updated_groups,
+        ];
+        let ids: usize = lists.iter().map(Vec::len).sum();
+        limits::check_room(&self.builder, file, 256 + 8 * ids + 4 * self.arrays.len())?;
+        let builder = &mut self.builder;
+        let lists = lists.each_mut().map(|ids| {
+            ids.sort_unstable();
+            ids.dedup();
+            let ids: Vec<_> = ids.iter().map(|id| fb::ObjectId8(*id.as_bytes())).collect();
+            Some(builder.create_vector(&ids))
+        });
+        let [
+            new_groups,
+            new_arrays,
+            deleted_groups,
+            deleted_arrays,
+            updated_arrays,
+            updated_groups,
+        ] = lists;
+        let updated_chunks = Some(builder.create_vector(&self.arrays));
+        let id = fb::ObjectId12(*self.id.as_bytes());
+        let args = fb::TransactionLogArgs {
+            id: Some(&id),
+            new_groups,
+            new_arrays,
+            deleted_groups,
+            deleted_arrays,
+            updated_arrays,
+            updated_groups,
+            updated_chunks,
+            moved_nodes: None,
+            extra: None,
+        };
+        let root = fb::TransactionLog::create(builder, &args);
+        builder.finish(root, Some(IDENTIFIER));
+        limits::check_readable::<LogRoot>(builder.finished_data(), 0, file)?;
+        writer.seal(file, FileKind::TransactionLog, builder.finished_data())
+    }
+}
+
+impl fmt::Debug for TransactionLogEncoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransactionLogEncoder")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}

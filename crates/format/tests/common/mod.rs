@@ -1,0 +1,116 @@
+//! What the integration tests share: the fixtures, and writing again what was read.
+
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+pub mod roundtrip;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use icefield_format::layout::{IdKey, parse_id_key};
+use icefield_format::{DecodeLimits, FormatError, Manifest, Snapshot, TransactionLog};
+
+/// A binary file of a fixture.
+pub struct Sample {
+    pub path: PathBuf,
+    pub key: IdKey,
+    pub bytes: Vec<u8>,
+}
+
+/// A file decoded as what its key says.
+pub enum Decoded {
+    Snapshot(Snapshot),
+    Manifest(Manifest),
+    Log(TransactionLog),
+}
+
+pub fn vectors() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/vectors")
+}
+
+/// Returns the roots of the repositories of spec 1, each with its expectations.
+pub fn v1_repositories() -> Vec<(PathBuf, PathBuf)> {
+    let mut found: Vec<_> = directories(&vectors(), "v1-")
+        .into_iter()
+        .map(|vector| (vector.join("repo"), vector.join("expected.json")))
+        .collect();
+    let upgraded = vectors().join("v2-upgraded");
+    found.push((
+        upgraded.join("before"),
+        upgraded.join("expected-before.json"),
+    ));
+    assert!(found.len() > 16, "the fixtures are missing");
+    found
+}
+
+pub fn directories(parent: &Path, prefix: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(parent)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut found: Vec<_> = entries
+        .filter(|path| file_name(path).starts_with(prefix))
+        .collect();
+    found.sort();
+    found
+}
+
+pub fn file_name(path: &Path) -> String {
+    path.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+/// Returns the snapshots, manifests and transaction logs of a repository.
+pub fn samples(repository: &Path) -> Vec<Sample> {
+    let mut found = Vec::new();
+    for kind in ["snapshots", "manifests", "transactions"] {
+        let Ok(entries) = fs::read_dir(repository.join(kind)) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            let key = parse_id_key(&format!("{kind}/{}", file_name(&path))).unwrap();
+            let bytes = fs::read(&path).unwrap();
+            found.push(Sample { path, key, bytes });
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Returns all of them in all repositories of spec 1.
+pub fn v1_samples() -> Vec<Sample> {
+    v1_repositories()
+        .iter()
+        .flat_map(|(repository, _)| samples(repository))
+        .collect()
+}
+
+pub fn decode(key: IdKey, bytes: &[u8]) -> Result<Decoded, FormatError> {
+    let limits = DecodeLimits::default();
+    match key {
+        IdKey::Snapshot(id) => Snapshot::decode(bytes, id, &limits).map(Decoded::Snapshot),
+        IdKey::Manifest(id) => Manifest::decode(bytes, id, &limits).map(Decoded::Manifest),
+        IdKey::TransactionLog(id) => TransactionLog::decode(bytes, id, &limits).map(Decoded::Log),
+        IdKey::Chunk(_) => panic!("chunks are not decoded"),
+    }
+}
+
+impl Decoded {
+    /// Returns everything in the file, as text that can be compared.
+    pub fn content(&self) -> String {
+        match self {
+            Self::Snapshot(snapshot) => roundtrip::snapshot_content(snapshot),
+            Self::Manifest(manifest) => roundtrip::manifest_content(manifest),
+            Self::Log(log) => roundtrip::log_content(log),
+        }
+    }
+
+    /// Returns a new file of the same content.
+    pub fn encode(&self) -> Result<Vec<u8>, FormatError> {
+        let bytes = match self {
+            Self::Snapshot(snapshot) => roundtrip::encode_snapshot(snapshot)?,
+            Self::Manifest(manifest) => roundtrip::encode_manifest(manifest)?,
+            Self::Log(log) => roundtrip::encode_log(log)?,
+        };
+        Ok(bytes.to_vec())
+    }
+}

@@ -1,0 +1,160 @@
+//! Writes again what was read, and tells all that is in it. The fuzz targets use it, too.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use icefield_format::{
+    DimensionShape, FormatError, Manifest, ManifestEncoder, ManifestRef, NewNode, NewNodeData,
+    NewSnapshot, Snapshot, SnapshotEncoder, TransactionLog, TransactionLogEncoder, Writer,
+};
+
+pub fn encode_snapshot(snapshot: &Snapshot) -> Result<Bytes, FormatError> {
+    let metadata = snapshot.metadata()?;
+    let manifest_files: Vec<_> = snapshot.manifest_files().collect();
+    let mut encoder = SnapshotEncoder::new(NewSnapshot {
+        id: snapshot.id(),
+        parent_id: snapshot.parent_id(),
+        flushed_at: snapshot.flushed_at(),
+        message: snapshot.message(),
+        metadata: &metadata,
+        manifest_files: &manifest_files,
+    });
+    for node in snapshot.nodes() {
+        let (shape, names, manifests): (Vec<DimensionShape>, Option<Vec<_>>, Vec<_>);
+        let data = match node.array() {
+            None => NewNodeData::Group,
+            Some(array) => {
+                shape = array.shape().collect();
+                names = array
+                    .dimension_names()
+                    .map(|names| names.map(|name| name.map(str::to_owned)).collect());
+                manifests = array
+                    .manifests()
+                    .map(|manifest| ManifestRef {
+                        id: manifest.id(),
+                        extents: manifest.extents(),
+                    })
+                    .collect();
+                NewNodeData::Array {
+                    shape: &shape,
+                    dimension_names: names.as_deref(),
+                    manifests: &manifests,
+                }
+            }
+        };
+        let (id, path, user_data) = (node.id(), node.path(), node.user_data());
+        encoder.push(NewNode {
+            id,
+            path,
+            user_data,
+            data,
+        })?;
+    }
+    encoder.finish(&Writer::default())
+}
+
+pub fn snapshot_content(snapshot: &Snapshot) -> String {
+    let mut text = format!(
+        "{} {:?} {} {:?} {:?}\n{:?}\n",
+        snapshot.id(),
+        snapshot.parent_id(),
+        snapshot.flushed_at(),
+        snapshot.message(),
+        snapshot.metadata().ok(),
+        snapshot.manifest_files().collect::<Vec<_>>(),
+    );
+    for node in snapshot.nodes() {
+        writeln!(text, "{node:?} {:?}", node.user_data()).unwrap();
+    }
+    text
+}
+
+pub fn encode_manifest(manifest: &Manifest) -> Result<Bytes, FormatError> {
+    let mut encoder = ManifestEncoder::new(manifest.id());
+    let mut index = Vec::new();
+    for array in manifest.arrays() {
+        encoder.begin_array(array.node_id())?;
+        for record in array.refs() {
+            record.index_into(&mut index);
+            encoder.push(&index, record.chunk_ref()?)?;
+        }
+    }
+    let encoded = encoder.finish(&Writer::default())?;
+    assert_eq!(encoded.info.size_bytes, encoded.bytes.len() as u64);
+    assert_eq!(
+        u64::from(encoded.info.num_chunk_refs),
+        manifest.total_refs()
+    );
+    Ok(encoded.bytes)
+}
+
+pub fn manifest_content(manifest: &Manifest) -> String {
+    let mut text = format!("{} {}\n", manifest.id(), manifest.total_refs());
+    // An array without refs is left out when written.
+    for array in manifest.arrays().filter(|array| !array.is_empty()) {
+        writeln!(text, "{}", array.node_id()).unwrap();
+        for record in array.refs() {
+            writeln!(text, "{record:?}").unwrap();
+        }
+    }
+    text
+}
+
+/// Looks up every chunk by its index, and its neighbours, as a reader would.
+pub fn look_up_everything(manifest: &Manifest) {
+    for array in manifest.arrays() {
+        for (position, record) in array.refs().enumerate() {
+            let mut index = record.index().to_vec();
+            assert_eq!(array.position(&index), Ok(position));
+            let found = manifest.get(&array.node_id(), &index).unwrap();
+            assert_eq!(found, Some(record.chunk_ref().unwrap()));
+            for dimension in 0..index.len() {
+                index[dimension] = index[dimension].wrapping_add(1);
+                let expected = array
+                    .refs()
+                    .position(|other| other.cmp_index(&index).is_ge());
+                let expected = expected.unwrap_or(array.len());
+                match array.position(&index) {
+                    Ok(at) => assert_eq!(
+                        (at, array.record_at(at).index().as_ref()),
+                        (expected, &*index)
+                    ),
+                    Err(at) => assert_eq!(at, expected),
+                }
+                index[dimension] = index[dimension].wrapping_sub(1);
+            }
+        }
+    }
+}
+
+pub fn encode_log(log: &TransactionLog) -> Result<Bytes, FormatError> {
+    let mut encoder = TransactionLogEncoder::new(log.id());
+    encoder
+        .new_groups(log.new_groups())
+        .new_arrays(log.new_arrays())
+        .deleted_groups(log.deleted_groups())
+        .deleted_arrays(log.deleted_arrays())
+        .updated_arrays(log.updated_arrays())
+        .updated_groups(log.updated_groups());
+    for array in log.updated_chunks() {
+        encoder.begin_chunks(array.node_id())?;
+        for chunk in array.chunks() {
+            encoder.push_chunk(&chunk)?;
+        }
+    }
+    encoder.finish(&Writer::default())
+}
+
+pub fn log_content(log: &TransactionLog) -> String {
+    let mut text = format!("{log:?}\n");
+    for array in log.updated_chunks() {
+        writeln!(
+            text,
+            "{} {:?}",
+            array.node_id(),
+            array.chunks().collect::<Vec<_>>()
+        )
+        .unwrap();
+    }
+    text
+}

@@ -1,0 +1,32 @@
+//! Prints what a repository holds, or writes what a script says.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::bail;
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let answer = match arguments[..] {
+        ["dump", location] => runtime.block_on(async {
+            let repository = icefield_harness::open(&PathBuf::from(location)).await?;
+            icefield_harness::dump::dump(&repository).await
+        })?,
+        ["write", location, script] => {
+            let operations = serde_json::from_slice(&std::fs::read(script)?)?;
+            let location = PathBuf::from(location);
+            let commits =
+                runtime.block_on(icefield_harness::script::apply(&location, operations))?;
+            serde_json::json!({ "commits": commits })
+        }
+        _ => bail!("usage: icefield-probe dump LOCATION | write LOCATION SCRIPT.json"),
+    };
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer(&mut out, &answer)?;
+    writeln!(out)?;
+    Ok(())
+}

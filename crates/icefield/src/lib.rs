@@ -1,0 +1,1 @@
+//! Transactional, versioned storage for n-dimensional arrays, in the Icechunk format.

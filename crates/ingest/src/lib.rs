@@ -1,0 +1,1 @@
+//! Readers and writers that move Zarr hierarchies in and out of icefield repositories.

@@ -1,0 +1,89 @@
+//! Edits of refs, what must hold for them to land, and what became of them.
+
+use icefield_format::SnapshotId;
+use icefield_storage::{StorageError, Version};
+
+use crate::{BranchName, TagName};
+
+/// Where a branch stands: the snapshot, and the state of the stored ref that said so.
+///
+/// The version tells a branch that never moved from one that was moved away and back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tip {
+    /// The snapshot that the branch points to.
+    pub snapshot: SnapshotId,
+    /// The state of the stored ref.
+    pub version: Version,
+}
+
+/// One change to one ref. It lands whole, and only if what it expects holds.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum RefEdit {
+    /// Creates a branch that does not exist.
+    CreateBranch {
+        /// The new branch.
+        name: BranchName,
+        /// Where it points.
+        target: SnapshotId,
+    },
+    /// Moves a branch from exactly this tip: a commit or a reset.
+    MoveBranch {
+        /// The branch.
+        name: BranchName,
+        /// Where it points afterwards.
+        target: SnapshotId,
+        /// Where it must point, in which state, when the edit lands.
+        expected: Tip,
+    },
+    /// Deletes a branch that points to exactly this tip. Never `main`.
+    DeleteBranch {
+        /// The branch.
+        name: BranchName,
+        /// Where it must point, in which state, when the edit lands.
+        expected: Tip,
+    },
+    /// Creates a tag whose name was never given before.
+    CreateTag {
+        /// The new tag.
+        name: TagName,
+        /// Where it points, for ever.
+        target: SnapshotId,
+    },
+    /// Deletes a tag; its name stays taken.
+    DeleteTag {
+        /// The tag.
+        name: TagName,
+    },
+}
+
+/// Why an edit did not land.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The branch points elsewhere, or was moved away and back.
+    BranchMoved {
+        /// Where it points now.
+        found: SnapshotId,
+    },
+    /// The branch does not exist any more.
+    BranchGone,
+    /// A branch or tag of this name exists.
+    AlreadyExists,
+    /// A tag of this name existed and was deleted; the name stays taken.
+    NameTaken,
+    /// There is no such ref to delete.
+    NotFound,
+}
+
+/// What became of a [`RefEdit`]. An error, in contrast, means that nothing was changed.
+#[derive(Debug)]
+#[must_use = "an edit may have been refused, or its outcome may be unknown"]
+pub enum EditOutcome {
+    /// The edit landed. The version is that of the ref it wrote, where it wrote one.
+    Done(Option<Version>),
+    /// The edit did not land and never will.
+    Refused(Refusal),
+    /// The edit may or may not have landed, or may still land. Read the ref to find out; clean up nothing.
+    Unknown(StorageError),
+}

@@ -1,0 +1,272 @@
+//! Branches, tags and tombstones of an Icechunk repository, and everything else of it that changes in place.
+//!
+//! A *branch* points to a snapshot and moves; a *tag* points to one for ever. Both are edited by
+//! compare-and-swap: a [`RefEdit`] says what must hold, and its [`EditOutcome`] is *done*, *refused* or
+//! *unknown*. A deleted tag leaves a *tombstone*, so that its name is never given again.
+//!
+//! [`Refs`] is one interface over the layouts of the spec versions: version 1 keeps an object per ref and
+//! `config.yaml`, and the ancestry inside the snapshot files. Nothing above this crate knows that.
+
+mod ancestry;
+mod edit;
+mod error;
+mod name;
+mod ref_files;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::stream::{BoxStream, TryStreamExt};
+use icefield_format::{RepositoryConfig, SnapshotId};
+use icefield_storage::{Key, PutMode, Storage, Version};
+
+pub use ancestry::{SnapshotInfo, SnapshotSource, micros_of_time, time_of_micros};
+pub use edit::{EditOutcome, RefEdit, Refusal, Tip};
+pub use error::{FetchError, RefsError};
+pub use name::{BranchName, NameError, TagName};
+
+use ref_files::RefFiles;
+
+/// How a settled read-back looks for our snapshot: an acknowledged commit of others may lie on top of it.
+const READ_BACK_DEPTH: usize = 1000;
+
+/// What is known of one tag name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagState {
+    /// The name was never given.
+    Absent,
+    /// The tag points to this snapshot.
+    Present(SnapshotId),
+    /// The tag was deleted; the name stays taken.
+    Deleted,
+}
+
+/// All refs of a repository. A ref whose file is damaged is listed with what is wrong with it; the others
+/// stay usable.
+#[derive(Debug, Default)]
+pub struct RefList {
+    /// Branches and their tips.
+    pub branches: BTreeMap<BranchName, Result<SnapshotId, RefsError>>,
+    /// Tags and what they point to, deleted ones left out.
+    pub tags: BTreeMap<TagName, Result<SnapshotId, RefsError>>,
+    /// Names of deleted tags.
+    pub deleted_tags: BTreeSet<TagName>,
+    /// Objects among the refs that are none.
+    pub strays: Vec<Key>,
+}
+
+/// The stored configuration and the state of the object that holds it.
+#[derive(Clone, Debug)]
+pub struct StoredConfig {
+    /// The configuration.
+    pub config: RepositoryConfig,
+    /// The state that a later save expects.
+    pub version: Version,
+}
+
+/// The refs of one repository. Cheap to clone; holds no state but the handles it was given.
+#[derive(Clone, Debug)]
+pub struct Refs {
+    files: RefFiles,
+    snapshots: Arc<dyn SnapshotSource>,
+}
+
+impl Refs {
+    /// Returns the refs of a repository of spec version 1 at `storage`; asks the store nothing.
+    pub fn spec_v1(storage: Arc<dyn Storage>, snapshots: Arc<dyn SnapshotSource>) -> Self {
+        Self {
+            files: RefFiles::new(storage),
+            snapshots,
+        }
+    }
+
+    /// Returns where a branch stands, `None` if there is no such branch.
+    ///
+    /// # Errors
+    /// [`RefsError::InvalidRefFile`] and what the store says.
+    pub async fn branch(&self, name: &BranchName) -> Result<Option<Tip>, RefsError> {
+        self.files.branch(name).await
+    }
+
+    /// Returns what is known of a tag name.
+    ///
+    /// # Errors
+    /// [`RefsError::InvalidRefFile`] and what the store says.
+    pub async fn tag(&self, name: &TagName) -> Result<TagState, RefsError> {
+        self.files.tag(name).await
+    }
+
+    /// Returns where a branch stands.
+    ///
+    /// # Errors
+    /// [`RefsError::BranchNotFound`], and as [`Refs::branch`].
+    pub async fn resolve_branch(&self, name: &BranchName) -> Result<Tip, RefsError> {
+        self.branch(name)
+            .await?
+            .ok_or_else(|| RefsError::BranchNotFound(name.clone()))
+    }
+
+    /// Returns what a tag points to.
+    ///
+    /// # Errors
+    /// [`RefsError::TagNotFound`], [`RefsError::TagDeleted`], and as [`Refs::tag`].
+    pub async fn resolve_tag(&self, name: &TagName) -> Result<SnapshotId, RefsError> {
+        match self.tag(name).await? {
+            TagState::Present(id) => Ok(id),
+            TagState::Absent => Err(RefsError::TagNotFound(name.clone())),
+            TagState::Deleted => Err(RefsError::TagDeleted(name.clone())),
+        }
+    }
+
+    /// Lists all refs.
+    ///
+    /// # Errors
+    /// What the store says; a list that failed is never an empty one.
+    pub async fn list(&self) -> Result<RefList, RefsError> {
+        self.files.list().await
+    }
+
+    /// Walks a history, newest first. The stream ends after the first error.
+    pub fn ancestry(
+        &self,
+        start: SnapshotId,
+    ) -> BoxStream<'static, Result<SnapshotInfo, RefsError>> {
+        ancestry::ancestry(Arc::clone(&self.snapshots), start)
+    }
+
+    /// Makes one edit visible. What it points to must be stored already.
+    ///
+    /// A write whose reply was lost is looked for in the ref and, if another commit has landed on top, in
+    /// the history of the branch, before it is called unknown.
+    ///
+    /// # Errors
+    /// [`RefsError::MainIsPermanent`], [`RefsError::SnapshotNotFound`], and what the store says; nothing was
+    /// changed.
+    pub async fn publish(&self, edit: RefEdit) -> Result<EditOutcome, RefsError> {
+        tracing::debug!(?edit, "publish");
+        match edit {
+            RefEdit::CreateBranch { name, target } => {
+                self.files.create_branch(&name, target).await
+            }
+            RefEdit::MoveBranch {
+                name,
+                target,
+                expected,
+            } => {
+                let outcome = self.files.move_branch(&name, target, &expected).await?;
+                self.settle(&name, target, &expected, outcome).await
+            }
+            RefEdit::DeleteBranch { name, .. } if name.is_main() => Err(RefsError::MainIsPermanent),
+            RefEdit::DeleteBranch { name, expected } => {
+                self.files.delete_branch(&name, &expected).await
+            }
+            RefEdit::CreateTag { name, target } => self.files.create_tag(&name, target).await,
+            RefEdit::DeleteTag { name } => self.files.delete_tag(&name).await,
+        }
+    }
+
+    /// Checks that a ref may point to `id`.
+    ///
+    /// # Errors
+    /// [`RefsError::SnapshotNotFound`] if there is no such snapshot.
+    pub async fn check_target(&self, id: SnapshotId) -> Result<(), RefsError> {
+        match self.snapshots.snapshot(id).await {
+            Ok(_) => Ok(()),
+            Err(FetchError::Missing { .. }) => Err(RefsError::SnapshotNotFound(id)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Decides an unknown move of a branch by its history: there, it landed; elsewhere in another state, it
+    /// never will; in the expected state, it may still.
+    async fn settle(
+        &self,
+        name: &BranchName,
+        target: SnapshotId,
+        expected: &Tip,
+        outcome: EditOutcome,
+    ) -> Result<EditOutcome, RefsError> {
+        let EditOutcome::Unknown(source) = outcome else {
+            return Ok(outcome);
+        };
+        match self.landed(name, target, expected).await {
+            Ok(Landed::Yes) => Ok(EditOutcome::Done(None)),
+            Ok(Landed::Never(refusal)) => Ok(EditOutcome::Refused(refusal)),
+            Ok(Landed::NotYet) | Err(_) => Ok(EditOutcome::Unknown(source)),
+        }
+    }
+
+    /// Finds out whether a move of a branch to `target`, expected to replace `expected`, has landed.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn landed(
+        &self,
+        name: &BranchName,
+        target: SnapshotId,
+        expected: &Tip,
+    ) -> Result<Landed, RefsError> {
+        let Some(tip) = self.branch(name).await? else {
+            return Ok(Landed::Never(Refusal::BranchGone));
+        };
+        if tip.snapshot == target {
+            return Ok(Landed::Yes);
+        }
+        if tip.version == expected.version {
+            return Ok(Landed::NotYet);
+        }
+        let mut history = self.ancestry(tip.snapshot);
+        for _ in 0..READ_BACK_DEPTH {
+            match history.try_next().await? {
+                Some(info) if info.id == target => return Ok(Landed::Yes),
+                Some(info) if info.id == expected.snapshot => break,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(Landed::Never(Refusal::BranchMoved {
+            found: tip.snapshot,
+        }))
+    }
+
+    /// Reads the stored configuration, `None` if none is stored.
+    ///
+    /// # Errors
+    /// [`RefsError::Config`] and what the store says.
+    pub async fn config(&self) -> Result<Option<StoredConfig>, RefsError> {
+        let Some((bytes, version)) = self.files.read_config().await? else {
+            return Ok(None);
+        };
+        let config =
+            RepositoryConfig::decode(&bytes).map_err(|source| RefsError::Config { source })?;
+        Ok(Some(StoredConfig { config, version }))
+    }
+
+    /// Stores the configuration, if the stored one is still in the state `expected` (`None`: there is none).
+    /// A refusal is [`Refusal::AlreadyExists`]: read it again and decide anew.
+    ///
+    /// # Errors
+    /// [`RefsError::Config`] and what the store says.
+    pub async fn publish_config(
+        &self,
+        config: &RepositoryConfig,
+        expected: Option<Version>,
+    ) -> Result<EditOutcome, RefsError> {
+        let bytes = config
+            .encode()
+            .map_err(|source| RefsError::Config { source })?;
+        let mode = expected.map_or(PutMode::Create, PutMode::Update);
+        self.files.write_config(bytes, mode).await
+    }
+}
+
+/// What the history says of a move of a branch whose reply was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Landed {
+    /// It landed.
+    Yes,
+    /// It has not landed; the branch is in the state that the move expects, so that it still may.
+    NotYet,
+    /// It has not landed and cannot any more.
+    Never(Refusal),
+}

@@ -1,0 +1,202 @@
+//! Names of branches and tags.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use icefield_format::layout::{self, KeyForm};
+use icefield_storage::{Key, KeyError};
+
+/// Why a text is not the name of a branch or tag.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// The one rule of the format.
+    #[error("{kind} name {name:?} contains `/`, which the format does not allow")]
+    Slash {
+        /// `branch` or `tag`.
+        kind: &'static str,
+        /// The refused text.
+        name: String,
+    },
+    /// A NUL or another control character, or nothing at all.
+    #[error("{kind} name {name:?} {problem}: choose another name")]
+    Unprintable {
+        /// `branch` or `tag`.
+        kind: &'static str,
+        /// The refused text.
+        name: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// The name cannot be stored under a key.
+    #[error("{kind} name {name:?} cannot be stored")]
+    Key {
+        /// `branch` or `tag`.
+        kind: &'static str,
+        /// The refused text.
+        name: String,
+        /// The rule of keys.
+        source: KeyError,
+    },
+}
+
+fn check(kind: &'static str, name: &str) -> Result<(), NameError> {
+    if name.contains('/') {
+        return Err(NameError::Slash {
+            kind,
+            name: name.to_owned(),
+        });
+    }
+    if name.contains('\0') {
+        return Err(NameError::Unprintable {
+            kind,
+            name: name.to_owned(),
+            problem: "contains a NUL",
+        });
+    }
+    // Percent-encoding makes a name longer, so the longer form decides on every backend alike.
+    let key = layout::tombstone_key(name, KeyForm::ObjectStorePath);
+    Key::parse(&key).map_err(|source| NameError::Key {
+        kind,
+        name: name.to_owned(),
+        source,
+    })?;
+    Ok(())
+}
+
+fn check_new(kind: &'static str, name: &str) -> Result<(), NameError> {
+    let problem = if name.is_empty() {
+        "is empty"
+    } else if name.chars().any(char::is_control) {
+        "contains control characters"
+    } else if name.trim() != name {
+        "begins or ends with white space"
+    } else {
+        return Ok(());
+    };
+    Err(NameError::Unprintable {
+        kind,
+        name: name.to_owned(),
+        problem,
+    })
+}
+
+macro_rules! name_type {
+    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Checks a name that may already be in use: the rules of the format and of keys.
+            ///
+            /// # Errors
+            /// The [`NameError`] that names the broken rule.
+            pub fn parse(name: &str) -> Result<Self, NameError> {
+                check($kind, name)?;
+                Ok(Self(name.into()))
+            }
+
+            /// Checks a name that is about to be given: also not empty, and printable.
+            ///
+            /// # Errors
+            /// The [`NameError`] that names the broken rule.
+            pub fn parse_new(name: &str) -> Result<Self, NameError> {
+                check_new($kind, name)?;
+                Self::parse(name)
+            }
+
+            /// Returns the text of the name.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NameError;
+
+            fn from_str(name: &str) -> Result<Self, NameError> {
+                Self::parse(name)
+            }
+        }
+
+        impl TryFrom<&str> for $name {
+            type Error = NameError;
+
+            fn try_from(name: &str) -> Result<Self, NameError> {
+                Self::parse(name)
+            }
+        }
+    };
+}
+
+name_type!(
+    /// The name of a branch: a ref that moves.
+    BranchName,
+    "branch"
+);
+name_type!(
+    /// The name of a tag: a ref that never moves, and whose name is never given again.
+    TagName,
+    "tag"
+);
+
+impl BranchName {
+    /// Returns the branch that every repository has and that cannot be deleted.
+    pub fn main() -> Self {
+        Self("main".into())
+    }
+
+    /// Returns whether this is the branch that cannot be deleted.
+    pub fn is_main(&self) -> bool {
+        &*self.0 == "main"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_slashes_are_refused_in_names_that_exist() {
+        assert!(matches!(
+            BranchName::parse("a/b"),
+            Err(NameError::Slash { .. })
+        ));
+        for name in ["", ".", "odd name {x} é~%#", "branch.x"] {
+            assert_eq!(BranchName::parse(name).expect(name).as_str(), name);
+        }
+        assert!(TagName::parse("a\0b").is_err());
+        assert!(matches!(
+            TagName::parse(&"é".repeat(60)),
+            Err(NameError::Key { .. })
+        ));
+    }
+
+    #[test]
+    fn new_names_are_printable() {
+        for name in ["", " a", "a ", "a\nb", "\u{1b}[31m", "x/y"] {
+            assert!(BranchName::parse_new(name).is_err(), "{name:?}");
+        }
+        assert!(BranchName::parse_new("odd name {x} é~%#").is_ok());
+    }
+}

@@ -1,0 +1,329 @@
+//! Spec version 1: an object per ref, an empty object as the tombstone of a deleted tag.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::StreamExt;
+use icefield_format::layout::{self, RefKey};
+use icefield_format::{SnapshotId, decode_ref, encode_ref};
+use icefield_storage::{
+    Bytes, DeleteOutcome, Deletion, Key, ListOptions, Prefix, PutMode, PutOptions, PutOutcome,
+    Storage, StorageError, StorageExt,
+};
+
+use crate::{BranchName, EditOutcome, RefList, Refusal, RefsError, TagName, TagState, Tip};
+
+/// The layout's form of the store's key form: two crates that must not know each other name it.
+pub(crate) fn key_form(storage: &dyn Storage) -> layout::KeyForm {
+    match storage.capabilities().key_form {
+        icefield_storage::KeyForm::Raw => layout::KeyForm::Raw,
+        icefield_storage::KeyForm::ObjectStorePath => layout::KeyForm::ObjectStorePath,
+    }
+}
+
+/// Refs as spec version 1 stores them.
+#[derive(Clone, Debug)]
+pub(crate) struct RefFiles {
+    storage: Arc<dyn Storage>,
+    form: layout::KeyForm,
+}
+
+impl RefFiles {
+    pub(crate) fn new(storage: Arc<dyn Storage>) -> Self {
+        let form = key_form(&*storage);
+        Self { storage, form }
+    }
+
+    fn branch_key(&self, name: &BranchName) -> Result<Key, RefsError> {
+        Ok(Key::parse(&layout::branch_key(name.as_str(), self.form))?)
+    }
+
+    fn tag_key(&self, name: &TagName) -> Result<Key, RefsError> {
+        Ok(Key::parse(&layout::tag_key(name.as_str(), self.form))?)
+    }
+
+    fn tombstone_key(&self, name: &TagName) -> Result<Key, RefsError> {
+        Ok(Key::parse(&layout::tombstone_key(
+            name.as_str(),
+            self.form,
+        ))?)
+    }
+
+    async fn read(&self, key: &Key) -> Result<Option<Tip>, RefsError> {
+        let Some((bytes, version)) = self.storage.try_read(key).await? else {
+            return Ok(None);
+        };
+        let snapshot = decode_ref(&bytes).map_err(|source| RefsError::InvalidRefFile {
+            key: key.clone(),
+            source,
+        })?;
+        Ok(Some(Tip { snapshot, version }))
+    }
+
+    pub(crate) async fn branch(&self, name: &BranchName) -> Result<Option<Tip>, RefsError> {
+        self.read(&self.branch_key(name)?).await
+    }
+
+    pub(crate) async fn tag(&self, name: &TagName) -> Result<TagState, RefsError> {
+        let (key, tombstone) = (self.tag_key(name)?, self.tombstone_key(name)?);
+        let (tip, deleted) = futures::join!(self.read(&key), self.storage.exists(&tombstone));
+        Ok(match (tip?, deleted?) {
+            (None, false) => TagState::Absent,
+            (Some(tip), false) => TagState::Present(tip.snapshot),
+            (_, true) => TagState::Deleted,
+        })
+    }
+
+    pub(crate) async fn list(&self) -> Result<RefList, RefsError> {
+        let mut branches = Vec::new();
+        let mut tags = Vec::new();
+        let mut deleted_tags = BTreeSet::new();
+        let mut strays = Vec::new();
+        let mut objects = self
+            .storage
+            .list(ListOptions::prefix(Prefix::parse(layout::REFS)?));
+        while let Some(object) = objects.next().await {
+            let key = object?.key;
+            match layout::parse_ref_key(key.as_str(), self.form) {
+                Some(RefKey::Branch(name)) => match BranchName::parse(&name) {
+                    Ok(name) => branches.push(name),
+                    Err(_) => strays.push(key),
+                },
+                Some(RefKey::Tag(name)) => match TagName::parse(&name) {
+                    Ok(name) => tags.push(name),
+                    Err(_) => strays.push(key),
+                },
+                Some(RefKey::Tombstone(name)) => match TagName::parse(&name) {
+                    Ok(name) => {
+                        deleted_tags.insert(name);
+                    }
+                    Err(_) => strays.push(key),
+                },
+                None => strays.push(key),
+            }
+        }
+        tags.retain(|name| !deleted_tags.contains(name));
+        let branches = self.resolve(branches, |name| self.branch_key(name)).await?;
+        let tags = self.resolve(tags, |name| self.tag_key(name)).await?;
+        Ok(RefList {
+            branches,
+            tags,
+            deleted_tags,
+            strays,
+        })
+    }
+
+    /// Reads many refs; one deleted since it was listed is left out, one that is damaged stays as such.
+    async fn resolve<N: Clone + Ord>(
+        &self,
+        names: Vec<N>,
+        key: impl Fn(&N) -> Result<Key, RefsError>,
+    ) -> Result<BTreeMap<N, Result<SnapshotId, RefsError>>, RefsError> {
+        let mut keys = Vec::with_capacity(names.len());
+        for name in names {
+            let key = key(&name)?;
+            keys.push((name, key));
+        }
+        let tips = futures::stream::iter(keys)
+            .map(|(name, key)| async move { (name, self.read(&key).await) })
+            .buffered(16)
+            .collect::<Vec<_>>()
+            .await;
+        let mut resolved = BTreeMap::new();
+        for (name, tip) in tips {
+            match tip {
+                Ok(Some(tip)) => {
+                    resolved.insert(name, Ok(tip.snapshot));
+                }
+                Ok(None) => {}
+                Err(error @ RefsError::InvalidRefFile { .. }) => {
+                    resolved.insert(name, Err(error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(resolved)
+    }
+
+    pub(crate) async fn create_branch(
+        &self,
+        name: &BranchName,
+        target: SnapshotId,
+    ) -> Result<EditOutcome, RefsError> {
+        let key = self.branch_key(name)?;
+        self.put_ref(&key, encode_ref(target), PutMode::Create, target)
+            .await
+    }
+
+    pub(crate) async fn move_branch(
+        &self,
+        name: &BranchName,
+        target: SnapshotId,
+        expected: &Tip,
+    ) -> Result<EditOutcome, RefsError> {
+        let key = self.branch_key(name)?;
+        let mode = PutMode::Update(expected.version.clone());
+        match self.put_ref(&key, encode_ref(target), mode, target).await? {
+            EditOutcome::Refused(_) => Ok(EditOutcome::Refused(match self.branch(name).await? {
+                Some(tip) => Refusal::BranchMoved {
+                    found: tip.snapshot,
+                },
+                None => Refusal::BranchGone,
+            })),
+            outcome => Ok(outcome),
+        }
+    }
+
+    pub(crate) async fn delete_branch(
+        &self,
+        name: &BranchName,
+        expected: &Tip,
+    ) -> Result<EditOutcome, RefsError> {
+        let key = self.branch_key(name)?;
+        let conditional = self.storage.capabilities().conditional_delete;
+        let deletion = Deletion {
+            key,
+            version: conditional.then(|| expected.version.clone()),
+        };
+        let outcome = match self.storage.delete_one(deletion).await? {
+            DeleteOutcome::Deleted => EditOutcome::Done(None),
+            DeleteOutcome::Refused => EditOutcome::Refused(match self.branch(name).await? {
+                Some(tip) => Refusal::BranchMoved {
+                    found: tip.snapshot,
+                },
+                None => Refusal::BranchGone,
+            }),
+            // Gone is gone, whoever did it; present in the same state, the delete may still come.
+            DeleteOutcome::Unknown(source) => match self.branch(name).await {
+                Ok(None) => EditOutcome::Done(None),
+                Ok(Some(tip)) if tip.version != expected.version && conditional => {
+                    EditOutcome::Refused(Refusal::BranchMoved {
+                        found: tip.snapshot,
+                    })
+                }
+                _ => EditOutcome::Unknown(source),
+            },
+        };
+        self.make_durable(outcome).await
+    }
+
+    pub(crate) async fn create_tag(
+        &self,
+        name: &TagName,
+        target: SnapshotId,
+    ) -> Result<EditOutcome, RefsError> {
+        // A deleted tag keeps its ref file, so the create-only put alone refuses its name.
+        let key = self.tag_key(name)?;
+        match self
+            .put_ref(&key, encode_ref(target), PutMode::Create, target)
+            .await?
+        {
+            EditOutcome::Refused(_) => Ok(EditOutcome::Refused(match self.tag(name).await? {
+                TagState::Deleted => Refusal::NameTaken,
+                _ => Refusal::AlreadyExists,
+            })),
+            outcome => Ok(outcome),
+        }
+    }
+
+    pub(crate) async fn delete_tag(&self, name: &TagName) -> Result<EditOutcome, RefsError> {
+        match self.tag(name).await? {
+            TagState::Present(_) => {}
+            TagState::Absent | TagState::Deleted => {
+                return Ok(EditOutcome::Refused(Refusal::NotFound));
+            }
+        }
+        let key = self.tombstone_key(name)?;
+        let outcome = match self
+            .storage
+            .put(&key, Bytes::new().into(), ref_options(PutMode::Create))
+            .await?
+        {
+            PutOutcome::Written(written) => EditOutcome::Done(Some(written.version)),
+            PutOutcome::Refused => EditOutcome::Refused(Refusal::NotFound),
+            PutOutcome::Unknown(source) => match self.storage.exists(&key).await {
+                Ok(true) => EditOutcome::Done(None),
+                _ => EditOutcome::Unknown(source),
+            },
+        };
+        self.make_durable(outcome).await
+    }
+
+    /// Writes a ref file. A refusal or an unknown outcome is settled by reading the file back, as far as
+    /// that can settle it: our target there means that the write landed; another state than the expected
+    /// one means that it never will.
+    async fn put_ref(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+        mode: PutMode,
+        target: SnapshotId,
+    ) -> Result<EditOutcome, RefsError> {
+        let refused = || EditOutcome::Refused(Refusal::AlreadyExists);
+        let outcome = match self
+            .storage
+            .put(key, bytes.into(), ref_options(mode.clone()))
+            .await?
+        {
+            PutOutcome::Written(written) => EditOutcome::Done(Some(written.version)),
+            PutOutcome::Refused => refused(),
+            PutOutcome::Unknown(source) => match (self.read(key).await, mode) {
+                (Ok(Some(tip)), _) if tip.snapshot == target => {
+                    EditOutcome::Done(Some(tip.version))
+                }
+                (Ok(Some(_)), PutMode::Create) => refused(),
+                // Whether the write landed before somebody else's did, only the history can tell:
+                // the caller walks it.
+                (_, _) => EditOutcome::Unknown(source),
+            },
+        };
+        self.make_durable(outcome).await
+    }
+
+    /// An edit is acknowledged when it is durable.
+    async fn make_durable(&self, outcome: EditOutcome) -> Result<EditOutcome, RefsError> {
+        match outcome {
+            EditOutcome::Done(version) => Ok(match self.storage.sync().await {
+                Ok(()) => EditOutcome::Done(version),
+                Err(source) => EditOutcome::Unknown(source),
+            }),
+            outcome => Ok(outcome),
+        }
+    }
+
+    pub(crate) async fn read_config(
+        &self,
+    ) -> Result<Option<(Bytes, icefield_storage::Version)>, RefsError> {
+        Ok(self.storage.try_read(&config_key()?).await?)
+    }
+
+    pub(crate) async fn write_config(
+        &self,
+        bytes: Bytes,
+        mode: PutMode,
+    ) -> Result<EditOutcome, RefsError> {
+        let key = config_key()?;
+        let options = ref_options(mode).with_content_type("application/yaml");
+        let outcome = match self
+            .storage
+            .put(&key, bytes.clone().into(), options)
+            .await?
+        {
+            PutOutcome::Written(written) => EditOutcome::Done(Some(written.version)),
+            PutOutcome::Refused => EditOutcome::Refused(Refusal::AlreadyExists),
+            PutOutcome::Unknown(source) => match self.storage.try_read(&key).await {
+                Ok(Some((stored, version))) if stored == bytes => EditOutcome::Done(Some(version)),
+                _ => EditOutcome::Unknown(source),
+            },
+        };
+        self.make_durable(outcome).await
+    }
+}
+
+fn config_key() -> Result<Key, StorageError> {
+    Ok(Key::parse(layout::CONFIG)?)
+}
+
+fn ref_options(mode: PutMode) -> PutOptions {
+    PutOptions::mode(mode).with_content_type("application/octet-stream")
+}

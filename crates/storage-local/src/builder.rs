@@ -1,0 +1,131 @@
+//! How a store is opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use icefield_storage::{Clock, Entropy, StorageError, SystemClock, SystemEntropy};
+
+use crate::LocalStorage;
+use crate::error;
+use crate::store::{Parts, Store};
+use crate::sys::{RealSys, Sys};
+
+/// When writes are made to survive a loss of power.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fsync {
+    /// Never: for scratch data and tests. A crash of the program loses nothing, one of the machine may.
+    None,
+    /// When it counts: replacing an object ([`Update`](icefield_storage::PutMode::Update) and
+    /// [`Overwrite`](icefield_storage::PutMode::Overwrite)) is durable when it is acknowledged, creating one
+    /// by the next [`sync`](icefield_storage::Storage::sync).
+    #[default]
+    Commit,
+    /// Every write, before it is acknowledged.
+    Each,
+}
+
+/// Opens a [`LocalStorage`]; made by [`LocalStorage::builder`].
+#[derive(Clone, Debug)]
+#[must_use = "nothing is opened until `open`"]
+pub struct LocalStorageBuilder {
+    root: PathBuf,
+    fsync: Fsync,
+    read_only: bool,
+    create_root: bool,
+    max_in_flight: usize,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    sys: Arc<dyn Sys>,
+}
+
+impl LocalStorageBuilder {
+    pub(crate) fn new(root: PathBuf) -> Self {
+        Self {
+            root,
+            fsync: Fsync::default(),
+            read_only: false,
+            create_root: true,
+            max_in_flight: 64,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            sys: Arc::new(RealSys::new()),
+        }
+    }
+
+    /// Sets when writes are flushed; [`Fsync::Commit`] unless set.
+    pub fn fsync(mut self, fsync: Fsync) -> Self {
+        self.fsync = fsync;
+        self
+    }
+
+    /// Refuses every write; off unless set. A directory that cannot be written to needs no such setting to be
+    /// read: reading never writes.
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Makes the directory, and those above it, at the first write if it is missing; on unless unset.
+    pub fn create_root(mut self, create_root: bool) -> Self {
+        self.create_root = create_root;
+        self
+    }
+
+    /// Sets how many reads may be in the file system at once (64 unless set, fewer where the process may
+    /// have few files open), and how many writes, at most 32.
+    pub fn max_in_flight(mut self, count: usize) -> Self {
+        self.max_in_flight = count;
+        self
+    }
+
+    /// Sets the clock that tells how old an abandoned temporary file is, and that waits.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets where the names of temporary files come from.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn sys(mut self, sys: Arc<dyn Sys>) -> Self {
+        self.sys = sys;
+        self
+    }
+
+    /// Opens the store. Writes nothing: a directory that does not exist is an empty store.
+    ///
+    /// # Errors
+    /// If the path leads to something that is no directory, or the operating system refuses to open it.
+    pub fn open(self) -> Result<LocalStorage, StorageError> {
+        // The working directory may change before a missing root is made.
+        let path = std::path::absolute(&self.root).map_err(|error| {
+            StorageError::from_io_at("open", &self.root.display().to_string(), error)
+        })?;
+        let store = Store::new(Parts {
+            sys: self.sys,
+            path,
+            fsync: self.fsync,
+            read_only: self.read_only,
+            create_root: self.create_root,
+            clock: self.clock,
+            entropy: self.entropy,
+            max_in_flight: self.max_in_flight,
+        });
+        match store.root() {
+            Ok(_) => Ok(LocalStorage::from_store(store)),
+            // Tried again when there is a descriptor to spare.
+            Err(error) if error::is_exhausted(&error) => Ok(LocalStorage::from_store(store)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl From<&Path> for LocalStorageBuilder {
+    fn from(root: &Path) -> Self {
+        Self::new(root.to_owned())
+    }
+}

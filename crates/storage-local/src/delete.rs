@@ -1,0 +1,88 @@
+//! Deletes. Directories stay: whoever is about to create a file in one must not lose it.
+
+use std::os::fd::AsFd;
+
+use icefield_storage::{DeleteOutcome, Deletion, StorageError};
+
+use crate::builder::Fsync;
+use crate::error;
+use crate::lock::KeyLock;
+use crate::store::{Store, split};
+use crate::sys::Errno;
+
+impl Store {
+    /// Deletes one object.
+    pub(crate) fn delete(&self, deletion: &Deletion) -> Result<DeleteOutcome, StorageError> {
+        let key = &deletion.key;
+        self.check_writable(key)?;
+        let missing = || match deletion.version {
+            None => DeleteOutcome::Deleted,
+            Some(_) => DeleteOutcome::Refused,
+        };
+        let (path, name) = split(key);
+        let Some(folder) = self.folder("delete", path)? else {
+            self.check_root_is_there()?;
+            return Ok(missing());
+        };
+        if self.look("delete", folder.as_fd(), key)?.is_none() {
+            self.check_root_is_there()?;
+            return Ok(missing());
+        }
+        let (locks, fold, syncfs) = match self.workspace()?.facts(self) {
+            Ok(facts) => (facts.locks, facts.ignores_case, facts.syncfs),
+            // A full disk is when deletes matter most. The probe needs room, the locks are there.
+            Err(StorageError::NoSpace { .. }) => (true, false, false),
+            Err(error) => return Err(error),
+        };
+        if deletion.version.is_some() && !locks {
+            return Err(StorageError::Unsupported {
+                store: self.name(),
+                what: "conditional delete: file locks on this file system keep nobody out".into(),
+            });
+        }
+        if self.fsync == Fsync::Each {
+            self.durability.flush_way(self, folder.as_fd(), path)?;
+        }
+        let mut lock = match locks {
+            true => Some(KeyLock::acquire(self, key, fold)?),
+            false => None,
+        };
+        let there = match self.open_object(key) {
+            Ok((_, stat)) => stat,
+            Err(error) if error.is_not_found() => return Ok(missing()),
+            Err(error) => return Err(error),
+        };
+        if let Some(version) = &deletion.version {
+            match self.head(key) {
+                Ok(meta) if meta.version == *version => {}
+                Ok(_) => return Ok(DeleteOutcome::Refused),
+                Err(error) if error.is_not_found() => return Ok(missing()),
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(lock) = &mut lock
+            && let Err(errno) = lock.note_deleted(there.mtime)
+        {
+            tracing::warn!(%key, %errno, "cannot note the time stamp of a deleted object");
+        }
+        if let Err(errno) = self.sys.unlink(folder.as_fd(), name) {
+            let failed = error::of_key("delete", key, errno);
+            match self.sys.stat_at(folder.as_fd(), name) {
+                Ok(now) if now.is_same_file(&there) => return Err(failed),
+                Err(Errno::NOENT) => {}
+                _ => return Ok(DeleteOutcome::Unknown(failed)),
+            }
+        }
+        drop(lock);
+        match self.fsync {
+            Fsync::None => {}
+            Fsync::Commit => self.durability.record_folder(path, syncfs),
+            Fsync::Each => {
+                if let Err(error) = self.durability.flush_folder(self, folder.as_fd(), path) {
+                    return Ok(DeleteOutcome::Unknown(error));
+                }
+            }
+        }
+        Ok(DeleteOutcome::Deleted)
+    }
+}

@@ -1,0 +1,294 @@
+//! What is written but not yet durable, and how it becomes so.
+//!
+//! Which put flushes what:
+//!
+//! | put | `none` | `commit` | `each` |
+//! |---|---|---|---|
+//! | chunk, `Create` | – | recorded for `sync` | file, directory |
+//! | metadata, `Create` | – | file; directory recorded | file, directory |
+//! | `Update`, `Overwrite` | – | file, directory | file, directory |
+//! | delete | – | directory recorded | directory |
+//!
+//! The file of a metadata object is flushed before it gets its name, so that a loss of power leaves no
+//! torn object under a name that counts; a flush too many it is not, `sync` would have to do it anyway.
+//! Chunks are flushed together: torn, they are garbage under a random name.
+//!
+//! # Failed flushes are final
+//! After a failed `fsync` the kernel may have dropped the data and call the next one a success
+//! (that is how databases lost data). A handle whose deferred flush failed therefore refuses every further
+//! write and `sync`: it cannot tell which of its users wrote what was lost.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use icefield_storage::StorageError;
+
+use crate::builder::Fsync;
+use crate::error;
+use crate::store::{Store, lock};
+use crate::sys::{Errno, Open};
+
+/// Directories remembered, waiting or durable.
+const MAX_FOLDERS: usize = 4096;
+/// Files that one process keeps open for `sync`, over all handles.
+const MAX_HELD: usize = 256;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// A file kept open until it is flushed: only a handle from before the write-back hears of its errors.
+#[derive(Debug)]
+struct Held(Arc<OwnedFd>);
+
+impl Held {
+    fn new(file: Arc<OwnedFd>, limit: usize) -> Result<Self, Arc<OwnedFd>> {
+        match HELD.fetch_add(1, Ordering::Relaxed) < limit {
+            true => Ok(Self(file)),
+            false => {
+                HELD.fetch_sub(1, Ordering::Relaxed);
+                Err(file)
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        HELD.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    files: Vec<Held>,
+    folders: HashSet<String>,
+    /// More than these: the whole file system must be flushed.
+    everything: bool,
+}
+
+/// The durability of what one handle wrote.
+#[derive(Debug)]
+pub(crate) struct Durability {
+    held_limit: usize,
+    pending: Mutex<Pending>,
+    /// Held during a whole `sync`, so that a second one does not return before the first has flushed
+    /// what it took.
+    syncing: Mutex<()>,
+    failed: Mutex<Option<String>>,
+    /// Directories whose own entry is known to be durable, with device and inode.
+    durable: Mutex<HashMap<String, (u64, u64)>>,
+    /// Directories above the root that got an entry when the root was made.
+    /// `None` once they are durable.
+    above: Mutex<Option<Vec<OwnedFd>>>,
+}
+
+impl Durability {
+    /// Returns an empty record for a process that may have `open_files` files open.
+    pub(crate) fn new(open_files: usize) -> Self {
+        Self {
+            held_limit: MAX_HELD.min(open_files / 4),
+            pending: Mutex::default(),
+            syncing: Mutex::default(),
+            failed: Mutex::default(),
+            durable: Mutex::default(),
+            above: Mutex::new(Some(Vec::new())),
+        }
+    }
+
+    /// Fails if an earlier flush failed.
+    pub(crate) fn check(&self) -> Result<(), StorageError> {
+        match &*lock(&self.failed) {
+            None => Ok(()),
+            Some(why) => Err(StorageError::Failed {
+                action: "write",
+                target: why.clone(),
+                source: "an earlier flush to disk failed, so what this handle wrote may be lost: \
+                         open the store anew and write it again"
+                    .into(),
+            }),
+        }
+    }
+
+    /// Returns the error for a flush that failed, and remembers it if it is final.
+    fn fail(&self, what: &str, errno: Errno) -> StorageError {
+        if matches!(errno, Errno::MFILE | Errno::NFILE) {
+            // Nothing was flushed because nothing could be opened; that can be tried again.
+            return error::of_place("flush", what, errno);
+        }
+        tracing::error!(what, %errno, "a flush to disk failed");
+        let mut failed = lock(&self.failed);
+        if failed.is_none() {
+            *failed = Some(what.to_owned());
+        }
+        // Not `of_place`: whatever the reason, a success of the next attempt would prove nothing.
+        StorageError::Failed {
+            action: "flush",
+            target: what.to_owned(),
+            source: std::io::Error::from(errno).into(),
+        }
+    }
+
+    /// Notes a directory above the root that got a new entry.
+    pub(crate) fn note_above(&self, folder: OwnedFd) {
+        lock(&self.above).get_or_insert_default().push(folder);
+    }
+
+    /// Records a chunk that was written, to be flushed by `sync`.
+    pub(crate) fn record_file(
+        &self,
+        store: &Store,
+        file: Arc<OwnedFd>,
+        folder: &str,
+        syncfs: bool,
+    ) -> Result<(), StorageError> {
+        match Held::new(file, self.held_limit) {
+            Ok(held) => lock(&self.pending).files.push(held),
+            Err(_) if syncfs => lock(&self.pending).everything = true,
+            // The directory can wait; this file cannot.
+            Err(file) => store
+                .sys
+                .fsync(file.as_fd())
+                .map_err(|errno| self.fail(folder, errno))?,
+        }
+        self.record_folder(folder, syncfs);
+        Ok(())
+    }
+
+    /// Records a directory whose entries changed, to be flushed by `sync`.
+    pub(crate) fn record_folder(&self, folder: &str, syncfs: bool) {
+        let mut pending = lock(&self.pending);
+        if pending.everything {
+            return;
+        }
+        if syncfs && pending.folders.len() >= MAX_FOLDERS {
+            pending.everything = true;
+            pending.folders.clear();
+        } else if !pending.folders.contains(folder) {
+            pending.folders.insert(folder.to_owned());
+        }
+    }
+
+    /// Makes the entries of an open directory durable.
+    pub(crate) fn flush_folder(
+        &self,
+        store: &Store,
+        folder: BorrowedFd<'_>,
+        path: &str,
+    ) -> Result<(), StorageError> {
+        store
+            .sys
+            .fsync(folder)
+            .map_err(|errno| self.fail(&format!("{}/{path}", store.name()), errno))
+    }
+
+    /// Makes the entries durable that lead to an open directory: another process may have made it a
+    /// moment ago and not have flushed them yet.
+    pub(crate) fn flush_way(
+        &self,
+        store: &Store,
+        folder: BorrowedFd<'_>,
+        path: &str,
+    ) -> Result<(), StorageError> {
+        self.walk_up(store, folder, path)
+            .map_err(|errno| self.fail(&format!("{}/{path}", store.name()), errno))
+    }
+
+    fn walk_up(&self, store: &Store, folder: BorrowedFd<'_>, path: &str) -> Result<(), Errno> {
+        let root = store.root().ok().flatten().ok_or(Errno::NOENT)?;
+        let mut flushed = Vec::new();
+        let mut child = path;
+        let mut opened: Option<OwnedFd> = None;
+        while !child.is_empty() {
+            let stat = store
+                .sys
+                .stat(opened.as_ref().map_or(folder, AsFd::as_fd))?;
+            let id = (stat.dev, stat.ino);
+            if lock(&self.durable).get(child) == Some(&id) {
+                break;
+            }
+            let parent = child.rsplit_once('/').map_or("", |(parent, _)| parent);
+            if parent.is_empty() {
+                store.sys.fsync(root)?;
+            } else {
+                let parent = match store.sys.open(root, parent, Open::DirectoryHere) {
+                    // Removed since, and with it all that could be lost.
+                    Err(Errno::NOENT) => return Ok(()),
+                    other => other?,
+                };
+                store.sys.fsync(parent.as_fd())?;
+                opened = Some(parent);
+            }
+            flushed.push((child.to_owned(), id));
+            child = parent;
+        }
+        self.flush_above(store)?;
+        let mut durable = lock(&self.durable);
+        if durable.len() + flushed.len() > MAX_FOLDERS {
+            durable.clear();
+        }
+        durable.extend(flushed);
+        Ok(())
+    }
+
+    /// Makes the entries above the root durable, once: those that this handle made, and the one of a
+    /// root that it found, if it may.
+    fn flush_above(&self, store: &Store) -> Result<(), Errno> {
+        let mut above = lock(&self.above);
+        let Some(folders) = &*above else {
+            return Ok(());
+        };
+        for folder in folders {
+            store.sys.fsync(folder.as_fd())?;
+        }
+        if folders.is_empty()
+            && let Ok(folder) = store.sys.open_root(&store.path.join(".."))
+        {
+            let _ = store.sys.fsync(folder.as_fd());
+        }
+        *above = None;
+        Ok(())
+    }
+
+    /// Makes durable all that this handle wrote.
+    pub(crate) fn sync(&self, store: &Store) -> Result<(), StorageError> {
+        if store.fsync == Fsync::None {
+            return Ok(());
+        }
+        let _one_at_a_time = lock(&self.syncing);
+        self.check()?;
+        let pending = std::mem::take(&mut *lock(&self.pending));
+        let result = self.flush(store, &pending);
+        if result.is_err() {
+            // Either the handle takes no more writes, or nothing was tried yet and the next call will.
+            let mut now = lock(&self.pending);
+            now.files.extend(pending.files);
+            now.folders.extend(pending.folders);
+            now.everything |= pending.everything;
+        }
+        result
+    }
+
+    fn flush(&self, store: &Store, pending: &Pending) -> Result<(), StorageError> {
+        let Some(root) = store.root()? else {
+            return Ok(());
+        };
+        let name = store.name();
+        let final_error = |errno| self.fail(&name, errno);
+        if pending.everything {
+            store.sys.syncfs(root).map_err(final_error)?;
+            return self.flush_above(store).map_err(final_error);
+        }
+        for Held(file) in &pending.files {
+            store.sys.fsync(file.as_fd()).map_err(final_error)?;
+        }
+        for path in &pending.folders {
+            // A directory that was removed since has nothing left to lose.
+            if let Some(folder) = store.folder("flush", path)? {
+                self.flush_way(store, folder.as_fd(), path)?;
+                self.flush_folder(store, folder.as_fd(), path)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! A directory of the local file system as a store, safe among processes and across crashes.
+//!
+//! A [`LocalStorage`] keeps each object in a file: the key is the path below the root, letter by letter.
+//! Other programs can read the files as they are; the reference implementation of the format does.
+//!
+//! # What it promises
+//! - **Whole objects.** A write goes to a temporary file and takes its name in one step. Killed at any moment,
+//!   the program leaves the old object or the new one.
+//! - **Conditions among processes.** Writers of a key hold a lock of the operating system while they
+//!   compare and replace. It ends with its owner; there is nothing to time out or to clean up. Readers take no
+//!   lock and write nothing.
+//! - **Durability as asked for**: [`Fsync`].
+//! - **The root is not left.** Paths are resolved below an open directory, and no symbolic link inside it is
+//!   followed; the root itself may be one.
+//! - **Errors are typed**, and a write in doubt is [unknown](icefield_storage::PutOutcome::Unknown), never
+//!   a guess.
+//!
+//! # What it needs
+//! A file system with locks ([`flock`](https://man7.org/linux/man-pages/man2/flock.2.html)) and with rename or
+//! link that refuse to replace. Before its first write a handle tries both and refuses what is not safe. Keys
+//! that the file system would confuse (`Main` and `main` where case is ignored) are refused.
+//!
+//! Its own files lie in `.icefield-local/` in the root, which is never listed.
+//!
+//! ```
+//! use icefield_storage::{Key, PutMode, PutOutcome, Storage, StorageExt};
+//! use icefield_storage_local::LocalStorage;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! let store = LocalStorage::open(directory.path().join("data"))?;
+//! let key = Key::parse("refs/branch.main/ref.json")?;
+//! let PutOutcome::Written(first) = store.put(&key, "1".into(), PutMode::Create.into()).await? else {
+//!     panic!("nobody else is here");
+//! };
+//!
+//! // Two writers that saw the same state: the first one wins.
+//! let update = || PutMode::Update(first.version.clone()).into();
+//! assert!(matches!(store.put(&key, "2".into(), update()).await?, PutOutcome::Written(_)));
+//! assert!(matches!(store.put(&key, "3".into(), update()).await?, PutOutcome::Refused));
+//! assert_eq!(store.read(&key).await?.0, "2");
+//! # Ok(())
+//! # }
+//! ```
+
+#[cfg(not(unix))]
+compile_error!("this backend needs a Unix file system");
+
+mod blocking;
+mod builder;
+mod copy;
+mod delete;
+mod durability;
+mod error;
+mod list;
+mod lock;
+mod names;
+mod probe;
+mod read;
+mod storage;
+mod store;
+mod sys;
+mod temp;
+mod upload;
+mod version;
+mod workspace;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use icefield_storage::StorageError;
+
+pub use builder::{Fsync, LocalStorageBuilder};
+
+use crate::store::Store;
+
+/// A directory as a store. Clones share one handle.
+#[derive(Clone)]
+pub struct LocalStorage(Arc<Store>);
+
+impl LocalStorage {
+    /// Opens a directory with the default settings. Writes nothing: a directory that does not exist is an
+    /// empty store, and is made at the first write.
+    ///
+    /// # Errors
+    /// As [`LocalStorageBuilder::open`].
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self, StorageError> {
+        Self::builder(root).open()
+    }
+
+    /// Returns a builder, to choose the settings.
+    pub fn builder(root: impl Into<PathBuf>) -> LocalStorageBuilder {
+        LocalStorageBuilder::new(root.into())
+    }
+
+    fn from_store(store: Store) -> Self {
+        Self(Arc::new(store))
+    }
+}
+
+impl fmt::Display for LocalStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.path.display())
+    }
+}
+
+impl fmt::Debug for LocalStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalStorage")
+            .field("path", &self.0.path)
+            .field("fsync", &self.0.fsync)
+            .field("read_only", &self.0.read_only)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

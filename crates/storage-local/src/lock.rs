@@ -1,0 +1,111 @@
+//! The locks that order the mutations of a key, among threads and among processes.
+//!
+//! Keys share a fixed number of lock files by hash. A lock file is never deleted, so nobody ever holds
+//! a lock on a file that has lost its name; and the lock is the operating system's, so it ends with its
+//! owner. Readers take none. The number of files and the hash are part of what all writers of a
+//! directory must agree on.
+//!
+//! A lock file also remembers the time stamp of the latest object deleted under it (its own time stamp,
+//! valid once the file is not empty), so that a key that is deleted and made again never gets the
+//! version it had before: inodes are reused, and the clock of a file system ticks slowly.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use icefield_storage::{Key, StorageError};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error;
+use crate::store::{ATTEMPTS, Store};
+use crate::sys::{Errno, Open, Sys};
+
+/// Few, so that they can all be made at once; enough, because a lock is held for microseconds.
+const SHARES: u64 = 16;
+
+/// Returns the name of the lock file that guards a key; `fold` where `a` and `A` are one object.
+fn lock_name(key: &Key, fold: bool) -> String {
+    let hash = match fold {
+        true => xxh3_64(key.as_str().to_lowercase().as_bytes()),
+        false => xxh3_64(key.as_str().as_bytes()),
+    };
+    format!("{:x}", hash % SHARES)
+}
+
+/// Makes all lock files, unless they are there: a full disk must not stop a delete for want of one.
+pub(crate) fn make_all(sys: &dyn Sys, locks: BorrowedFd<'_>) -> Result<(), Errno> {
+    let last = format!("{:x}", SHARES - 1);
+    if sys.stat_at(locks, &last).is_ok() {
+        return Ok(());
+    }
+    for share in 0..SHARES {
+        sys.open(locks, &format!("{share:x}"), Open::ReadWrite)?;
+    }
+    Ok(())
+}
+
+/// A lock that is held. Dropping it gives it back.
+#[derive(Debug)]
+pub(crate) struct KeyLock {
+    sys: Arc<dyn Sys>,
+    file: OwnedFd,
+    /// The time stamp of the latest object deleted under this lock.
+    pub(crate) deleted: Option<i128>,
+}
+
+impl KeyLock {
+    /// Waits for the lock of `key`. Blocks: call it from a thread that may.
+    pub(crate) fn acquire(store: &Store, key: &Key, fold: bool) -> Result<Self, StorageError> {
+        let name = lock_name(key, fold);
+        let fail = |errno| error::of_place("lock", key.as_str(), errno);
+        for _ in 0..ATTEMPTS {
+            let workspace = store.workspace()?;
+            let file = match store
+                .sys
+                .open(workspace.locks.as_fd(), &name, Open::ReadWrite)
+            {
+                Ok(file) => file,
+                // The hidden directory was removed under our feet.
+                Err(Errno::NOENT) => {
+                    store.check_root_is_there()?;
+                    store.forget_workspace(&workspace);
+                    continue;
+                }
+                Err(errno) => return Err(fail(errno)),
+            };
+            store.sys.lock(file.as_fd(), true).map_err(fail)?;
+            let stat = store.sys.stat(file.as_fd()).map_err(fail)?;
+            // Somebody cleaned up with `rm` while we waited: this lock no longer keeps anybody out.
+            if stat.links == 0 {
+                store.forget_workspace(&workspace);
+                continue;
+            }
+            return Ok(Self {
+                sys: Arc::clone(&store.sys),
+                file,
+                deleted: (stat.size > 0).then_some(stat.mtime),
+            });
+        }
+        Err(fail(Errno::AGAIN))
+    }
+
+    /// Remembers that an object with this time stamp is about to be deleted.
+    pub(crate) fn note_deleted(&mut self, mtime: i128) -> Result<(), Errno> {
+        if self.deleted.is_some_and(|latest| latest >= mtime) {
+            return Ok(());
+        }
+        let file = self.file.as_fd();
+        if self.deleted.is_none() {
+            self.sys.write_at(file, b".", 0)?;
+        }
+        self.sys.set_mtime(file, mtime)?;
+        self.deleted = Some(mtime);
+        Ok(())
+    }
+}
+
+impl Drop for KeyLock {
+    fn drop(&mut self) {
+        // Not left to the close: a child forked at this moment has a copy of the descriptor.
+        let _ = self.sys.unlock(self.file.as_fd());
+    }
+}

@@ -1,0 +1,121 @@
+//! Reads: everything that is said about an object comes from one open file.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use icefield_storage::{Body, Bytes, GetOptions, Key, Object, ObjectMeta, StorageError};
+
+use crate::error;
+use crate::store::{ATTEMPTS, Store};
+use crate::sys::{Errno, Stat};
+use crate::version::{self, DIGEST_BELOW, digest, last_modified};
+
+/// A state of an object, as seen through one open file.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) file: OwnedFd,
+    pub(crate) stat: Stat,
+    pub(crate) meta: ObjectMeta,
+    /// The bytes of a small object, which its version needs anyway.
+    pub(crate) small: Option<Bytes>,
+}
+
+impl Store {
+    /// Opens an object and finds out its version.
+    pub(crate) fn state(&self, key: &Key) -> Result<State, StorageError> {
+        for _ in 0..ATTEMPTS {
+            let (file, stat) = self.open_object(key)?;
+            if let Some(state) = self.describe(key, file, stat)? {
+                return Ok(state);
+            }
+        }
+        Err(changing(key))
+    }
+
+    /// Finds out the version of an open object, `None` if it changes at this moment.
+    pub(crate) fn describe(
+        &self,
+        key: &Key,
+        file: OwnedFd,
+        stat: Stat,
+    ) -> Result<Option<State>, StorageError> {
+        let small = match stat.size < DIGEST_BELOW {
+            true => match self.read_unchanged(key, &file, &stat, 0, stat.size)? {
+                Some(bytes) => Some(bytes),
+                None => return Ok(None),
+            },
+            false => None,
+        };
+        let meta = ObjectMeta {
+            key: key.clone(),
+            size: stat.size,
+            version: version::version(&stat, small.as_deref().and_then(digest)),
+            last_modified: last_modified(&stat),
+        };
+        Ok(Some(State {
+            file,
+            stat,
+            meta,
+            small,
+        }))
+    }
+
+    /// Reads bytes that are known to exist, `None` if the file is not what it was before.
+    fn read_unchanged(
+        &self,
+        key: &Key,
+        file: &OwnedFd,
+        stat: &Stat,
+        offset: u64,
+        length: u64,
+    ) -> Result<Option<Bytes>, StorageError> {
+        let fail = |errno| error::of_key("read", key, errno);
+        let length = usize::try_from(length).map_err(|_| fail(Errno::NOMEM))?;
+        let bytes = self
+            .sys
+            .read_at(file.as_fd(), length, offset)
+            .map_err(fail)?;
+        // Our own writers never change a file that has a name; other programs do.
+        let after = self.sys.stat(file.as_fd()).map_err(fail)?;
+        let same = bytes.len() == length && (after.size, after.mtime) == (stat.size, stat.mtime);
+        Ok(same.then(|| bytes.into()))
+    }
+
+    /// Reads an object or a range of it.
+    pub(crate) fn get(&self, key: &Key, options: &GetOptions) -> Result<Object, StorageError> {
+        for _ in 0..ATTEMPTS {
+            let (file, stat) = self.open_object(key)?;
+            let Some(state) = self.describe(key, file, stat)? else {
+                continue;
+            };
+            let range = version::check(options, &state.meta, &state.stat)?;
+            let bytes = match &state.small {
+                Some(bytes) => Some(bytes.slice(range.start as usize..range.end as usize)),
+                None => {
+                    let length = range.end - range.start;
+                    self.read_unchanged(key, &state.file, &state.stat, range.start, length)?
+                }
+            };
+            if let Some(bytes) = bytes {
+                return Ok(Object {
+                    meta: state.meta,
+                    range,
+                    body: Body::Bytes(bytes),
+                });
+            }
+        }
+        Err(changing(key))
+    }
+
+    /// Describes an object.
+    pub(crate) fn head(&self, key: &Key) -> Result<ObjectMeta, StorageError> {
+        Ok(self.state(key)?.meta)
+    }
+}
+
+fn changing(key: &Key) -> StorageError {
+    StorageError::Unavailable {
+        action: "read",
+        target: key.to_string(),
+        source: "another program is writing to the file".into(),
+    }
+}

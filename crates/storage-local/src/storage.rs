@@ -1,0 +1,204 @@
+//! The storage contract, each operation in one hop to a thread that may wait.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::{self, BoxStream, StreamExt};
+use icefield_storage::{
+    Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, KeyForm, ListOptions,
+    Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+};
+
+use crate::blocking::{Lost, run, run_with};
+use crate::builder::Fsync;
+use crate::error;
+use crate::list::Walk;
+use crate::store::Store;
+use crate::write::Order;
+use crate::{LocalStorage, upload};
+
+/// Objects listed in the first hop and in later ones: the first answer comes soon.
+const FIRST_PAGE: usize = 32;
+const PAGE: usize = 512;
+/// Deletions in one hop.
+const BATCH: usize = 64;
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl Storage for LocalStorage {
+    fn capabilities(&self) -> Capabilities {
+        let mut capabilities = Capabilities::full(KeyForm::ObjectStorePath);
+        capabilities.user_metadata = false;
+        capabilities.writable = !self.0.read_only;
+        capabilities.durable = self.0.fsync != Fsync::None;
+        capabilities
+    }
+
+    async fn get(&self, key: &Key, options: GetOptions) -> Result<Object, StorageError> {
+        let wanted = key.clone();
+        let work = move |store: &Store| store.get(&wanted, &options);
+        run(&self.0, &self.0.reads, "read", key.as_str(), work).await
+    }
+
+    async fn head(&self, key: &Key) -> Result<ObjectMeta, StorageError> {
+        let wanted = key.clone();
+        let work = move |store: &Store| store.head(&wanted);
+        run(&self.0, &self.0.reads, "read", key.as_str(), work).await
+    }
+
+    async fn put(
+        &self,
+        key: &Key,
+        payload: Payload,
+        options: PutOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        // Local files keep neither content type nor user metadata.
+        let order = Order {
+            key: key.clone(),
+            mode: options.mode,
+            class: options.class,
+        };
+        match payload {
+            Payload::Bytes(bytes) => {
+                let work = move |store: &Store, (): &mut ()| store.put_bytes(&order, &bytes);
+                let done = run_with(&self.0, &self.0.writes, (), work).await;
+                settle(key, done.map(|((), result)| result))
+            }
+            Payload::Stream { size, stream } => upload::put(&self.0, order, size, stream).await,
+        }
+    }
+
+    fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
+        let store = Arc::clone(&self.0);
+        let first = Some((Walk::new(&options), FIRST_PAGE));
+        stream::unfold(first, move |state| {
+            let store = Arc::clone(&store);
+            async move {
+                let (walk, count) = state?;
+                let work = move |store: &Store, walk: &mut Walk| walk.advance(store, count);
+                let (mut walk, result) = match run_with(&store, &store.reads, walk, work).await {
+                    Ok(done) => done,
+                    Err(lost) => {
+                        let error = lost.into_error("list", &store.name());
+                        return Some((stream::iter(vec![Err(error)]), None));
+                    }
+                };
+                let mut page: Vec<_> = walk.take().into_iter().map(Ok).collect();
+                let next = match result {
+                    Ok(true) => None,
+                    Ok(false) => Some((walk, PAGE)),
+                    Err(error) => {
+                        page.push(Err(error));
+                        None
+                    }
+                };
+                Some((stream::iter(page), next))
+            }
+        })
+        .flatten()
+        .boxed()
+    }
+
+    fn delete(
+        &self,
+        deletions: BoxStream<'static, Deletion>,
+    ) -> BoxStream<'static, (Key, Result<DeleteOutcome, StorageError>)> {
+        let store = Arc::clone(&self.0);
+        deletions
+            .ready_chunks(BATCH)
+            .map(move |batch| delete_batch(Arc::clone(&store), batch))
+            .buffered(2)
+            .flat_map(stream::iter)
+            .boxed()
+    }
+
+    async fn copy(
+        &self,
+        from: &Key,
+        to: &Key,
+        options: CopyOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        let (source, target) = (from.clone(), to.clone());
+        let work = move |store: &Store, (): &mut ()| store.copy(&source, &target, &options);
+        let done = run_with(&self.0, &self.0.writes, (), work).await;
+        settle(to, done.map(|((), result)| result))
+    }
+
+    async fn sync(&self) -> Result<(), StorageError> {
+        let work = |store: &Store| store.durability.sync(store);
+        run(&self.0, &self.0.writes, "flush", &self.0.name(), work).await
+    }
+
+    /// `None` only while the process has no file descriptor left.
+    fn try_get_blocking(
+        &self,
+        key: &Key,
+        options: &GetOptions,
+    ) -> Option<Result<Object, StorageError>> {
+        match self.0.get(key, options) {
+            Err(error) if error::is_exhausted(&error) => None,
+            result => Some(result),
+        }
+    }
+}
+
+/// Turns what came back of a write into an answer: work that panicked may have written.
+pub(crate) fn settle(
+    key: &Key,
+    done: Result<Result<PutOutcome, StorageError>, Lost>,
+) -> Result<PutOutcome, StorageError> {
+    match done {
+        Ok(result) => result,
+        Err(lost @ Lost::NeverRan) => Err(lost.into_error("write", key.as_str())),
+        Err(lost @ Lost::Panicked) => {
+            Ok(PutOutcome::Unknown(lost.into_error("write", key.as_str())))
+        }
+    }
+}
+
+type Deleted = (Key, Result<DeleteOutcome, StorageError>);
+
+async fn delete_batch(store: Arc<Store>, batch: Vec<Deletion>) -> Vec<Deleted> {
+    let batch = Arc::new(batch);
+    let mut done: Vec<Deleted> = Vec::with_capacity(batch.len());
+    while done.len() < batch.len() {
+        let before = done.len();
+        let hop_batch = Arc::clone(&batch);
+        let work = move |store: &Store, done: &mut Vec<Deleted>| {
+            while let Some(deletion) = hop_batch.get(done.len()) {
+                match store.delete(deletion) {
+                    // Tried again by the caller, from this one on.
+                    Err(error) if error::is_exhausted(&error) => return Err(error),
+                    result => done.push((deletion.key.clone(), result)),
+                }
+            }
+            Ok(())
+        };
+        match run_with(&store, &store.writes, done, work).await {
+            Ok((back, Ok(()))) => done = back,
+            Ok((back, Err(error))) => {
+                done = back;
+                let key = batch[done.len()].key.clone();
+                done.push((key, Err(error)));
+            }
+            Err(lost) => {
+                // How far it came is not known.
+                let never_ran = matches!(lost, Lost::NeverRan);
+                let why = lost.into_error("delete", &store.name());
+                tracing::error!(%why, before, "a batch of deletions was lost");
+                return batch
+                    .iter()
+                    .map(|deletion| {
+                        let error = Lost::Panicked.into_error("delete", deletion.key.as_str());
+                        let result = match never_ran && before == 0 {
+                            true => Err(error),
+                            false => Ok(DeleteOutcome::Unknown(error)),
+                        };
+                        (deletion.key.clone(), result)
+                    })
+                    .collect();
+            }
+        }
+    }
+    done
+}

@@ -1,0 +1,141 @@
+//! Every system call of this backend, behind one small trait.
+//!
+//! Nothing else in the crate touches the file system. A test puts a layer of its own in the place of
+//! [`RealSys`]: one that records what was done, fails at the call it is told to, or plays a file system
+//! with bad habits. A call does one thing and knows nothing of keys, locks or commits.
+//!
+//! Paths are relative to an open directory, never start with a slash and hold no `..`; [`Sys::open`]
+//! is the only call that takes more than one segment, and it never follows a symbolic link.
+
+mod real;
+
+use std::fmt;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
+
+pub(crate) use real::RealSys;
+pub(crate) use rustix::io::Errno;
+
+pub(crate) type Result<T> = std::result::Result<T, Errno>;
+
+/// What stands under a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Directory,
+    Symlink,
+    Fifo,
+    Socket,
+    Device,
+    /// The directory does not say; ask [`Sys::stat_at`].
+    Unknown,
+}
+
+impl Kind {
+    /// Returns how an error message calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::File => "a file",
+            Self::Directory => "a directory",
+            Self::Symlink => "a symbolic link",
+            Self::Fifo => "a FIFO",
+            Self::Socket => "a socket",
+            Self::Device => "a device",
+            Self::Unknown => "something unknown",
+        }
+    }
+}
+
+/// One entry of a directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: Vec<u8>,
+    pub(crate) kind: Kind,
+}
+
+/// What the file system knows of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+    pub(crate) links: u64,
+    pub(crate) size: u64,
+    /// Nanoseconds since 1970.
+    pub(crate) mtime: i128,
+    pub(crate) kind: Kind,
+}
+
+impl Stat {
+    /// Returns whether both describe one inode.
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
+        (self.dev, self.ino) == (other.dev, other.ino)
+    }
+}
+
+/// How to open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Open {
+    /// For reading. Never waits for the other end of a FIFO.
+    Read,
+    /// A directory.
+    Directory,
+    /// A directory on the same file system as the one the path starts at.
+    DirectoryHere,
+    /// For writing; the file must not exist yet. On the same file system as the start of the path.
+    CreateNew,
+    /// For reading and writing; created if missing.
+    ReadWrite,
+}
+
+/// The system calls.
+pub(crate) trait Sys: fmt::Debug + Send + Sync + 'static {
+    /// Opens a directory by its path, following symbolic links: only ever used for the root and above.
+    fn open_root(&self, path: &Path) -> Result<OwnedFd>;
+    /// Opens `path` below `dir`. `ELOOP` if any segment is a symbolic link.
+    fn open(&self, dir: BorrowedFd<'_>, path: &str, how: Open) -> Result<OwnedFd>;
+    fn mkdir(&self, dir: BorrowedFd<'_>, name: &str) -> Result<()>;
+    fn stat(&self, file: BorrowedFd<'_>) -> Result<Stat>;
+    /// Describes an entry itself, also if it is a symbolic link.
+    fn stat_at(&self, dir: BorrowedFd<'_>, name: &str) -> Result<Stat>;
+    /// Reads all names except `.` and `..`, in no order.
+    fn read_dir(&self, dir: BorrowedFd<'_>) -> Result<Vec<Entry>>;
+    /// Reads up to `length` bytes; fewer only at the end of the file.
+    fn read_at(&self, file: BorrowedFd<'_>, length: usize, offset: u64) -> Result<Vec<u8>>;
+    /// Writes some of `bytes` at `offset` and returns how many.
+    fn write_at(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize>;
+    /// Copies up to `length` bytes inside the kernel to the same offset and returns how many.
+    fn copy_range(
+        &self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        offset: u64,
+        length: usize,
+    ) -> Result<usize>;
+    fn set_mtime(&self, file: BorrowedFd<'_>, mtime: i128) -> Result<()>;
+    /// Makes a file's data, or a directory's entries, durable.
+    fn fsync(&self, file: BorrowedFd<'_>) -> Result<()>;
+    /// Makes the whole file system durable; reports every write-back error since `dir` was opened.
+    fn syncfs(&self, dir: BorrowedFd<'_>) -> Result<()>;
+    /// Returns whether [`Sys::syncfs`] does what it says on the file system of `dir`.
+    fn can_syncfs(&self, dir: BorrowedFd<'_>) -> bool;
+    /// Renames, replacing what is there.
+    fn rename(&self, from: BorrowedFd<'_>, name: &str, to: BorrowedFd<'_>, new: &str)
+    -> Result<()>;
+    /// Renames unless something is there (`EEXIST`).
+    fn rename_new(
+        &self,
+        from: BorrowedFd<'_>,
+        name: &str,
+        to: BorrowedFd<'_>,
+        new: &str,
+    ) -> Result<()>;
+    /// Makes a second name unless something is there (`EEXIST`).
+    fn link(&self, from: BorrowedFd<'_>, name: &str, to: BorrowedFd<'_>, new: &str) -> Result<()>;
+    fn unlink(&self, dir: BorrowedFd<'_>, name: &str) -> Result<()>;
+    /// Locks an open file against every other open file description of it, in this process or another.
+    /// The lock ends with the description at the latest. Without `wait`: `EAGAIN` if it is taken.
+    fn lock(&self, file: BorrowedFd<'_>, wait: bool) -> Result<()>;
+    fn unlock(&self, file: BorrowedFd<'_>) -> Result<()>;
+    /// Returns how many files this process may have open.
+    fn open_files_limit(&self) -> u64;
+}

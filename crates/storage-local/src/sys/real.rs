@@ -1,0 +1,339 @@
+//! The system calls of the operating system.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::buffer::spare_capacity;
+use rustix::fs::{
+    self, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps,
+};
+use rustix::io::retry_on_intr;
+
+use super::{Entry, Errno, Kind, Open, Result, Stat, Sys};
+
+const NANOS: i128 = 1_000_000_000;
+
+/// The operating system.
+#[derive(Debug)]
+pub(crate) struct RealSys {
+    /// Whether paths are walked segment by segment because the kernel (or a sandbox) has no `openat2`.
+    walk: AtomicBool,
+}
+
+impl RealSys {
+    pub(crate) fn new() -> Self {
+        Self {
+            walk: AtomicBool::new(!cfg!(target_os = "linux")),
+        }
+    }
+
+    /// Returns the system calls as an old kernel offers them.
+    #[cfg(test)]
+    pub(crate) fn without_openat2() -> Self {
+        Self {
+            walk: AtomicBool::new(true),
+        }
+    }
+
+    /// Opens segment by segment, each relative to the one before, none followed.
+    fn walk(dir: BorrowedFd<'_>, path: &str, how: Open) -> Result<OwnedFd> {
+        let same_device = matches!(how, Open::DirectoryHere | Open::CreateNew);
+        let device = match same_device {
+            true => Some(fs::fstat(dir)?.st_dev),
+            false => None,
+        };
+        let step = |dir: BorrowedFd<'_>, name: &str, flags, mode| {
+            let opened = retry_on_intr(|| fs::openat(dir, name, flags | OFlags::NOFOLLOW, mode));
+            match opened {
+                // With O_DIRECTORY a link gives ENOTDIR, the same as a file.
+                Err(Errno::NOTDIR) if Self::is_symlink(dir, name) => Err(Errno::LOOP),
+                Ok(fd) if device.is_some_and(|d| fs::fstat(&fd).is_ok_and(|s| s.st_dev != d)) => {
+                    Err(Errno::XDEV)
+                }
+                other => other,
+            }
+        };
+        let mut current: Option<OwnedFd> = None;
+        let mut rest = path;
+        while let Some((name, tail)) = rest.split_once('/') {
+            let at = current.as_ref().map_or(dir, AsFd::as_fd);
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            current = Some(step(at, name, flags, Mode::empty())?);
+            rest = tail;
+        }
+        let at = current.as_ref().map_or(dir, AsFd::as_fd);
+        let (flags, mode) = flags(how);
+        step(at, rest, flags, mode)
+    }
+
+    fn is_symlink(dir: BorrowedFd<'_>, name: &str) -> bool {
+        fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+    }
+
+    /// Opens in one call; `None` if there is no such call.
+    #[cfg(target_os = "linux")]
+    fn open_at_once(&self, dir: BorrowedFd<'_>, path: &str, how: Open) -> Option<Result<OwnedFd>> {
+        use rustix::fs::ResolveFlags;
+
+        let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        if matches!(how, Open::DirectoryHere | Open::CreateNew) {
+            resolve |= ResolveFlags::NO_XDEV;
+        }
+        let (flags, mode) = flags(how);
+        // EAGAIN: something was renamed during the walk and the kernel could not be sure.
+        for _ in 0..64 {
+            match fs::openat2(dir, path, flags, mode, resolve) {
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(Errno::NOSYS) => {
+                    self.walk.store(true, Ordering::Relaxed);
+                    return None;
+                }
+                // A sandbox that does not know the call says "not permitted"; the walk finds out.
+                Err(Errno::PERM) => return None,
+                other => return Some(other),
+            }
+        }
+        None
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_at_once(&self, _: BorrowedFd<'_>, _: &str, _: Open) -> Option<Result<OwnedFd>> {
+        None
+    }
+}
+
+fn flags(how: Open) -> (OFlags, Mode) {
+    let always = OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NOCTTY;
+    let file = Mode::from_raw_mode(0o666);
+    match how {
+        Open::Read => (always | OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()),
+        Open::Directory | Open::DirectoryHere => {
+            (always | OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+        }
+        Open::CreateNew => (always | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, file),
+        Open::ReadWrite => (
+            always | OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK,
+            file,
+        ),
+    }
+}
+
+fn kind(file_type: FileType) -> Kind {
+    match file_type {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => Kind::Symlink,
+        FileType::Fifo => Kind::Fifo,
+        FileType::Socket => Kind::Socket,
+        FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
+        FileType::Unknown => Kind::Unknown,
+    }
+}
+
+#[expect(
+    clippy::unnecessary_cast,
+    reason = "the integer types of `stat` differ among platforms"
+)]
+fn describe(stat: &fs::Stat) -> Stat {
+    Stat {
+        dev: stat.st_dev as u64,
+        ino: stat.st_ino as u64,
+        links: stat.st_nlink as u64,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        mtime: i128::from(stat.st_mtime) * NANOS + i128::from(stat.st_mtime_nsec),
+        kind: kind(FileType::from_raw_mode(stat.st_mode)),
+    }
+}
+
+impl Sys for RealSys {
+    fn open_root(&self, path: &Path) -> Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        retry_on_intr(|| fs::openat(CWD, path, flags, Mode::empty()))
+    }
+
+    fn open(&self, dir: BorrowedFd<'_>, path: &str, how: Open) -> Result<OwnedFd> {
+        if !self.walk.load(Ordering::Relaxed)
+            && let Some(opened) = self.open_at_once(dir, path, how)
+        {
+            return opened;
+        }
+        Self::walk(dir, path, how)
+    }
+
+    fn mkdir(&self, dir: BorrowedFd<'_>, name: &str) -> Result<()> {
+        fs::mkdirat(dir, name, Mode::from_raw_mode(0o777))
+    }
+
+    fn stat(&self, file: BorrowedFd<'_>) -> Result<Stat> {
+        Ok(describe(&fs::fstat(file)?))
+    }
+
+    fn stat_at(&self, dir: BorrowedFd<'_>, name: &str) -> Result<Stat> {
+        Ok(describe(&fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?))
+    }
+
+    fn read_dir(&self, dir: BorrowedFd<'_>) -> Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in fs::Dir::read_from(dir)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                entries.push(Entry {
+                    name: name.to_vec(),
+                    kind: kind(entry.file_type()),
+                });
+            }
+        }
+        Ok(entries)
+    }
+
+    fn read_at(&self, file: BorrowedFd<'_>, length: usize, offset: u64) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        // The size comes from the file system: a damaged or hostile file must not abort the process.
+        bytes.try_reserve_exact(length).map_err(|_| Errno::NOMEM)?;
+        while bytes.len() < length {
+            let at = offset + bytes.len() as u64;
+            let read = retry_on_intr(|| rustix::io::pread(file, spare_capacity(&mut bytes), at))?;
+            if read == 0 {
+                break;
+            }
+        }
+        // The allocator may have given more room than was asked for.
+        bytes.truncate(length);
+        Ok(bytes)
+    }
+
+    fn write_at(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize> {
+        retry_on_intr(|| rustix::io::pwrite(file, bytes, offset))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn copy_range(
+        &self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        offset: u64,
+        length: usize,
+    ) -> Result<usize> {
+        let (mut read, mut write) = (offset, offset);
+        fs::copy_file_range(from, Some(&mut read), to, Some(&mut write), length)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn copy_range(&self, _: BorrowedFd<'_>, _: BorrowedFd<'_>, _: u64, _: usize) -> Result<usize> {
+        Err(Errno::NOSYS)
+    }
+
+    fn set_mtime(&self, file: BorrowedFd<'_>, mtime: i128) -> Result<()> {
+        let last_modification = Timespec {
+            tv_sec: i64::try_from(mtime.div_euclid(NANOS)).map_err(|_| Errno::OVERFLOW)?,
+            tv_nsec: mtime.rem_euclid(NANOS) as _,
+        };
+        let times = Timestamps {
+            last_access: last_modification,
+            last_modification,
+        };
+        fs::futimens(file, &times)
+    }
+
+    fn fsync(&self, file: BorrowedFd<'_>) -> Result<()> {
+        #[cfg(target_vendor = "apple")]
+        match fs::fcntl_fullfsync(file) {
+            Err(Errno::NOTSUP | Errno::INVAL | Errno::NOTTY) => {}
+            other => return other,
+        }
+        fs::fsync(file)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn syncfs(&self, dir: BorrowedFd<'_>) -> Result<()> {
+        fs::syncfs(dir)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn syncfs(&self, _: BorrowedFd<'_>) -> Result<()> {
+        Err(Errno::NOSYS)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn can_syncfs(&self, dir: BorrowedFd<'_>) -> bool {
+        // A list of those that do, not of those that do not: FUSE, for one, answers "done" without
+        // asking its server. ext2-4, xfs, btrfs, tmpfs, f2fs, zfs, bcachefs, overlayfs.
+        const KNOWN: [u64; 8] = [
+            0xEF53,
+            0x5846_5342,
+            0x9123_683E,
+            0x0102_1994,
+            0xF2F5_2010,
+            0x2FC1_2FC1,
+            0xCA45_1A4E,
+            0x794C_7630,
+        ];
+        fs::fstatfs(dir).is_ok_and(|stat| {
+            // Some platforms sign-extend the 32-bit number.
+            let number = i128::from(stat.f_type) & 0xFFFF_FFFF;
+            KNOWN.iter().any(|known| i128::from(*known) == number)
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn can_syncfs(&self, _: BorrowedFd<'_>) -> bool {
+        false
+    }
+
+    fn rename(
+        &self,
+        from: BorrowedFd<'_>,
+        name: &str,
+        to: BorrowedFd<'_>,
+        new: &str,
+    ) -> Result<()> {
+        fs::renameat(from, name, to, new)
+    }
+
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    fn rename_new(
+        &self,
+        from: BorrowedFd<'_>,
+        name: &str,
+        to: BorrowedFd<'_>,
+        new: &str,
+    ) -> Result<()> {
+        fs::renameat_with(from, name, to, new, fs::RenameFlags::NOREPLACE)
+    }
+
+    #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+    fn rename_new(&self, _: BorrowedFd<'_>, _: &str, _: BorrowedFd<'_>, _: &str) -> Result<()> {
+        Err(Errno::NOSYS)
+    }
+
+    fn link(&self, from: BorrowedFd<'_>, name: &str, to: BorrowedFd<'_>, new: &str) -> Result<()> {
+        fs::linkat(from, name, to, new, AtFlags::empty())
+    }
+
+    fn unlink(&self, dir: BorrowedFd<'_>, name: &str) -> Result<()> {
+        fs::unlinkat(dir, name, AtFlags::empty())
+    }
+
+    fn lock(&self, file: BorrowedFd<'_>, wait: bool) -> Result<()> {
+        // `flock`, because its lock belongs to the open file description: it works among the threads of
+        // a process, and closing another handle of the file does not end it. Record locks do both wrong.
+        let operation = match wait {
+            true => FlockOperation::LockExclusive,
+            false => FlockOperation::NonBlockingLockExclusive,
+        };
+        retry_on_intr(|| fs::flock(file, operation))
+    }
+
+    fn unlock(&self, file: BorrowedFd<'_>) -> Result<()> {
+        fs::flock(file, FlockOperation::Unlock)
+    }
+
+    fn open_files_limit(&self) -> u64 {
+        rustix::process::getrlimit(rustix::process::Resource::Nofile)
+            .current
+            .unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,383 @@
+//! Puts: write out of sight, then take the name in one step.
+//!
+//! ```text
+//! temporary file ── write ── flush ──┐
+//!                                    ├─ lock ─ compare ─ stamp ─ rename ─ unlock ── flush directory
+//! ```
+//!
+//! Before the rename nothing has happened, and every failure is an error. After it the object is there,
+//! and a failure is [`PutOutcome::Unknown`]. The lock is held for neither the writing nor the flushes.
+//!
+//! Chunks take a shorter way: created under their final name, which must be free. A torn chunk is garbage
+//! that nothing names, so the second directory operation would buy nothing.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_storage::{Key, ObjectClass, PutMode, PutOutcome, StorageError, Version, Written};
+
+use crate::builder::Fsync;
+use crate::error;
+use crate::lock::KeyLock;
+use crate::probe::Place;
+use crate::store::{ATTEMPTS, Folder, Store, split};
+use crate::sys::{Errno, Open, Stat};
+use crate::temp::{Temp, write_all};
+use crate::version::{digest, last_modified, version};
+
+/// What is asked of one put, apart from the bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(crate) key: Key,
+    pub(crate) mode: PutMode,
+    pub(crate) class: ObjectClass,
+}
+
+/// When a write must be durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Flush {
+    /// The file before it gets its name.
+    file: bool,
+    /// The directory before the write is acknowledged.
+    folder: bool,
+}
+
+impl Order {
+    fn flush(&self, fsync: Fsync) -> Flush {
+        let (file, folder) = match (fsync, &self.mode, self.class) {
+            (Fsync::None, ..) => (false, false),
+            (Fsync::Commit, PutMode::Create, ObjectClass::Chunk) => (false, false),
+            (Fsync::Commit, PutMode::Create, ObjectClass::Metadata) => (true, false),
+            (Fsync::Commit, ..) | (Fsync::Each, ..) => (true, true),
+        };
+        Flush { file, folder }
+    }
+
+    /// Returns whether the bytes may be written under the final name.
+    pub(crate) fn in_place(&self) -> bool {
+        self.mode == PutMode::Create && self.class == ObjectClass::Chunk
+    }
+}
+
+impl Store {
+    /// Puts bytes that are all here.
+    pub(crate) fn put_bytes(
+        &self,
+        order: &Order,
+        bytes: &Bytes,
+    ) -> Result<PutOutcome, StorageError> {
+        if order.in_place() {
+            return self.create_in_place(order, bytes);
+        }
+        if self.is_refused(order)? {
+            return Ok(PutOutcome::Refused);
+        }
+        let mut temp = Temp::create(self, &order.key)?;
+        temp.write(bytes)
+            .map_err(|errno| error::of_place("write", order.key.as_str(), errno))?;
+        self.publish(order, &mut temp)
+    }
+
+    /// Returns whether the condition of a put fails already, which saves writing the bytes. The answer
+    /// "no" is not binding.
+    pub(crate) fn is_refused(&self, order: &Order) -> Result<bool, StorageError> {
+        self.check_writable(&order.key)?;
+        let facts = self.workspace()?.facts(self)?;
+        let unsupported = |what: &str| {
+            Err(StorageError::Unsupported {
+                store: self.name(),
+                what: what.to_owned(),
+            })
+        };
+        match &order.mode {
+            PutMode::Overwrite => Ok(false),
+            PutMode::Create if facts.place == Place::Nothing => unsupported(
+                "conditional create: this file system lets a rename or link replace what is there",
+            ),
+            PutMode::Update(_) if !facts.locks => {
+                unsupported("conditional update: file locks on this file system keep nobody out")
+            }
+            PutMode::Create => match self.open_object(&order.key) {
+                Ok(_) => Ok(true),
+                Err(error) if error.is_not_found() => Ok(false),
+                Err(error) => Err(error),
+            },
+            PutMode::Update(expected) => match self.head(&order.key) {
+                Ok(meta) => Ok(meta.version != *expected),
+                Err(error) if error.is_not_found() => Ok(true),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Gives a finished file its name, if the condition holds.
+    pub(crate) fn publish(
+        &self,
+        order: &Order,
+        temp: &mut Temp,
+    ) -> Result<PutOutcome, StorageError> {
+        let key = &order.key;
+        let flush = order.flush(self.fsync);
+        let facts = temp.workspace.facts(self)?;
+        let fail = |errno| error::of_place("write", key.as_str(), errno);
+        if flush.file {
+            temp.sync().map_err(fail)?;
+        }
+        let (path, _) = split(key);
+        for _ in 0..ATTEMPTS {
+            let folder = match &order.mode {
+                PutMode::Update(_) => match self.folder("write", path)? {
+                    Some(folder) => folder,
+                    None => {
+                        self.check_root_is_there()?;
+                        return Ok(PutOutcome::Refused);
+                    }
+                },
+                _ => self.make_folder(path)?,
+            };
+            if flush.folder {
+                self.durability.flush_way(self, folder.as_fd(), path)?;
+            }
+            let lock = match facts.locks {
+                true => Some(KeyLock::acquire(self, key, facts.ignores_case)?),
+                false => None,
+            };
+            self.names.check_new(self, key)?;
+            let current = self.look("write", folder.as_fd(), key)?;
+            if !self.holds(order, current.as_ref())? {
+                return Ok(PutOutcome::Refused);
+            }
+            let written = temp.stat().map_err(fail)?;
+            let stat = self.stamp(temp, written, current.as_ref(), lock.as_ref(), flush.file)?;
+            match self.take_name(order, temp, &folder, &stat, facts.place)? {
+                Taken::Yes => {}
+                Taken::Refused => return Ok(PutOutcome::Refused),
+                Taken::Again => continue,
+                Taken::Unknown(error) => return Ok(PutOutcome::Unknown(error)),
+            }
+            drop(lock);
+            if flush.folder {
+                if let Err(error) = self.durability.flush_folder(self, folder.as_fd(), path) {
+                    return Ok(PutOutcome::Unknown(error));
+                }
+            } else if flush.file {
+                self.durability.record_folder(path, facts.syncfs);
+            } else if self.fsync != Fsync::None {
+                let file = Arc::clone(&temp.file);
+                let recorded = self.durability.record_file(self, file, path, facts.syncfs);
+                if let Err(error) = recorded {
+                    return Ok(PutOutcome::Unknown(error));
+                }
+            }
+            return Ok(acknowledged(version(&stat, temp.digest()), &written));
+        }
+        Err(fail(Errno::AGAIN))
+    }
+
+    /// Decides the condition, under the lock.
+    fn holds(&self, order: &Order, current: Option<&Stat>) -> Result<bool, StorageError> {
+        match (&order.mode, current) {
+            (PutMode::Overwrite, _) | (PutMode::Create, None) => Ok(true),
+            (PutMode::Create, Some(_)) | (PutMode::Update(_), None) => Ok(false),
+            (PutMode::Update(expected), Some(_)) => match self.head(&order.key) {
+                Ok(meta) => Ok(meta.version == *expected),
+                Err(error) if error.is_not_found() => Ok(false),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Makes sure that the new state has a time stamp that no earlier state of the key had.
+    fn stamp(
+        &self,
+        temp: &Temp,
+        stat: Stat,
+        current: Option<&Stat>,
+        lock: Option<&KeyLock>,
+        flush: bool,
+    ) -> Result<Stat, StorageError> {
+        // A deleted object only matters within the grain of a file system's clock. Beyond that a later
+        // stamp of the deleted one is a clock that was wrong, not to be handed on to every new object.
+        const GRAIN: i128 = 10_000_000_000;
+        let deleted = lock
+            .and_then(|lock| lock.deleted)
+            .filter(|deleted| deleted - stat.mtime < GRAIN);
+        let floor = current.map(|current| current.mtime).max(deleted);
+        let Some(floor) = floor.filter(|floor| stat.mtime <= *floor) else {
+            return Ok(stat);
+        };
+        let moved = temp.move_past(floor).and_then(|stat| {
+            if flush {
+                temp.sync()?;
+            }
+            Ok(stat)
+        });
+        moved.map_err(|errno| error::of_place("write", temp.name.as_str(), errno))
+    }
+
+    /// The one step that makes the object.
+    fn take_name(
+        &self,
+        order: &Order,
+        temp: &mut Temp,
+        folder: &Folder<'_>,
+        stat: &Stat,
+        place: Place,
+    ) -> Result<Taken, StorageError> {
+        let workspace = Arc::clone(&temp.workspace);
+        let (tmp, folder) = (workspace.tmp.as_fd(), folder.as_fd());
+        let name = split(&order.key).1;
+        let done = match (&order.mode, place) {
+            (PutMode::Create, Place::Rename) => self.sys.rename_new(tmp, &temp.name, folder, name),
+            (PutMode::Create, _) => self.sys.link(tmp, &temp.name, folder, name),
+            _ => self.sys.rename(tmp, &temp.name, folder, name),
+        };
+        let is_ours = |place: Result<Stat, Errno>| place.map(|there| there.is_same_file(stat));
+        if let Err(errno) = done {
+            // A network file system may do it and say it failed. What is there tells.
+            let there = is_ours(self.sys.stat_at(folder, name));
+            let here = is_ours(self.sys.stat_at(tmp, &temp.name));
+            match (there, here) {
+                (Ok(true), _) => {}
+                (Ok(false) | Err(Errno::NOENT), Ok(true)) => {
+                    return match errno {
+                        Errno::EXIST if order.mode == PutMode::Create => Ok(Taken::Refused),
+                        Errno::NOENT => {
+                            self.check_root_is_there()?;
+                            Ok(Taken::Again)
+                        }
+                        _ => Err(error::of_key("write", &order.key, errno)),
+                    };
+                }
+                _ => {
+                    // The file may yet turn up; leave it alone.
+                    temp.moved();
+                    let error = error::of_place("write", order.key.as_str(), errno);
+                    return Ok(Taken::Unknown(error));
+                }
+            }
+        }
+        if order.mode != PutMode::Create || place == Place::Rename {
+            temp.moved();
+        }
+        // After a link the drop of `temp` removes the first name.
+        Ok(Taken::Yes)
+    }
+
+    /// Creates a chunk under its final name.
+    fn create_in_place(&self, order: &Order, bytes: &Bytes) -> Result<PutOutcome, StorageError> {
+        let key = &order.key;
+        self.check_writable(key)?;
+        let facts = self.workspace()?.facts(self)?;
+        if !facts.exclusive_create {
+            return Err(StorageError::Unsupported {
+                store: self.name(),
+                what: "exclusive create: this file system opens what it was told to create".into(),
+            });
+        }
+        self.names.check_new(self, key)?;
+        let fail = |errno| error::of_place("write", key.as_str(), errno);
+        let (path, _) = split(key);
+        let flush = order.flush(self.fsync);
+        for _ in 0..ATTEMPTS {
+            let root = self.root_for_writing()?;
+            // Opened before there is an effect: from then on no descriptor may be wanting.
+            let folder = match flush.folder {
+                true => {
+                    let folder = self.make_folder(path)?;
+                    self.durability.flush_way(self, folder.as_fd(), path)?;
+                    Some(folder)
+                }
+                false => None,
+            };
+            let file = match self.sys.open(root, key.as_str(), Open::CreateNew) {
+                Ok(file) => file,
+                Err(Errno::NOENT) => {
+                    self.make_folder(path)?;
+                    continue;
+                }
+                Err(Errno::EXIST) => {
+                    let folder = self.make_folder(path)?;
+                    return match self.look("write", folder.as_fd(), key)? {
+                        Some(_) => Ok(PutOutcome::Refused),
+                        // Deleted at this moment.
+                        None => continue,
+                    };
+                }
+                Err(Errno::NOTDIR) => {
+                    self.make_folder(path)?;
+                    return Err(fail(Errno::NOTDIR));
+                }
+                Err(errno) => return Err(error::of_key("write", key, errno)),
+            };
+            let written = write_all(&*self.sys, &file, bytes, 0).and_then(|()| {
+                if flush.file {
+                    self.sys.fsync(file.as_fd())?;
+                }
+                self.sys.stat(file.as_fd())
+            });
+            let stat = match written {
+                Ok(stat) => stat,
+                Err(errno) => {
+                    let error = fail(errno);
+                    return match self.undo(key, &file, facts.ignores_case) {
+                        true => Err(error),
+                        false => Ok(PutOutcome::Unknown(error)),
+                    };
+                }
+            };
+            let made = acknowledged(version(&stat, digest(bytes)), &stat);
+            let kept = if let Some(folder) = folder {
+                self.durability.flush_folder(self, folder.as_fd(), path)
+            } else if self.fsync == Fsync::None {
+                Ok(())
+            } else {
+                self.durability
+                    .record_file(self, Arc::new(file), path, facts.syncfs)
+            };
+            return Ok(match kept {
+                Ok(()) => made,
+                Err(error) => PutOutcome::Unknown(error),
+            });
+        }
+        Err(fail(Errno::AGAIN))
+    }
+
+    /// Removes a chunk that could not be finished; returns whether nothing is left of it.
+    fn undo(&self, key: &Key, file: &OwnedFd, fold: bool) -> bool {
+        let (path, name) = split(key);
+        let remove = || -> Result<bool, StorageError> {
+            let ours = self.stat_object("write", key, file)?;
+            let Some(folder) = self.folder("write", path)? else {
+                return Ok(true);
+            };
+            // Under the lock nobody deletes, so the name cannot change hands after the look.
+            let _lock = KeyLock::acquire(self, key, fold)?;
+            match self.look("write", folder.as_fd(), key)? {
+                Some(there) if there.is_same_file(&ours) => {
+                    Ok(self.sys.unlink(folder.as_fd(), name).is_ok())
+                }
+                _ => Ok(true),
+            }
+        };
+        remove().unwrap_or(false)
+    }
+}
+
+/// What became of the attempt to give a file its name.
+#[derive(Debug)]
+enum Taken {
+    Yes,
+    Refused,
+    Again,
+    Unknown(StorageError),
+}
+
+fn acknowledged(version: Version, written: &Stat) -> PutOutcome {
+    PutOutcome::Written(Written {
+        version,
+        // As the file system dated the write, before any correction.
+        store_time: Some(last_modified(written)),
+    })
+}

@@ -1,0 +1,48 @@
+//! How a memory store is set up.
+
+use std::sync::{Arc, Mutex};
+
+use icefield_storage::{Clock, KeyForm, SystemClock};
+
+use crate::state::State;
+use crate::{MemoryStorage, Shared};
+
+/// Chooses the clock and the form of the keys of a [`MemoryStorage`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct MemoryStorageBuilder {
+    clock: Arc<dyn Clock>,
+    key_form: KeyForm,
+}
+
+impl Default for MemoryStorageBuilder {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            key_form: KeyForm::ObjectStorePath,
+        }
+    }
+}
+
+impl MemoryStorageBuilder {
+    /// Takes the times of modification from `clock`; default: the operating system's.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Reports `key_form` as the form of the keys; default: [`KeyForm::ObjectStorePath`].
+    pub fn key_form(mut self, key_form: KeyForm) -> Self {
+        self.key_form = key_form;
+        self
+    }
+
+    /// Returns an empty store.
+    pub fn build(self) -> MemoryStorage {
+        MemoryStorage(Arc::new(Shared {
+            state: Mutex::new(State::default()),
+            clock: self.clock,
+            key_form: self.key_form,
+        }))
+    }
+}

@@ -1,0 +1,193 @@
+//! The in-memory storage backend: for tests, for caches, and as the model that other backends are held to.
+//!
+//! [`MemoryStorage`] keeps every guarantee of [`Storage`] under one lock, gives out stored bytes without
+//! copying them, and takes its time from an injected [`Clock`](icefield_storage::Clock). Clones share their
+//! objects; [`MemoryStorage::duplicate`] does not. What it cannot do is survive its process, and its
+//! [`Capabilities::durable`] says so.
+
+mod builder;
+mod state;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use futures::stream::{self, BoxStream, StreamExt};
+use icefield_storage::{
+    Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, KeyForm,
+    ListOptions, Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+};
+
+pub use builder::MemoryStorageBuilder;
+use state::State;
+
+/// Objects listed under one lock.
+const PAGE: usize = 1000;
+
+/// A store in the memory of this process. Clones share their objects.
+#[derive(Clone)]
+pub struct MemoryStorage(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    clock: Arc<dyn Clock>,
+    key_form: KeyForm,
+}
+
+/// What a put said about an object besides its bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// The content type, if one was given.
+    pub content_type: Option<&'static str>,
+    /// The user metadata.
+    pub user_metadata: BTreeMap<String, String>,
+}
+
+impl MemoryStorage {
+    /// Returns an empty store on the clock of the operating system.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Returns a builder, to choose the clock or the form of the keys.
+    pub fn builder() -> MemoryStorageBuilder {
+        MemoryStorageBuilder::default()
+    }
+
+    /// Returns a store of its own that begins with the present objects, versions included: a test can
+    /// try many endings of one beginning.
+    #[must_use]
+    pub fn duplicate(&self) -> Self {
+        Self(Arc::new(Shared {
+            state: Mutex::new(self.state().clone()),
+            clock: Arc::clone(&self.0.clock),
+            key_form: self.0.key_form,
+        }))
+    }
+
+    /// Returns what the last put said about an object besides its bytes, `None` if there is no object.
+    pub fn attributes(&self, key: &Key) -> Option<Attributes> {
+        self.state().attributes(key)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No method of `State` leaves it half changed, so a panic elsewhere under the lock is harmless.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> SystemTime {
+        self.0.clock.now()
+    }
+}
+
+impl Default for MemoryStorage {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Display for MemoryStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("memory")
+    }
+}
+
+impl fmt::Debug for MemoryStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStorage")
+            .field("objects", &self.state().len())
+            .field("key_form", &self.0.key_form)
+            .finish_non_exhaustive()
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl Storage for MemoryStorage {
+    fn capabilities(&self) -> Capabilities {
+        let mut capabilities = Capabilities::full(self.0.key_form);
+        capabilities.durable = false;
+        capabilities
+    }
+
+    async fn get(&self, key: &Key, options: GetOptions) -> Result<Object, StorageError> {
+        self.state().get(key, &options)
+    }
+
+    async fn head(&self, key: &Key) -> Result<ObjectMeta, StorageError> {
+        self.state().head(key)
+    }
+
+    async fn put(
+        &self,
+        key: &Key,
+        payload: Payload,
+        options: PutOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        let bytes = payload.collect(key).await?;
+        let now = self.now();
+        let attributes = Attributes {
+            content_type: options.content_type,
+            user_metadata: options.user_metadata,
+        };
+        Ok(self.state().put(key, bytes, attributes, &options.mode, now))
+    }
+
+    fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
+        let store = self.clone();
+        stream::unfold(Some(options), move |next| {
+            let page = next.map(|options| {
+                let page = store.state().list_page(&options, PAGE);
+                let full = page.len() == PAGE;
+                let next = page.last().filter(|_| full).map(|last| {
+                    ListOptions::prefix(options.prefix).with_start_after(last.key.clone())
+                });
+                (stream::iter(page.into_iter().map(Ok)), next)
+            });
+            std::future::ready(page)
+        })
+        .flatten()
+        .boxed()
+    }
+
+    fn delete(
+        &self,
+        deletions: BoxStream<'static, Deletion>,
+    ) -> BoxStream<'static, (Key, Result<DeleteOutcome, StorageError>)> {
+        let store = self.clone();
+        deletions
+            .map(move |deletion| {
+                let outcome = store.state().delete(&deletion);
+                (deletion.key, Ok(outcome))
+            })
+            .boxed()
+    }
+
+    async fn copy(
+        &self,
+        from: &Key,
+        to: &Key,
+        options: CopyOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        let now = self.now();
+        self.state().copy(from, to, &options, now)
+    }
+
+    async fn sync(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn try_get_blocking(
+        &self,
+        key: &Key,
+        options: &GetOptions,
+    ) -> Option<Result<Object, StorageError>> {
+        Some(self.state().get(key, options))
+    }
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

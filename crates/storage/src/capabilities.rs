@@ -1,0 +1,53 @@
+//! What a store guarantees, known when it is opened.
+
+/// How object keys that contain names chosen by people are spelt in this store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyForm {
+    /// The name itself (S3).
+    Raw,
+    /// Percent-encoded as the `Path` type of the crate `object_store` does it (every other store).
+    ObjectStorePath,
+}
+
+/// Facts about a store, constant for the life of a [`Storage`](crate::Storage) value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// How names become keys.
+    pub key_form: KeyForm,
+    /// [`PutMode::Create`](crate::PutMode::Create) has exactly one winner.
+    pub conditional_create: bool,
+    /// [`PutMode::Update`](crate::PutMode::Update) has exactly one winner per version.
+    pub conditional_update: bool,
+    /// [`Deletion::version`](crate::Deletion::version) is honoured.
+    pub conditional_delete: bool,
+    /// Writes are accepted at all.
+    pub writable: bool,
+    /// `copy` moves no bytes through this process.
+    pub server_side_copy: bool,
+    /// User metadata and content types are kept.
+    pub user_metadata: bool,
+    /// An acknowledged, [synchronised](crate::Storage::sync) write survives a loss of power.
+    pub durable: bool,
+}
+
+impl Capabilities {
+    /// Returns the facts of a store that guarantees everything; a backend switches off what it cannot do.
+    pub fn full(key_form: KeyForm) -> Self {
+        Self {
+            key_form,
+            conditional_create: true,
+            conditional_update: true,
+            conditional_delete: true,
+            writable: true,
+            server_side_copy: true,
+            user_metadata: true,
+            durable: true,
+        }
+    }
+
+    /// Returns whether a branch can be moved safely in this store.
+    pub fn safe_commits(&self) -> bool {
+        self.writable && self.conditional_create && self.conditional_update
+    }
+}

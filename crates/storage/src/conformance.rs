@@ -1,0 +1,217 @@
+//! The conformance suite: what every backend has to pass, one test for each promise of
+//! [`Storage`].
+//!
+//! A backend runs it from `tests/conformance.rs`:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use icefield_storage::Storage;
+//! use icefield_storage_memory::MemoryStorage;
+//!
+//! /// Returns an empty store for one case; a backend with a server takes `case` into its prefix.
+//! async fn fresh(_case: &str) -> Arc<dyn Storage> {
+//!     Arc::new(MemoryStorage::new())
+//! }
+//!
+//! icefield_storage::conformance_tests! { fresh }
+//! ```
+//!
+//! The macro makes one `#[test]` for each case, so that one failure does not hide the rest, each on a tokio
+//! runtime of its own with several threads. Further arguments, in this order:
+//!
+//! - `skip_unless_env = "VAR"`: the cases pass without running unless the variable is set.
+//! - `effort = Effort::slow()`: smaller races and fewer objects, for a store behind a network.
+//! - `except = [case, …]`: promises that this store cannot keep. Say why in the README of the backend.
+//!
+//! Where [`Capabilities`](crate::Capabilities) say that a store lacks a condition, the cases about it ask for
+//! an error instead of a lie. [`cases`] and [`failures`] run the suite from a program; so it is tested itself,
+//! against stores that are broken on purpose.
+
+mod copies;
+mod deletes;
+mod keys;
+mod lists;
+mod payloads;
+mod puts;
+mod races;
+mod ranges;
+mod reads;
+mod table;
+mod trial;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use crate::Storage;
+pub use table::cases;
+pub use trial::Trial;
+
+/// How much the cases do that can do more or less.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Tasks in a race.
+    pub racers: usize,
+    /// Races of each kind.
+    pub rounds: usize,
+    /// Objects in a long list; more than 1000, or the second page stays untried.
+    pub many: usize,
+    /// Bytes of a large object.
+    pub large: usize,
+    /// When a case is given up as hanging.
+    pub patience: Duration,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self {
+            racers: 32,
+            rounds: 50,
+            many: 2100,
+            large: 8 << 20,
+            patience: Duration::from_secs(300),
+        }
+    }
+}
+
+impl Effort {
+    /// Returns the effort for a store on which each request takes milliseconds.
+    pub fn slow() -> Self {
+        Self {
+            racers: 8,
+            rounds: 5,
+            many: 1010,
+            large: 6 << 20,
+            ..Self::default()
+        }
+    }
+}
+
+/// One case: a promise by name, and the function that panics if a store does not keep it.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// The promise.
+    pub name: &'static str,
+    /// Tries it on an empty store.
+    pub run: fn(Trial) -> BoxFuture<'static, ()>,
+}
+
+/// Runs one case as a test; the macro [`conformance_tests`](crate::conformance_tests) calls it.
+///
+/// # Panics
+/// If the store fails the case.
+pub fn run_as_test<F: Future<Output = Arc<dyn Storage>>>(
+    name: &'static str,
+    make: impl FnOnce(&'static str) -> F,
+    settings: &Settings,
+) {
+    if settings.except.contains(&name) {
+        return;
+    }
+    if let Some(variable) = settings.skip_unless_env
+        && std::env::var_os(variable).is_none()
+    {
+        return;
+    }
+    let case = cases()
+        .into_iter()
+        .find(|case| case.name == name)
+        .expect("BUG: the macro and the table come from one list");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(4)
+        .enable_all()
+        .build()
+        .expect("the test has threads");
+    runtime.block_on(async {
+        let store = make(name).await;
+        let effort = settings.effort.clone();
+        let patience = effort.patience;
+        let run = (case.run)(Trial { store, effort });
+        tokio::time::timeout(patience, run)
+            .await
+            .expect("the case ends");
+    });
+}
+
+/// The arguments of [`conformance_tests`](crate::conformance_tests).
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Runs nothing unless this variable is set.
+    pub skip_unless_env: Option<&'static str>,
+    /// How much to do.
+    pub effort: Effort,
+    /// The names of cases not to run.
+    pub except: &'static [&'static str],
+}
+
+/// Runs all cases, each on an empty store from `make`, and returns those that the store fails, with what
+/// they said. Must be called on a runtime with several threads, or no race is one.
+pub async fn failures<F>(
+    mut make: impl FnMut(&'static str) -> F,
+    effort: &Effort,
+) -> Vec<(&'static str, String)>
+where
+    F: Future<Output = Arc<dyn Storage>>,
+{
+    let mut failures = Vec::new();
+    for case in cases() {
+        let trial = Trial {
+            store: make(case.name).await,
+            effort: effort.clone(),
+        };
+        let run = std::panic::AssertUnwindSafe((case.run)(trial)).catch_unwind();
+        let message = match tokio::time::timeout(effort.patience, run).await {
+            Ok(Ok(())) => continue,
+            Ok(Err(panic)) => {
+                match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
+                    (Some(text), _) => text.clone(),
+                    (None, Some(text)) => (*text).to_owned(),
+                    (None, None) => "panicked".to_owned(),
+                }
+            }
+            Err(_) => "did not end".to_owned(),
+        };
+        failures.push((case.name, message));
+    }
+    failures
+}
+
+/// Makes one test for each case of the [`conformance`](crate::conformance) suite.
+#[macro_export]
+macro_rules! conformance_tests {
+    (
+        $make:path
+        $(, skip_unless_env = $variable:expr)?
+        $(, effort = $effort:expr)?
+        $(, except = [$($except:ident),* $(,)?])?
+        $(,)?
+    ) => {
+        /// Returns the arguments of the suite.
+        fn conformance_settings() -> $crate::conformance::Settings {
+            #[allow(unused_mut, reason = "without arguments the defaults stay")]
+            let mut settings = $crate::conformance::Settings::default();
+            $(settings.skip_unless_env = ::core::option::Option::Some($variable);)?
+            $(settings.effort = $effort;)?
+            $(settings.except = &[$(stringify!($except)),*];)?
+            settings
+        }
+
+        $crate::__conformance_cases! { __conformance_tests ($make) }
+    };
+}
+
+/// Expands to the tests of all cases.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_tests {
+    (($make:path) $($module:ident: $($case:ident)*;)*) => {
+        $($(
+            #[test]
+            fn $case() {
+                $crate::conformance::run_as_test(stringify!($case), $make, &conformance_settings());
+            }
+        )*)*
+    };
+}

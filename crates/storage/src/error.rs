@@ -1,0 +1,171 @@
+//! Why a storage operation had no effect.
+
+use std::io;
+
+use crate::{Key, KeyError};
+
+/// A boxed cause, kept whole.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
+
+/// Why a storage operation failed. Nothing was written or deleted: an effect that is in doubt is
+/// [`PutOutcome::Unknown`](crate::PutOutcome::Unknown) or
+/// [`DeleteOutcome::Unknown`](crate::DeleteOutcome::Unknown) instead.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// There is no such object.
+    #[error("object {key} does not exist")]
+    NotFound {
+        /// The key asked for.
+        key: Key,
+    },
+    /// The text is not a key.
+    #[error(transparent)]
+    InvalidKey(#[from] KeyError),
+    /// A conditional read met another state of the object.
+    #[error("object {key} has changed since it was last seen")]
+    PreconditionFailed {
+        /// The key asked for.
+        key: Key,
+    },
+    /// A read that wanted only news met the known state of the object.
+    #[error("object {key} has not changed")]
+    NotModified {
+        /// The key asked for.
+        key: Key,
+    },
+    /// The range is not contained in the object.
+    #[error("bytes {wanted} of object {key} do not exist: it has {size}")]
+    RangeNotSatisfiable {
+        /// The key asked for.
+        key: Key,
+        /// The range as asked for.
+        wanted: String,
+        /// The size of the object in bytes.
+        size: u64,
+    },
+    /// The body did not have the length that was promised.
+    #[error("object {key} gave {found} bytes instead of {expected}")]
+    WrongLength {
+        /// The key asked for.
+        key: Key,
+        /// The promised number of bytes.
+        expected: u64,
+        /// The number of bytes that came (or, of a body that was too long, had come when it was given up).
+        found: u64,
+    },
+    /// The store, or this way of opening it, takes no writes.
+    #[error("{store} is read-only: open it with write access, or write elsewhere")]
+    ReadOnly {
+        /// The store.
+        store: String,
+    },
+    /// The store does not let us.
+    #[error("no permission to {action} {target}: check its owner, mode or credentials")]
+    PermissionDenied {
+        /// What was attempted: `read`, `write`, …
+        action: &'static str,
+        /// The object or directory.
+        target: String,
+        /// What the store said.
+        source: BoxError,
+    },
+    /// The store cannot do this.
+    #[error("{store} does not support {what}")]
+    Unsupported {
+        /// The store.
+        store: String,
+        /// The missing ability.
+        what: String,
+    },
+    /// Disk full, or quota used up.
+    #[error("no space left to write {target}: free some or raise the quota, then try again")]
+    NoSpace {
+        /// The object or directory.
+        target: String,
+        /// What the store said.
+        source: BoxError,
+    },
+    /// Something stands under the key that is not an object: a directory, a FIFO, a device, a symbolic link.
+    #[error("{target} is {found}, not an object of this store")]
+    NotAnObject {
+        /// The place.
+        target: String,
+        /// What is there: `a directory`, …
+        found: &'static str,
+    },
+    /// The request may succeed when repeated.
+    #[error("{action} of {target} failed for now")]
+    Unavailable {
+        /// What was attempted.
+        action: &'static str,
+        /// The object, directory or store.
+        target: String,
+        /// What the store said.
+        source: BoxError,
+    },
+    /// Anything else the store said; repeating the request will not help.
+    #[error("{action} of {target} failed")]
+    Failed {
+        /// What was attempted.
+        action: &'static str,
+        /// The object, directory or store.
+        target: String,
+        /// What the store said.
+        source: BoxError,
+    },
+}
+
+impl StorageError {
+    /// Returns whether this says that an object does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound { .. })
+    }
+
+    /// Returns whether the same request may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::WrongLength { .. })
+    }
+
+    /// Translates an operating-system error; `key` is named if it says "not found".
+    pub fn from_io(action: &'static str, key: &Key, error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { key: key.clone() },
+            _ => Self::from_io_at(action, key.as_str(), error),
+        }
+    }
+
+    /// Translates an operating-system error about something that is not one object.
+    pub fn from_io_at(action: &'static str, target: &str, error: io::Error) -> Self {
+        let target = target.to_owned();
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => Self::PermissionDenied {
+                action,
+                target,
+                source: error.into(),
+            },
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { store: target },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace {
+                target,
+                source: error.into(),
+            },
+            io::ErrorKind::IsADirectory => Self::NotAnObject {
+                target,
+                found: "a directory",
+            },
+            io::ErrorKind::Interrupted
+            | io::ErrorKind::TimedOut
+            | io::ErrorKind::WouldBlock
+            | io::ErrorKind::ResourceBusy => Self::Unavailable {
+                action,
+                target,
+                source: error.into(),
+            },
+            _ => Self::Failed {
+                action,
+                target,
+                source: error.into(),
+            },
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Conveniences for callers, written once on top of the trait so that backends cannot drift apart.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::{self, TryStreamExt};
+
+use crate::{
+    DeleteOutcome, Deletion, GetOptions, Key, ListOptions, ObjectMeta, Prefix, PutMode, PutOptions,
+    PutOutcome, Storage, StorageError, Version,
+};
+
+/// What callers enjoy; every [`Storage`] has it.
+#[async_trait]
+pub trait StorageExt: Storage {
+    /// Reads a whole object.
+    ///
+    /// # Errors
+    /// As [`Storage::get`].
+    async fn read(&self, key: &Key) -> Result<(Bytes, ObjectMeta), StorageError> {
+        let object = self.get(key, GetOptions::default()).await?;
+        let meta = object.meta.clone();
+        Ok((object.bytes().await?, meta))
+    }
+
+    /// Reads a whole object, `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Storage::get`], except *not found*.
+    async fn try_read(&self, key: &Key) -> Result<Option<(Bytes, Version)>, StorageError> {
+        match self.read(key).await {
+            Ok((bytes, meta)) => Ok(Some((bytes, meta.version))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether an object exists.
+    ///
+    /// # Errors
+    /// As [`Storage::head`], except *not found*.
+    async fn exists(&self, key: &Key) -> Result<bool, StorageError> {
+        match self.head(key).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes an object that nothing will ever replace. If there is one already that holds the same
+    /// bytes, the write counts as done; other bytes are [`PutOutcome::Refused`].
+    ///
+    /// # Errors
+    /// As [`Storage::put`] and [`Storage::get`].
+    async fn put_immutable(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+        options: PutOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        let options = PutOptions {
+            mode: PutMode::Create,
+            ..options
+        };
+        match self.put(key, bytes.clone().into(), options).await? {
+            PutOutcome::Refused => match self.try_read(key).await? {
+                Some((stored, version)) if stored == bytes => Ok(PutOutcome::written(version)),
+                _ => Ok(PutOutcome::Refused),
+            },
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// Deletes one object; a missing one counts as deleted.
+    ///
+    /// # Errors
+    /// As [`Storage::delete`].
+    async fn delete_one(&self, deletion: Deletion) -> Result<DeleteOutcome, StorageError> {
+        let key = deletion.key.clone();
+        match self.delete(stream::iter([deletion]).boxed()).next().await {
+            Some((_, result)) => result,
+            None => Err(StorageError::Failed {
+                action: "delete",
+                target: key.to_string(),
+                source: "the store gave no answer for this key".into(),
+            }),
+        }
+    }
+
+    /// Lists the keys below a prefix into memory.
+    ///
+    /// # Errors
+    /// As [`Storage::list`].
+    async fn list_all(&self, prefix: &Prefix) -> Result<Vec<ObjectMeta>, StorageError> {
+        self.list(ListOptions::prefix(prefix.clone()))
+            .try_collect()
+            .await
+    }
+}
+
+impl<S: Storage + ?Sized> StorageExt for S {}

@@ -1,0 +1,126 @@
+//! The storage contract: keys and bytes, with conditional writes that have exactly one winner.
+//!
+//! A [`Storage`] holds objects under [`Key`]s. It knows nothing of snapshots or chunks; it promises few
+//! things and promises them exactly, because a commit hangs on them:
+//!
+//! - **Whole objects.** A reader sees the old object or the new one, never a part or a mix.
+//! - **Conditions.** [`PutMode::Create`] and [`PutMode::Update`] have exactly one winner among any number
+//!   of processes. A store that cannot promise this says so in its [`Capabilities`].
+//! - **Three outcomes.** A write is [done](PutOutcome::Written), [refused](PutOutcome::Refused) or
+//!   [unknown](PutOutcome::Unknown). An `Err` means that nothing happened.
+//! - **Order.** [`Storage::list`] yields keys in byte order on every backend.
+//!
+//! Backends are crates of their own (`icefield-storage-memory`, `icefield-storage-local`, …) and prove
+//! themselves with the `conformance` suite. Wrappers in [`wrap`] each do one thing and stack.
+
+mod capabilities;
+mod clock;
+mod error;
+mod ext;
+mod key;
+mod options;
+mod version;
+pub mod wrap;
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+
+use std::fmt;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+
+pub use bytes::Bytes;
+
+pub use capabilities::{Capabilities, KeyForm};
+pub use clock::{Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy};
+pub use error::{BoxError, StorageError};
+pub use ext::StorageExt;
+pub use key::{Key, KeyError, MAX_KEY_BYTES, MAX_SEGMENT_BYTES, Prefix};
+pub use options::{
+    Body, CopyOptions, DeleteOutcome, Deletion, GetOptions, GetRange, ListOptions, Object,
+    ObjectClass, ObjectMeta, Payload, PutMode, PutOptions, PutOutcome, Written,
+};
+pub use version::{Condition, Version};
+
+/// A store of objects. The contract of every method is in its words here; `conformance` tests them.
+///
+/// Object safe: held as `Arc<dyn Storage>`.
+///
+/// # Cancel safety
+/// A dropped future of a write may or may not take effect, whole or not at all.
+#[async_trait]
+pub trait Storage: fmt::Debug + fmt::Display + Send + Sync + 'static {
+    /// Returns what this store guarantees. Constant for the life of the value.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Reads an object, or one range of it, together with the version that was read.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`]; [`StorageError::RangeNotSatisfiable`] if the range is not contained in
+    /// the object (never cut, never padded); [`StorageError::PreconditionFailed`] and
+    /// [`StorageError::NotModified`] for the conditions.
+    async fn get(&self, key: &Key, options: GetOptions) -> Result<Object, StorageError>;
+
+    /// Describes an object without reading it.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`] and what else the store says.
+    async fn head(&self, key: &Key) -> Result<ObjectMeta, StorageError>;
+
+    /// Writes the whole object or nothing. A failed condition is an answer, not an error, and so is an
+    /// effect in doubt.
+    ///
+    /// # Errors
+    /// An error means that nothing was written and that nothing will be.
+    async fn put(
+        &self,
+        key: &Key,
+        payload: Payload,
+        options: PutOptions,
+    ) -> Result<PutOutcome, StorageError>;
+
+    /// Lists the objects below a prefix, whole segments compared, in byte order of their keys.
+    ///
+    /// Objects that exist during the whole walk are listed exactly once; objects written or deleted
+    /// meanwhile may or may not be. A prefix that holds nothing is an empty list, also if it never existed.
+    /// After an error the stream ends; a list that failed is not an empty list.
+    fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>>;
+
+    /// Deletes objects. Yields one result per deletion, in the order of the input.
+    fn delete(
+        &self,
+        deletions: BoxStream<'static, Deletion>,
+    ) -> BoxStream<'static, (Key, Result<DeleteOutcome, StorageError>)>;
+
+    /// Copies an object within the store, on the server where it can.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`] names the source. Otherwise as [`Storage::put`].
+    async fn copy(
+        &self,
+        from: &Key,
+        to: &Key,
+        options: CopyOptions,
+    ) -> Result<PutOutcome, StorageError>;
+
+    /// Makes durable all that this handle has written so far. A commit calls it before it publishes.
+    /// Nothing to do where an acknowledged write is durable already.
+    ///
+    /// # Errors
+    /// Anything written since the last successful `sync` must then be taken as lost.
+    async fn sync(&self) -> Result<(), StorageError>;
+
+    /// Reads without waiting for a network, where that is possible; `None` where it would have to wait.
+    ///
+    /// May block on a disk: call it from a thread that may. The answer is the one that [`Storage::get`]
+    /// would give, with a [`Body::Bytes`].
+    fn try_get_blocking(
+        &self,
+        key: &Key,
+        options: &GetOptions,
+    ) -> Option<Result<Object, StorageError>> {
+        let _ = (key, options);
+        None
+    }
+}

@@ -1,0 +1,105 @@
+//! Every state that every object has had, as far as it went through the wrapper.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use crate::{Body, GetOptions, Key, ListOptions, Object, ObjectMeta, StorageError};
+
+/// One state of an object; `None` if it did not exist.
+pub(super) type Content = Option<(Bytes, ObjectMeta)>;
+
+#[derive(Debug)]
+struct State {
+    /// How many writes there had been when this state began.
+    since: u64,
+    content: Content,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct History {
+    writes: u64,
+    keys: BTreeMap<Key, Vec<State>>,
+}
+
+impl History {
+    pub(super) fn knows(&self, key: &Key) -> bool {
+        self.keys.contains_key(key)
+    }
+
+    /// Notes what the store held before the first write to a key.
+    pub(super) fn begin(&mut self, key: &Key, content: Content) {
+        self.keys
+            .entry(key.clone())
+            .or_insert_with(|| vec![State { since: 0, content }]);
+    }
+
+    /// Notes the state that a write made.
+    pub(super) fn push(&mut self, key: &Key, content: Content) {
+        self.writes += 1;
+        let since = self.writes;
+        self.keys
+            .entry(key.clone())
+            .or_default()
+            .push(State { since, content });
+    }
+
+    pub(super) fn states(&self, key: &Key) -> Vec<Option<Bytes>> {
+        let states = self.keys.get(key).map_or(&[][..], Vec::as_slice);
+        states
+            .iter()
+            .map(|state| state.content.as_ref().map(|(bytes, _)| bytes.clone()))
+            .collect()
+    }
+
+    /// Returns the state so many states ago, at most the oldest; `None` if no earlier one is known.
+    pub(super) fn earlier(&self, key: &Key, ago: u64) -> Option<Content> {
+        let (_, earlier) = self.keys.get(key)?.split_last()?;
+        let index = earlier.len().checked_sub(1)?;
+        let back = usize::try_from(ago).unwrap_or(usize::MAX).max(1) - 1;
+        Some(earlier[index.saturating_sub(back)].content.clone())
+    }
+
+    /// Turns a list as it is now into the list as so many writes ago. Objects that were never written
+    /// through the wrapper stay as they are.
+    pub(super) fn list_as_of(
+        &self,
+        ago: u64,
+        options: &ListOptions,
+        now: Vec<ObjectMeta>,
+    ) -> Vec<ObjectMeta> {
+        let then = self.writes.saturating_sub(ago);
+        let mut metas: BTreeMap<Key, ObjectMeta> = now
+            .into_iter()
+            .map(|meta| (meta.key.clone(), meta))
+            .collect();
+        let asked = |key: &Key| {
+            key.is_below(&options.prefix)
+                && options.start_after.as_ref().is_none_or(|after| key > after)
+        };
+        for (key, states) in self.keys.iter().filter(|(key, _)| asked(key)) {
+            let state = states.iter().rfind(|state| state.since <= then);
+            match state.and_then(|state| state.content.as_ref()) {
+                Some((_, meta)) => metas.insert(key.clone(), meta.clone()),
+                None => metas.remove(key),
+            };
+        }
+        metas.into_values().collect()
+    }
+}
+
+/// Answers a read from a remembered state.
+pub(super) fn answer(
+    key: &Key,
+    content: Content,
+    options: &GetOptions,
+) -> Result<Object, StorageError> {
+    let (bytes, meta) = content.ok_or_else(|| StorageError::NotFound { key: key.clone() })?;
+    let range = options.check(&meta, Some(meta.version.as_str()))?;
+    let bytes = bytes.slice(range.start as usize..range.end as usize);
+    Ok(Object {
+        meta,
+        range,
+        body: Body::Bytes(bytes),
+    })
+}

@@ -1,0 +1,122 @@
+//! A store that is far away.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+
+use super::pages::by_page;
+use crate::{
+    Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions,
+    Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError, SystemClock,
+};
+
+/// Another store, with a fixed time added before each request.
+///
+/// A list takes one such time for each started thousand of objects, and so does a delete; `sync` takes
+/// none. `try_get_blocking` answers nothing, because there is now something to wait for.
+///
+/// On tokio's paused clock, the time that passes counts the dependent requests: see [`Meter`](super::Meter).
+#[derive(Clone, Debug)]
+pub struct LatencyStorage {
+    inner: Arc<dyn Storage>,
+    latency: Duration,
+    clock: Arc<dyn Clock>,
+}
+
+impl LatencyStorage {
+    /// Returns `inner`, `latency` away by tokio's clock.
+    pub fn new(inner: Arc<dyn Storage>, latency: Duration) -> Self {
+        Self {
+            inner,
+            latency,
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// Returns the store with its waiting done by `clock`.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    async fn wait(&self) {
+        self.clock.sleep(self.latency).await;
+    }
+}
+
+impl fmt::Display for LatencyStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {:?} away", self.inner, self.latency)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl Storage for LatencyStorage {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    async fn get(&self, key: &Key, options: GetOptions) -> Result<Object, StorageError> {
+        self.wait().await;
+        self.inner.get(key, options).await
+    }
+
+    async fn head(&self, key: &Key) -> Result<ObjectMeta, StorageError> {
+        self.wait().await;
+        self.inner.head(key).await
+    }
+
+    async fn put(
+        &self,
+        key: &Key,
+        payload: Payload,
+        options: PutOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        self.wait().await;
+        self.inner.put(key, payload, options).await
+    }
+
+    fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
+        let this = self.clone();
+        by_page(self.inner.list(options), true, move || {
+            this.clock.sleep(this.latency)
+        })
+    }
+
+    fn delete(
+        &self,
+        deletions: BoxStream<'static, Deletion>,
+    ) -> BoxStream<'static, (Key, Result<DeleteOutcome, StorageError>)> {
+        let this = self.clone();
+        by_page(self.inner.delete(deletions), false, move || {
+            this.clock.sleep(this.latency)
+        })
+    }
+
+    async fn copy(
+        &self,
+        from: &Key,
+        to: &Key,
+        options: CopyOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        self.wait().await;
+        self.inner.copy(from, to, options).await
+    }
+
+    async fn sync(&self) -> Result<(), StorageError> {
+        self.inner.sync().await
+    }
+
+    fn try_get_blocking(
+        &self,
+        _key: &Key,
+        _options: &GetOptions,
+    ) -> Option<Result<Object, StorageError>> {
+        None
+    }
+}

@@ -1,0 +1,1 @@
+//! The Zarr v3 key-value view of an icefield session.

@@ -1,0 +1,18 @@
+"""Runs the interop suites: `python interop/run.py [PART OF A NAME ...]`. See README.md here."""
+
+import platform
+import sys
+
+import icechunk
+import xarray
+import zarr
+
+import icefield_writes  # noqa: F401  (registers its cases)
+import reference_writes  # noqa: F401
+import taking_turns  # noqa: F401
+from lib import leave, run_cases
+
+if __name__ == "__main__":
+    print(f"Python {platform.python_version()}, icechunk {icechunk.__version__}, zarr {zarr.__version__}, "
+          f"xarray {xarray.__version__}")
+    leave(run_cases(sys.argv[1:]))

@@ -1,0 +1,56 @@
+//! `cargo xtask check`: everything a machine can say about the code without running it.
+
+use anyhow::{Context, Result};
+
+use crate::stage::{Outcome, Stages};
+use crate::{codegen, layers, process, workspace};
+
+/// Runs the checks.
+///
+/// # Errors
+/// If one fails.
+pub fn run(only: &[String], list: bool) -> Result<()> {
+    let mut stages = Stages::new(only, list);
+    stages.stage("fmt", || passed(fmt()));
+    stages.stage("clippy", || passed(clippy()));
+    stages.stage("doc", || passed(doc()));
+    stages.stage("layers", || passed(layers::run()));
+    stages.stage("codegen", || passed(codegen::run(true)));
+    stages.stage("package", || passed(package()));
+    stages.finish()
+}
+
+fn passed(result: Result<()>) -> Result<Outcome> {
+    result.map(|()| Outcome::Passed)
+}
+
+fn fmt() -> Result<()> {
+    process::run(process::cargo().args(["fmt", "--all", "--check"]))
+}
+
+fn clippy() -> Result<()> {
+    let mut cargo = process::cargo();
+    cargo.arg("clippy").args(workspace::SELECTION);
+    process::run(cargo.args(["--all-targets", "--", "-D", "warnings"]))
+}
+
+fn doc() -> Result<()> {
+    let mut cargo = process::cargo();
+    cargo.env("RUSTDOCFLAGS", "-D warnings");
+    cargo.arg("doc").args(workspace::SELECTION);
+    process::run(cargo.arg("--no-deps"))
+}
+
+/// Packages every published crate. `--allow-dirty`, because what is looked for is a package that cannot
+/// be made (a missing README, a dependency without a version), not work that is not committed yet.
+fn package() -> Result<()> {
+    let mut cargo = process::cargo();
+    cargo.args(["package", "--workspace", "--no-verify", "--allow-dirty"]);
+    for package in workspace::packages()? {
+        if !workspace::published(package) {
+            let name = package["name"].as_str().context("a package has no name")?;
+            cargo.args(["--exclude", name]);
+        }
+    }
+    process::run(&mut cargo)
+}

@@ -1,0 +1,52 @@
+//! The interop suites of `interop/`: the reference implementation, from PyPI, is the judge.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::python::Environment;
+use crate::{process, workspace};
+
+/// Runs every suite in one environment.
+///
+/// # Errors
+/// If a case fails, or a program is missing.
+pub fn run(environment: &Environment) -> Result<()> {
+    let programs = workspace::programs()?;
+    let work = workspace::scratch(&format!("interop/{}", environment.name))?;
+    let mut python = script(environment, "run.py")?;
+    python
+        .env("ICEFIELD", &programs.icefield)
+        .env("ICEFIELD_PROBE", &programs.probe)
+        .env("ICEFIELD_INTEROP_WORK", &work);
+    process::run(&mut python)
+}
+
+/// Has the reference implementation open copies of repositories, all in one process, and look for the
+/// commits that were acknowledged. See `interop/verify_repos.py` for what a copy looks like.
+///
+/// # Errors
+/// If it misses a commit, finds a ref that nobody made, or cannot open a copy.
+pub fn verify(environment: &Environment, copies: &Path) -> Result<()> {
+    let mut python = script(environment, "verify_repos.py")?;
+    process::run(python.arg("--below").arg(copies))
+}
+
+fn script(environment: &Environment, name: &str) -> Result<Command> {
+    let interpreter = environment
+        .python()
+        .with_context(|| format!("no environment {}", environment.name))?;
+    let mut python = Command::new(interpreter);
+    python
+        .current_dir(workspace::root())
+        .arg(format!("interop/{name}"))
+        .env("PYTHONUTF8", "1")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("PYTHONUNBUFFERED", "1")
+        // Or it warns at each opening that commits on a local disk are unsafe, which is true of its own.
+        .env("ICECHUNK_LOG", "error")
+        .env_remove("PYTHONPATH")
+        .env_remove("PYTHONHOME");
+    Ok(python)
+}

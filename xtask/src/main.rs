@@ -1,0 +1,96 @@
+//! The commands of the workspace: `cargo xtask COMMAND`. One file per command.
+
+#![allow(
+    unreachable_pub,
+    reason = "a program has no public surface; `pub` marks what a module offers its siblings"
+)]
+
+mod bench;
+mod check;
+mod codegen;
+mod demo;
+mod fuzz;
+mod interop;
+mod kill;
+mod layers;
+mod process;
+mod python;
+mod stage;
+mod test;
+mod tour;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Builds, tests and shows icefield.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Imports three months of ocean data into a repository and travels through its versions.
+    Demo,
+    /// Sets up what the tests need and runs every one of them.
+    Test {
+        /// Runs only these stages (repeatable); see `--list`.
+        #[arg(long, value_name = "STAGE")]
+        only: Vec<String>,
+        /// Prints the names of the stages.
+        #[arg(long)]
+        list: bool,
+    },
+    /// Checks format, lints, docs, layers, generated code and packages.
+    Check {
+        /// Runs only these stages (repeatable); see `--list`.
+        #[arg(long, value_name = "STAGE")]
+        only: Vec<String>,
+        /// Prints the names of the stages.
+        #[arg(long)]
+        list: bool,
+    },
+    /// Generates the flatbuffers code from `schemas/`.
+    Codegen {
+        /// Fails if the committed code differs, and writes nothing.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Runs the benchmarks; arguments after `--` go to criterion.
+    Bench {
+        /// Arguments for criterion, for instance a filter.
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
+    /// Checks the direction of every dependency and the size of the facade.
+    Layers,
+    /// Runs every fuzz target for a while.
+    Fuzz {
+        /// Seconds per target.
+        #[arg(long, default_value_t = 10)]
+        seconds: u32,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Args::parse().command {
+        Command::Demo => demo::run(),
+        Command::Test { only, list } => test::run(&only, list),
+        Command::Check { only, list } => check::run(&only, list),
+        Command::Codegen { check } => codegen::run(check),
+        Command::Bench { args } => bench::run(&args),
+        Command::Layers => layers::run(),
+        Command::Fuzz { seconds } => fuzz::run(seconds),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

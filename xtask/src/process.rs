@@ -1,0 +1,81 @@
+//! Child processes: started in the workspace, shown before they run, failing with a readable error.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace;
+
+/// Returns a cargo command that runs in the workspace root.
+pub fn cargo() -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.current_dir(workspace::root());
+    command
+}
+
+/// Runs the command with its output passed through.
+///
+/// # Errors
+/// If it cannot be started or does not succeed.
+pub fn run(command: &mut Command) -> Result<()> {
+    println!("$ {}", shown(command));
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start `{}`", shown(command)))?;
+    if !status.success() {
+        bail!("`{}` failed: {status}", shown(command));
+    }
+    Ok(())
+}
+
+/// Runs the command quietly and returns what it wrote to stdout.
+///
+/// # Errors
+/// If it cannot be started, does not succeed (with its stderr in the message) or writes no UTF-8.
+pub fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start `{}`", shown(command)))?;
+    if !output.status.success() {
+        bail!(
+            "`{}` failed: {}\n{}",
+            shown(command),
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        );
+    }
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("`{}` wrote something that is not UTF-8", shown(command)))
+}
+
+/// Returns the command as one would type it, paths inside the workspace shortened.
+pub fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or(command.get_program());
+    std::iter::once(program)
+        .chain(command.get_args())
+        .map(quoted)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Returns one word of a command line, quoted where a shell would need it.
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let root = workspace::root();
+    let word = match root.to_str() {
+        Some(root) => word.replace(&format!("{root}/"), ""),
+        None => word.into_owned(),
+    };
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@~+*".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word
+    } else {
+        format!("\"{}\"", word.replace('"', "\\\""))
+    }
+}

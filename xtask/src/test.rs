@@ -1,0 +1,70 @@
+//! `cargo xtask test`: sets up what the tests need and runs every one of them.
+
+use anyhow::Result;
+
+use crate::python::{ENVIRONMENTS, Environment};
+use crate::stage::{Outcome, Stages};
+use crate::{demo, fuzz, interop, kill, process, tour, workspace};
+
+/// Seconds that each fuzz target runs.
+const FUZZ_SECONDS: u32 = 10;
+
+/// Runs the stages, or only those named.
+///
+/// # Errors
+/// If one fails.
+pub fn run(only: &[String], list: bool) -> Result<()> {
+    let mut stages = Stages::new(only, list);
+    for environment in &ENVIRONMENTS {
+        stages.stage(&python_stage(environment), || prepare(environment));
+    }
+    stages.stage("cargo-test", || {
+        let mut cargo = process::cargo();
+        cargo.arg("test").args(workspace::SELECTION);
+        process::run(cargo.arg("--no-fail-fast")).map(|()| Outcome::Passed)
+    });
+    stages.stage("programs", || {
+        workspace::build_programs()?;
+        workspace::programs().map(|_| Outcome::Passed)
+    });
+    let programs = stages.available("programs");
+    stages.stage("tour", || needs(&[(programs, "programs")], tour::run));
+    stages.stage("demo", || needs(&[(programs, "programs")], demo::run));
+    stages.stage("kill", || needs(&[(programs, "programs")], kill::run));
+    let killed = programs && stages.available("kill");
+    for environment in &ENVIRONMENTS {
+        let python = python_stage(environment);
+        let ready = stages.available(&python);
+        stages.stage(&format!("interop-{}", environment.name), || {
+            needs(&[(ready, &python), (programs, "programs")], || {
+                interop::run(environment)
+            })
+        });
+        stages.stage(&format!("kill-judged-{}", environment.name), || {
+            needs(&[(ready, &python), (killed, "kill")], || {
+                kill::verify(environment)
+            })
+        });
+    }
+    stages.stage("fuzz", || fuzz::run(FUZZ_SECONDS).map(|()| Outcome::Passed));
+    stages.finish()
+}
+
+fn python_stage(environment: &Environment) -> String {
+    format!("python-{}", environment.name)
+}
+
+fn prepare(environment: &Environment) -> Result<Outcome> {
+    Ok(match environment.prepare()? {
+        Some(_) => Outcome::Passed,
+        None => Outcome::Skipped(format!("no Python {} on this machine", environment.version)),
+    })
+}
+
+/// Runs the body if the stages that it stands on are available, else skips it and says why.
+fn needs(stages: &[(bool, &str)], body: impl FnOnce() -> Result<()>) -> Result<Outcome> {
+    match stages.iter().find(|(available, _)| !available) {
+        None => body().map(|()| Outcome::Passed),
+        Some((_, stage)) => Ok(Outcome::Skipped(format!("it needs the stage {stage}"))),
+    }
+}

@@ -1,0 +1,118 @@
+//! Where things are: the workspace, its target directory, its packages and its programs.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::process;
+
+/// What every build for tests, demo and interop selects. One selection means one feature set, so that
+/// nothing is compiled twice: `cargo test` and [`build_programs`] share all that lies below them.
+pub const SELECTION: &[&str] = &["--workspace", "--all-features"];
+
+/// Returns the root of the workspace.
+pub fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_owned()
+}
+
+/// Returns the target directory that cargo uses, wherever it was told to have it.
+///
+/// # Errors
+/// If `cargo metadata` fails.
+pub fn target() -> Result<PathBuf> {
+    let directory = metadata()?["target_directory"]
+        .as_str()
+        .context("`cargo metadata` names no target directory")?;
+    Ok(PathBuf::from(directory))
+}
+
+/// Returns what `cargo metadata` says about the members of the workspace.
+///
+/// # Errors
+/// If `cargo metadata` fails.
+pub fn metadata() -> Result<&'static Value> {
+    static METADATA: OnceLock<Value> = OnceLock::new();
+    if let Some(metadata) = METADATA.get() {
+        return Ok(metadata);
+    }
+    let args = ["metadata", "--format-version", "1", "--no-deps"];
+    let text = process::output(process::cargo().args(args))?;
+    let parsed = serde_json::from_str(&text).context("`cargo metadata` printed no JSON")?;
+    Ok(METADATA.get_or_init(|| parsed))
+}
+
+/// Returns the packages of the workspace as `cargo metadata` describes them.
+///
+/// # Errors
+/// If `cargo metadata` fails.
+pub fn packages() -> Result<&'static [Value]> {
+    metadata()?["packages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .context("`cargo metadata` lists no packages")
+}
+
+/// Says whether a package may be published.
+pub fn published(package: &Value) -> bool {
+    package["publish"]
+        .as_array()
+        .is_none_or(|to| !to.is_empty())
+}
+
+/// The programs that demo, tour and interop tests run.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// The command line, `icefield`.
+    pub icefield: PathBuf,
+    /// `icefield-probe`, which reads and writes repositories for the tests.
+    pub probe: PathBuf,
+    /// The example `mean_sst` of the facade.
+    pub mean_sst: PathBuf,
+}
+
+/// Builds every program and example of the workspace.
+///
+/// # Errors
+/// If the build fails.
+pub fn build_programs() -> Result<()> {
+    let mut cargo = process::cargo();
+    cargo.arg("build").args(SELECTION);
+    process::run(cargo.args(["--exclude", "xtask", "--bins", "--examples"]))
+}
+
+/// Returns where [`build_programs`] puts the programs.
+///
+/// # Errors
+/// If one is not there.
+pub fn programs() -> Result<Programs> {
+    let built = target()?.join("debug");
+    let program = |path: &str| {
+        let path = built.join(format!("{path}{}", std::env::consts::EXE_SUFFIX));
+        if !path.is_file() {
+            bail!("the program {} was not built", path.display());
+        }
+        Ok(path)
+    };
+    Ok(Programs {
+        icefield: program("icefield")?,
+        probe: program("icefield-probe")?,
+        mean_sst: program("examples/mean_sst")?,
+    })
+}
+
+/// Returns an empty directory of that name below the target directory.
+///
+/// # Errors
+/// If it cannot be emptied or made.
+pub fn scratch(name: &str) -> Result<PathBuf> {
+    let path = target()?.join(name);
+    if path.exists() {
+        std::fs::remove_dir_all(&path)
+            .with_context(|| format!("cannot empty {}", path.display()))?;
+    }
+    std::fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    Ok(path)
+}
