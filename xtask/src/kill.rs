@@ -1,30 +1,30 @@
-//! The kill test: writers are killed at random points, over and over, and nothing acknowledged is lost.
+//! The kill test's second judge. The test itself is Rust, in `crates/harness`: it kills writers at random
+//! points and looks at each repository afterwards. Told where, it leaves a copy of each, and the reference
+//! implementation opens them all.
 
-use std::process::Command;
+use std::path::PathBuf;
 
 use anyhow::Result;
 
 use crate::python::Environment;
-use crate::{interop, process, workspace};
+use crate::{interop, workspace};
 
-/// How many times a writer is killed.
-const KILLS: &str = "200";
+/// The variable that tells the kill test where to leave its copies, in the shape that
+/// `interop/verify_repos.py` describes. Without it the test keeps none.
+pub const VARIABLE: &str = "ICEFIELD_KILL_COPIES";
 
-/// Kills writers, lets our own side look at each repository afterwards, and leaves a copy per kill below
-/// `target/kill`.
+/// Returns an empty directory for the copies.
 ///
 /// # Errors
-/// If our own side finds an acknowledged commit missing.
-pub fn run() -> Result<()> {
-    let copies = workspace::scratch("kill")?;
-    let mut probe = Command::new(workspace::programs()?.probe);
-    process::run(probe.arg("kill").arg(&copies).args(["--times", KILLS]))
+/// If it cannot be made.
+pub fn fresh_copies() -> Result<PathBuf> {
+    workspace::scratch("kill")
 }
 
-/// Lets the reference implementation look at the copies that [`run`] left.
+/// Lets the reference implementation look at the copies.
 ///
 /// # Errors
-/// If it finds an acknowledged commit missing, or a branch that nobody made.
+/// If it finds an acknowledged commit missing, a branch that nobody made, or no copies.
 pub fn verify(environment: &Environment) -> Result<()> {
     interop::verify(environment, &workspace::target()?.join("kill"))
 }

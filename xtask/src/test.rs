@@ -21,6 +21,7 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
     stages.stage("cargo-test", || {
         let mut cargo = process::cargo();
         cargo.arg("test").args(workspace::SELECTION);
+        cargo.env(kill::VARIABLE, kill::fresh_copies()?);
         process::run(cargo.arg("--no-fail-fast")).map(|()| Outcome::Passed)
     });
     stages.stage("programs", || {
@@ -30,8 +31,7 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
     let programs = stages.available("programs");
     stages.stage("tour", || needs(&[(programs, "programs")], tour::run));
     stages.stage("demo", || needs(&[(programs, "programs")], demo::run));
-    stages.stage("kill", || needs(&[(programs, "programs")], kill::run));
-    let killed = programs && stages.available("kill");
+    let tested = stages.available("cargo-test");
     for environment in &ENVIRONMENTS {
         let python = python_stage(environment);
         let ready = stages.available(&python);
@@ -41,7 +41,7 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
             })
         });
         stages.stage(&format!("kill-judged-{}", environment.name), || {
-            needs(&[(ready, &python), (killed, "kill")], || {
+            needs(&[(ready, &python), (tested, "cargo-test")], || {
                 kill::verify(environment)
             })
         });

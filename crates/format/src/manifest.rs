@@ -8,9 +8,11 @@ mod encode;
 mod intern;
 mod raw;
 mod refs;
+mod search;
 mod verify;
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -18,6 +20,7 @@ use crate::envelope::{self, DecodeLimits, FileKind};
 use crate::error::{FormatError, FormatFile};
 use crate::id::{ChunkId, ManifestId, NodeId};
 use raw::{Table, slot};
+use search::RefBox;
 
 pub use encode::{EncodedManifest, ManifestEncoder};
 pub use refs::{ArrayRefs, RefRecord};
@@ -75,6 +78,8 @@ pub struct Manifest {
     body: Bytes,
     id: ManifestId,
     total_refs: u64,
+    /// Of the larger arrays, by position of their refs.
+    boxes: Arc<[RefBox]>,
 }
 
 impl Manifest {

@@ -4,6 +4,7 @@
 //!   `icefield-probe write LOCATION SPEC` applies a list of operations.
 //! - `icefield-worker` commits to a branch until it is told to stop, or is killed.
 
+pub mod announce;
 pub mod dump;
 pub mod script;
 pub mod work;
@@ -15,12 +16,17 @@ use icefield_core::Repository;
 use icefield_storage::Storage;
 use icefield_storage_local::LocalStorage;
 
-/// Opens the store of a local directory.
+/// Opens the store of a local directory. With `ICEFIELD_ANNOUNCE` in the environment, it says on standard
+/// output what it does.
 ///
 /// # Errors
 /// What the backend says.
 pub fn storage(location: &Path) -> anyhow::Result<Arc<dyn Storage>> {
-    Ok(Arc::new(LocalStorage::open(location)?))
+    let storage = Arc::new(LocalStorage::open(location)?);
+    Ok(match std::env::var_os("ICEFIELD_ANNOUNCE") {
+        Some(_) => Arc::new(announce::Announce::new(storage)),
+        None => storage,
+    })
 }
 
 /// Opens the repository in a local directory.

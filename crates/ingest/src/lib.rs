@@ -1,1 +1,52 @@
 //! Readers and writers that move Zarr hierarchies in and out of icefield repositories.
+//!
+//! An [`Import`] reads a [`Source`] and stages what it holds in a writable session; one commit at the end
+//! makes it visible. [`ZarrDirectory`] is the source for Zarr v3 hierarchies in plain directories; sources
+//! of other formats implement the same trait. An [`Export`] writes any session out as such a directory.
+//!
+//! Both copy chunks in parallel, within [`Limits`] on their number and on their bytes, so that memory does
+//! not grow with the size of the data. Neither decodes a chunk: bytes go in and come out as they are.
+//!
+//! Decisions are pure and apart from the input and output: `plan` says what becomes of every node,
+//! `document` edits `zarr.json` documents without touching the bytes around the edit, `chunk_key` spells
+//! chunk keys.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use icefield_core::{BranchName, CommitOutcome, Repository};
+//! use icefield_ingest::{Export, Import, ZarrDirectory};
+//!
+//! # async fn example(storage: Arc<dyn icefield_storage::Storage>) -> Result<(), Box<dyn std::error::Error>> {
+//! let repository = Repository::open_or_create(storage).await?;
+//! let source = ZarrDirectory::open("january.zarr")?;
+//! let imported = Import::new(Arc::new(source)).run(&repository, BranchName::main(), "January").await?;
+//! if let CommitOutcome::Committed(id) = imported.commit {
+//!     println!("{} chunks as {id}", imported.report.chunks);
+//! }
+//! let session = repository.read_session(BranchName::main()).await?;
+//! Export::new(session).run("again.zarr").await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod chunk_key;
+mod directory;
+mod document;
+mod error;
+mod export;
+mod ignored;
+mod import;
+mod limits;
+mod plan;
+mod progress;
+mod source;
+
+pub use directory::ZarrDirectory;
+pub use document::Difference;
+pub use error::{ExportError, ImportError, PlanError, SourceError};
+pub use export::{Export, ExportReport};
+pub use ignored::Ignored;
+pub use import::{Import, ImportReport, Imported};
+pub use limits::Limits;
+pub use progress::Progress;
+pub use source::{ChunkEntry, Hierarchy, Source, SourceNode};

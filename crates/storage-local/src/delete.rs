@@ -8,7 +8,7 @@ use crate::builder::Fsync;
 use crate::error;
 use crate::lock::KeyLock;
 use crate::store::{Store, split};
-use crate::sys::Errno;
+use crate::sys::{Errno, Kind};
 
 impl Store {
     /// Deletes one object.
@@ -24,9 +24,16 @@ impl Store {
             self.check_root_is_there()?;
             return Ok(missing());
         };
-        if self.look("delete", folder.as_fd(), key)?.is_none() {
-            self.check_root_is_there()?;
-            return Ok(missing());
+        match self.sys.stat_at(folder.as_fd(), name) {
+            Ok(stat) if stat.kind == Kind::File => {}
+            // Objects may lie below, but there is none of this name.
+            Ok(stat) if stat.kind == Kind::Directory => return Ok(missing()),
+            Ok(stat) => return Err(error::not_an_object(key.as_str(), stat.kind)),
+            Err(Errno::NOENT) => {
+                self.check_root_is_there()?;
+                return Ok(missing());
+            }
+            Err(errno) => return Err(error::of_key("delete", key, errno)),
         }
         let (locks, fold, syncfs) = match self.workspace()?.facts(self) {
             Ok(facts) => (facts.locks, facts.ignores_case, facts.syncfs),

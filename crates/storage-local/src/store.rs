@@ -190,28 +190,20 @@ impl Store {
             }
             Err(errno) => return Err(error::of_key("read", key, errno)),
         };
-        let stat = self.stat_object("read", key, &file)?;
+        let stat = self
+            .sys
+            .stat(file.as_fd())
+            .map_err(|errno| error::of_key("read", key, errno))?;
+        match stat.kind {
+            Kind::File => {}
+            // As in every store: objects may lie below the name, but there is none under it.
+            Kind::Directory => return Err(missing()),
+            other => return Err(error::not_an_object(key.as_str(), other)),
+        }
         if !self.names.is_exact(self, root, key)? {
             return Err(missing());
         }
         Ok((file, stat))
-    }
-
-    /// Describes an open file and makes sure that it is an object.
-    pub(crate) fn stat_object(
-        &self,
-        action: &'static str,
-        key: &Key,
-        file: &OwnedFd,
-    ) -> Result<Stat, StorageError> {
-        let stat = self
-            .sys
-            .stat(file.as_fd())
-            .map_err(|errno| error::of_key(action, key, errno))?;
-        match stat.kind {
-            Kind::File => Ok(stat),
-            other => Err(error::not_an_object(key.as_str(), other)),
-        }
     }
 
     /// Opens the directory `path` (empty: the root), `None` if there is none.
@@ -285,11 +277,9 @@ impl Store {
                 Ok(_) => {}
                 Err(Errno::LOOP) => return error::not_an_object(prefix, Kind::Symlink),
                 Err(_) => {
-                    return StorageError::Failed {
-                        action: "write",
-                        target: path.to_owned(),
-                        source: format!("{prefix} is an object, nothing can be stored below it")
-                            .into(),
+                    return StorageError::Unsupported {
+                        store: self.name(),
+                        what: format!("an object in {path}: {prefix} is an object itself"),
                     };
                 }
             }

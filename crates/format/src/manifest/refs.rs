@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use super::raw::{self, Table, slot};
+use super::search::{self, RefBox};
 use super::{Checksum, ChunkRef, Manifest};
 use crate::error::{FormatError, FormatFile, MalformedBody};
 use crate::id::{ChunkId, NodeId};
@@ -20,6 +21,15 @@ pub struct ArrayRefs<'a> {
 }
 
 impl<'a> ArrayRefs<'a> {
+    /// Returns the box that the refs span, if there are many.
+    pub(super) fn corners(&self) -> Option<&'a RefBox> {
+        let boxes = &self.manifest.boxes;
+        let at = boxes
+            .binary_search_by_key(&self.start, |corners| corners.start)
+            .ok()?;
+        Some(&boxes[at])
+    }
+
     pub(super) fn new(manifest: &'a Manifest, at: usize) -> Self {
         let table = Table {
             body: &manifest.body,
@@ -71,7 +81,7 @@ impl<'a> ArrayRefs<'a> {
     }
 
     #[inline]
-    fn record(&self, position: usize) -> RefRecord<'a> {
+    pub(super) fn record(&self, position: usize) -> RefRecord<'a> {
         let at = raw::follow(&self.manifest.body, self.start + 4 * position);
         RefRecord {
             manifest: self.manifest,
@@ -100,82 +110,10 @@ impl<'a> ArrayRefs<'a> {
 
     /// Finds the position of a chunk's ref.
     ///
-    /// Chunks mostly fill their grid, so the search starts where the ref is if they do, and widens from there. That is
-    /// one step for a full grid and no more than twice a binary search for any other.
-    ///
     /// # Errors
     /// The position where such a ref would be.
     pub fn position(&self, index: &[u32]) -> Result<usize, usize> {
-        if self.len == 0 {
-            return Err(0);
-        }
-        let guess = self.guess(index);
-        match self.record(guess).cmp_index(index) {
-            Ordering::Equal => Ok(guess),
-            Ordering::Less => {
-                let (mut low, mut step) = (guess + 1, 1);
-                loop {
-                    let probe = low.saturating_add(step);
-                    if probe >= self.len {
-                        return self.search(low, self.len, index);
-                    }
-                    match self.record(probe).cmp_index(index) {
-                        Ordering::Less => (low, step) = (probe + 1, step * 2),
-                        Ordering::Equal => return Ok(probe),
-                        Ordering::Greater => return self.search(low, probe, index),
-                    }
-                }
-            }
-            Ordering::Greater => {
-                let (mut high, mut step) = (guess, 1);
-                loop {
-                    let Some(probe) = high.checked_sub(step) else {
-                        return self.search(0, high, index);
-                    };
-                    match self.record(probe).cmp_index(index) {
-                        Ordering::Greater => (high, step) = (probe, step * 2),
-                        Ordering::Equal => return Ok(probe),
-                        Ordering::Less => return self.search(probe + 1, high, index),
-                    }
-                }
-            }
-        }
-    }
-
-    /// Binary search within a part of the refs.
-    fn search(&self, mut low: usize, mut high: usize, index: &[u32]) -> Result<usize, usize> {
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.record(middle).cmp_index(index) {
-                Ordering::Less => low = middle + 1,
-                Ordering::Greater => high = middle,
-                Ordering::Equal => return Ok(middle),
-            }
-        }
-        Err(low)
-    }
-
-    /// Returns the position that the index has if the refs fill the box between the first and the last evenly.
-    fn guess(&self, index: &[u32]) -> usize {
-        let (first, last) = (self.record(0), self.record(self.len - 1));
-        let (mut before, mut volume) = (0.0, 1.0);
-        let corners = first.coordinates().zip(last.coordinates());
-        for ((low, high), wanted) in corners.zip(index) {
-            if high < low {
-                // The corners are not those of a box.
-                return self.len / 2;
-            }
-            let span = f64::from(high - low) + 1.0;
-            before = before * span + f64::from((*wanted).clamp(low, high) - low);
-            volume *= span;
-        }
-        let len = self.len as f64;
-        let position = if volume == len {
-            before
-        } else {
-            before / volume * len
-        };
-        (position as usize).min(self.len - 1)
+        search::position(self, index)
     }
 }
 

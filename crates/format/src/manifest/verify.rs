@@ -13,16 +13,19 @@
 use std::cmp::Ordering;
 
 use super::raw::{self, slot};
+use super::search::RefBox;
 use crate::envelope::MAX_BODY_LEN;
 use crate::error::{FormatError, FormatFile, MalformedBody, SortedList};
 use crate::id::{ManifestId, NodeId};
 use crate::index::MAX_RANK;
 
 /// What the verifier learns.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Facts {
     pub(super) id: ManifestId,
     pub(super) total_refs: u64,
+    /// By position of the refs.
+    pub(super) boxes: Vec<RefBox>,
 }
 
 /// Bytes and alignment of each slot of a chunk ref.
@@ -67,6 +70,7 @@ struct Verifier<'a> {
     ref_budget: usize,
     /// Strings found good last: neighbouring refs often share them.
     good_strings: [usize; 2],
+    boxes: Vec<RefBox>,
 }
 
 /// Verifies a body and returns what it says about itself.
@@ -79,8 +83,16 @@ pub(super) fn verify(body: &[u8], file: FormatFile) -> Result<Facts, FormatError
         text_budget: MAX_BODY_LEN,
         ref_budget: body.len() / 4,
         good_strings: [0; 2],
+        boxes: Vec::new(),
     };
-    verifier.manifest()
+    let (id, total_refs) = verifier.manifest()?;
+    let mut boxes = verifier.boxes;
+    boxes.sort_unstable_by_key(|corners| corners.start);
+    Ok(Facts {
+        id,
+        total_refs,
+        boxes,
+    })
 }
 
 impl<'a> Verifier<'a> {
@@ -198,7 +210,8 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    fn manifest(&mut self) -> Result<Facts, FormatError> {
+    /// Checks everything; returns the id and the number of refs.
+    fn manifest(&mut self) -> Result<(ManifestId, u64), FormatError> {
         let root = self.table(0)?;
         let id = self.required(&root, slot::MANIFEST_ID, ManifestId::ID_LEN, 1)?;
         let id = ManifestId::from_bytes(*raw::array(self.body, id));
@@ -220,7 +233,7 @@ impl<'a> Verifier<'a> {
             let refs = self.required(&array, slot::ARRAY_REFS, 4, 4)?;
             total_refs += self.refs(refs, node)?;
         }
-        Ok(Facts { id, total_refs })
+        Ok((id, total_refs))
     }
 
     #[inline]
@@ -253,6 +266,7 @@ impl<'a> Verifier<'a> {
             return Err(self.broken(at, "the refs of several arrays overlap"));
         }
         self.ref_budget -= len;
+        let mut corners = RefBox::new(start, len);
         let mut previous: Option<&[u8]> = None;
         for position in 0..len {
             let table = self.follow(start + 4 * position)?;
@@ -278,8 +292,12 @@ impl<'a> Verifier<'a> {
                 });
             }
             previous = Some(index);
+            if let Some(corners) = &mut corners {
+                corners.include(numbers(index));
+            }
             self.ref_location(table, &vtable, node, position)?;
         }
+        self.boxes.extend(corners);
         Ok(len as u64)
     }
 

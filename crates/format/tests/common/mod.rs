@@ -1,6 +1,6 @@
 //! What the integration tests share: the fixtures, and writing again what was read.
 
-#![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
 pub mod roundtrip;
 

@@ -11,21 +11,19 @@ pub const PAGE: u64 = 1000;
 pub(super) fn by_page<T: Send + 'static>(
     items: BoxStream<'static, T>,
     even_if_empty: bool,
-    mut begin: impl FnMut() -> BoxFuture<'static, ()> + Send + 'static,
+    begin: impl FnMut() -> BoxFuture<'static, ()> + Send + 'static,
 ) -> BoxStream<'static, T> {
-    let pages = stream::unfold((items, 0_u64), move |(mut items, seen)| {
-        let first = (even_if_empty && seen == 0).then(&mut begin);
-        let later = (seen % PAGE == 0 && first.is_none()).then(&mut begin);
-        async move {
-            if let Some(first) = first {
-                first.await;
-            }
-            let item = items.next().await?;
-            if let Some(later) = later {
-                later.await;
-            }
-            Some((item, (items, seen + 1)))
+    let start = (items, begin, 0_u64);
+    let pages = stream::unfold(start, move |(mut items, mut begin, seen)| async move {
+        let first = even_if_empty && seen == 0;
+        if first {
+            begin().await;
         }
+        let item = items.next().await?;
+        if seen % PAGE == 0 && !first {
+            begin().await;
+        }
+        Some((item, (items, begin, seen + 1)))
     });
     pages.boxed()
 }

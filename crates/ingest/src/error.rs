@@ -1,0 +1,309 @@
+//! Why an import or export failed. Nothing was committed, and no directory was left behind.
+
+use std::io;
+use std::path::PathBuf;
+
+use icefield_core::{ChunkIndex, CommitError, MetadataError, NodePath, RepositoryError, SessionError};
+
+use crate::Difference;
+
+/// Why a source could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// There is nothing.
+    #[error("{name} does not exist")]
+    NotFound {
+        /// The source, or the part of it.
+        name: String,
+    },
+    /// There is something else than what is read here.
+    #[error("{name} is {found}; a Zarr v3 directory is needed")]
+    NotADirectory {
+        /// The source.
+        name: String,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A directory without a single node.
+    #[error("{name} is no Zarr v3 hierarchy: it holds no zarr.json, and neither does any directory below it")]
+    NoNodes {
+        /// The source.
+        name: String,
+    },
+    /// An older generation of Zarr.
+    #[error("{name} belongs to Zarr format 2, which cannot be imported: convert it to format 3 first")]
+    ZarrFormat2 {
+        /// The file that shows it.
+        name: String,
+    },
+    /// A link could lead anywhere.
+    #[error("{name} is a symbolic link, which an import does not follow: put the files themselves there")]
+    Link {
+        /// The link.
+        name: String,
+    },
+    /// A name that cannot be the name of a node.
+    #[error("{name} cannot be the name of an array or group")]
+    NodeName {
+        /// The directory.
+        name: String,
+        /// The rule that it breaks.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A document is not that of a Zarr v3 node.
+    #[error("{name} is not the metadata of a Zarr v3 array or group")]
+    Metadata {
+        /// The document.
+        name: String,
+        /// What is wrong with it.
+        source: MetadataError,
+    },
+    /// Something lies among the chunks that is none.
+    #[error("{name} is not a chunk of the array it lies in: {problem}; remove it, or correct the array's metadata")]
+    NotAChunk {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A chunk without a byte.
+    #[error("{name} is empty, and no encoded chunk is: remove the file to leave the chunk out")]
+    EmptyChunk {
+        /// The chunk's file.
+        name: String,
+    },
+    /// Somebody is writing the source.
+    #[error("{name} changed while it was being read: import again once nobody writes to it")]
+    Changed {
+        /// The file.
+        name: String,
+    },
+    /// The operating system refused.
+    #[error("cannot read {name}")]
+    Io {
+        /// The file or directory.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What another kind of source has to say.
+    #[error("cannot read {name}")]
+    Other {
+        /// The part of the source.
+        name: String,
+        /// Its own error.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// Why what a source holds cannot be put where it should go. Every variant names the node.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// An array is there already.
+    #[error("{path} exists already: import below another --group, append with --append, or delete it first")]
+    AlreadyExists {
+        /// The node.
+        path: NodePath,
+    },
+    /// An array on one side, a group on the other.
+    #[error("{path} is {existing} here and {source_kind} in the source")]
+    KindDiffers {
+        /// The node.
+        path: NodePath,
+        /// `an array` or `a group`.
+        existing: &'static str,
+        /// `an array` or `a group`.
+        source_kind: &'static str,
+    },
+    /// Both sides have a group with attributes, and not the same.
+    #[error("the group {path} exists already, and {difference}: import below another --group")]
+    GroupDiffers {
+        /// The group.
+        path: NodePath,
+        /// Where they part.
+        difference: Difference,
+    },
+    /// Arrays have no children.
+    #[error("nothing can be put at {path}: {array} is an array, and arrays have no children")]
+    BelowArray {
+        /// The new node.
+        path: NodePath,
+        /// The array above it.
+        array: NodePath,
+    },
+    /// Two paths joined are no path.
+    #[error("{path} cannot be put below {group}")]
+    Path {
+        /// The path in the source.
+        path: NodePath,
+        /// The group it should go into.
+        group: NodePath,
+        /// The rule that the result would break.
+        source: icefield_core::PathError,
+    },
+    /// Nothing would grow.
+    #[error("no array of the source has a dimension named {dimension:?}: nothing can be appended along it")]
+    NoSuchDimension {
+        /// The dimension.
+        dimension: String,
+    },
+    /// Which one?
+    #[error("{path} has two dimensions named {dimension:?}: it cannot be appended along either")]
+    DimensionTwice {
+        /// The array.
+        path: NodePath,
+        /// The dimension.
+        dimension: String,
+    },
+    /// New data would begin within a chunk.
+    #[error(
+        "{path} cannot be appended to: its length {length} along {dimension:?} is not a multiple of the chunk length {chunk}"
+    )]
+    PartialChunk {
+        /// The array.
+        path: NodePath,
+        /// The dimension.
+        dimension: String,
+        /// Its length.
+        length: u64,
+        /// Elements per chunk along it.
+        chunk: u64,
+    },
+    /// An array would be longer than the format can say.
+    #[error("{path} would be too long along {dimension:?}")]
+    TooLong {
+        /// The array.
+        path: NodePath,
+        /// The dimension.
+        dimension: String,
+    },
+    /// Two arrays that must be alike are not.
+    #[error("{path} cannot be appended to: {difference}")]
+    ArrayDiffers {
+        /// The array.
+        path: NodePath,
+        /// Where they part.
+        difference: Difference,
+    },
+    /// The source lacks an array.
+    #[error("{path} is not in the source: an append needs every array that exists below the group")]
+    NotInSource {
+        /// The array.
+        path: NodePath,
+    },
+    /// The repository lacks an array.
+    #[error("{path} does not exist yet, so nothing can be appended to it: import it without --append first")]
+    NotInTarget {
+        /// The array.
+        path: NodePath,
+    },
+}
+
+/// Why an import failed. The branch is where it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// The source could not be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// What the source holds cannot go where it should.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A chunk is outside the grid of its array.
+    #[error("{name} is outside the grid of {path}, which has {grid:?} chunks: remove it, or correct the array's metadata")]
+    OutOfGrid {
+        /// The chunk in the source.
+        name: String,
+        /// The array.
+        path: NodePath,
+        /// Chunks per dimension.
+        grid: Vec<u32>,
+    },
+    /// An array without the dimension that is appended along has other chunks.
+    #[error("{path} cannot be appended to: it has no such dimension and must be equal, but chunk {index} differs")]
+    ChunkDiffers {
+        /// The array.
+        path: NodePath,
+        /// The chunk.
+        index: ChunkIndex,
+    },
+    /// An array without the dimension that is appended along has more chunks than the source.
+    #[error("{path} cannot be appended to: it has no such dimension and must be equal, but it has {existing} chunks and the source {found}")]
+    ChunkCountDiffers {
+        /// The array.
+        path: NodePath,
+        /// Chunks in the repository.
+        existing: u64,
+        /// Chunks in the source.
+        found: u64,
+    },
+    /// A document could not be edited.
+    #[error("the metadata of {path} cannot be rewritten")]
+    Document {
+        /// The node.
+        path: NodePath,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+    /// The session refused.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The repository could not be read.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    /// The commit was not attempted, or not published.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// Why an export failed. No directory was left behind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// Something is in the way.
+    #[error("{} exists and is not an empty directory: export to another place", .path.display())]
+    AlreadyExists {
+        /// The destination.
+        path: PathBuf,
+    },
+    /// There is no directory to make it in.
+    #[error("cannot make {}: the directory above it does not exist", .path.display())]
+    NoParent {
+        /// The destination.
+        path: PathBuf,
+    },
+    /// There are no nodes.
+    #[error("there is nothing to export: this version has no array and no group")]
+    Empty,
+    /// A node's name is no file name.
+    #[error("{path} cannot be exported: {name:?} is taken in a Zarr directory, or no file can have that name")]
+    NodeName {
+        /// The node.
+        path: NodePath,
+        /// The part of its path.
+        name: String,
+    },
+    /// A chunk lies in another file.
+    #[error("chunk {index} of {path} lies in {location}, outside the repository, and cannot be exported yet")]
+    VirtualChunk {
+        /// The array.
+        path: NodePath,
+        /// The chunk.
+        index: ChunkIndex,
+        /// Where it lies.
+        location: String,
+    },
+    /// The operating system refused.
+    #[error("cannot write {}", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The session could not be read.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}

@@ -1,0 +1,31 @@
+//! What a source holds beside the hierarchy.
+
+/// Names kept as examples.
+const EXAMPLES: usize = 20;
+
+/// Things in a source that belong to no node and were left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ignored {
+    count: u64,
+    examples: Vec<String>,
+}
+
+impl Ignored {
+    /// Notes one more.
+    pub fn note(&mut self, name: impl Into<String>) {
+        self.count += 1;
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(name.into());
+        }
+    }
+
+    /// Returns how many there were.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the names of the first few.
+    pub fn examples(&self) -> &[String] {
+        &self.examples
+    }
+}

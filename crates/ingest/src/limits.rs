@@ -1,0 +1,90 @@
+//! How much is under way at once.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Bytes that one permit stands for; a semaphore counts no further than `u32`.
+const UNIT: u64 = 1 << 10;
+
+/// Bounds on what an import or export has under way at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Chunks being copied. Default 16.
+    pub chunks: usize,
+    /// Bytes of chunks held in memory. A larger chunk is copied alone. Default 32 MiB.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            chunks: 16,
+            bytes: 32 << 20,
+        }
+    }
+}
+
+impl Limits {
+    /// Returns the limits with another bound on chunks; at least one.
+    #[must_use]
+    pub fn with_chunks(mut self, chunks: usize) -> Self {
+        self.chunks = chunks.max(1);
+        self
+    }
+
+    /// Returns the limits with another bound on bytes; at least 1 KiB, at most 1 TiB.
+    #[must_use]
+    pub fn with_bytes(mut self, bytes: u64) -> Self {
+        self.bytes = bytes.clamp(UNIT, 1 << 40);
+        self
+    }
+}
+
+/// The part of the [`Limits`] that counts bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    permits: Arc<Semaphore>,
+    total: u32,
+}
+
+impl Budget {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let total = units(limits.bytes);
+        Self {
+            permits: Arc::new(Semaphore::new(total as usize)),
+            total,
+        }
+    }
+
+    /// Waits until a chunk of so many bytes may be held, for as long as the result lives. First come, first
+    /// served, so that a large chunk is not overtaken for ever by small ones.
+    pub(crate) async fn hold(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
+        let wanted = units(bytes).min(self.total);
+        Arc::clone(&self.permits).acquire_many_owned(wanted).await.ok()
+    }
+}
+
+fn units(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX >> 4).clamp(1, u32::MAX >> 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn bytes_are_bounded_and_a_larger_chunk_goes_alone() {
+        let budget = Budget::new(Limits::default().with_bytes(10 << 10));
+        let six = budget.hold(6 << 10).now_or_never().flatten();
+        assert!(six.is_some());
+        assert!(budget.hold(5 << 10).now_or_never().is_none());
+        drop(six);
+        let huge = budget.hold(u64::MAX).now_or_never().flatten();
+        assert!(huge.is_some());
+        assert!(budget.hold(1).now_or_never().is_none());
+    }
+}

@@ -1,0 +1,105 @@
+//! What an import reads from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use icefield_core::{ArrayMetadata, ChunkIndex, NodeMetadata, NodePath};
+
+use crate::{Ignored, SourceError};
+
+/// A node of a source: an array or a group with its Zarr v3 document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceNode {
+    document: Bytes,
+    metadata: NodeMetadata,
+}
+
+impl SourceNode {
+    /// Checks a document by the rules for new nodes.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub fn parse(document: Bytes, limit: usize) -> Result<Self, icefield_core::MetadataError> {
+        let metadata = NodeMetadata::parse_new(&document, limit)?;
+        Ok(Self { document, metadata })
+    }
+
+    /// Returns the document, byte for byte as the source has it.
+    pub fn document(&self) -> &Bytes {
+        &self.document
+    }
+
+    /// Returns what the document says.
+    pub fn metadata(&self) -> &NodeMetadata {
+        &self.metadata
+    }
+
+    /// Returns what the document says of an array; `None` if it is a group.
+    pub fn array(&self) -> Option<&ArrayMetadata> {
+        self.metadata.array()
+    }
+}
+
+/// All nodes of a source.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hierarchy {
+    /// The nodes by path, from the root of the source. A group that only its children imply may be missing.
+    pub nodes: BTreeMap<NodePath, SourceNode>,
+    /// What lies between the nodes and is none.
+    pub ignored: Ignored,
+}
+
+/// One thing found where the chunks of an array are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChunkEntry {
+    /// A chunk.
+    Chunk {
+        /// Its coordinates, as many as the array has dimensions; not checked against the grid.
+        index: ChunkIndex,
+        /// Its bytes, encoded.
+        length: u64,
+    },
+    /// Something that is no chunk and that may be left out.
+    Ignored {
+        /// What messages call it.
+        name: String,
+    },
+}
+
+/// A hierarchy to import: nodes with Zarr v3 documents, and the encoded bytes of their chunks.
+///
+/// `Display` is what messages call the source. A source that is not Zarr v3 itself makes up the documents
+/// that describe its arrays.
+#[async_trait]
+pub trait Source: fmt::Debug + fmt::Display + Send + Sync + 'static {
+    /// Reads all nodes.
+    ///
+    /// # Errors
+    /// Also for a part that is damaged: nothing is left out silently.
+    async fn hierarchy(&self) -> Result<Hierarchy, SourceError>;
+
+    /// Lists the chunks of an array that exist, in any order, each once.
+    fn chunks(
+        &self,
+        path: &NodePath,
+        array: &ArrayMetadata,
+    ) -> BoxStream<'static, Result<ChunkEntry, SourceError>>;
+
+    /// Reads a chunk that [`Source::chunks`] listed.
+    ///
+    /// # Errors
+    /// Also if it does not have the length that was listed: then somebody is writing the source.
+    async fn read_chunk(
+        &self,
+        path: &NodePath,
+        array: &ArrayMetadata,
+        index: &[u32],
+        length: u64,
+    ) -> Result<Bytes, SourceError>;
+
+    /// Returns what messages call a chunk: the name of its file, for instance.
+    fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String;
+}

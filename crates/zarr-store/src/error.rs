@@ -1,0 +1,72 @@
+//! Why an operation on the store failed. That a key is absent is an answer, not an error.
+
+use icefield_core::{ByteRange, SessionError};
+
+use crate::key::{KeyError, KeyMismatch};
+
+/// Why an operation on a [`ZarrStore`](crate::ZarrStore) failed; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ZarrStoreError {
+    /// The text is not a key, whatever the hierarchy.
+    #[error("{key:?} is not a key of a Zarr store")]
+    InvalidKey {
+        /// The text.
+        key: String,
+        /// The rule that it breaks.
+        source: KeyError,
+    },
+    /// The text is not a prefix, whatever the hierarchy.
+    #[error("{prefix:?} is not a prefix of keys of a Zarr store")]
+    InvalidPrefix {
+        /// The text.
+        prefix: String,
+        /// The rule that it breaks.
+        source: KeyError,
+    },
+    /// A value was to be stored under a key that names nothing a session can hold.
+    #[error("cannot store {key:?}, which is neither metadata nor a chunk of an array")]
+    NothingNamed {
+        /// The key.
+        key: String,
+        /// Why it names nothing.
+        source: KeyMismatch,
+    },
+    /// A value was to be stored under a key of Zarr v2 metadata.
+    #[error("cannot store {key:?}: it belongs to Zarr v2, and a session holds Zarr v3 only, under `zarr.json`")]
+    V2Metadata {
+        /// The key.
+        key: String,
+    },
+    /// The value has no such bytes.
+    #[error("bytes {range:?} of {key:?} do not exist: the value has {length} bytes")]
+    RangeOutOfValue {
+        /// The key.
+        key: String,
+        /// The range as asked for.
+        range: ByteRange,
+        /// Bytes of the value.
+        length: u64,
+    },
+    /// The session refused or failed.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A blocking call could not wait for its result.
+    #[error(transparent)]
+    Blocking(#[from] BlockingError),
+}
+
+/// Why a blocking call could not wait for its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BlockingError {
+    /// The store was given no runtime.
+    #[error("this needs a runtime to wait for: give the store one with `with_runtime`, or call the async method")]
+    NoRuntime,
+    /// The call came from a thread that has to run the work it would wait for.
+    #[error("waiting here would block the thread that does the work: call the async method, or use `spawn_blocking`")]
+    OnRuntimeThread,
+    /// The runtime was shut down, or the work panicked; whether it had an effect is not known.
+    #[error("the work was dropped before it was done: its runtime was shut down, or it panicked")]
+    Dropped,
+}

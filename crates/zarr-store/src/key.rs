@@ -1,0 +1,217 @@
+//! What a key means: its syntax, and its place in the hierarchy.
+
+use icefield_core::{ChunkIndex, ChunkKeyEncoding, NodePath, Session, SessionError};
+
+use crate::ZarrStoreError;
+use crate::chunk_keys::ChunkKeys;
+
+/// The last segment of the key of a node's metadata.
+const METADATA: &str = "zarr.json";
+
+/// The last segments of the keys of Zarr v2 metadata.
+const V2_METADATA: [&str; 4] = [".zgroup", ".zarray", ".zattrs", ".zmetadata"];
+
+/// Longest key that is looked at, in bytes: twice what a node path may have.
+const MAX_KEY_LEN: usize = 128 << 10;
+
+/// Most segments of a key that can lie below an array: `c`, and a coordinate per dimension the format allows.
+pub(crate) const MAX_CHUNK_SEGMENTS: usize = 257;
+
+/// What a key of a Zarr store means in a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ZarrKey {
+    /// The `zarr.json` of a node, which need not exist.
+    Metadata(NodePath),
+    /// A chunk of an array that exists. It may be unwritten, and its coordinates outside the grid.
+    Chunk {
+        /// The array.
+        array: NodePath,
+        /// One coordinate per dimension.
+        index: ChunkIndex,
+    },
+    /// Zarr v2 metadata, which a session never has.
+    V2Metadata,
+    /// Nothing that a session can hold.
+    Nothing(KeyMismatch),
+}
+
+/// Which rule of the Zarr store specification a text breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// The empty text is a prefix, not a key.
+    #[error("a key is not empty")]
+    Empty,
+    /// `/a`, `a/`, `a//b`.
+    #[error("no segment is empty: a `/` stands between two segments only")]
+    EmptySegment,
+    /// `.` and `..` would mean something else in a directory.
+    #[error("no segment is `.` or `..`")]
+    DotSegment,
+    /// Longer or deeper than a path of the format.
+    #[error("it has {length} bytes, and is longer or deeper than the format allows")]
+    TooLong {
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// Without its `/`, `a` would also be a prefix of `ab/c`.
+    #[error("a prefix is empty or ends with `/`")]
+    NoFinalSlash,
+}
+
+/// Why a key names nothing that a session can hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyMismatch {
+    /// It does not end in `zarr.json`, and no part of it is the path of an array.
+    #[error("no part of it is the path of an array")]
+    NoArray,
+    /// It lies below an array but is not the key of a chunk.
+    #[error("chunks of the array {array} have keys such as {example:?}")]
+    NotAChunk {
+        /// The array.
+        array: NodePath,
+        /// The key of one of its chunks.
+        example: String,
+        /// What is wrong.
+        source: ChunkKeyProblem,
+    },
+}
+
+/// Why a text is not the key of a chunk, given the array.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChunkKeyProblem {
+    /// It has not the form of the chunk key encoding that the array declares.
+    #[error("it has not the form of the array's chunk key encoding")]
+    Form,
+    /// Each coordinate has one spelling.
+    #[error("{0:?} is not a decimal number from 0 to 4294967295, without sign or leading zeros")]
+    Number(String),
+    /// Too few or too many coordinates.
+    #[error("it has {found} coordinates, and the array {expected} dimensions")]
+    Rank {
+        /// Dimensions of the array.
+        expected: usize,
+        /// Coordinates of the key.
+        found: usize,
+    },
+}
+
+impl ZarrKey {
+    /// Finds what a key means in a session, as its hierarchy is now. Waits for nothing.
+    ///
+    /// # Errors
+    /// [`ZarrStoreError::InvalidKey`]; [`ZarrStoreError::Session`] if an array in question has metadata that
+    /// cannot be read.
+    pub fn parse(key: &str, session: &Session) -> Result<Self, ZarrStoreError> {
+        parse(key, |path| chunk_keys_of(session, path))
+    }
+}
+
+/// Returns the key of a node's metadata.
+pub fn metadata_key(node: &NodePath) -> String {
+    directory(node) + METADATA
+}
+
+/// Returns the key of a chunk, for an array that declares `encoding`.
+pub fn chunk_key(array: &NodePath, encoding: ChunkKeyEncoding, index: &[u32]) -> String {
+    let mut key = directory(array);
+    ChunkKeys::new(encoding, index.len()).encode(index, &mut key);
+    key
+}
+
+/// The text that the keys of a node and of all below it begin with; empty for the root.
+pub(crate) fn directory(node: &NodePath) -> String {
+    let relative = node.as_str().trim_start_matches('/');
+    match relative {
+        "" => String::new(),
+        relative => format!("{relative}/"),
+    }
+}
+
+/// Returns how the array at a path spells the keys of its chunks; `None` if there is no array.
+pub(crate) fn chunk_keys_of(
+    session: &Session,
+    path: &NodePath,
+) -> Result<Option<ChunkKeys>, SessionError> {
+    match session.array(path) {
+        Ok(array) => Ok(Some(ChunkKeys::of(&array))),
+        Err(SessionError::NodeNotFound { .. } | SessionError::NotAnArray { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Checks what holds for keys and prefixes, their final `/` taken away, whatever the hierarchy.
+pub(crate) fn check_segments(text: &str) -> Result<(), KeyError> {
+    if text.len() > MAX_KEY_LEN {
+        return Err(KeyError::TooLong { length: text.len() });
+    }
+    for segment in text.split('/') {
+        match segment {
+            "" => return Err(KeyError::EmptySegment),
+            "." | ".." => return Err(KeyError::DotSegment),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Turns checked segments into the path of a node; no segments are the root.
+pub(crate) fn node_path(segments: &str) -> Result<NodePath, KeyError> {
+    NodePath::parse(&format!("/{segments}")).map_err(|_| KeyError::TooLong {
+        length: segments.len(),
+    })
+}
+
+/// As [`ZarrKey::parse`], asking `arrays` for the chunk keys of the array at a path.
+///
+/// Arrays have no nodes below them, so at most one part of the key is the path of an array. Should a snapshot
+/// that another program wrote break that rule, the longest part that makes a chunk key wins.
+fn parse(
+    key: &str,
+    mut arrays: impl FnMut(&NodePath) -> Result<Option<ChunkKeys>, SessionError>,
+) -> Result<ZarrKey, ZarrStoreError> {
+    let invalid = |source| ZarrStoreError::InvalidKey {
+        key: key.to_owned(),
+        source,
+    };
+    if key.is_empty() {
+        return Err(invalid(KeyError::Empty));
+    }
+    check_segments(key).map_err(invalid)?;
+    let (parent, name) = key.rsplit_once('/').unwrap_or(("", key));
+    if name == METADATA {
+        return Ok(ZarrKey::Metadata(node_path(parent).map_err(invalid)?));
+    }
+    if V2_METADATA.contains(&name) {
+        return Ok(ZarrKey::V2Metadata);
+    }
+    let mut mismatch = KeyMismatch::NoArray;
+    let slashes = key.rmatch_indices('/').map(|(at, _)| (at, at + 1));
+    let splits = slashes.chain([(0, 0)]).take(MAX_CHUNK_SEGMENTS);
+    for (end, start) in splits {
+        // A path too long to be one is no array's.
+        let Ok(path) = node_path(&key[..end]) else {
+            continue;
+        };
+        let Some(keys) = arrays(&path)? else {
+            continue;
+        };
+        match keys.decode(&key[start..]) {
+            Ok(index) => return Ok(ZarrKey::Chunk { array: path, index }),
+            Err(source) if mismatch == KeyMismatch::NoArray => {
+                mismatch = KeyMismatch::NotAChunk {
+                    example: keys.example(&path),
+                    array: path,
+                    source,
+                };
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(ZarrKey::Nothing(mismatch))
+}
+
+#[cfg(test)]
+mod tests;
