@@ -205,7 +205,7 @@ impl Expected {
 
 fn report(versions: &[Version], found: &[Mean]) -> Result<()> {
     println!(
-        "\n{:<24} {:<21} {:>14} {:>12} {:>7}",
+        "\n{:<24} {:<21} {:>14} {:>12} {:>15}",
         "version", "months", "mean, °C", "sea points", "as xarray says"
     );
     let mut wrong = Vec::new();
@@ -214,7 +214,7 @@ fn report(versions: &[Version], found: &[Mean]) -> Result<()> {
         let same = found.values == version.expected.values
             && off <= TOLERANCE * version.expected.mean.abs();
         println!(
-            "{:<24} {:<21} {:>14.9} {:>12} {:>7}",
+            "{:<24} {:<21} {:>14.9} {:>12} {:>15}",
             version.reference,
             version.contents,
             found.mean,

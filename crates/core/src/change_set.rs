@@ -6,11 +6,11 @@
 
 mod chunk_table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_format::{NodeId, NodeKind, NodePath};
+use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
 
 pub(crate) use chunk_table::{ChunkTable, PendingChunk};
 
@@ -52,6 +52,8 @@ pub(crate) struct ChangeSet {
     updated: BTreeMap<NodePath, WrittenNode>,
     deleted: BTreeMap<NodePath, (NodeId, NodeKind)>,
     chunks: BTreeMap<NodeId, ChunkTable>,
+    /// Where the arrays with a table are.
+    array_paths: BTreeMap<NodeId, NodePath>,
     /// Per base array that was ever smaller in this session: the grid within which base references are
     /// still seen. A shrink followed by a growth must not bring them back.
     visible: BTreeMap<NodeId, Vec<u32>>,
@@ -157,11 +159,86 @@ impl ChangeSet {
     }
 
     /// Records the reference of a chunk, or its deletion.
-    pub(crate) fn set_chunk(&mut self, node: NodeId, index: &[u32], chunk: PendingChunk<'_>) {
+    pub(crate) fn set_chunk(
+        &mut self,
+        path: &NodePath,
+        node: NodeId,
+        index: &[u32],
+        chunk: PendingChunk<'_>,
+    ) {
         self.chunks
             .entry(node)
-            .or_insert_with(|| ChunkTable::new(index.len()))
+            .or_insert_with(|| {
+                self.array_paths.insert(node, path.clone());
+                ChunkTable::new(index.len())
+            })
             .set(index, chunk);
+    }
+
+    /// Returns where an array is whose chunks the session wrote.
+    pub(crate) fn array_path(&self, node: &NodeId) -> Option<&NodePath> {
+        self.array_paths.get(node)
+    }
+
+    /// Forgets a node that the session created: the base has it now.
+    pub(crate) fn forget_created(&mut self, path: &NodePath) {
+        if let Some(node) = self.created.remove(path) {
+            self.chunks.remove(&node.id);
+        }
+    }
+
+    /// Forgets new metadata: the base has it now.
+    pub(crate) fn forget_updated(&mut self, path: &NodePath) {
+        self.updated.remove(path);
+    }
+
+    /// Forgets a deletion: the base has no such node any more, or it stays.
+    pub(crate) fn forget_deleted(&mut self, path: &NodePath) {
+        self.deleted.remove(path);
+    }
+
+    /// Puts other metadata in the place of an update, which changes no shape.
+    pub(crate) fn replace_updated(&mut self, path: &NodePath, node: WrittenNode) {
+        self.updated.insert(path.clone(), node);
+    }
+
+    /// Records the deletion of a node of the base, whatever stands in its place.
+    pub(crate) fn note_deleted(&mut self, path: NodePath, id: NodeId, kind: NodeKind) {
+        self.updated.remove(&path);
+        self.chunks.remove(&id);
+        self.visible.remove(&id);
+        self.deleted.insert(path, (id, kind));
+    }
+
+    /// Deletes chunks of an array, whatever they are.
+    pub(crate) fn delete_chunks(
+        &mut self,
+        path: &NodePath,
+        node: NodeId,
+        indices: &BTreeSet<ChunkIndex>,
+    ) {
+        for index in indices {
+            self.set_chunk(path, node, index, PendingChunk::Deleted);
+        }
+    }
+
+    /// Forgets what the session did to chunks outside a grid.
+    pub(crate) fn keep_chunks_within(&mut self, node: &NodeId, grid: &[u32]) {
+        if let Some(table) = self.chunks.get_mut(node) {
+            table.retain_within(grid);
+        }
+    }
+
+    /// Forgets that the session ever made an array smaller.
+    pub(crate) fn see_whole_base(&mut self, node: &NodeId) {
+        self.visible.remove(node);
+    }
+
+    /// Forgets what the session did to some chunks of an array.
+    pub(crate) fn forget_chunks(&mut self, node: &NodeId, indices: &BTreeSet<ChunkIndex>) {
+        if let Some(table) = self.chunks.get_mut(node) {
+            table.retain(|index| !indices.contains(index));
+        }
     }
 
     /// Returns whether a reference of the base is still seen through the session's resizes.

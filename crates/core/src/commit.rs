@@ -6,9 +6,12 @@
 mod manifests;
 mod plan;
 mod publish;
+mod queue;
 
 use std::collections::BTreeMap;
 use std::future::IntoFuture;
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -17,21 +20,39 @@ use icefield_refs::Tip;
 use icefield_storage::StorageError;
 use serde_json::Value;
 
-use crate::session::{Phase, Session};
+pub(crate) use manifests::WrittenManifests;
+
+use crate::rebase::{Conflict, ConflictSolver, RebaseOutcome};
+use crate::session::{Hold, Phase, Session};
 use crate::{CommitError, SessionError};
+
+/// Attempts of a commit with rebase, unless the caller says otherwise.
+const DEFAULT_TRIES: usize = 1000;
+/// The longest first pause after a lost race; each further one may be twice as long, up to six times.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
 
 /// What became of a commit.
 #[derive(Debug)]
 #[must_use = "the branch may have moved, or the outcome may be unknown"]
+#[non_exhaustive]
 pub enum CommitOutcome {
     /// The branch points to the new snapshot. The session is read-only now, at that snapshot.
     Committed(SnapshotId),
-    /// Another commit or a reset was first. Nothing was published; the session and its edits are as before.
+    /// Another commit or a reset was first. Nothing was published; the session and its edits are as before,
+    /// or, of a commit with rebase that ran out of tries, based on a newer snapshot.
     BranchMoved {
         /// Where the branch stood when the session was opened.
         expected: SnapshotId,
         /// Where it stands now; `None` if it does not exist any more.
         found: Option<SnapshotId>,
+    },
+    /// Edits collide with a commit that landed meanwhile, and the solver did not settle it. Nothing was
+    /// published; the session and its edits are based on the last commit that they did not collide with.
+    Conflicts {
+        /// The commit.
+        snapshot: SnapshotId,
+        /// All collisions with it.
+        conflicts: Vec<Conflict>,
     },
     /// The store did not say whether the branch moved, and reading it did not tell. The commit may still
     /// appear. [`Session::resolve`] finds out; until then the session takes no writes.
@@ -51,6 +72,8 @@ pub struct Commit {
     message: String,
     metadata: BTreeMap<String, Value>,
     allow_empty: bool,
+    solver: Option<Arc<dyn ConflictSolver>>,
+    tries: usize,
 }
 
 impl Commit {
@@ -66,33 +89,96 @@ impl Commit {
         self
     }
 
-    async fn run(self) -> Result<CommitOutcome, CommitError> {
-        let tip = begin(&self.session)?;
-        // Dropped before the end, for whatever reason, the guard puts the session into a state that says so.
-        let mut guard = Guard {
-            session: &self.session,
-            after: Phase::Open { tip: tip.clone() },
-        };
+    /// When another commit was first, carries the edits over to it and tries again. Writers of one process
+    /// take turns, so that each makes progress.
+    pub fn rebase_with(mut self, solver: impl ConflictSolver + 'static) -> Self {
+        self.solver = Some(Arc::new(solver));
+        self
+    }
+
+    /// Limits the attempts of a commit with rebase; at least one. Default 1000.
+    pub fn tries(mut self, tries: usize) -> Self {
+        self.tries = tries.max(1);
+        self
+    }
+
+    async fn run(mut self) -> Result<CommitOutcome, CommitError> {
+        let session = self.session.clone();
+        let mut hold = session.hold()?;
         // Writes in flight end; their chunks belong to this commit.
-        let _all_writes_ended = self.session.in_flight().write().await;
-        let written = plan::write(&self.session, &tip, &self.message, &self.metadata, self.allow_empty)
-            .await?;
+        let _all_writes_ended = session.in_flight().write().await;
+        let Some(solver) = self.solver.clone() else {
+            let tip = hold.tip().clone();
+            return self.attempt(&mut hold, &tip).await;
+        };
+        let branch = session.branch().ok_or(SessionError::ReadOnly)?;
+        let _our_turn = queue::turn(session.shared(), branch).await;
+        for lost in 0..self.tries {
+            let tip = session.tip_held()?;
+            let outcome = self.attempt(&mut hold, &tip).await?;
+            let CommitOutcome::BranchMoved { found: Some(_), .. } = &outcome else {
+                return Ok(outcome);
+            };
+            if lost + 1 == self.tries {
+                return Ok(outcome);
+            }
+            if lost > 0 {
+                pause(&session, lost).await;
+            }
+            match session.rebase_held(&tip, &*solver).await? {
+                // What both sides did alike may leave nothing to do; the commit is still one.
+                RebaseOutcome::Rebased { .. } => self.allow_empty = true,
+                RebaseOutcome::Conflicts {
+                    snapshot,
+                    conflicts,
+                } => {
+                    return Ok(CommitOutcome::Conflicts {
+                        snapshot,
+                        conflicts,
+                    });
+                }
+                RebaseOutcome::BranchGone => {
+                    return Ok(CommitOutcome::BranchMoved {
+                        expected: tip.snapshot,
+                        found: None,
+                    });
+                }
+            }
+        }
+        unreachable!("BUG: the last try returns")
+    }
+
+    /// Writes and publishes once.
+    async fn attempt(&self, hold: &mut Hold<'_>, tip: &Tip) -> Result<CommitOutcome, CommitError> {
+        let session = &self.session;
+        let written =
+            plan::write(session, tip, &self.message, &self.metadata, self.allow_empty).await?;
         match written {
             plan::Written::BranchMoved { found } => Ok(CommitOutcome::BranchMoved {
                 expected: tip.snapshot,
                 found,
             }),
             plan::Written::Prepared(prepared) => {
-                guard.after = Phase::Unresolved {
+                // Dropped while the branch is being moved, nobody knows whether it was.
+                hold.then(Some(Phase::Unresolved {
                     tip: tip.clone(),
                     snapshot: prepared.snapshot(),
-                };
-                let outcome = publish::publish(&self.session, prepared, &tip).await;
-                guard.after = publish::phase_after(&outcome, tip);
+                }));
+                let outcome = publish::publish(session, prepared, tip).await;
+                hold.then(outcome.as_ref().ok().and_then(|it| publish::phase_after(it, tip)));
                 outcome
             }
         }
     }
+}
+
+/// Waits a random time, longer after more lost races, so that writers of other processes get their turn.
+async fn pause(session: &Session, lost: usize) {
+    let shared = session.shared();
+    let longest = FIRST_PAUSE * (1 << lost.min(6));
+    let fraction = u16::from_le_bytes(shared.random());
+    let pause = longest * u32::from(fraction) / u32::from(u16::MAX);
+    shared.clock.sleep(pause).await;
 }
 
 impl IntoFuture for Commit {
@@ -104,37 +190,6 @@ impl IntoFuture for Commit {
     }
 }
 
-/// Takes the session for a commit: later writes are refused.
-fn begin(session: &Session) -> Result<Tip, CommitError> {
-    let mut state = session.state_mut()?;
-    match &state.phase {
-        Phase::Open { tip } => {
-            let tip = tip.clone();
-            state.phase = Phase::Committing { tip: tip.clone() };
-            Ok(tip)
-        }
-        Phase::ReadOnly => Err(SessionError::ReadOnly.into()),
-        Phase::Committing { .. } => Err(SessionError::CommitInProgress.into()),
-        Phase::Unresolved { snapshot, .. } => Err(SessionError::Unresolved(*snapshot).into()),
-        Phase::Committed { snapshot } => Err(SessionError::Committed(*snapshot).into()),
-    }
-}
-
-struct Guard<'a> {
-    session: &'a Session,
-    after: Phase,
-}
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        if let Ok(mut state) = self.session.state_mut()
-            && matches!(state.phase, Phase::Committing { .. })
-        {
-            state.phase = self.after.clone();
-        }
-    }
-}
-
 impl Session {
     /// Begins a commit of all edits to the session's branch.
     pub fn commit(&self, message: impl Into<String>) -> Commit {
@@ -143,6 +198,8 @@ impl Session {
             message: message.into(),
             metadata: BTreeMap::new(),
             allow_empty: false,
+            solver: None,
+            tries: DEFAULT_TRIES,
         }
     }
 
@@ -151,30 +208,16 @@ impl Session {
     /// once.
     ///
     /// # Errors
-    /// [`SessionError::ReadOnly`] if nothing was unknown; what the store says.
+    /// [`SessionError::NothingUnresolved`] if nothing was unknown; what the store says.
     pub async fn resolve(&self) -> Result<CommitOutcome, CommitError> {
-        let (tip, snapshot) = {
-            let mut state = self.state_mut()?;
-            match state.phase.clone() {
-                Phase::Unresolved { tip, snapshot } => {
-                    state.phase = Phase::Committing { tip: tip.clone() };
-                    (tip, snapshot)
-                }
-                Phase::Committed { snapshot } => return Ok(CommitOutcome::Committed(snapshot)),
-                Phase::Committing { .. } => return Err(SessionError::CommitInProgress.into()),
-                Phase::ReadOnly | Phase::Open { .. } => return Err(SessionError::ReadOnly.into()),
-            }
+        let (mut hold, snapshot) = match self.hold_unresolved()? {
+            Ok(held) => held,
+            Err(committed) => return Ok(CommitOutcome::Committed(committed)),
         };
-        let mut guard = Guard {
-            session: self,
-            after: Phase::Unresolved {
-                tip: tip.clone(),
-                snapshot,
-            },
-        };
+        let tip = hold.tip().clone();
         let outcome = publish::resolve(self, snapshot, &tip).await;
         if let Ok(outcome) = &outcome {
-            guard.after = publish::phase_after_outcome(outcome, tip);
+            hold.then(publish::phase_after(outcome, &tip));
         }
         outcome
     }

@@ -96,6 +96,9 @@ pub enum SessionError {
     /// A commit's outcome is not known yet.
     #[error("the outcome of commit {0} is not known: resolve the session before writing on")]
     Unresolved(SnapshotId),
+    /// No commit of the session has an unknown outcome.
+    #[error("no commit of this session has an unknown outcome: there is nothing to resolve")]
+    NothingUnresolved,
     /// There is no such node.
     #[error("there is no array or group at {path}")]
     NodeNotFound {
@@ -256,6 +259,9 @@ pub enum CommitError {
     /// A file cannot be encoded.
     #[error(transparent)]
     Format(#[from] FormatError),
+    /// The edits could not be carried over to the commit that was first.
+    #[error("another commit was first, and the edits could not be carried over to it")]
+    Rebase(#[from] crate::RebaseError),
 }
 
 impl From<FetchError> for CommitError {

@@ -38,9 +38,13 @@ mod diff;
 mod error;
 mod metadata;
 mod objects;
+mod rebase;
 mod repository;
 mod session;
 mod settings;
+
+#[cfg(feature = "test-suite")]
+pub mod test_suite;
 
 pub use icefield_format::{
     ByteRange, ChunkId, ChunkIndex, DecodeLimits, ManifestId, NodeId, NodeKind, NodePath,
@@ -57,6 +61,10 @@ pub use diff::Diff;
 pub use error::{CommitError, RepositoryError, SessionError};
 pub use metadata::{ArrayMetadata, ChunkKeyEncoding, MetadataError, NodeMetadata, NodeMetadataError};
 pub use objects::CacheStatistics;
+pub use rebase::{
+    BasicSolver, Conflict, ConflictSolver, Detector, RebaseError, RebaseOutcome, Resolution,
+    VersionSelection,
+};
 pub use repository::{Repository, RepositoryBuilder, Revision, Start};
 pub use session::{ChunkInfo, ChunkLocation, NodeInfo, Session, WriteMode};
 pub use settings::Settings;

@@ -1,6 +1,7 @@
 //! What the engine must know of a `zarr.json`: group or array, shape, chunk grid. The bytes themselves are
 //! stored as they came.
 
+pub(crate) mod document;
 mod strict_json;
 
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 //! bound in bytes, loaded once however many ask.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use icefield_format::{
@@ -9,7 +10,7 @@ use icefield_format::{
 };
 use icefield_refs::{FetchError, SnapshotSource};
 use icefield_storage::{
-    Bytes, GetOptions, Key, KeyError, ObjectClass, PutMode, PutOptions, PutOutcome, Storage,
+    Bytes, GetOptions, Key, KeyError, ObjectClass, Prefix, PutMode, PutOptions, PutOutcome, Storage,
     StorageError, StorageExt,
 };
 use quick_cache::sync::Cache;
@@ -220,6 +221,21 @@ impl Objects {
             Decoded::TransactionLog(log) => Ok(log),
             _ => unreachable!("BUG: the cache key names the kind"),
         }
+    }
+
+    /// Lists the snapshots that are stored, with the store's time of each. A hint, never a proof.
+    pub(crate) async fn list_snapshots(
+        &self,
+    ) -> Result<Vec<(SnapshotId, SystemTime)>, StorageError> {
+        let prefix = Prefix::parse(layout::SNAPSHOTS)?;
+        let listed = self.storage.list_all(&prefix).await?;
+        Ok(listed
+            .into_iter()
+            .filter_map(|object| {
+                let id = object.key.segments().next_back()?.parse().ok()?;
+                Some((id, object.last_modified))
+            })
+            .collect())
     }
 
     pub(crate) async fn put_snapshot(&self, id: SnapshotId, file: Bytes) -> Result<(), SessionError> {

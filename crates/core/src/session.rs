@@ -4,6 +4,7 @@
 //! for its whole life. A writable one sees its base snapshot under its own uncommitted edits.
 
 mod base;
+mod hold;
 mod list;
 mod read;
 mod write;
@@ -16,10 +17,12 @@ use icefield_format::{NodeId, NodeKind, NodePath, SnapshotId};
 use icefield_refs::{BranchName, Tip};
 
 pub(crate) use base::Base;
+pub(crate) use hold::Hold;
 pub use list::{ChunkInfo, ChunkLocation, NodeInfo};
 pub use write::WriteMode;
 
 use crate::change_set::{ChangeSet, NodeChange};
+use crate::commit::WrittenManifests;
 use crate::metadata::NodeMetadata;
 use crate::repository::Shared;
 use crate::{Diff, SessionError};
@@ -45,6 +48,8 @@ pub(crate) struct State {
     pub(crate) base: Arc<Base>,
     pub(crate) changes: Arc<ChangeSet>,
     pub(crate) phase: Phase,
+    /// What earlier attempts to commit these edits have stored.
+    written: WrittenManifests,
 }
 
 /// Where a session stands in its life.
@@ -65,6 +70,15 @@ impl Phase {
             Self::Committing { .. } => Err(SessionError::CommitInProgress),
             Self::Unresolved { snapshot, .. } => Err(SessionError::Unresolved(*snapshot)),
             Self::Committed { snapshot } => Err(SessionError::Committed(*snapshot)),
+        }
+    }
+
+    /// As [`Phase::check_writable`], for a write that began in time: a commit waits for it, so it belongs to
+    /// that commit.
+    fn check_in_flight(&self) -> Result<(), SessionError> {
+        match self {
+            Self::Committing { .. } => Ok(()),
+            other => other.check_writable(),
         }
     }
 }
@@ -116,15 +130,36 @@ impl Session {
         Self::new(shared, base, Some(branch), Phase::Open { tip })
     }
 
+    /// A view of edits on a snapshot, to read only.
+    pub(crate) fn view_of(
+        shared: &Arc<Shared>,
+        base: &Arc<Base>,
+        changes: &Arc<ChangeSet>,
+    ) -> Self {
+        let state = State {
+            base: Arc::clone(base),
+            changes: Arc::clone(changes),
+            phase: Phase::ReadOnly,
+            written: WrittenManifests::default(),
+        };
+        Self::with_state(Arc::clone(shared), None, state)
+    }
+
     fn new(shared: Arc<Shared>, base: Base, branch: Option<BranchName>, phase: Phase) -> Self {
+        let state = State {
+            base: Arc::new(base),
+            changes: Arc::default(),
+            phase,
+            written: WrittenManifests::default(),
+        };
+        Self::with_state(shared, branch, state)
+    }
+
+    fn with_state(shared: Arc<Shared>, branch: Option<BranchName>, state: State) -> Self {
         Self(Arc::new(Inner {
             shared,
             branch,
-            state: RwLock::new(State {
-                base: Arc::new(base),
-                changes: Arc::default(),
-                phase,
-            }),
+            state: RwLock::new(state),
             in_flight: tokio::sync::RwLock::new(()),
             poisoned: AtomicBool::new(false),
         }))
@@ -149,6 +184,18 @@ impl Session {
         SessionError::Aborted(
             "an earlier edit panicked; open a new session and write again".to_owned(),
         )
+    }
+
+    pub(crate) fn written_manifests(&self) -> Result<WrittenManifests, SessionError> {
+        Ok(self.state()?.written.clone())
+    }
+
+    pub(crate) fn note_written(
+        &self,
+        note: impl FnOnce(&mut WrittenManifests),
+    ) -> Result<(), SessionError> {
+        note(&mut self.state_mut()?.written);
+        Ok(())
     }
 
     pub(crate) fn in_flight(&self) -> &tokio::sync::RwLock<()> {
@@ -200,6 +247,8 @@ impl Session {
         let mut state = self.state_mut()?;
         state.phase.check_writable()?;
         state.changes = Arc::default();
+        // Revisions of new edits begin anew, so that what was stored for the old ones would be taken for theirs.
+        state.written = WrittenManifests::default();
         Ok(())
     }
 

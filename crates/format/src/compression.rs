@@ -219,3 +219,6 @@ pub(crate) fn compress_after(
     bytes.shrink_to_fit();
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,54 @@
-//! map (to be written)
+//! Pure encoding and decoding of Icechunk files: bytes in, typed values out, no I/O.
+//!
+//! A repository is a handful of kinds of objects under one root. This crate knows what is in them and how their keys
+//! are made; what to write, and when, is decided in the `core` crate, and how branches move in `refs`.
+//!
+//! | object | here |
+//! |---|---|
+//! | `snapshots/ID` | [`Snapshot`], written by [`SnapshotEncoder`]: the hierarchy of nodes after one commit |
+//! | `manifests/ID` | [`Manifest`], written by [`ManifestEncoder`]: where the bytes of chunks are |
+//! | `transactions/ID` | [`TransactionLog`], written by [`TransactionLogEncoder`]: what a commit touched |
+//! | `refs/branch.NAME/ref.json`, `refs/tag.NAME/ref.json` | [`decode_ref`], [`encode_ref`] |
+//! | `config.yaml` | [`RepositoryConfig`] and the rest of [`config`] |
+//! | `chunks/ID` | raw bytes, nothing to decode |
+//!
+//! Keys come from [`layout`]; ids ([`SnapshotId`], [`ManifestId`], [`ChunkId`], [`NodeId`]), paths ([`NodePath`]) and
+//! coordinates ([`ChunkIndex`], [`Extents`]) are values. The first three kinds of file share a [`Header`] and are compressed
+//! flatbuffers; the schemas are in `schemas/` of the workspace.
+//!
+//! ```
+//! use icefield_format::{ChunkRef, DecodeLimits, Manifest, ManifestEncoder, ManifestId, NodeId, Writer};
+//!
+//! # fn main() -> Result<(), icefield_format::FormatError> {
+//! let (id, array) = (ManifestId::from_bytes([7; 12]), NodeId::from_bytes([1; 8]));
+//! let mut encoder = ManifestEncoder::new(id);
+//! encoder.begin_array(array)?;
+//! encoder.push(&[0, 0], ChunkRef::Inline(b"few bytes"))?;
+//! encoder.push(&[0, 1], ChunkRef::Inline(b"some more"))?;
+//! let file = encoder.finish(&Writer::default())?.bytes;
+//!
+//! let manifest = Manifest::decode(&file, id, &DecodeLimits::default())?;
+//! assert_eq!(manifest.get(&array, &[0, 1])?, Some(ChunkRef::Inline(b"some more")));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Versions
+//!
+//! Files of spec version 1 are read and written. Those of spec version 2 are recognised and refused with
+//! [`FormatError::NewerSpecVersion`]; what a spec 2 library leaves behind in a repository of spec 1 is read.
+//!
+//! # Guarantees
+//!
+//! - No bytes make this crate panic, read out of bounds, or hold more memory than [`DecodeLimits`] allows. Each error
+//!   names the file and the rule that it breaks.
+//! - A decoded file has passed every rule of the format that concerns the file alone: encoding, order, uniqueness,
+//!   ranks, ids. So accessors do not fail, and searches can rely on order.
+//! - Decoding is one decompression and one check. The value holds the decompressed body, is read in place, and is cheap
+//!   to clone.
+//! - The same content gives the same bytes. An encoder refuses what decoding would.
+//! - `unsafe` is confined to generated code and one module of a few lines.
+
 mod compression;
 pub mod config;
 mod envelope;
@@ -35,3 +85,7 @@ pub use snapshot::{
     initial_snapshot,
 };
 pub use transaction_log::{TransactionLog, TransactionLogEncoder, UpdatedChunks};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

@@ -102,6 +102,7 @@ impl Manifest {
             body,
             id,
             total_refs: facts.total_refs,
+            boxes: facts.boxes.into(),
         })
     }
 
@@ -184,3 +185,6 @@ impl fmt::Debug for Manifest {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

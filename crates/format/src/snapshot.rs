@@ -238,3 +238,6 @@ impl fmt::Debug for Snapshot {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

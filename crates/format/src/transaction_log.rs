@@ -218,3 +218,6 @@ impl fmt::Debug for UpdatedChunks<'_> {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,83 @@
 //! Transactional, versioned storage for n-dimensional arrays, in the Icechunk format.
+//!
+//! A [`Repository`] holds a hierarchy of Zarr v3 arrays and every version of it. Read one version through a
+//! [`Session`]; write through a writable one and [commit](Session::commit). Readers never see half a commit, and
+//! of two writers on one branch one wins, on the local disk as in a bucket.
+//!
+//! ```
+//! use icefield::{BranchName, ByteRange, CommitOutcome, NodePath, WriteMode, ZarrStore};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), icefield::Error> {
+//! let repository = icefield::create("memory:").await?;
+//!
+//! let session = repository.write_session(BranchName::main()).await?;
+//! let store = ZarrStore::new(session.clone());
+//! store.set("zarr.json", r#"{"zarr_format": 3, "node_type": "group"}"#.into()).await?;
+//! match session.commit("a first version").await? {
+//!     CommitOutcome::Committed(id) => println!("committed as {id}"),
+//!     CommitOutcome::BranchMoved { .. } => println!("somebody was faster: begin again"),
+//!     other => println!("find out with `resolve`: {other:?}"),
+//! }
+//!
+//! let revision = icefield::RevisionSpec::parse("main~0")?.resolve(&repository).await?;
+//! let session = repository.read_session(revision).await?;
+//! assert_eq!(session.nodes(&NodePath::root())?.len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Map
+//! - **Open**: [`open`], [`create`], [`open_or_create`] take a path or a URL; [`Schemes`] says which URLs there
+//!   are, and takes yours. [`Repository::builder`] takes a store that you have made yourself.
+//! - **Say which version**: [`RevisionSpec`] for what people type, [`Revision`] for what programs mean.
+//! - **Read and write**: [`Session`] by node and chunk, [`ZarrStore`] by Zarr key. With the feature `zarrs`,
+//!   arrays of that crate work on a `ZarrStore`.
+//! - **Move data in and out**: [`ingest`], with the feature of that name.
+//! - **When something fails**: every error becomes an [`Error`], whose [`kind`](Error::kind) says what to do. Losing a
+//!   race is no error but an outcome; [`committed`] and [`landed`] turn it into one for those who prefer that.
+//! - **Layers**: [`format`] encodes and decodes files, [`storage`] is the contract of a backend.
+//!
+//! # Features
+//! `local` (default): paths and `file:` URLs. `memory` (default): the location `memory:`. `ingest` (default): import and
+//! export. `zarrs`: the storage traits of the crate `zarrs`.
+
+mod error;
+mod location;
+mod open;
+mod revision;
+mod runtime;
+mod schemes;
+
+pub use icefield_core::{
+    ArrayMetadata, BranchName, ByteRange, CacheStatistics, ChunkId, ChunkIndex, ChunkInfo,
+    ChunkKeyEncoding, ChunkLocation, Commit, CommitError, CommitOutcome, DecodeLimits, Diff,
+    EditOutcome, FetchError, ManifestId, MetadataError, NameError, NodeId, NodeInfo, NodeKind,
+    NodeMetadata, NodeMetadataError, NodePath, RefList, Refusal, RefsError, Repository,
+    RepositoryBuilder, RepositoryConfig, RepositoryError, Revision, Session, SessionError, Settings,
+    SnapshotId, SnapshotInfo, Start, TagName, WriteMode,
+};
+pub use icefield_format as format;
+#[cfg(feature = "ingest")]
+pub use icefield_ingest as ingest;
+pub use icefield_storage as storage;
+#[cfg(feature = "local")]
+pub use icefield_storage_local::{Fsync, LocalStorage};
+#[cfg(feature = "memory")]
+pub use icefield_storage_memory::MemoryStorage;
+pub use icefield_zarr_store::{DirListing, ZarrKey, ZarrStore, ZarrStoreError};
+
+pub use error::{Error, ErrorKind, Unsettled, committed, landed};
+pub use location::{Location, LocationError};
+pub use open::{create, open, open_or_create};
+pub use revision::{RevisionError, RevisionSpec};
+pub use runtime::runtime;
+pub use schemes::{Connect, Schemes};
+#[cfg(feature = "local")]
+pub use schemes::ConnectLocal;
+#[cfg(feature = "memory")]
+pub use schemes::ConnectMemory;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

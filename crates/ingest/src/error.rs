@@ -141,7 +141,7 @@ pub enum PlanError {
         /// The group it should go into.
         group: NodePath,
         /// The rule that the result would break.
-        source: icefield_core::PathError,
+        source: icefield_format::PathError,
     },
     /// Nothing would grow.
     #[error("no array of the source has a dimension named {dimension:?}: nothing can be appended along it")]

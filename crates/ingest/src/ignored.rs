@@ -19,6 +19,13 @@ impl Ignored {
         }
     }
 
+    /// Adds what another part of the source ignored.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        let room = EXAMPLES.saturating_sub(self.examples.len());
+        self.examples.extend(other.examples.into_iter().take(room));
+    }
+
     /// Returns how many there were.
     pub fn count(&self) -> u64 {
         self.count

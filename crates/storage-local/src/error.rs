@@ -10,7 +10,6 @@ use crate::sys::{Errno, Kind};
 pub(crate) fn of_key(action: &'static str, key: &Key, errno: Errno) -> StorageError {
     match errno {
         Errno::NOENT => StorageError::NotFound { key: key.clone() },
-        Errno::NAMETOOLONG => too_long(key),
         _ => of_place(action, key.as_str(), errno),
     }
 }
@@ -23,6 +22,7 @@ pub(crate) fn of_place(action: &'static str, target: &str, errno: Errno) -> Stor
         source: why.into(),
     };
     match errno {
+        Errno::NAMETOOLONG => too_long(target),
         Errno::LOOP => not_an_object(target, Kind::Symlink),
         Errno::NXIO => not_an_object(target, Kind::Socket),
         Errno::XDEV => failed(
@@ -45,8 +45,9 @@ pub(crate) fn not_an_object(target: &str, found: Kind) -> StorageError {
     }
 }
 
-fn too_long(key: &Key) -> StorageError {
-    let longest = key.segments().max_by_key(|s| s.len()).unwrap_or_default();
+fn too_long(path: &str) -> StorageError {
+    let segments = path.split('/');
+    let longest = segments.max_by_key(|s| s.len()).unwrap_or_default();
     StorageError::InvalidKey(KeyError::SegmentTooLong {
         start: longest.chars().take(40).collect(),
         length: longest.len(),

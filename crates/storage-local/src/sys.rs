@@ -9,6 +9,13 @@
 
 mod real;
 
+#[cfg(test)]
+pub(crate) mod habits;
+#[cfg(test)]
+pub(crate) mod record;
+#[cfg(test)]
+pub(crate) mod twin;
+
 use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;

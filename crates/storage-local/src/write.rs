@@ -309,7 +309,13 @@ impl Store {
                     self.make_folder(path)?;
                     return Err(fail(Errno::NOTDIR));
                 }
-                Err(errno) => return Err(error::of_key("write", key, errno)),
+                Err(errno) => {
+                    // A network file system may make the file and then fail to say so.
+                    return match self.is_left_behind(key) {
+                        false => Err(fail(errno)),
+                        true => Ok(PutOutcome::Unknown(fail(errno))),
+                    };
+                }
             };
             let written = write_all(&*self.sys, &file, bytes, 0).and_then(|()| {
                 if flush.file {
@@ -342,6 +348,18 @@ impl Store {
             });
         }
         Err(fail(Errno::AGAIN))
+    }
+
+    /// Returns whether there may be something under a key after all.
+    fn is_left_behind(&self, key: &Key) -> bool {
+        let (path, name) = split(key);
+        match self.folder("write", path) {
+            Ok(Some(folder)) => matches!(
+                self.sys.stat_at(folder.as_fd(), name),
+                Ok(_) | Err(Errno::IO | Errno::STALE | Errno::TIMEDOUT)
+            ),
+            _ => false,
+        }
     }
 
     /// Removes a chunk that could not be finished; returns whether nothing is left of it.

@@ -1,7 +1,7 @@
 //! The in-memory storage backend: for tests, for caches, and as the model that other backends are held to.
 //!
 //! [`MemoryStorage`] keeps every guarantee of [`Storage`] under one lock, gives out stored bytes without
-//! copying them, and takes its time from an injected [`Clock`](icefield_storage::Clock). Clones share their
+//! copying them, and takes its time from an injected [`Clock`]. Clones share their
 //! objects; [`MemoryStorage::duplicate`] does not. What it cannot do is survive its process, and its
 //! [`Capabilities::durable`] says so.
 

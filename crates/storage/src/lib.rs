@@ -124,3 +124,7 @@ pub trait Storage: fmt::Debug + fmt::Display + Send + Sync + 'static {
         None
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -139,6 +139,22 @@ async fn wrapper_without_flaw_passes() {
     assert_eq!(failures(make, &Effort::default()).await, []);
 }
 
+/// The suite passes by, without asking for a store, where its variable is not set.
+mod skipped {
+    use super::*;
+
+    async fn nowhere(case: &str) -> Arc<dyn Storage> {
+        panic!("{case} must not run")
+    }
+
+    icefield_storage::conformance_tests! {
+        nowhere,
+        skip_unless_env = "ICEFIELD_TEST_VARIABLE_THAT_NOBODY_SETS",
+        effort = Effort::slow(),
+        except = [put_makes_the_object_readable],
+    }
+}
+
 #[test]
 fn case_names_are_unique() {
     let names: BTreeSet<&str> = cases().iter().map(|case| case.name).collect();

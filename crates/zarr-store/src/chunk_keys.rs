@@ -134,7 +134,11 @@ fn numbers(text: &str, separator: char) -> Result<Vec<u32>, ChunkKeyProblem> {
 fn canonical(text: &str) -> Option<u32> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let padded = text.len() > 1 && text.starts_with('0');
-    if plain && !padded { text.parse().ok() } else { None }
+    if plain && !padded {
+        text.parse().ok()
+    } else {
+        None
+    }
 }
 
 /// Compares two indices of one array as the texts of their keys compare, byte by byte.
@@ -193,7 +197,19 @@ mod tests {
     fn only_canonical_numbers_are_coordinates() {
         let keys = ChunkKeys::new(ChunkKeyEncoding::COMMON, 1);
         assert_eq!(&*keys.decode("c/4294967295").unwrap(), [u32::MAX]);
-        for number in ["+1", "-1", "00", "01", "1e0", "", " 1", "1.0", "0x1", "4294967296", "١"] {
+        for number in [
+            "+1",
+            "-1",
+            "00",
+            "01",
+            "1e0",
+            "",
+            " 1",
+            "1.0",
+            "0x1",
+            "4294967296",
+            "١",
+        ] {
             let problem = keys.decode(&format!("c/{number}"));
             assert_eq!(problem, Err(ChunkKeyProblem::Number(number.to_owned())));
         }
@@ -210,7 +226,13 @@ mod tests {
             assert_eq!(two.decode(other), Err(ChunkKeyProblem::Form), "{other}");
         }
         let scalar = ChunkKeys::new(ChunkKeyEncoding::V2 { separator: '.' }, 0);
-        assert_eq!(scalar.decode("1"), Err(ChunkKeyProblem::Rank { expected: 0, found: 1 }));
+        assert_eq!(
+            scalar.decode("1"),
+            Err(ChunkKeyProblem::Rank {
+                expected: 0,
+                found: 1
+            })
+        );
         assert!(scalar.decode("c").is_err());
     }
 
@@ -232,11 +254,28 @@ mod tests {
 
     #[test]
     fn indices_compare_as_their_keys_do() {
-        let numbers = [0, 1, 2, 9, 10, 11, 19, 20, 99, 100, 1_000_000_000, 4_294_967_295];
+        let numbers = [
+            0,
+            1,
+            2,
+            9,
+            10,
+            11,
+            19,
+            20,
+            99,
+            100,
+            1_000_000_000,
+            4_294_967_295,
+        ];
         for encoding in ENCODINGS {
             for a in numbers {
                 for b in numbers {
-                    for (a, b) in [(vec![a], vec![b]), (vec![a, 5], vec![b, 40]), (vec![3, a], vec![3, b])] {
+                    for (a, b) in [
+                        (vec![a], vec![b]),
+                        (vec![a, 5], vec![b, 40]),
+                        (vec![3, a], vec![3, b]),
+                    ] {
                         let texts = text(encoding, &a).cmp(&text(encoding, &b));
                         assert_eq!(compare_as_text(&a, &b), texts, "{a:?} {b:?}");
                     }

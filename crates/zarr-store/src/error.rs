@@ -33,13 +33,15 @@ pub enum ZarrStoreError {
         source: KeyMismatch,
     },
     /// A value was to be stored under a key of Zarr v2 metadata.
-    #[error("cannot store {key:?}: it belongs to Zarr v2, and a session holds Zarr v3 only, under `zarr.json`")]
+    #[error(
+        "cannot store {key:?}: it belongs to Zarr v2, and a session holds Zarr v3 only, under `zarr.json`"
+    )]
     V2Metadata {
         /// The key.
         key: String,
     },
     /// The value has no such bytes.
-    #[error("bytes {range:?} of {key:?} do not exist: the value has {length} bytes")]
+    #[error("bytes {} of {key:?} do not exist: the value has {length} bytes", text_of(*range))]
     RangeOutOfValue {
         /// The key.
         key: String,
@@ -56,15 +58,28 @@ pub enum ZarrStoreError {
     Blocking(#[from] BlockingError),
 }
 
+fn text_of(range: ByteRange) -> String {
+    match range {
+        ByteRange::All => "0..".to_owned(),
+        ByteRange::From { offset } => format!("{offset}.."),
+        ByteRange::Range { start, end } => format!("{start}..{end}"),
+        ByteRange::Suffix { length } => format!("-{length}.."),
+    }
+}
+
 /// Why a blocking call could not wait for its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlockingError {
     /// The store was given no runtime.
-    #[error("this needs a runtime to wait for: give the store one with `with_runtime`, or call the async method")]
+    #[error(
+        "this needs a runtime to wait for: give the store one with `with_runtime`, or call the async method"
+    )]
     NoRuntime,
     /// The call came from a thread that has to run the work it would wait for.
-    #[error("waiting here would block the thread that does the work: call the async method, or use `spawn_blocking`")]
+    #[error(
+        "waiting here would block the thread that does the work: call the async method, or use `spawn_blocking`"
+    )]
     OnRuntimeThread,
     /// The runtime was shut down, or the work panicked; whether it had an effect is not known.
     #[error("the work was dropped before it was done: its runtime was shut down, or it panicked")]

@@ -53,6 +53,8 @@ pub(crate) struct ChunkTable {
     locations: Vec<String>,
     checksums: Vec<StoredChecksum>,
     rows: HashTable<u32>,
+    /// Counts the changes: two states of one table with one number are equal.
+    revision: u64,
     hasher: DefaultHashBuilder,
 }
 
@@ -69,6 +71,7 @@ impl ChunkTable {
             locations: Vec::new(),
             checksums: Vec::new(),
             rows: HashTable::new(),
+            revision: 0,
             hasher: DefaultHashBuilder::default(),
         }
     }
@@ -90,6 +93,11 @@ impl ChunkTable {
             + self.rows.capacity() * 5
             + self.locations.iter().map(|it| it.len() + 24).sum::<usize>()
             + self.checksums.len() * 32
+    }
+
+    /// Returns the number of changes made so far.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// Returns the index of a row.
@@ -129,6 +137,7 @@ impl ChunkTable {
     }
 
     pub(crate) fn set(&mut self, index: &[u32], chunk: PendingChunk<'_>) {
+        self.revision += 1;
         debug_assert_eq!(index.len(), self.rank, "BUG: the caller checks the rank");
         let (kind, object, offset, length) = match chunk {
             PendingChunk::Deleted => (Kind::Deleted, [0; 12], 0, 0),
@@ -170,12 +179,20 @@ impl ChunkTable {
 
     /// Forgets the rows outside a grid.
     pub(crate) fn retain_within(&mut self, grid: &[u32]) {
-        if (0..self.len() as u32).all(|row| super::within(self.index(row), grid)) {
+        self.retain(|index| super::within(index, grid));
+        self.rank = grid.len();
+    }
+
+    /// Keeps only the rows whose index is wanted.
+    pub(crate) fn retain(&mut self, wanted: impl Fn(&[u32]) -> bool) {
+        if (0..self.len() as u32).all(|row| wanted(self.index(row))) {
             return;
         }
-        let mut kept = Self::new(grid.len());
+        let mut kept = Self::new(self.rank);
+        // Every row is set once, so that the number ends higher than it was.
+        kept.revision = self.revision + 1;
         for row in 0..self.len() as u32 {
-            if super::within(self.index(row), grid) {
+            if wanted(self.index(row)) {
                 kept.set(self.index(row), self.at(row));
             }
         }

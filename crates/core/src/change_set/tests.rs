@@ -70,13 +70,13 @@ fn a_shrink_and_a_growth_bring_nothing_back() {
     let mut changes = ChangeSet::default();
     let (wide, narrow) = (node(1, &[10], &[1]), node(1, &[5], &[1]));
     let id = wide.id;
-    changes.set_chunk(id, &[7], native(7));
+    changes.set_chunk(&path("/a"), id, &[7], native(7));
     changes.update_node(&path("/a"), narrow.clone(), Some(&wide.metadata));
     changes.update_node(&path("/a"), wide.clone(), Some(&narrow.metadata));
     assert_eq!(changes.chunk(&id, &[7]), None);
     assert!(changes.sees_base_chunk(&id, &[4]));
     assert!(!changes.sees_base_chunk(&id, &[5]));
-    changes.set_chunk(id, &[7], native(8));
+    changes.set_chunk(&path("/a"), id, &[7], native(8));
     assert_eq!(changes.chunk(&id, &[7]), Some(native(8)));
 }
 
@@ -85,7 +85,7 @@ fn created_and_deleted_again_is_no_change() {
     let mut changes = ChangeSet::default();
     let created = node(2, &[10], &[1]);
     changes.create_node(path("/a"), created.clone());
-    changes.set_chunk(created.id, &[0], native(1));
+    changes.set_chunk(&path("/a"), created.id, &[0], native(1));
     assert!(!changes.is_empty());
     changes.delete_node(&path("/a"), None);
     assert!(changes.is_empty());

@@ -2,11 +2,12 @@
 //! references and the session's, in one pass over sorted inputs.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use icefield_format::{
-    EncodedManifest, FormatError, Manifest, ManifestEncoder, ManifestId, ManifestRef, NodeId, Writer,
+    FormatError, Manifest, ManifestEncoder, ManifestFileInfo, ManifestId, ManifestRef, NodeId, Writer,
 };
 
 use crate::change_set::{ChangeSet, ChunkTable, PendingChunk, within};
@@ -22,14 +23,64 @@ pub(super) struct ManifestJob {
     pub(super) inputs: Vec<ManifestId>,
 }
 
-/// A written manifest and the array's pointer to it.
-#[derive(Debug)]
+/// A new manifest and the array's pointer to it.
+#[derive(Clone, Debug)]
 pub(super) struct NewManifest {
     pub(super) reference: ManifestRef,
-    pub(super) encoded: EncodedManifest,
+    pub(super) info: ManifestFileInfo,
+    /// What is to be stored; `None` if an earlier attempt of the same commit stored it.
+    pub(super) file: Option<Bytes>,
+}
+
+/// All that the content of a manifest depends on, beside the array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Origin {
+    inputs: Vec<ManifestId>,
+    grid: Vec<u32>,
+    visible: Option<Vec<u32>>,
+    revision: u64,
+}
+
+/// Manifests that earlier attempts of a commit stored, by array: an attempt after a rebase writes only what
+/// the commit in between touched.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WrittenManifests(HashMap<NodeId, (Origin, Option<NewManifest>)>);
+
+impl WrittenManifests {
+    /// What an earlier attempt stored for a job, if it would come out the same.
+    pub(super) fn find(&self, job: &ManifestJob, changes: &ChangeSet) -> Option<Option<NewManifest>> {
+        let (origin, manifest) = self.0.get(&job.node)?;
+        (*origin == job.origin(changes)).then(|| manifest.clone())
+    }
+
+    /// Remembers what was stored for a job.
+    pub(super) fn note(
+        &mut self,
+        job: &ManifestJob,
+        changes: &ChangeSet,
+        manifest: Option<&NewManifest>,
+    ) {
+        let stored = manifest.map(|manifest| NewManifest {
+            file: None,
+            ..manifest.clone()
+        });
+        self.0.insert(job.node, (job.origin(changes), stored));
+    }
 }
 
 impl ManifestJob {
+    fn origin(&self, changes: &ChangeSet) -> Origin {
+        Origin {
+            inputs: self.inputs.clone(),
+            grid: self.grid.clone(),
+            visible: changes.visible_grid(&self.node).map(<[u32]>::to_vec),
+            revision: changes
+                .chunks()
+                .get(&self.node)
+                .map_or(0, ChunkTable::revision),
+        }
+    }
+
     /// Merges and encodes. `None` if no reference is left.
     pub(super) fn run(
         &self,
@@ -77,7 +128,8 @@ impl ManifestJob {
                 id: self.id,
                 extents,
             },
-            encoded,
+            info: encoded.info,
+            file: Some(encoded.bytes),
         }))
     }
 }

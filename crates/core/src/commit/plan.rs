@@ -97,7 +97,7 @@ pub(super) async fn write(
     let mut jobs = Vec::new();
     let nodes = plan_nodes(session, &base, &changes, &mut jobs)?;
     let snapshot_id = SnapshotId::from_bytes(shared.random());
-    let new_manifests = run_jobs(session, &changes, jobs).await?;
+    let new_manifests = run_jobs(session, &changes, &jobs).await?;
     let flushed_at = micros_of_time(shared.clock.now())
         .max(base.snapshot().flushed_at().saturating_add(1));
     let snapshot = encode_snapshot(
@@ -116,7 +116,18 @@ pub(super) async fn write(
         },
     )?;
     let log = encode_log(session, snapshot_id, &changes)?;
-    store(session, snapshot_id, snapshot, log, new_manifests, tip).await
+    let files: Vec<(ManifestId, Bytes)> = new_manifests
+        .iter()
+        .flatten()
+        .filter_map(|new| Some((new.info.id, new.file.clone()?)))
+        .collect();
+    let written = store(session, snapshot_id, snapshot, log, files, tip).await?;
+    session.note_written(|stored| {
+        for (job, manifest) in jobs.iter().zip(&new_manifests) {
+            stored.note(job, &changes, manifest.as_ref());
+        }
+    })?;
+    Ok(written)
 }
 
 /// Lists the nodes of the new snapshot in the order of their paths, and the manifests to write.
@@ -190,7 +201,7 @@ fn plan_manifests(
     };
     let written = changes.chunks().get(&node).is_some_and(|it| !it.is_empty());
     let cut = record.manifests().any(|manifest| {
-        manifest.extents().ranges().iter().enumerate().any(|(axis, range)| {
+        manifest.rank() != array.rank() || manifest.extents().ranges().iter().enumerate().any(|(axis, range)| {
             let seen = changes.visible_grid(&node).and_then(|grid| grid.get(axis));
             let count = array.chunk_counts.get(axis);
             range.end > seen.copied().unwrap_or(u32::MAX) || range.end > count.copied().unwrap_or(0)
@@ -224,11 +235,19 @@ fn new_job(
 async fn run_jobs(
     session: &Session,
     changes: &Arc<ChangeSet>,
-    jobs: Vec<ManifestJob>,
+    jobs: &[ManifestJob],
 ) -> Result<Vec<Option<NewManifest>>, SessionError> {
     let shared = session.shared();
+    let earlier = session.written_manifests()?;
+    let jobs: Vec<_> = jobs
+        .iter()
+        .map(|job| (job.clone(), earlier.find(job, changes)))
+        .collect();
     stream::iter(jobs)
-        .map(|job| async move {
+        .map(|(job, earlier)| async move {
+            if let Some(manifest) = earlier {
+                return Ok(manifest);
+            }
             let objects = &shared.objects;
             let mut inputs = Vec::with_capacity(job.inputs.len());
             let mut loading = stream::iter(job.inputs.clone())
@@ -275,7 +294,7 @@ fn manifest_files(
             }
             PlannedManifests::Rewrite { job } => {
                 if let Some(new) = &new_manifests[job] {
-                    files.insert(new.encoded.info.id, new.encoded.info);
+                    files.insert(new.info.id, new.info);
                 }
             }
         }
@@ -429,15 +448,15 @@ async fn store(
     snapshot_id: SnapshotId,
     snapshot: Bytes,
     log: Bytes,
-    manifests: Vec<Option<NewManifest>>,
+    manifests: Vec<(ManifestId, Bytes)>,
     tip: &Tip,
 ) -> Result<Written, CommitError> {
     let shared = session.shared();
     let objects = &shared.objects;
     let branch = session.branch().ok_or(SessionError::ReadOnly)?;
     let repo_key = Key::parse(layout::REPO).map_err(StorageError::from)?;
-    let put_manifests = stream::iter(manifests.into_iter().flatten())
-        .map(|new| objects.put_manifest(new.encoded.info.id, new.encoded.bytes))
+    let put_manifests = stream::iter(manifests)
+        .map(|(id, file)| objects.put_manifest(id, file))
         .buffer_unordered(shared.settings.max_requests)
         .try_collect::<()>();
     let file = snapshot.clone();

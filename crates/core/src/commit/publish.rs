@@ -82,24 +82,16 @@ pub(super) async fn resolve(
     }
 }
 
-/// Where a session stands after an attempt to publish.
-pub(super) fn phase_after(outcome: &Result<CommitOutcome, CommitError>, tip: Tip) -> Phase {
+/// Where a session stands after an attempt to publish; `None`: open, where it was.
+pub(super) fn phase_after(outcome: &CommitOutcome, tip: &Tip) -> Option<Phase> {
     match outcome {
-        Ok(outcome) => phase_after_outcome(outcome, tip),
-        // An error means that the branch was not moved.
-        Err(_) => Phase::Open { tip },
-    }
-}
-
-pub(super) fn phase_after_outcome(outcome: &CommitOutcome, tip: Tip) -> Phase {
-    match outcome {
-        CommitOutcome::Committed(snapshot) => Phase::Committed {
+        CommitOutcome::Committed(snapshot) => Some(Phase::Committed {
             snapshot: *snapshot,
-        },
-        CommitOutcome::BranchMoved { .. } => Phase::Open { tip },
-        CommitOutcome::Unknown { snapshot, .. } => Phase::Unresolved {
-            tip,
+        }),
+        CommitOutcome::BranchMoved { .. } | CommitOutcome::Conflicts { .. } => None,
+        CommitOutcome::Unknown { snapshot, .. } => Some(Phase::Unresolved {
+            tip: tip.clone(),
             snapshot: *snapshot,
-        },
+        }),
     }
 }

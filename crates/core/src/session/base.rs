@@ -1,6 +1,6 @@
 //! The snapshot under a session, with what was parsed of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use icefield_format::{ArrayRecord, NodeId, NodePath, NodeRecord, Snapshot};
@@ -17,14 +17,15 @@ const PARSED_NODES: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Base {
     snapshot: Arc<Snapshot>,
-    parsed: Cache<NodeId, Arc<NodeMetadata>>,
+    /// Made when first used: a rebase passes many snapshots and parses few of their nodes.
+    parsed: OnceLock<Cache<NodeId, Arc<NodeMetadata>>>,
 }
 
 impl Base {
     pub(crate) fn new(snapshot: Arc<Snapshot>) -> Self {
         Self {
             snapshot,
-            parsed: Cache::new(PARSED_NODES),
+            parsed: OnceLock::new(),
         }
     }
 
@@ -38,6 +39,22 @@ impl Base {
 
     pub(crate) fn record(&self, position: usize) -> NodeRecord<'_> {
         self.snapshot.node_at(position)
+    }
+
+    /// The records strictly below a path, sorted by path.
+    pub(crate) fn records_below(&self, path: &NodePath) -> impl Iterator<Item = NodeRecord<'_>> {
+        let snapshot = &self.snapshot;
+        let prefix = match path.is_root() {
+            true => "/".to_owned(),
+            false => format!("{path}/"),
+        };
+        let start = first_at_or_after(snapshot.node_count(), |position| {
+            snapshot.node_at(position).path() < prefix.as_str()
+        });
+        (start..snapshot.node_count())
+            .map(|position| snapshot.node_at(position))
+            .skip_while(|record| record.path() == "/")
+            .take_while(move |record| record.path().starts_with(&prefix))
     }
 
     /// The array record at a position that is known to be one of an array.
@@ -70,6 +87,21 @@ impl Base {
                     })
                 })
         };
-        self.parsed.get_or_insert_with(&record.id(), parse)
+        self.parsed
+            .get_or_init(|| Cache::new(PARSED_NODES))
+            .get_or_insert_with(&record.id(), parse)
     }
+}
+
+fn first_at_or_after(count: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }

@@ -123,16 +123,9 @@ impl State {
         &'a self,
         path: &'a NodePath,
     ) -> impl Iterator<Item = NodePath> + 'a {
-        let snapshot = self.base.snapshot();
-        let prefix = below_prefix(path);
-        let start = first_at_or_after(snapshot.node_count(), |position| {
-            snapshot.node_at(position).path() < prefix.as_str()
-        });
-        let end_prefix = prefix.clone();
-        let base = (start..snapshot.node_count())
-            .map(|position| snapshot.node_at(position))
-            .take_while(move |record| record.path().starts_with(end_prefix.as_str()))
-            .filter(move |record| record.path() != prefix)
+        let base = self
+            .base
+            .records_below(path)
             .map(|record| record.node_path())
             .filter(|path| {
                 !self.changes.created().contains_key(path)
@@ -154,19 +147,6 @@ fn below_prefix(path: &NodePath) -> String {
         true => "/".to_owned(),
         false => format!("{path}/"),
     }
-}
-
-fn first_at_or_after(count: usize, before: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, count);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if before(middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }
 
 impl Session {

@@ -21,6 +21,28 @@ pub enum WriteMode {
     IfAbsent,
 }
 
+/// Where the bytes of a chunk have been put.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StoredChunk {
+    /// Nowhere yet: they go into the manifest.
+    Inline,
+    /// In an object of their own.
+    Native(ChunkId),
+}
+
+impl StoredChunk {
+    pub(crate) fn as_ref<'a>(&self, bytes: &'a [u8]) -> ChunkRef<'a> {
+        match self {
+            Self::Inline => ChunkRef::Inline(bytes),
+            Self::Native(id) => ChunkRef::Native {
+                id: *id,
+                offset: 0,
+                length: bytes.len() as u64,
+            },
+        }
+    }
+}
+
 impl Session {
     /// Refuses writes of a session that cannot take them; while the result is held, no commit begins.
     async fn begin_write(&self) -> Result<RwLockReadGuard<'_, ()>, SessionError> {
@@ -51,7 +73,7 @@ impl Session {
             })
         })?;
         let mut state = self.state_mut()?;
-        state.phase.check_writable()?;
+        state.phase.check_in_flight()?;
         match state.node(path)? {
             Some(_) if mode == WriteMode::IfAbsent => Ok(false),
             Some(node) if node.document == document => Ok(true),
@@ -80,7 +102,7 @@ impl Session {
     pub async fn delete_node(&self, path: &NodePath) -> Result<bool, SessionError> {
         let _permit = self.begin_write().await?;
         let mut state = self.state_mut()?;
-        state.phase.check_writable()?;
+        state.phase.check_in_flight()?;
         if state.node(path)?.is_none() {
             return Ok(false);
         }
@@ -95,7 +117,7 @@ impl Session {
     pub async fn delete_below(&self, path: &NodePath) -> Result<(), SessionError> {
         let _permit = self.begin_write().await?;
         let mut state = self.state_mut()?;
-        state.phase.check_writable()?;
+        state.phase.check_in_flight()?;
         delete_subtree(&mut state, path);
         Ok(())
     }
@@ -127,19 +149,19 @@ impl Session {
         if mode == WriteMode::IfAbsent && self.chunk_location(path, index).await?.is_some() {
             return Ok(false);
         }
+        let stored = self.store_chunk(&bytes).await?;
+        let chunk = PendingChunk::Set(stored.as_ref(&bytes));
+        self.record(path, node, index, chunk, mode)
+    }
+
+    /// Puts a chunk's bytes where they belong by their length: a long chunk is in the store when this returns.
+    pub(crate) async fn store_chunk(&self, bytes: &Bytes) -> Result<StoredChunk, SessionError> {
         if bytes.len() <= self.shared().inline_threshold() {
-            let chunk = PendingChunk::Set(ChunkRef::Inline(&bytes));
-            return self.record(path, node, index, chunk, mode);
+            return Ok(StoredChunk::Inline);
         }
         let id = ChunkId::from_bytes(self.shared().random());
-        let length = bytes.len() as u64;
-        self.shared().objects.put_chunk(id, bytes).await?;
-        let chunk = PendingChunk::Set(ChunkRef::Native {
-            id,
-            offset: 0,
-            length,
-        });
-        self.record(path, node, index, chunk, mode)
+        self.shared().objects.put_chunk(id, bytes.clone()).await?;
+        Ok(StoredChunk::Native(id))
     }
 
     /// Deletes a chunk. One that is not there, or whose coordinates are not in the grid, counts as deleted.
@@ -168,7 +190,7 @@ impl Session {
         mode: WriteMode,
     ) -> Result<bool, SessionError> {
         let mut state = self.state_mut()?;
-        state.phase.check_writable()?;
+        state.phase.check_in_flight()?;
         let changed = || SessionError::ArrayChanged {
             path: path.clone(),
             index: ChunkIndex::from(index.to_vec()),
@@ -185,7 +207,7 @@ impl Session {
         {
             return Ok(false);
         }
-        Arc::make_mut(&mut state.changes).set_chunk(node, index, chunk);
+        Arc::make_mut(&mut state.changes).set_chunk(path, node, index, chunk);
         Ok(true)
     }
 }

@@ -1,3 +1,5 @@
 //! Tests of the engine from outside, in one binary.
 
-mod lifecycle;
+mod conflicts;
+mod crash;
+mod suite;

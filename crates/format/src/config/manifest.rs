@@ -41,9 +41,9 @@ section! { whole
 #[serde(rename_all = "snake_case")]
 pub enum PreloadCondition {
     /// Arrays in any of these sets.
-    Or(Vec<PreloadCondition>),
+    Or(Vec<Self>),
     /// Arrays in all of these sets.
-    And(Vec<PreloadCondition>),
+    And(Vec<Self>),
     /// Arrays whose path fits.
     PathMatches {
         /// The expression.
@@ -72,9 +72,9 @@ pub enum PreloadCondition {
 #[serde(rename_all = "snake_case")]
 pub enum SplitCondition {
     /// Arrays in any of these sets.
-    Or(Vec<SplitCondition>),
+    Or(Vec<Self>),
     /// Arrays in all of these sets.
-    And(Vec<SplitCondition>),
+    And(Vec<Self>),
     /// Arrays whose path fits.
     PathMatches {
         /// The expression.

@@ -8,6 +8,7 @@ pub(super) mod slot {
     pub(in crate::manifest) const MANIFEST_ID: usize = 0;
     pub(in crate::manifest) const MANIFEST_ARRAYS: usize = 1;
     pub(in crate::manifest) const MANIFEST_DICTIONARY: usize = 2;
+    pub(in crate::manifest) const MANIFEST_COMPRESSION: usize = 3;
     pub(in crate::manifest) const MANIFEST_EXTRA: usize = 4;
 
     pub(in crate::manifest) const ARRAY_NODE_ID: usize = 0;

@@ -184,7 +184,7 @@ impl<'a> Verifier<'a> {
             return Ok(None);
         }
         let at = table.at + offset;
-        if at % align != 0 || at + width > self.body.len() {
+        if !at.is_multiple_of(align) || at + width > self.body.len() {
             return Err(self.broken(table.at, "a field lies outside of the body or is unaligned"));
         }
         Ok(Some(at))
@@ -217,6 +217,7 @@ impl<'a> Verifier<'a> {
         let id = ManifestId::from_bytes(*raw::array(self.body, id));
         let arrays = self.required(&root, slot::MANIFEST_ARRAYS, 4, 4)?;
         self.optional_bytes(&root, slot::MANIFEST_DICTIONARY)?;
+        self.field(&root, slot::MANIFEST_COMPRESSION, 1, 1)?;
         self.optional_bytes(&root, slot::MANIFEST_EXTRA)?;
         let (start, len) = self.vector(arrays, 4)?;
         let mut total_refs = 0;
@@ -311,7 +312,7 @@ impl<'a> Verifier<'a> {
             None => self.new_ref_vtable(at)?,
         };
         let [_, _, offset, length, ..] = vtable.offsets;
-        let aligned = |field: u16| field == 0 || (table + usize::from(field)) % 8 == 0;
+        let aligned = |field: u16| field == 0 || (table + usize::from(field)).is_multiple_of(8);
         if !aligned(offset) || !aligned(length) || vtable.end > self.body.len() - table {
             return Err(self.broken(table, "a field lies outside of the body or is unaligned"));
         }

@@ -71,6 +71,7 @@ impl Meter {
     /// too, so measure one thing at a time.
     pub async fn measure<T>(&self, work: impl Future<Output = T>) -> (T, Cost) {
         self.counting.reset();
+        // Not the time of the day nor of the machine: what the runtime was asked to wait for.
         let start = Instant::now();
         let value = work.await;
         let elapsed = start.elapsed();

@@ -15,7 +15,7 @@ use icefield_storage_memory::MemoryStorage;
 
 /// The way in which it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flaw {
+pub(crate) enum Flaw {
     None,
     IgnoresUpdate,
     IgnoresCreate,
@@ -45,13 +45,13 @@ pub enum Flaw {
 }
 
 #[derive(Clone, Debug)]
-pub struct Flawed {
+pub(crate) struct Flawed {
     inner: MemoryStorage,
     flaw: Flaw,
 }
 
 impl Flawed {
-    pub fn new(flaw: Flaw) -> Self {
+    pub(crate) fn new(flaw: Flaw) -> Self {
         Self {
             inner: MemoryStorage::new(),
             flaw,

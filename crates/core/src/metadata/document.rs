@@ -1,0 +1,224 @@
+//! Comparing and merging `zarr.json` documents member by member, every member that is not touched kept byte
+//! for byte.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Attributes that say what the indices of an array stand for: changing one changes the meaning of every
+/// chunk.
+const INDEX_ATTRIBUTES: [&str; 2] = ["origin", "_offset"];
+
+/// Members that may differ without changing the meaning of a chunk.
+const HARMLESS_MEMBERS: [&str; 4] = ["attributes", "shape", "dimension_names", "consolidated_metadata"];
+
+/// A JSON object as a list of members in their order, their values as written.
+#[derive(Debug, Default)]
+pub(crate) struct Members(Vec<(String, Box<RawValue>)>);
+
+impl Members {
+    fn parse(document: &[u8]) -> Option<Self> {
+        serde_json::from_slice(document).ok()
+    }
+
+    fn get(&self, name: &str) -> Option<&RawValue> {
+        self.0
+            .iter()
+            .find(|(other, _)| other == name)
+            .map(|(_, value)| &**value)
+    }
+
+    fn value(&self, name: &str) -> Option<Value> {
+        serde_json::from_str(self.get(name)?.get()).ok()
+    }
+
+    /// Puts a value in the place of the member's old one, or at the end; `None` removes it.
+    fn put(&mut self, name: &str, value: Option<Box<RawValue>>) {
+        let place = self.0.iter().position(|(other, _)| other == name);
+        match (place, value) {
+            (Some(place), Some(value)) => self.0[place].1 = value,
+            (Some(place), None) => {
+                self.0.remove(place);
+            }
+            (None, Some(value)) => self.0.push((name.to_owned(), value)),
+            (None, None) => {}
+        }
+    }
+
+    /// The names of the members that differ from those of `other`, compared as values.
+    fn differing(&self, other: &Self) -> BTreeSet<String> {
+        let names = self.0.iter().chain(&other.0).map(|(name, _)| name);
+        names
+            .filter(|name| self.value(name) != other.value(name))
+            .cloned()
+            .collect()
+    }
+
+    fn attributes(&self) -> Option<Self> {
+        match self.get("attributes") {
+            None => Some(Self::default()),
+            Some(raw) => serde_json::from_str(raw.get()).ok(),
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        let mut text = String::from("{");
+        for (number, (name, value)) in self.0.iter().enumerate() {
+            if number > 0 {
+                text.push(',');
+            }
+            text.push_str(&serde_json::to_string(name).ok()?);
+            text.push(':');
+            text.push_str(value.get());
+        }
+        text.push('}');
+        Some(text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = access.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+/// How far a change of a node's metadata reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// No value differs.
+    Nothing,
+    /// Attributes that say nothing of indices.
+    Attributes,
+    /// Also the shape or the names of dimensions; chunks inside both grids keep their place and meaning.
+    Shape,
+    /// Chunks have another meaning.
+    Chunks,
+}
+
+/// Returns how far the change from one document to another reaches. Documents that are no JSON objects differ
+/// in everything.
+pub(crate) fn reach(from: &[u8], to: &[u8]) -> Reach {
+    let (Some(from), Some(to)) = (Members::parse(from), Members::parse(to)) else {
+        return Reach::Chunks;
+    };
+    let members = from.differing(&to);
+    if members
+        .iter()
+        .any(|name| !HARMLESS_MEMBERS.contains(&name.as_str()))
+    {
+        return Reach::Chunks;
+    }
+    if members.contains("attributes") {
+        match (from.attributes(), to.attributes()) {
+            (Some(from), Some(to)) => {
+                let changed = from.differing(&to);
+                if INDEX_ATTRIBUTES.iter().any(|name| changed.contains(*name)) {
+                    return Reach::Chunks;
+                }
+            }
+            _ => return Reach::Chunks,
+        }
+    }
+    match (members.contains("shape") || members.contains("dimension_names"), members.is_empty()) {
+        (true, _) => Reach::Shape,
+        (false, true) => Reach::Nothing,
+        (false, false) => Reach::Attributes,
+    }
+}
+
+/// Merges two edits of one document, if they are provably independent: equal, or edits of attributes with
+/// different names. The result is *theirs* with our attributes put in.
+pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
+    if ours == theirs {
+        return Some(theirs.to_vec());
+    }
+    let (base, ours) = (Members::parse(base)?, Members::parse(ours)?);
+    let mut merged = Members::parse(theirs)?;
+    if ours.differing(&merged).is_empty() {
+        return Some(theirs.to_vec());
+    }
+    let only_attributes = |changed: BTreeSet<String>| changed.iter().all(|name| name == "attributes");
+    if !only_attributes(base.differing(&ours)) || !only_attributes(base.differing(&merged)) {
+        return None;
+    }
+    let (base, ours, mut attributes) =
+        (base.attributes()?, ours.attributes()?, merged.attributes()?);
+    let (by_us, by_them) = (base.differing(&ours), base.differing(&attributes));
+    for name in &by_us {
+        let same = ours.value(name) == attributes.value(name);
+        if by_them.contains(name) && !same {
+            return None;
+        }
+        attributes.put(name, ours.get(name).map(ToOwned::to_owned));
+    }
+    let raw = RawValue::from_string(attributes.text()?).ok()?;
+    merged.put("attributes", Some(raw));
+    merged.text().map(String::into_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(attributes: &str, rest: &str) -> Vec<u8> {
+        format!(r#"{{"zarr_format":3,"node_type":"array","attributes":{attributes}{rest}}}"#).into_bytes()
+    }
+
+    #[test]
+    fn attributes_of_different_names_are_merged() {
+        let base = document(r#"{"a":1,"b":[1, 2],"c":0}"#, r#","shape":[1]"#);
+        let ours = document(r#"{"a":2,"b":[1, 2]}"#, r#","shape":[1]"#);
+        let theirs = document(r#"{"a":1,"b":[1, 2],"c":0,"d":{"x":1.50}}"#, r#","shape":[1]"#);
+        let merged = merge(&base, &ours, &theirs).expect("independent");
+        let expected = document(r#"{"a":2,"b":[1, 2],"d":{"x":1.50}}"#, r#","shape":[1]"#);
+        assert_eq!(merged, expected);
+    }
+
+    #[test]
+    fn edits_of_one_attribute_or_of_other_members_are_not_merged() {
+        let base = document(r#"{"a":1}"#, r#","shape":[1]"#);
+        let ours = document(r#"{"a":2}"#, r#","shape":[1]"#);
+        let theirs = document(r#"{"a":3}"#, r#","shape":[1]"#);
+        let resized = document(r#"{"a":1}"#, r#","shape":[2]"#);
+        assert_eq!(merge(&base, &ours, &theirs), None);
+        assert_eq!(merge(&base, &ours, &resized), None);
+        assert_eq!(merge(&base, &resized, &theirs), None);
+        assert_eq!(merge(&base, &ours, &ours), Some(ours.clone()));
+        assert_eq!(merge(b"nonsense", &ours, &theirs), None);
+    }
+
+    #[test]
+    fn the_reach_of_a_change_is_what_chunks_may_rely_on() {
+        let base = document(r#"{"a":1,"origin":0}"#, r#","shape":[1],"fill_value":0"#);
+        for (other, reached) in [
+            (document(r#"{"origin":0,"a":1}"#, r#","shape":[1],"fill_value":0"#), Reach::Nothing),
+            (document(r#"{"a":2,"origin":0}"#, r#","shape":[1],"fill_value":0"#), Reach::Attributes),
+            (document(r#"{"a":1,"origin":4}"#, r#","shape":[1],"fill_value":0"#), Reach::Chunks),
+            (document(r#"{"a":1,"origin":0}"#, r#","shape":[9],"fill_value":0"#), Reach::Shape),
+            (document(r#"{"a":1,"origin":0}"#, r#","shape":[1],"fill_value":1"#), Reach::Chunks),
+        ] {
+            assert_eq!(reach(&base, &other), reached);
+        }
+    }
+}

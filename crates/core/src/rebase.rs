@@ -1,0 +1,235 @@
+//! Carrying the edits of a session over to a branch that moved on.
+//!
+//! For each commit that landed since, oldest first: what did it do (its transaction log; without one, a
+//! comparison of the snapshots), what of that [collides](Conflict) with our edits, and how is it
+//! [settled](ConflictSolver)? Only when all is settled does the session change, all at once.
+
+mod apply;
+mod changes;
+mod conflict;
+mod detect;
+mod equality;
+mod missed;
+mod solve;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_format::SnapshotId;
+use icefield_refs::{RefsError, Tip};
+use icefield_storage::BoxError;
+
+pub(crate) use changes::Changes;
+pub use conflict::Conflict;
+pub use detect::Detector;
+pub use solve::{BasicSolver, ConflictSolver, Resolution, VersionSelection};
+
+use crate::SessionError;
+use crate::change_set::{ChangeSet, PendingChunk};
+use crate::session::{Base, Phase, Session};
+use apply::carried_over;
+use detect::{ChunkSets, Sides, detect, double_writes};
+use solve::settle;
+
+/// What became of a rebase.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "the session may not be on the new tip"]
+pub enum RebaseOutcome {
+    /// The session is based on the tip of its branch.
+    Rebased {
+        /// The tip.
+        onto: SnapshotId,
+        /// Commits that were passed.
+        commits: usize,
+    },
+    /// Edits collide with a commit, and nobody settled it. The session is as before.
+    Conflicts {
+        /// The commit.
+        snapshot: SnapshotId,
+        /// All collisions with it.
+        conflicts: Vec<Conflict>,
+    },
+    /// The branch does not exist any more. The session is as before.
+    BranchGone,
+}
+
+/// Why a rebase could not be decided. The session is as before.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RebaseError {
+    /// The branch was reset to a history without the session's base.
+    #[error(
+        "the branch was reset: its history from {tip} does not contain {base}, which the session started from"
+    )]
+    BaseNotInHistory {
+        /// What the session started from.
+        base: SnapshotId,
+        /// Where the branch stands.
+        tip: SnapshotId,
+    },
+    /// The solver failed.
+    #[error("the solver could not decide")]
+    Solver(#[source] BoxError),
+    /// Merged metadata is no metadata.
+    #[error("the metadata merged from both sides is not valid")]
+    Merged(#[source] crate::MetadataError),
+    /// The session cannot be rebased, or an object cannot be read.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The branch or its history cannot be read.
+    #[error(transparent)]
+    Refs(#[from] RefsError),
+    /// The snapshots cannot be compared.
+    #[error(transparent)]
+    Repository(#[from] crate::RepositoryError),
+}
+
+impl From<icefield_storage::StorageError> for RebaseError {
+    fn from(error: icefield_storage::StorageError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+impl From<icefield_refs::FetchError> for RebaseError {
+    fn from(error: icefield_refs::FetchError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+impl Session {
+    /// Carries the edits over to the tip of the session's branch.
+    ///
+    /// # Errors
+    /// [`RebaseError`]; the session is as before.
+    pub async fn rebase(&self, solver: &dyn ConflictSolver) -> Result<RebaseOutcome, RebaseError> {
+        let hold = self.hold()?;
+        let _all_writes_ended = self.in_flight().write().await;
+        self.rebase_held(hold.tip(), solver).await
+    }
+
+    /// As [`Session::rebase`], for a caller that keeps writes away.
+    pub(crate) async fn rebase_held(
+        &self,
+        from: &Tip,
+        solver: &dyn ConflictSolver,
+    ) -> Result<RebaseOutcome, RebaseError> {
+        let shared = self.shared();
+        let branch = self.branch().ok_or(SessionError::ReadOnly)?;
+        let Some(tip) = shared.refs.branch(branch).await? else {
+            return Ok(RebaseOutcome::BranchGone);
+        };
+        let missed = missed::missed(shared, from.snapshot, tip.snapshot).await?;
+        let (mut base, mut changes) = {
+            let state = self.state()?;
+            (Arc::clone(&state.base), Arc::clone(&state.changes))
+        };
+        let commits = missed.len();
+        for commit in missed {
+            let after = Arc::new(Base::new(shared.objects.snapshot(commit.id).await?));
+            let theirs = commit.changes(shared, &base, &after).await?;
+            match self.pass(&base, &after, &theirs, changes, solver).await? {
+                Passed::Through(carried) => changes = carried,
+                Passed::Stopped(conflicts) => {
+                    return Ok(RebaseOutcome::Conflicts {
+                        snapshot: commit.id,
+                        conflicts,
+                    });
+                }
+            }
+            base = after;
+        }
+        let mut state = self.state_mut()?;
+        state.base = base;
+        state.changes = changes;
+        if let Phase::Committing { tip: held } = &mut state.phase {
+            *held = tip.clone();
+        }
+        Ok(RebaseOutcome::Rebased {
+            onto: tip.snapshot,
+            commits,
+        })
+    }
+
+    /// Carries edits past one commit.
+    async fn pass(
+        &self,
+        before: &Arc<Base>,
+        after: &Arc<Base>,
+        theirs: &Changes,
+        ours: Arc<ChangeSet>,
+        solver: &dyn ConflictSolver,
+    ) -> Result<Passed, RebaseError> {
+        let shared = self.shared();
+        let both = double_writes(&ours, theirs);
+        let equal = match solver.detector() {
+            Detector::Strict => equality::equal_chunks(shared, after, &ours, both).await?,
+            Detector::Compatible => ChunkSets::new(),
+        };
+        let sides = Sides {
+            ours: &ours,
+            theirs,
+            before,
+            after,
+            equal: &equal,
+        };
+        let conflicts = detect(solver.detector(), &sides);
+        let mut answers = Vec::with_capacity(conflicts.len());
+        if !conflicts.is_empty() {
+            let sessions = (
+                Self::view_of(shared, before, &ours),
+                Self::view_of(shared, before, &Arc::default()),
+                Self::view_of(shared, after, &Arc::default()),
+            );
+            for conflict in &conflicts {
+                let answer = solver
+                    .solve(conflict, &sessions.0, &sessions.1, &sessions.2)
+                    .await
+                    .map_err(RebaseError::Solver)?;
+                answers.push(answer);
+            }
+        }
+        let carried = carried_over(solver.detector(), &sides).map_err(RebaseError::Merged)?;
+        let mut carried = Arc::new(carried);
+        for (conflict, answer) in conflicts.iter().zip(&answers) {
+            if settle(conflict, answer, &sides, &mut carried).is_err() {
+                return Ok(Passed::Stopped(conflicts));
+            }
+        }
+        for (conflict, answer) in conflicts.iter().zip(answers) {
+            if let Resolution::Merged(chunks) = answer {
+                for (index, bytes) in chunks {
+                    self.put_merged(&mut carried, conflict, &index, bytes).await?;
+                }
+            }
+        }
+        Ok(Passed::Through(carried))
+    }
+}
+
+impl Session {
+    /// Stores a chunk that a solver merged from both sides, and refers to it.
+    async fn put_merged(
+        &self,
+        changes: &mut Arc<ChangeSet>,
+        conflict: &Conflict,
+        index: &[u32],
+        bytes: Bytes,
+    ) -> Result<(), SessionError> {
+        let (path, node) = (conflict.path(), conflict.node());
+        if bytes.is_empty() {
+            return Err(SessionError::EmptyChunk {
+                path: path.clone(),
+                index: index.to_vec().into(),
+            });
+        }
+        let stored = self.store_chunk(&bytes).await?;
+        let chunk = PendingChunk::Set(stored.as_ref(&bytes));
+        Arc::make_mut(changes).set_chunk(path, node, index, chunk);
+        Ok(())
+    }
+}
+
+enum Passed {
+    Through(Arc<ChangeSet>),
+    Stopped(Vec<Conflict>),
+}

@@ -1,0 +1,90 @@
+//! Carrying the edits of a session over to a newer base, once all collisions are settled.
+
+use std::sync::Arc;
+
+use super::detect::{Detector, Sides};
+use crate::change_set::{ChangeSet, WrittenNode};
+use crate::metadata::{MetadataError, NodeMetadata};
+
+/// Returns our edits against their snapshot; chunks that both wrote alike are theirs.
+///
+/// # Errors
+/// If a merged document is no metadata, which the merge rules exclude.
+pub(crate) fn carried_over(
+    detector: Detector,
+    sides: &Sides<'_>,
+) -> Result<ChangeSet, MetadataError> {
+    let mut changes = sides.ours.clone();
+    for (path, node) in sides.ours.created() {
+        if detector == Detector::Strict
+            && sides.after.position(path).is_some()
+            && sides.equal_to_existing(path, node)
+            && !keeps_its_delete(sides, path)
+        {
+            // Theirs was first: its id is the node's.
+            changes.forget_created(path);
+        }
+    }
+    for (path, (node, _)) in sides.ours.deleted() {
+        let there = sides
+            .after
+            .position(path)
+            .is_some_and(|position| sides.after.record(position).id() == *node);
+        let survives = detector == Detector::Compatible
+            && sides.deleted_with_its_group(path)
+            && (sides.theirs.updated.contains(node) || sides.theirs.chunks.contains_key(node));
+        if !there || survives {
+            changes.forget_deleted(path);
+        }
+    }
+    for path in changes.created().keys().cloned().collect::<Vec<_>>() {
+        // Deleted and created again by both, which the reference lets pass: ours takes the place of theirs.
+        let there = sides.after.position(&path).map(|it| sides.after.record(it));
+        if let Some(theirs) = there
+            && detector == Detector::Compatible
+            && !changes.deleted().contains_key(&path)
+        {
+            changes.note_deleted(path, theirs.id(), theirs.kind());
+        }
+    }
+    for (path, node) in sides.ours.updated() {
+        if !sides.theirs.updated.contains(&node.id) {
+            continue;
+        }
+        let Some(document) = sides.merged(path, node) else {
+            continue;
+        };
+        let theirs = sides
+            .after
+            .position(path)
+            .map(|position| sides.after.record(position).user_data());
+        if theirs == Some(&document[..]) {
+            changes.forget_updated(path);
+        } else {
+            let metadata = Arc::new(NodeMetadata::parse_new(&document, usize::MAX)?);
+            let merged = WrittenNode {
+                id: node.id,
+                document: document.into(),
+                metadata,
+            };
+            changes.replace_updated(path, merged);
+        }
+    }
+    for (node, indices) in sides.equal {
+        changes.forget_chunks(node, indices);
+    }
+    Ok(changes)
+}
+
+/// Whether the node at a path is the one that we deleted there before we created ours.
+fn keeps_its_delete(sides: &Sides<'_>, path: &icefield_format::NodePath) -> bool {
+    let now = sides
+        .after
+        .position(path)
+        .map(|position| sides.after.record(position).id());
+    sides
+        .ours
+        .deleted()
+        .get(path)
+        .is_some_and(|(deleted, _)| Some(*deleted) == now)
+}

@@ -1,0 +1,69 @@
+//! What one commit, or a stretch of history, did: *theirs*.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath, TransactionLog};
+
+use crate::diff::Diff;
+use crate::session::Base;
+
+/// The changes of one commit by node id, as its transaction log records them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    pub(crate) created: BTreeSet<NodeId>,
+    pub(crate) deleted_groups: BTreeSet<NodeId>,
+    pub(crate) deleted_arrays: BTreeSet<NodeId>,
+    pub(crate) updated: BTreeSet<NodeId>,
+    pub(crate) chunks: BTreeMap<NodeId, BTreeSet<ChunkIndex>>,
+}
+
+impl Changes {
+    pub(crate) fn of_log(log: &TransactionLog) -> Self {
+        Self {
+            created: log.new_groups().chain(log.new_arrays()).collect(),
+            deleted_groups: log.deleted_groups().collect(),
+            deleted_arrays: log.deleted_arrays().collect(),
+            updated: log.updated_groups().chain(log.updated_arrays()).collect(),
+            chunks: log
+                .updated_chunks()
+                .map(|array| (array.node_id(), array.chunks().map(ChunkIndex::from).collect()))
+                .filter(|(_, chunks): &(_, BTreeSet<_>)| !chunks.is_empty())
+                .collect(),
+        }
+    }
+
+    /// The same from a comparison of two snapshots, where there is no log.
+    pub(crate) fn of_diff(diff: &Diff, before: &Base, after: &Base) -> Self {
+        let id = |base: &Base, path: &NodePath| -> Option<NodeId> {
+            base.position(path).map(|position| base.record(position).id())
+        };
+        let ids = |base: &Base, paths: &BTreeSet<NodePath>| -> BTreeSet<NodeId> {
+            paths.iter().filter_map(|path| id(base, path)).collect()
+        };
+        let mut created = ids(after, &diff.new_groups);
+        created.extend(ids(after, &diff.new_arrays));
+        let mut updated = ids(after, &diff.updated_groups);
+        updated.extend(ids(after, &diff.updated_arrays));
+        Self {
+            created,
+            deleted_groups: ids(before, &diff.deleted_groups),
+            deleted_arrays: ids(before, &diff.deleted_arrays),
+            updated,
+            chunks: diff
+                .updated_chunks
+                .iter()
+                .filter_map(|(path, chunks)| Some((id(after, path)?, chunks.clone())))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn deleted(&self, node: &NodeId) -> Option<NodeKind> {
+        if self.deleted_arrays.contains(node) {
+            Some(NodeKind::Array)
+        } else if self.deleted_groups.contains(node) {
+            Some(NodeKind::Group)
+        } else {
+            None
+        }
+    }
+}

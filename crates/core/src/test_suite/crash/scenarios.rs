@@ -1,0 +1,313 @@
+//! What is interrupted: creating, committing, and every edit of a ref.
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use icefield_format::RepositoryConfig;
+
+use super::{Act, Ground, Scenario, Step, Told};
+use crate::test_suite::words::{array, group_with, path, pattern};
+use crate::{
+    BranchName, CommitOutcome, EditOutcome, RefsError, Repository, RepositoryError, Revision,
+    Session, SnapshotId, TagName, WriteMode,
+};
+
+/// All scenarios.
+pub const ALL: [Scenario; 10] = [
+    CREATE,
+    CREATE_WITH_CONFIG,
+    COMMITS,
+    SAVE_CONFIG,
+    CREATE_BRANCH,
+    RESET_BRANCH,
+    DELETE_BRANCH,
+    CREATE_TAG,
+    DELETE_TAG,
+    OPEN_OR_CREATE,
+];
+
+/// Creates a repository.
+pub const CREATE: Scenario = Scenario {
+    name: "create",
+    prepare: &[],
+    steps: &[Step {
+        act: create,
+        again: open_or_create,
+    }],
+    partly: None,
+};
+
+/// Opens or creates a repository.
+pub const OPEN_OR_CREATE: Scenario = Scenario {
+    name: "open or create",
+    prepare: &[],
+    steps: &[Step::new(open_or_create)],
+    partly: None,
+};
+
+/// Creates a repository with a configuration.
+pub const CREATE_WITH_CONFIG: Scenario = Scenario {
+    name: "create with a configuration",
+    prepare: &[],
+    steps: &[Step {
+        act: create_with_config,
+        again: ensure_config,
+    }],
+    partly: Some(create),
+};
+
+/// Three commits: new arrays with inline and native chunks, rewritten manifests, a deleted subtree.
+pub const COMMITS: Scenario = Scenario {
+    name: "commits",
+    prepare: &[create],
+    steps: &[
+        Step::new(commit_arrays),
+        Step::new(commit_changes),
+        Step::new(commit_deletions),
+    ],
+    partly: None,
+};
+
+/// Stores a configuration, then another.
+pub const SAVE_CONFIG: Scenario = Scenario {
+    name: "save the configuration",
+    prepare: &[create],
+    steps: &[
+        Step::new(|ground| save_config(ground, 100)),
+        Step::new(|ground| save_config(ground, 200)),
+    ],
+    partly: None,
+};
+
+/// Creates a branch.
+pub const CREATE_BRANCH: Scenario = Scenario {
+    name: "create a branch",
+    prepare: TWO_COMMITS,
+    steps: &[Step::new(create_branch)],
+    partly: None,
+};
+
+/// Moves a branch back.
+pub const RESET_BRANCH: Scenario = Scenario {
+    name: "reset a branch",
+    prepare: &[create, commit_arrays, commit_changes, create_branch],
+    steps: &[Step::new(reset_branch)],
+    partly: None,
+};
+
+/// Deletes a branch.
+pub const DELETE_BRANCH: Scenario = Scenario {
+    name: "delete a branch",
+    prepare: &[create, commit_arrays, commit_changes, create_branch],
+    steps: &[Step::new(delete_branch)],
+    partly: None,
+};
+
+/// Creates a tag.
+pub const CREATE_TAG: Scenario = Scenario {
+    name: "create a tag",
+    prepare: TWO_COMMITS,
+    steps: &[Step::new(create_tag)],
+    partly: None,
+};
+
+/// Deletes a tag.
+pub const DELETE_TAG: Scenario = Scenario {
+    name: "delete a tag",
+    prepare: &[create, commit_arrays, commit_changes, create_tag],
+    steps: &[Step::new(delete_tag)],
+    partly: None,
+};
+
+const TWO_COMMITS: &[Act] = &[create, commit_arrays, commit_changes];
+
+type Done = BoxFuture<'static, Result<(), Told>>;
+
+fn create(ground: Ground) -> Done {
+    async move { Ok(ground.builder().create().await.map(drop)?) }.boxed()
+}
+
+fn open_or_create(ground: Ground) -> Done {
+    async move { Ok(ground.builder().open_or_create().await.map(drop)?) }.boxed()
+}
+
+fn config(threshold: u16) -> RepositoryConfig {
+    RepositoryConfig {
+        inline_chunk_threshold_bytes: Some(threshold),
+        ..RepositoryConfig::default()
+    }
+}
+
+fn create_with_config(ground: Ground) -> Done {
+    let builder = ground.builder().config(config(64));
+    async move { Ok(builder.create().await.map(drop)?) }.boxed()
+}
+
+/// A creation that was stopped may have come as far as the repository, but not its configuration.
+fn ensure_config(ground: Ground) -> Done {
+    async move {
+        let builder = ground.builder().config(config(64));
+        builder.open_or_create().await?;
+        let repository = ground.open().await?;
+        match repository.config() == config(64) {
+            true => Ok(()),
+            false => edited(repository.save_config(config(64)).await),
+        }
+    }
+    .boxed()
+}
+
+fn save_config(ground: Ground, threshold: u16) -> Done {
+    async move {
+        let repository = ground.open().await?;
+        edited(repository.save_config(config(threshold)).await)
+    }
+    .boxed()
+}
+
+/// The user was told that an edit of a ref landed; anything else ends the step.
+fn edited(outcome: Result<EditOutcome, RepositoryError>) -> Result<(), Told> {
+    match outcome? {
+        EditOutcome::Done(_) => Ok(()),
+        other => Err(Told::outcome(&other)),
+    }
+}
+
+async fn session(ground: &Ground) -> Result<Session, Told> {
+    let repository = ground.open().await?;
+    let session = repository.write_session(BranchName::main()).await?;
+    ground.uses(&session);
+    Ok(session)
+}
+
+/// Commits, and asks what became of it until that is known.
+async fn commit(ground: &Ground, session: &Session, message: &str) -> Result<(), Told> {
+    let mut outcome = session.commit(message).metadata("step", message).await?;
+    for _ in 0..3 {
+        if let CommitOutcome::Unknown { .. } = outcome {
+            outcome = session.resolve().await?;
+        }
+    }
+    match outcome {
+        CommitOutcome::Committed(id) => {
+            ground.acknowledged(id);
+            Ok(())
+        }
+        other => Err(Told::outcome(&other)),
+    }
+}
+
+async fn set(session: &Session, at: &str, document: String) -> Result<(), Told> {
+    let document = document.into();
+    session
+        .set_metadata(&path(at), document, WriteMode::Overwrite)
+        .await?;
+    Ok(())
+}
+
+async fn write(session: &Session, index: u32, length: usize) -> Result<(), Told> {
+    let bytes = pattern(u64::from(index) + length as u64, length).into();
+    session
+        .set_chunk(&path("/g/a"), &[index], bytes, WriteMode::Overwrite)
+        .await?;
+    Ok(())
+}
+
+fn commit_arrays(ground: Ground) -> Done {
+    async move {
+        let session = session(&ground).await?;
+        set(&session, "/g", group_with(serde_json::json!({"n": 1}))).await?;
+        set(&session, "/g/a", array(&[8], &[1])).await?;
+        set(&session, "/g/b", array(&[], &[])).await?;
+        for (index, length) in [(0, 10), (1, 700), (2, 20), (3, 800)] {
+            write(&session, index, length).await?;
+        }
+        let bytes = pattern(7, 600).into();
+        session
+            .set_chunk(&path("/g/b"), &[], bytes, WriteMode::Overwrite)
+            .await?;
+        commit(&ground, &session, "arrays").await
+    }
+    .boxed()
+}
+
+fn commit_changes(ground: Ground) -> Done {
+    async move {
+        let session = session(&ground).await?;
+        write(&session, 1, 30).await?;
+        write(&session, 2, 900).await?;
+        session.delete_chunk(&path("/g/a"), &[0]).await?;
+        set(&session, "/h/c", array(&[2], &[1])).await?;
+        commit(&ground, &session, "changes").await
+    }
+    .boxed()
+}
+
+fn commit_deletions(ground: Ground) -> Done {
+    async move {
+        let session = session(&ground).await?;
+        session.delete_node(&path("/g")).await?;
+        set(&session, "/g/a", array(&[8], &[1])).await?;
+        write(&session, 5, 1000).await?;
+        commit(&ground, &session, "deletions").await
+    }
+    .boxed()
+}
+
+fn dev() -> BranchName {
+    BranchName::parse("dev").expect("BUG: a valid name")
+}
+
+fn tag() -> TagName {
+    TagName::parse("v1").expect("BUG: a valid name")
+}
+
+async fn before(repository: &Repository) -> Result<SnapshotId, Told> {
+    let revision = Revision::from(BranchName::main()).back(1);
+    Ok(repository.resolve(&revision).await?)
+}
+
+fn create_branch(ground: Ground) -> Done {
+    async move {
+        let repository = ground.open().await?;
+        let target = repository.resolve(&BranchName::main().into()).await?;
+        edited(repository.create_branch("dev", target).await)
+    }
+    .boxed()
+}
+
+fn reset_branch(ground: Ground) -> Done {
+    async move {
+        let repository = ground.open().await?;
+        let target = before(&repository).await?;
+        edited(repository.reset_branch(&dev(), target, None).await)
+    }
+    .boxed()
+}
+
+fn delete_branch(ground: Ground) -> Done {
+    async move {
+        let repository = ground.open().await?;
+        match repository.delete_branch(&dev()).await {
+            Err(RepositoryError::Refs(RefsError::BranchNotFound(_))) => Ok(()),
+            outcome => edited(outcome),
+        }
+    }
+    .boxed()
+}
+
+fn create_tag(ground: Ground) -> Done {
+    async move {
+        let repository = ground.open().await?;
+        let target = before(&repository).await?;
+        edited(repository.create_tag("v1", target).await)
+    }
+    .boxed()
+}
+
+fn delete_tag(ground: Ground) -> Done {
+    async move {
+        let repository = ground.open().await?;
+        edited(repository.delete_tag(&tag()).await)
+    }
+    .boxed()
+}

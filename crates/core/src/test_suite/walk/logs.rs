@@ -1,0 +1,95 @@
+//! Compares a transaction log with what its snapshot changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use icefield_format::{ChunkIndex, NodeId, NodeKind, TransactionLog};
+
+use super::Contents;
+
+/// Returns where a log does not say what changed between its snapshot and the one before.
+pub(super) fn compare(log: &TransactionLog, parent: &Contents, child: &Contents) -> Vec<String> {
+    let mut problems = Vec::new();
+    let id = log.id();
+    for kind in [NodeKind::Group, NodeKind::Array] {
+        let [new, deleted, updated] = match kind {
+            NodeKind::Group => [
+                set(log.new_groups()),
+                set(log.deleted_groups()),
+                set(log.updated_groups()),
+            ],
+            NodeKind::Array => [
+                set(log.new_arrays()),
+                set(log.deleted_arrays()),
+                set(log.updated_arrays()),
+            ],
+        };
+        let came = only_in(child, parent, kind);
+        if new != came {
+            problems.push(format!("log {id}: new {kind:?} {new:?}, not {came:?}"));
+        }
+        let went = only_in(parent, child, kind);
+        if deleted != went {
+            problems.push(format!("log {id}: deleted {kind:?} {deleted:?}, not {went:?}"));
+        }
+        let mut must = BTreeSet::new();
+        for (node, before) in parent.nodes.iter().filter(|(_, (of, _))| *of == kind) {
+            match child.nodes.get(node) {
+                Some(after) if before != after => {
+                    must.insert(*node);
+                }
+                Some(_) => {}
+                None if updated.contains(node) => {
+                    problems.push(format!("log {id}: updated {node}, which went"));
+                }
+                None => {}
+            }
+        }
+        if !updated.is_superset(&must) || !updated.is_disjoint(&came) {
+            problems.push(format!("log {id}: updated {kind:?} {updated:?}, not {must:?}"));
+        }
+    }
+    chunks(log, parent, child, &mut problems);
+    problems
+}
+
+fn chunks(log: &TransactionLog, parent: &Contents, child: &Contents, problems: &mut Vec<String>) {
+    let id = log.id();
+    let logged: BTreeMap<NodeId, BTreeSet<ChunkIndex>> = log
+        .updated_chunks()
+        .map(|array| (array.node_id(), array.chunks().collect()))
+        .collect();
+    for node in logged.keys() {
+        if !child.grids.contains_key(node) {
+            problems.push(format!("log {id}: chunks of {node}, which is no array"));
+        }
+    }
+    let (resized, none, no_refs) = (set(log.updated_arrays()), BTreeSet::new(), BTreeMap::new());
+    for node in child.grids.keys() {
+        let logged = logged.get(node).unwrap_or(&none);
+        let before = parent.chunks.get(node).unwrap_or(&no_refs);
+        let after = child.chunks.get(node).unwrap_or(&no_refs);
+        for (index, chunk) in after {
+            if before.get(index) != Some(chunk) && !logged.contains(index) {
+                problems.push(format!("log {id}: chunk {index} of {node} changed unsaid"));
+            }
+        }
+        for index in before.keys() {
+            // A resize drops chunks without naming them.
+            if !after.contains_key(index) && !logged.contains(index) && !resized.contains(node) {
+                problems.push(format!("log {id}: chunk {index} of {node} went unsaid"));
+            }
+        }
+    }
+}
+
+fn set(ids: impl Iterator<Item = NodeId>) -> BTreeSet<NodeId> {
+    ids.collect()
+}
+
+fn only_in(here: &Contents, there: &Contents, kind: NodeKind) -> BTreeSet<NodeId> {
+    let nodes = here.nodes.iter();
+    nodes
+        .filter(|(id, (of, _))| *of == kind && !there.nodes.contains_key(*id))
+        .map(|(id, _)| *id)
+        .collect()
+}

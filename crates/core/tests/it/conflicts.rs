@@ -1,0 +1,455 @@
+//! The rules of conflicts, row by row, for both detectors: what the reference implementation does
+//! (`Compatible`) and what is sound (`Strict`).
+//!
+//! Each row starts from one hierarchy, commits *theirs*, and rebases *ours* onto it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use icefield_core::{
+    BasicSolver, BranchName, ByteRange, CommitOutcome, Conflict, Detector, NodePath, RebaseOutcome,
+    Repository, Session, VersionSelection, WriteMode,
+};
+use icefield_storage::Storage;
+use icefield_storage_memory::MemoryStorage;
+
+fn path(text: &str) -> NodePath {
+    NodePath::parse(text).expect("valid")
+}
+
+fn array(length: u64, extra: &str) -> String {
+    format!(
+        r#"{{"zarr_format":3,"node_type":"array","shape":[{length}],"data_type":"uint8","chunk_grid":{{"name":"regular","configuration":{{"chunk_shape":[1]}}}},"chunk_key_encoding":{{"name":"default"}},"fill_value":0,"codecs":[{{"name":"bytes"}}]{extra}}}"#
+    )
+}
+
+fn group(attributes: &str) -> String {
+    format!(r#"{{"zarr_format":3,"node_type":"group","attributes":{attributes}}}"#)
+}
+
+/// One edit of a session.
+#[derive(Clone, Debug)]
+enum Edit {
+    Meta(&'static str, String),
+    Chunk(&'static str, u32, u8),
+    NoChunk(&'static str, u32),
+    Delete(&'static str),
+}
+use Edit::{Chunk, Delete, Meta, NoChunk};
+
+async fn apply(session: &Session, edits: &[Edit]) {
+    for edit in edits {
+        match edit {
+            Meta(at, document) => session
+                .set_metadata(&path(at), document.clone().into(), WriteMode::Overwrite)
+                .await
+                .map(|_| ()),
+            // Long enough for an object of its own, so that equal bytes have different references.
+            Chunk(at, index, byte) => session
+                .set_chunk(&path(at), &[*index], vec![*byte; 600].into(), WriteMode::Overwrite)
+                .await
+                .map(|_| ()),
+            NoChunk(at, index) => session.delete_chunk(&path(at), &[*index]).await,
+            Delete(at) => session.delete_node(&path(at)).await.map(|_| ()),
+        }
+        .unwrap_or_else(|error| panic!("{edit:?}: {error}"));
+    }
+}
+
+async fn commit(session: &Session) {
+    match session.commit("edit").await.expect("valid") {
+        CommitOutcome::Committed(_) => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+/// `/g` with the array `/g/a` of ten chunks, and the array `/b` of ten chunks, of which 0 to 4 are written.
+async fn start() -> Repository {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let repository = Repository::create(storage).await.expect("new");
+    let session = writer(&repository).await;
+    let mut edits = vec![
+        Meta("/", group(r#"{"x":1,"y":1}"#)),
+        Meta("/g", group(r#"{"x":1,"y":1}"#)),
+        Meta("/g/a", array(10, r#","attributes":{"x":1,"y":1}"#)),
+        Meta("/b", array(10, r#","attributes":{"x":1,"y":1}"#)),
+    ];
+    for index in 0..5 {
+        edits.push(Chunk("/g/a", index, 100));
+        edits.push(Chunk("/b", index, 100));
+    }
+    apply(&session, &edits).await;
+    commit(&session).await;
+    repository
+}
+
+async fn writer(repository: &Repository) -> Session {
+    repository
+        .write_session(BranchName::main())
+        .await
+        .expect("main exists")
+}
+
+/// The name of a conflict's kind, and the chunks that it names.
+fn kind(conflict: &Conflict) -> String {
+    let text = format!("{conflict:?}");
+    let name = text.split([' ', '(']).next().unwrap_or_default().to_owned();
+    let chunks: Vec<String> = conflict
+        .chunks()
+        .into_iter()
+        .flatten()
+        .map(|index| index.iter().map(u32::to_string).collect::<String>())
+        .collect();
+    match chunks.is_empty() {
+        true => format!("{name} {}", conflict.path()),
+        false => format!("{name} {} {}", conflict.path(), chunks.join(",")),
+    }
+}
+
+struct Row {
+    rule: &'static str,
+    ours: Vec<Edit>,
+    theirs: Vec<Edit>,
+    strict: &'static [&'static str],
+    compatible: &'static [&'static str],
+}
+
+fn attributes(text: &str) -> String {
+    format!(r#","attributes":{text}"#)
+}
+
+#[expect(clippy::too_many_lines, reason = "a table: one entry a rule")]
+fn table() -> Vec<Row> {
+    let plain = r#","attributes":{"x":1,"y":1}"#;
+    vec![
+        Row {
+            rule: "a group where they have an equal one",
+            ours: vec![Meta("/n", group("{}"))],
+            theirs: vec![Meta("/n", group("{}"))],
+            strict: &[],
+            compatible: &["NewNodeConflictsWithExistingNode /n"],
+        },
+        Row {
+            rule: "a group where they have another",
+            ours: vec![Meta("/n", group("{}"))],
+            theirs: vec![Meta("/n", group(r#"{"z":1}"#))],
+            strict: &["NewNodeConflictsWithExistingNode /n"],
+            compatible: &["NewNodeConflictsWithExistingNode /n"],
+        },
+        Row {
+            rule: "an empty array where they have an equal one",
+            ours: vec![Meta("/n", array(3, ""))],
+            theirs: vec![Meta("/n", array(3, ""))],
+            strict: &[],
+            compatible: &["NewNodeConflictsWithExistingNode /n"],
+        },
+        Row {
+            rule: "an array with chunks where they have an equal one",
+            ours: vec![Meta("/n", array(3, "")), Chunk("/n", 0, 1)],
+            theirs: vec![Meta("/n", array(3, ""))],
+            strict: &["NewNodeConflictsWithExistingNode /n"],
+            compatible: &["NewNodeConflictsWithExistingNode /n"],
+        },
+        Row {
+            rule: "a node below what is an array now",
+            ours: vec![Meta("/n/m", group("{}"))],
+            theirs: vec![Meta("/n", array(3, ""))],
+            strict: &["NewNodeInInvalidGroup /n/m"],
+            compatible: &["NewNodeInInvalidGroup /n/m"],
+        },
+        Row {
+            rule: "a node below a group that they deleted",
+            ours: vec![Meta("/g/n", group("{}"))],
+            theirs: vec![Delete("/g")],
+            strict: &["NewNodeInDeletedGroup /g/n"],
+            compatible: &[],
+        },
+        Row {
+            rule: "equal metadata of an array",
+            ours: vec![Meta("/b", array(10, &attributes(r#"{"x":2,"y":1}"#)))],
+            theirs: vec![Meta("/b", array(10, &attributes(r#"{"x":2,"y":1}"#)))],
+            strict: &[],
+            compatible: &["ZarrMetadataDoubleUpdate /b"],
+        },
+        Row {
+            rule: "different attributes of an array",
+            ours: vec![Meta("/b", array(10, &attributes(r#"{"x":2,"y":1}"#)))],
+            theirs: vec![Meta("/b", array(10, &attributes(r#"{"x":1,"y":2}"#)))],
+            strict: &[],
+            compatible: &["ZarrMetadataDoubleUpdate /b"],
+        },
+        Row {
+            rule: "one attribute of an array, twice",
+            ours: vec![Meta("/b", array(10, &attributes(r#"{"x":2,"y":1}"#)))],
+            theirs: vec![Meta("/b", array(10, &attributes(r#"{"x":3,"y":1}"#)))],
+            strict: &["ZarrMetadataDoubleUpdate /b"],
+            compatible: &["ZarrMetadataDoubleUpdate /b"],
+        },
+        Row {
+            rule: "different attributes of a group",
+            ours: vec![Meta("/g", group(r#"{"x":2,"y":1}"#))],
+            theirs: vec![Meta("/g", group(r#"{"x":1,"y":2}"#))],
+            strict: &[],
+            compatible: &["ZarrMetadataDoubleUpdate /g"],
+        },
+        Row {
+            rule: "metadata of an array that they deleted",
+            ours: vec![Meta("/b", array(9, plain))],
+            theirs: vec![Delete("/b")],
+            strict: &["ZarrMetadataUpdateOfDeletedArray /b"],
+            compatible: &["ZarrMetadataUpdateOfDeletedArray /b"],
+        },
+        Row {
+            rule: "metadata of a group that they deleted",
+            ours: vec![Meta("/g", group("{}"))],
+            theirs: vec![Delete("/g")],
+            strict: &["ZarrMetadataUpdateOfDeletedGroup /g"],
+            compatible: &["ZarrMetadataUpdateOfDeletedGroup /g"],
+        },
+        Row {
+            rule: "a resize, and chunks they wrote inside it",
+            ours: vec![Meta("/b", array(8, plain))],
+            theirs: vec![Chunk("/b", 7, 1)],
+            strict: &[],
+            compatible: &[],
+        },
+        Row {
+            rule: "a resize, and chunks they wrote outside it",
+            ours: vec![Meta("/b", array(8, plain))],
+            theirs: vec![Chunk("/b", 7, 1), Chunk("/b", 8, 1)],
+            strict: &["ZarrMetadataUpdateOfUpdatedChunks /b 8"],
+            compatible: &[],
+        },
+        Row {
+            rule: "another fill value, and chunks they wrote",
+            ours: vec![Meta("/b", array(10, plain).replace("\"fill_value\":0", "\"fill_value\":1"))],
+            theirs: vec![Chunk("/b", 7, 1)],
+            strict: &["ZarrMetadataUpdateOfUpdatedChunks /b 7"],
+            compatible: &[],
+        },
+        Row {
+            rule: "chunks of an array that they deleted",
+            ours: vec![Chunk("/b", 1, 1), NoChunk("/b", 2)],
+            theirs: vec![Delete("/b")],
+            strict: &["ChunksUpdatedInDeletedArray /b 1,2"],
+            compatible: &["ChunksUpdatedInDeletedArray /b 1,2"],
+        },
+        Row {
+            rule: "chunks, and their attributes",
+            ours: vec![Chunk("/b", 1, 1)],
+            theirs: vec![Meta("/b", array(10, &attributes(r#"{"x":2,"y":1}"#)))],
+            strict: &[],
+            compatible: &["ChunksUpdatedInUpdatedArray /b 1"],
+        },
+        Row {
+            rule: "chunks, and an attribute of theirs that gives indices their meaning",
+            ours: vec![Chunk("/b", 1, 1)],
+            theirs: vec![Meta("/b", array(10, &attributes(r#"{"x":1,"y":1,"origin":[3]}"#)))],
+            strict: &["ChunksUpdatedInUpdatedArray /b 1"],
+            compatible: &["ChunksUpdatedInUpdatedArray /b 1"],
+        },
+        Row {
+            rule: "chunks outside their resize",
+            ours: vec![Chunk("/b", 1, 1), Chunk("/b", 9, 1)],
+            theirs: vec![Meta("/b", array(8, plain))],
+            strict: &["ChunksUpdatedInUpdatedArray /b 9"],
+            compatible: &["ChunksUpdatedInUpdatedArray /b 1,9"],
+        },
+        Row {
+            rule: "one chunk, different bytes",
+            ours: vec![Chunk("/b", 1, 1), Chunk("/b", 2, 1)],
+            theirs: vec![Chunk("/b", 1, 2), Chunk("/b", 3, 2)],
+            strict: &["ChunkDoubleUpdate /b 1"],
+            compatible: &["ChunkDoubleUpdate /b 1"],
+        },
+        Row {
+            rule: "one chunk, equal bytes",
+            ours: vec![Chunk("/b", 1, 1), Chunk("/b", 2, 1)],
+            theirs: vec![Chunk("/b", 1, 1)],
+            strict: &[],
+            compatible: &["ChunkDoubleUpdate /b 1"],
+        },
+        Row {
+            rule: "one chunk, deleted by both",
+            ours: vec![NoChunk("/b", 1)],
+            theirs: vec![NoChunk("/b", 1)],
+            strict: &[],
+            compatible: &["ChunkDoubleUpdate /b 1"],
+        },
+        Row {
+            rule: "one chunk, deleted and written",
+            ours: vec![NoChunk("/b", 1)],
+            theirs: vec![Chunk("/b", 1, 1)],
+            strict: &["ChunkDoubleUpdate /b 1"],
+            compatible: &["ChunkDoubleUpdate /b 1"],
+        },
+        Row {
+            rule: "different chunks of one array",
+            ours: vec![Chunk("/b", 1, 1)],
+            theirs: vec![Chunk("/b", 2, 2)],
+            strict: &[],
+            compatible: &[],
+        },
+        Row {
+            rule: "deleting an array whose chunks they wrote",
+            ours: vec![Delete("/b")],
+            theirs: vec![Chunk("/b", 2, 2)],
+            strict: &["DeleteOfUpdatedArray /b"],
+            compatible: &["DeleteOfUpdatedArray /b"],
+        },
+        Row {
+            rule: "deleting an array whose metadata they changed",
+            ours: vec![Delete("/b")],
+            theirs: vec![Meta("/b", array(9, plain))],
+            strict: &["DeleteOfUpdatedArray /b"],
+            compatible: &["DeleteOfUpdatedArray /b"],
+        },
+        Row {
+            rule: "deleting a group whose metadata they changed",
+            ours: vec![Delete("/g")],
+            theirs: vec![Meta("/g", group("{}"))],
+            strict: &["DeleteOfUpdatedGroup /g"],
+            compatible: &["DeleteOfUpdatedGroup /g"],
+        },
+        Row {
+            rule: "deleting a group in which they created a node",
+            ours: vec![Delete("/g")],
+            theirs: vec![Meta("/g/n", group("{}"))],
+            strict: &["DeleteOfUpdatedGroup /g"],
+            compatible: &[],
+        },
+        Row {
+            rule: "deleting a group in which they wrote chunks of an array",
+            ours: vec![Delete("/g")],
+            theirs: vec![Chunk("/g/a", 2, 2)],
+            strict: &["DeleteOfUpdatedArray /g/a", "DeleteOfUpdatedGroup /g"],
+            compatible: &[],
+        },
+        Row {
+            rule: "deleting what they deleted",
+            ours: vec![Delete("/b")],
+            theirs: vec![Delete("/b")],
+            strict: &[],
+            compatible: &[],
+        },
+        Row {
+            rule: "deleting and creating again, and unrelated changes",
+            ours: vec![Delete("/b"), Meta("/b", array(4, ""))],
+            theirs: vec![Chunk("/g/a", 1, 1)],
+            strict: &[],
+            compatible: &[],
+        },
+        Row {
+            rule: "deleting and creating again, both",
+            ours: vec![Delete("/b"), Meta("/b", array(4, ""))],
+            theirs: vec![Delete("/b"), Meta("/b", array(5, ""))],
+            strict: &["NewNodeConflictsWithExistingNode /b"],
+            compatible: &[],
+        },
+    ]
+}
+
+async fn outcome(row: &Row, detector: Detector) -> (BTreeSet<String>, Session, Repository) {
+    let repository = start().await;
+    let (ours, theirs) = (writer(&repository).await, writer(&repository).await);
+    apply(&ours, &row.ours).await;
+    apply(&theirs, &row.theirs).await;
+    commit(&theirs).await;
+    let before = ours.status().expect("sound");
+    let found = match ours.rebase(&detector).await.expect(row.rule) {
+        RebaseOutcome::Rebased { commits, .. } => {
+            assert_eq!(commits, 1, "{}", row.rule);
+            BTreeSet::new()
+        }
+        RebaseOutcome::Conflicts { conflicts, .. } => {
+            assert_eq!(ours.status().expect("sound"), before, "{}", row.rule);
+            conflicts.iter().map(kind).collect()
+        }
+        RebaseOutcome::BranchGone => panic!("main cannot go"),
+    };
+    (found, ours, repository)
+}
+
+#[tokio::test]
+async fn every_rule_of_both_detectors() {
+    for row in table() {
+        for (detector, expected) in [
+            (Detector::Strict, row.strict),
+            (Detector::Compatible, row.compatible),
+        ] {
+            let (found, ours, repository) = outcome(&row, detector).await;
+            let expected: BTreeSet<String> = expected.iter().map(|it| (*it).to_owned()).collect();
+            assert_eq!(found, expected, "{detector:?}: {}", row.rule);
+            if expected.is_empty() {
+                let committed = ours.commit("rebased").allow_empty().await.expect(row.rule);
+                assert!(matches!(committed, CommitOutcome::Committed(_)), "{}", row.rule);
+                let session = repository
+                    .read_session(BranchName::main())
+                    .await
+                    .expect(row.rule);
+                session.nodes(&NodePath::root()).expect(row.rule);
+            }
+        }
+    }
+}
+
+async fn rebased(row: &Row, solver: &BasicSolver) -> Session {
+    let repository = start().await;
+    let (ours, theirs) = (writer(&repository).await, writer(&repository).await);
+    apply(&ours, &row.ours).await;
+    apply(&theirs, &row.theirs).await;
+    commit(&theirs).await;
+    match ours.rebase(solver).await.expect(row.rule) {
+        RebaseOutcome::Rebased { .. } => ours,
+        other => panic!("{}: {other:?}", row.rule),
+    }
+}
+
+async fn byte(session: &Session, at: &str, index: u32) -> Option<u8> {
+    let chunk = session.chunk(&path(at), &[index], ByteRange::All).await;
+    chunk.expect("readable").map(|bytes| bytes[0])
+}
+
+#[tokio::test]
+async fn attributes_of_both_sides_are_in_the_merged_document() {
+    let row = &table()[7];
+    let session = rebased(row, &BasicSolver::default()).await;
+    let document = session.metadata(&path("/b")).expect("sound").expect("there");
+    let expected = array(10, &attributes(r#"{"x":2,"y":2}"#));
+    assert_eq!(document, expected.as_bytes());
+}
+
+#[tokio::test]
+async fn a_solver_keeps_our_chunks_or_theirs() {
+    let row = Row {
+        rule: "one chunk, different bytes",
+        ours: vec![Chunk("/b", 1, 1), Chunk("/b", 2, 1)],
+        theirs: vec![Chunk("/b", 1, 2)],
+        strict: &[],
+        compatible: &[],
+    };
+    let mut solver = BasicSolver::default();
+    let session = rebased(&row, &solver).await;
+    assert_eq!(byte(&session, "/b", 1).await, Some(1));
+    solver.on_chunk_conflict = VersionSelection::UseTheirs;
+    let session = rebased(&row, &solver).await;
+    assert_eq!(byte(&session, "/b", 1).await, Some(2));
+    assert_eq!(byte(&session, "/b", 2).await, Some(1));
+}
+
+#[tokio::test]
+async fn a_delete_that_wins_takes_what_they_created_along() {
+    let row = Row {
+        rule: "deleting a group in which they created a node",
+        ours: vec![Delete("/g")],
+        theirs: vec![Meta("/g/n", group("{}"))],
+        strict: &[],
+        compatible: &[],
+    };
+    let mut solver = BasicSolver::default();
+    let session = rebased(&row, &solver).await;
+    assert_eq!(session.nodes(&path("/g")).expect("sound"), []);
+    solver.on_delete_of_updated_group = VersionSelection::UseTheirs;
+    let session = rebased(&row, &solver).await;
+    assert_eq!(session.nodes(&path("/g")).expect("sound").len(), 3);
+}

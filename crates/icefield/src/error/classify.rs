@@ -1,0 +1,223 @@
+//! Which kind each error of the layers is.
+
+use icefield_core::{
+    CommitError, FetchError, NameError, NodeMetadataError, RefsError, RepositoryError, SessionError,
+};
+use icefield_format::{FormatError, IdError, PathError};
+use icefield_storage::{KeyError, StorageError};
+use icefield_zarr_store::ZarrStoreError;
+
+use super::{ErrorKind, Unsettled};
+use crate::{LocationError, RevisionError};
+
+/// Knows its kind.
+pub(super) trait Classify {
+    fn kind(&self) -> ErrorKind;
+}
+
+/// Errors that only a wrong argument can cause.
+macro_rules! invalid {
+    ($($error:ty),*) => {
+        $(impl Classify for $error {
+            fn kind(&self) -> ErrorKind {
+                ErrorKind::Invalid
+            }
+        })*
+    };
+}
+
+invalid!(KeyError, NameError, IdError, PathError, LocationError, NodeMetadataError);
+
+impl Classify for StorageError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotFound { .. } => ErrorKind::NotFound,
+            Self::InvalidKey(_) | Self::RangeNotSatisfiable { .. } => ErrorKind::Invalid,
+            Self::PreconditionFailed { .. } => ErrorKind::Conflict,
+            Self::ReadOnly { .. } => ErrorKind::ReadOnly,
+            Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::PermissionDenied { .. }
+            | Self::NoSpace { .. }
+            | Self::NotAnObject { .. }
+            | Self::Failed { .. } => ErrorKind::Io,
+            other if other.is_retryable() => ErrorKind::Unavailable,
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+impl Classify for FormatError {
+    fn kind(&self) -> ErrorKind {
+        match self.is_unsupported() {
+            true => ErrorKind::Unsupported,
+            false => ErrorKind::Corrupt,
+        }
+    }
+}
+
+impl Classify for FetchError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Missing { .. } => ErrorKind::Corrupt,
+            Self::Storage { source, .. } => source.kind(),
+            Self::Format(error) => error.kind(),
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+impl Classify for RefsError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Name(error) => error.kind(),
+            Self::BranchNotFound(_)
+            | Self::TagNotFound(_)
+            | Self::TagDeleted(_)
+            | Self::SnapshotNotFound(_) => ErrorKind::NotFound,
+            Self::MainIsPermanent => ErrorKind::Invalid,
+            Self::Cycle(_) => ErrorKind::Corrupt,
+            Self::InvalidRefFile { source, .. } | Self::Config { source } => source.kind(),
+            Self::Fetch(error) => error.kind(),
+            Self::Storage(error) => error.kind(),
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+impl Classify for RepositoryError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotFound { .. } | Self::NoSnapshotAtTime { .. } | Self::HistoryTooShort { .. } => {
+                ErrorKind::NotFound
+            }
+            Self::AlreadyExists { .. } | Self::NotEmpty { .. } => ErrorKind::AlreadyExists,
+            Self::NewerSpecVersion { .. } => ErrorKind::Unsupported,
+            Self::UnsafeStore { .. } => ErrorKind::ReadOnly,
+            Self::CreateUnknown { .. } => ErrorKind::OutcomeUnknown,
+            Self::Refs(error) => error.kind(),
+            Self::Fetch(error) => error.kind(),
+            Self::Format(error) => error.kind(),
+            Self::Storage(error) => error.kind(),
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+impl Classify for SessionError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::ReadOnly => ErrorKind::ReadOnly,
+            Self::NodeNotFound { .. } => ErrorKind::NotFound,
+            Self::ArrayChanged { .. } => ErrorKind::Conflict,
+            Self::Unresolved(_) => ErrorKind::OutcomeUnknown,
+            Self::ChunkMissing { .. } | Self::ChunkTruncated { .. } => ErrorKind::Corrupt,
+            Self::VirtualChunk { .. } => ErrorKind::Unsupported,
+            Self::WriteUnknown { .. } => ErrorKind::Unavailable,
+            Self::Committed(_)
+            | Self::CommitInProgress
+            | Self::NotAnArray { .. }
+            | Self::KindChange { .. }
+            | Self::ParentIsArray { .. }
+            | Self::HasChildren { .. }
+            | Self::OutOfGrid { .. }
+            | Self::EmptyChunk { .. }
+            | Self::RangeOutOfChunk { .. }
+            | Self::Metadata(_) => ErrorKind::Invalid,
+            Self::Fetch(error) => error.kind(),
+            Self::Format(error) => error.kind(),
+            Self::Storage(error) => error.kind(),
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+impl Classify for CommitError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NothingToCommit => ErrorKind::Invalid,
+            Self::Upgraded => ErrorKind::Unsupported,
+            Self::Session(error) => error.kind(),
+            Self::Refs(error) => error.kind(),
+            Self::Format(error) => error.kind(),
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+impl Classify for ZarrStoreError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Session(error) => error.kind(),
+            Self::InvalidKey { .. }
+            | Self::InvalidPrefix { .. }
+            | Self::NothingNamed { .. }
+            | Self::V2Metadata { .. }
+            | Self::RangeOutOfValue { .. } => ErrorKind::Invalid,
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+impl Classify for RevisionError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Invalid
+    }
+}
+
+impl Classify for Unsettled {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::BranchMoved { .. } | Self::BranchGone => ErrorKind::Conflict,
+            Self::AlreadyExists | Self::NameTaken => ErrorKind::AlreadyExists,
+            Self::NotFound => ErrorKind::NotFound,
+            Self::CommitUnknown { .. } | Self::EditUnknown { .. } => ErrorKind::OutcomeUnknown,
+        }
+    }
+}
+
+#[cfg(feature = "ingest")]
+mod ingest {
+    use icefield_ingest::{ExportError, ImportError, PlanError, SourceError};
+
+    use super::{Classify, ErrorKind};
+
+    impl Classify for SourceError {
+        fn kind(&self) -> ErrorKind {
+            match self {
+                Self::NotFound { .. } => ErrorKind::NotFound,
+                Self::ZarrFormat2 { .. } => ErrorKind::Unsupported,
+                Self::Changed { .. } => ErrorKind::Conflict,
+                Self::Io { .. } | Self::Other { .. } => ErrorKind::Io,
+                _ => ErrorKind::Invalid,
+            }
+        }
+    }
+
+    impl Classify for ImportError {
+        fn kind(&self) -> ErrorKind {
+            match self {
+                Self::Source(error) => error.kind(),
+                Self::Plan(PlanError::AlreadyExists { .. } | PlanError::GroupDiffers { .. }) => {
+                    ErrorKind::AlreadyExists
+                }
+                Self::Session(error) => error.kind(),
+                Self::Repository(error) => error.kind(),
+                Self::Commit(error) => error.kind(),
+                _ => ErrorKind::Invalid,
+            }
+        }
+    }
+
+    impl Classify for ExportError {
+        fn kind(&self) -> ErrorKind {
+            match self {
+                Self::AlreadyExists { .. } => ErrorKind::AlreadyExists,
+                Self::NoParent { .. } | Self::Empty => ErrorKind::NotFound,
+                Self::NodeName { .. } | Self::VirtualChunk { .. } => ErrorKind::Unsupported,
+                Self::Io { .. } => ErrorKind::Io,
+                Self::Session(error) => error.kind(),
+                _ => ErrorKind::Other,
+            }
+        }
+    }
+}

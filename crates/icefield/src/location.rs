@@ -1,0 +1,298 @@
+//! Where a repository is, in the words of a user.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Where a repository is: a path, or a URL.
+///
+/// - Text without a scheme is a path: `data/ocean`, `/data/ocean`, `./odd:name`.
+/// - `file:///data/my%20ocean` is a file URL (RFC 8089), percent-decoded; `file://localhost/data` and `file:/data` mean
+///   the same. Another host is refused, and so are `%2F` and `%00` within a name, and `?` and `#` that are not
+///   encoded.
+/// - `memory:` is a store in memory: a new, empty one each time it is opened.
+/// - Any other `scheme:…` goes to whoever registered that scheme with [`Schemes`](crate::Schemes).
+///
+/// A scheme has at least two letters, so that a drive letter is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    text: String,
+    place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Path(PathBuf),
+    Url { scheme: String },
+}
+
+/// Why a text is no location.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocationError {
+    /// Nothing is nowhere.
+    #[error("the location is empty: give a path or a URL")]
+    Empty,
+    /// A file URL that names another computer.
+    #[error("{url:?} names the host {host:?}: only files of this computer can be opened, as file:///path")]
+    Host {
+        /// The URL.
+        url: String,
+        /// The host.
+        host: String,
+    },
+    /// A file URL without an absolute path.
+    #[error("{url:?} has no absolute path: write file:///path, or the path alone")]
+    NotAbsolute {
+        /// The URL.
+        url: String,
+    },
+    /// A file URL that breaks another rule.
+    #[error("{url:?} {problem}")]
+    Malformed {
+        /// The URL.
+        url: String,
+        /// The rule.
+        problem: &'static str,
+    },
+    /// The store in memory has no parts.
+    #[error("{url:?} names a part of a store in memory, which has none: write `memory:`")]
+    Memory {
+        /// The URL.
+        url: String,
+    },
+    /// Nobody registered the scheme.
+    #[error("no backend is registered for `{scheme}:` locations: {hint}; for a path with a colon in it, write ./{url}")]
+    UnknownScheme {
+        /// The scheme.
+        scheme: String,
+        /// The URL.
+        url: String,
+        /// The feature of this crate that would bring it, or the advice to register one.
+        hint: String,
+    },
+}
+
+impl Location {
+    /// Reads a location.
+    ///
+    /// # Errors
+    /// The rule that the text breaks. Whether anybody knows the scheme is not asked here.
+    pub fn parse(text: &str) -> Result<Self, LocationError> {
+        if text.is_empty() {
+            return Err(LocationError::Empty);
+        }
+        let place = match scheme_of(text) {
+            None => Place::Path(PathBuf::from(text)),
+            Some(scheme) if scheme == "file" => Place::Path(file_path(text)?),
+            Some(scheme) => {
+                let rest = &text[scheme.len() + 1..];
+                if scheme == "memory" && !matches!(rest, "" | "//" | "///") {
+                    return Err(LocationError::Memory {
+                        url: text.to_owned(),
+                    });
+                }
+                Place::Url { scheme }
+            }
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            place,
+        })
+    }
+
+    /// Returns the location of a path, whatever it looks like.
+    pub fn of_path(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self {
+            text: path.display().to_string(),
+            place: Place::Path(path),
+        }
+    }
+
+    /// Returns the scheme in lower case; `file` for a path.
+    pub fn scheme(&self) -> &str {
+        match &self.place {
+            Place::Path(_) => "file",
+            Place::Url { scheme } => scheme,
+        }
+    }
+
+    /// Returns the path of a location in the file system, decoded.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Path(path) => Some(path),
+            Place::Url { .. } => None,
+        }
+    }
+
+    /// Returns the text that it was read from.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the canonical URL: of an absolute path that is valid UTF-8 the percent-encoded `file:` URL, of
+    /// a URL itself.
+    pub fn to_url(&self) -> Option<String> {
+        match &self.place {
+            Place::Url { .. } => Some(self.text.clone()),
+            Place::Path(path) if path.is_absolute() => path.to_str().map(file_url),
+            Place::Path(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for Location {
+    type Err = LocationError;
+
+    fn from_str(text: &str) -> Result<Self, LocationError> {
+        Self::parse(text)
+    }
+}
+
+/// The scheme of a URL in lower case (RFC 3986: a letter, then letters, digits, `+`, `-`, `.`).
+pub(crate) fn scheme_of(text: &str) -> Option<String> {
+    let (scheme, _) = text.split_once(':')?;
+    let mut bytes = scheme.bytes();
+    let valid = scheme.len() >= 2
+        && bytes.next().is_some_and(|first| first.is_ascii_alphabetic())
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    valid.then(|| scheme.to_ascii_lowercase())
+}
+
+/// The path of a file URL.
+fn file_path(url: &str) -> Result<PathBuf, LocationError> {
+    let rest = &url["file:".len()..];
+    let path = match rest.strip_prefix("//") {
+        None => rest,
+        Some(rest) => {
+            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
+                return Err(LocationError::Host {
+                    url: url.to_owned(),
+                    host: host.to_owned(),
+                });
+            }
+            path
+        }
+    };
+    if !path.starts_with('/') {
+        return Err(LocationError::NotAbsolute {
+            url: url.to_owned(),
+        });
+    }
+    decode(path).map(PathBuf::from).map_err(|problem| LocationError::Malformed {
+        url: url.to_owned(),
+        problem,
+    })
+}
+
+fn decode(path: &str) -> Result<String, &'static str> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'?' => return Err("has a `?`: write %3F for one in a name"),
+            b'#' => return Err("has a `#`: write %23 for one in a name"),
+            b'%' => match (rest.next().and_then(hex), rest.next().and_then(hex)) {
+                (Some(high), Some(low)) => match high << 4 | low {
+                    0 => return Err("has a %00, which no file name can hold"),
+                    b'/' => return Err("has a %2F, which no file name can hold"),
+                    byte => byte,
+                },
+                _ => return Err("has a `%` that is not followed by two hexadecimal digits"),
+            },
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| "does not decode to UTF-8")
+}
+
+fn hex(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+/// Encodes an absolute path as the canonical file URL.
+fn file_url(path: &str) -> String {
+    let mut url = String::from("file://");
+    for byte in path.bytes() {
+        let plain = byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte);
+        match plain {
+            true => url.push(char::from(byte)),
+            false => url.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> String {
+        let location = Location::parse(text).expect(text);
+        location.path().expect(text).to_str().expect("UTF-8").to_owned()
+    }
+
+    #[test]
+    fn text_without_a_scheme_is_a_path() {
+        for text in ["x", "/x/y", "../x", "./a:b", "c:x", "c:\\data", "a b", "1a:b", "a_b:c", ":x", "%20"] {
+            assert_eq!(path(text), text);
+        }
+    }
+
+    #[test]
+    fn file_urls_are_decoded() {
+        for (url, expected) in [
+            ("file:///p", "/p"),
+            ("FILE:///p", "/p"),
+            ("file://localhost/p", "/p"),
+            ("file:/p/q", "/p/q"),
+            ("file:///my%20data/%C5%BC%25%23%3f", "/my data/ż%#?"),
+            ("file:///", "/"),
+        ] {
+            assert_eq!(path(url), expected);
+        }
+    }
+
+    #[test]
+    fn other_file_urls_are_refused() {
+        let refused = |url: &str| Location::parse(url).expect_err(url);
+        assert!(matches!(refused("file://server/share"), LocationError::Host { .. }));
+        for url in ["file:", "file://", "file:x", "file://localhost"] {
+            assert!(matches!(refused(url), LocationError::NotAbsolute { .. }), "{url}");
+        }
+        for url in ["file:///a%2Fb", "file:///a%2fb", "file:///a%00", "file:///a?b", "file:///a#b", "file:///%", "file:///%4", "file:///%zz", "file:///%ff"] {
+            assert!(matches!(refused(url), LocationError::Malformed { .. }), "{url}");
+        }
+        assert_eq!(refused(""), LocationError::Empty);
+        assert!(matches!(refused("memory:x"), LocationError::Memory { .. }));
+    }
+
+    #[test]
+    fn canonical_urls_round_trip() {
+        for text in ["/my data", "/ż%#?", "/a+b/c;d=e", "/"] {
+            let url = Location::of_path(text).to_url().expect("absolute");
+            assert_eq!(path(&url), text);
+        }
+        assert_eq!(
+            Location::of_path("/my data").to_url().as_deref(),
+            Some("file:///my%20data")
+        );
+        assert_eq!(Location::of_path("x").to_url(), None);
+    }
+
+    #[test]
+    fn other_schemes_are_somebody_elses() {
+        let location = Location::parse("S3://bucket/prefix?region=x#y").expect("a URL");
+        assert_eq!((location.scheme(), location.path()), ("s3", None));
+        assert_eq!(location.as_str(), "S3://bucket/prefix?region=x#y");
+        assert_eq!(Location::parse("memory:").expect("a URL").scheme(), "memory");
+    }
+}

@@ -1,0 +1,327 @@
+//! How people say which version they mean.
+//!
+//! ```text
+//! REF   := START SUFFIX*
+//! START := WORD | branch:NAME | tag:NAME | snapshot:ID
+//! SUFFIX := ~N | @TIME
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use icefield_core::{
+    BranchName, RefsError, Repository, RepositoryError, Revision, SnapshotId, Start, TagName,
+};
+use jiff::Timestamp;
+
+use crate::Error;
+
+/// A version as people type it: `main`, `tag:v1`, `main~2`, `main@2015-03-01T00:00:00Z`, an id.
+///
+/// - A bare word is a branch; else, if there is none of that name, a tag; else a snapshot id.
+/// - `branch:NAME`, `tag:NAME` and `snapshot:ID` say which.
+/// - `~N` goes back N snapshots; `@TIME` (RFC 3339) goes back to the newest snapshot that is not younger. Several
+///   of them apply from left to right: `main@2015-03-01T00:00:00Z~1` is the snapshot before the one of that time,
+///   `main~1@2015-03-01T00:00:00Z` looks from the last but one on.
+///
+/// **Names that look like that.** Only a `~` followed by digits to the end, and an `@` followed by a time, are
+/// suffixes: `a~b` and `a@b` are plain names. A ref whose name does end like a suffix, such as `x~3`, needs a
+/// prefix: after `branch:` or `tag:` the longest name that exists wins, so `branch:x~3` is the branch `x~3` if there
+/// is one, and otherwise three before `x`. A bare `x~3` is always three before `x`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevisionSpec {
+    text: String,
+    /// Readings in the order in which they are tried.
+    readings: Vec<Reading>,
+}
+
+/// One way to read the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reading {
+    start: Word,
+    suffixes: Vec<Suffix>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Word {
+    Bare(String),
+    Start(Start),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Suffix {
+    Back(usize),
+    At(Timestamp),
+}
+
+/// Why a text says no version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RevisionError {
+    /// There is nothing to begin with.
+    #[error("{text:?} names no version: write a branch, tag:NAME or a snapshot id, then ~N or @TIME if wanted")]
+    NoStart {
+        /// The text.
+        text: String,
+    },
+    /// No ref can have that name.
+    #[error("{text:?} names no version")]
+    Name {
+        /// The text.
+        text: String,
+        /// The rule.
+        source: icefield_core::NameError,
+    },
+    /// No snapshot can have that id.
+    #[error("{text:?} names no version")]
+    Id {
+        /// The text.
+        text: String,
+        /// The rule.
+        source: icefield_format::IdError,
+    },
+}
+
+impl RevisionSpec {
+    /// Reads a text. Whether what it names exists is asked in [`RevisionSpec::resolve`].
+    ///
+    /// # Errors
+    /// The rule that the text breaks.
+    pub fn parse(text: &str) -> Result<Self, RevisionError> {
+        let (prefix, rest) = match text.split_once(':') {
+            Some((prefix @ ("branch" | "tag" | "snapshot"), rest)) => (Some(prefix), rest),
+            _ => (None, text),
+        };
+        let mut splits = splits(rest);
+        // The longest name first. A bare word, and an id, has no name that ends like a suffix.
+        if !matches!(prefix, Some("branch" | "tag")) {
+            splits.drain(..splits.len() - 1);
+        }
+        let readings = splits
+            .into_iter()
+            .map(|(name, suffixes)| {
+                let start = word(text, prefix, name)?;
+                Ok(Reading { start, suffixes })
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            text: text.to_owned(),
+            readings,
+        })
+    }
+
+    /// Finds the snapshot that is meant.
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::ErrorKind::NotFound) if there is none, and what reading says.
+    pub async fn resolve(&self, repository: &Repository) -> Result<SnapshotId, Error> {
+        let mut last = None;
+        for reading in &self.readings {
+            match reading.resolve(repository).await {
+                Err(error) if is_no_such_ref(&error) => last = Some(error),
+                result => return Ok(result?),
+            }
+        }
+        Err(match last {
+            Some(error) => error.into(),
+            None => RevisionError::NoStart {
+                text: self.text.clone(),
+            }
+            .into(),
+        })
+    }
+}
+
+impl fmt::Display for RevisionSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for RevisionSpec {
+    type Err = RevisionError;
+
+    fn from_str(text: &str) -> Result<Self, RevisionError> {
+        Self::parse(text)
+    }
+}
+
+impl From<Start> for RevisionSpec {
+    fn from(start: Start) -> Self {
+        let text = match &start {
+            Start::Branch(name) => format!("branch:{name}"),
+            Start::Tag(name) => format!("tag:{name}"),
+            Start::Snapshot(id) => format!("snapshot:{id}"),
+            other => format!("{other:?}"),
+        };
+        Self {
+            text,
+            readings: vec![Reading {
+                start: Word::Start(start),
+                suffixes: Vec::new(),
+            }],
+        }
+    }
+}
+
+impl Reading {
+    async fn resolve(&self, repository: &Repository) -> Result<SnapshotId, RepositoryError> {
+        let start = match &self.start {
+            Word::Start(start) => start.clone(),
+            Word::Bare(word) => repository.start_of_word(word).await?,
+        };
+        let mut revision = Revision::from(start);
+        for suffix in &self.suffixes {
+            // A revision goes to a time first and then back. In any other order it takes two.
+            let revised = match suffix {
+                Suffix::Back(steps) => {
+                    revision = revision.back(*steps);
+                    continue;
+                }
+                Suffix::At(time) if revision.back == 0 && revision.as_of.is_none() => {
+                    revision.at((*time).into())
+                }
+                Suffix::At(time) => {
+                    let id = repository.resolve(&revision).await?;
+                    Revision::from(id).at((*time).into())
+                }
+            };
+            revision = revised;
+        }
+        repository.resolve(&revision).await
+    }
+}
+
+fn is_no_such_ref(error: &RepositoryError) -> bool {
+    matches!(
+        error,
+        RepositoryError::Refs(
+            RefsError::BranchNotFound(_) | RefsError::TagNotFound(_) | RefsError::TagDeleted(_)
+        )
+    )
+}
+
+fn word(text: &str, prefix: Option<&str>, name: &str) -> Result<Word, RevisionError> {
+    let name_error = |source| RevisionError::Name {
+        text: text.to_owned(),
+        source,
+    };
+    if name.is_empty() && prefix.is_none() {
+        return Err(RevisionError::NoStart {
+            text: text.to_owned(),
+        });
+    }
+    Ok(match prefix {
+        None => {
+            BranchName::parse(name).map_err(name_error)?;
+            Word::Bare(name.to_owned())
+        }
+        Some("branch") => Word::Start(Start::Branch(BranchName::parse(name).map_err(name_error)?)),
+        Some("tag") => Word::Start(Start::Tag(TagName::parse(name).map_err(name_error)?)),
+        Some(_) => Word::Start(Start::Snapshot(name.parse().map_err(|source| {
+            RevisionError::Id {
+                text: text.to_owned(),
+                source,
+            }
+        })?)),
+    })
+}
+
+/// All ways to split a text into a name and suffixes, the longest name first.
+fn splits(text: &str) -> Vec<(&str, Vec<Suffix>)> {
+    let mut all = vec![(text, Vec::new())];
+    let (mut name, mut suffixes) = (text, Vec::new());
+    while let Some((shorter, suffix)) = split_last(name) {
+        name = shorter;
+        suffixes.insert(0, suffix);
+        all.push((name, suffixes.clone()));
+    }
+    all
+}
+
+fn split_last(text: &str) -> Option<(&str, Suffix)> {
+    let at = text.rfind(['~', '@'])?;
+    let (name, suffix) = (&text[..at], &text[at + 1..]);
+    let suffix = match text.as_bytes()[at] {
+        b'~' if suffix.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Suffix::Back(suffix.parse().ok()?)
+        }
+        b'@' => Suffix::At(suffix.parse().ok()?),
+        _ => return None,
+    };
+    Some((name, suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn readings(text: &str) -> Vec<(String, usize)> {
+        let spec = RevisionSpec::parse(text).expect(text);
+        let shown = |reading: Reading| match reading.start {
+            Word::Bare(word) => (word, reading.suffixes.len()),
+            Word::Start(start) => (format!("{start:?}"), reading.suffixes.len()),
+        };
+        spec.readings.into_iter().map(shown).collect()
+    }
+
+    fn bare(word: &str, suffixes: usize) -> Vec<(String, usize)> {
+        vec![(word.to_owned(), suffixes)]
+    }
+
+    #[test]
+    fn suffixes_end_a_bare_word() {
+        assert_eq!(readings("main"), bare("main", 0));
+        assert_eq!(readings("main~0"), bare("main", 1));
+        assert_eq!(readings("main~12"), bare("main", 1));
+        assert_eq!(readings("main@2015-01-16T00:00:00Z"), bare("main", 1));
+        assert_eq!(readings("main@2015-01-16T00:00:00.123456+01:00~2"), bare("main", 2));
+        assert_eq!(readings("main~1@2015-01-16T00:00:00Z~2"), bare("main", 3));
+    }
+
+    #[test]
+    fn what_is_no_suffix_belongs_to_the_name() {
+        for name in [
+            "é~%#",
+            "a:b@c=d",
+            "2015-01-16T00:00:00Z",
+            "main~",
+            "main~x",
+            "main@",
+            "main@2015-01-16",
+            "x~99999999999999999999999",
+            "tags:x",
+        ] {
+            assert_eq!(readings(name), bare(name, 0), "{name}");
+        }
+    }
+
+    #[test]
+    fn after_a_prefix_the_longest_name_comes_first() {
+        let text = readings("branch:x~3~1");
+        let shown: Vec<_> = text.iter().map(|(start, n)| (start.as_str(), *n)).collect();
+        assert_eq!(
+            shown,
+            [(r#"Branch("x~3~1")"#, 0), (r#"Branch("x~3")"#, 1), (r#"Branch("x")"#, 2)]
+        );
+        assert_eq!(readings("tag:v1"), bare(r#"Tag("v1")"#, 0));
+        assert_eq!(readings("branch:tag:x"), bare(r#"Branch("tag:x")"#, 0));
+        let id = SnapshotId::INITIAL;
+        assert_eq!(
+            readings(&format!("snapshot:{id}~1")),
+            bare(&format!("Snapshot({id:?})"), 1)
+        );
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let refused = |text: &str| RevisionSpec::parse(text).expect_err(text);
+        for text in ["", "~1", "@2015-01-16T00:00:00Z"] {
+            assert!(matches!(refused(text), RevisionError::NoStart { .. }), "{text}");
+        }
+        for text in ["a/b", "tag:a/b", "branch:a\0b"] {
+            assert!(matches!(refused(text), RevisionError::Name { .. }), "{text}");
+        }
+        assert!(matches!(refused("snapshot:xyz"), RevisionError::Id { .. }));
+    }
+}

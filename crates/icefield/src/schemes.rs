@@ -1,0 +1,148 @@
+//! Which locations there are: a scheme and whoever opens its stores.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use icefield_storage::Storage;
+
+use crate::{Error, Location, LocationError};
+
+/// Schemes that this crate brings, and the feature that each needs.
+const OURS: [(&str, &str); 2] = [("file", "local"), ("memory", "memory")];
+
+/// Opens the stores of one scheme. Implement it to open repositories in a backend of your own.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield::storage::Storage;
+/// use icefield::{Connect, Error, Location, MemoryStorage, Repository, Schemes};
+///
+/// /// `scratch:NAME` locations.
+/// #[derive(Debug)]
+/// struct Scratch(MemoryStorage);
+///
+/// #[async_trait::async_trait]
+/// impl Connect for Scratch {
+///     async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
+///         assert_eq!(location.scheme(), "scratch");
+///         Ok(Arc::new(self.0.clone()))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Error> {
+/// let schemes = Schemes::standard().with("scratch", Arc::new(Scratch(MemoryStorage::new())));
+/// let storage = schemes.storage(&Location::parse("scratch:x")?).await?;
+/// Repository::create(storage).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[async_trait]
+pub trait Connect: fmt::Debug + Send + Sync + 'static {
+    /// Opens the store at a location whose scheme this was registered for.
+    ///
+    /// # Errors
+    /// [`Error::new`] makes one of any error.
+    async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error>;
+}
+
+/// The schemes that locations may have, and who opens them. Plain data: pass it where it is needed.
+#[derive(Clone, Debug, Default)]
+pub struct Schemes(BTreeMap<String, Arc<dyn Connect>>);
+
+impl Schemes {
+    /// Returns no scheme at all.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Returns the schemes that this crate was built with, with default settings.
+    pub fn standard() -> Self {
+        let schemes = Self::none();
+        #[cfg(feature = "local")]
+        let schemes = schemes.with("file", Arc::new(ConnectLocal::default()));
+        #[cfg(feature = "memory")]
+        let schemes = schemes.with("memory", Arc::new(ConnectMemory));
+        schemes
+    }
+
+    /// Registers who opens the locations of a scheme, in place of anybody else. The scheme of a plain path is
+    /// `file`.
+    #[must_use]
+    pub fn with(mut self, scheme: &str, connect: Arc<dyn Connect>) -> Self {
+        self.0.insert(scheme.to_ascii_lowercase(), connect);
+        self
+    }
+
+    /// Returns the names of the schemes.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Opens the store at a location.
+    ///
+    /// # Errors
+    /// [`LocationError::UnknownScheme`], and what the backend says.
+    pub async fn storage(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
+        match self.0.get(location.scheme()) {
+            Some(connect) => connect.connect(location).await,
+            None => Err(self.unknown(location).into()),
+        }
+    }
+
+    fn unknown(&self, location: &Location) -> LocationError {
+        let scheme = location.scheme();
+        let hint = match OURS.iter().find(|(ours, _)| *ours == scheme) {
+            Some((_, feature)) => format!("build with the feature `{feature}`"),
+            None => {
+                let known: Vec<&str> = self.names().collect();
+                format!("this program opens {}", known.join(", "))
+            }
+        };
+        LocationError::UnknownScheme {
+            scheme: scheme.to_owned(),
+            url: location.as_str().to_owned(),
+            hint,
+        }
+    }
+}
+
+/// Opens directories of the local disk.
+#[cfg(feature = "local")]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ConnectLocal {
+    /// When writes are made to survive a loss of power.
+    pub fsync: icefield_storage_local::Fsync,
+    /// Whether all writes are refused.
+    pub read_only: bool,
+}
+
+#[cfg(feature = "local")]
+#[async_trait]
+impl Connect for ConnectLocal {
+    async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
+        let path = location.path().ok_or_else(|| LocationError::NotAbsolute {
+            url: location.as_str().to_owned(),
+        })?;
+        let storage = icefield_storage_local::LocalStorage::builder(path)
+            .fsync(self.fsync)
+            .read_only(self.read_only)
+            .open()?;
+        Ok(Arc::new(storage))
+    }
+}
+
+/// Opens a new, empty store in memory each time.
+#[cfg(feature = "memory")]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ConnectMemory;
+
+#[cfg(feature = "memory")]
+#[async_trait]
+impl Connect for ConnectMemory {
+    async fn connect(&self, _: &Location) -> Result<Arc<dyn Storage>, Error> {
+        Ok(Arc::new(icefield_storage_memory::MemoryStorage::new()))
+    }
+}

@@ -1,0 +1,202 @@
+//! Imports: stage what a source holds in a session, then commit once.
+
+mod transfer;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use icefield_core::{BranchName, CommitOutcome, NodePath, Repository, Session, WriteMode};
+
+use crate::plan::{self, Existing, Plan};
+use crate::{Hierarchy, Ignored, ImportError, Limits, Progress, Source};
+
+/// What an import did.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ImportReport {
+    /// Groups that were created, those included that only their children implied.
+    pub new_groups: u64,
+    /// Arrays that were created.
+    pub new_arrays: u64,
+    /// Arrays that grew.
+    pub extended_arrays: Vec<NodePath>,
+    /// Groups that stayed as they were though the source says something else of them.
+    pub kept_groups: Vec<NodePath>,
+    /// Chunks that were copied.
+    pub chunks: u64,
+    /// Bytes of those chunks.
+    pub bytes: u64,
+    /// Chunks that were compared with those that were there.
+    pub compared_chunks: u64,
+    /// What lay in the source and belongs to no node.
+    pub ignored: Ignored,
+}
+
+/// A finished import.
+#[derive(Debug)]
+#[must_use = "the branch may have moved, or the outcome may be unknown"]
+pub struct Imported {
+    /// What was staged.
+    pub report: ImportReport,
+    /// What became of the commit.
+    pub commit: CommitOutcome,
+}
+
+/// An import that is being described: set what it needs, then [`Import::run`] it.
+///
+/// - Arrays must be new; a group may be there if one of the two says nothing, or both say the same.
+/// - Documents are kept byte for byte, but for the chunk key encoding, which becomes `default` with `/`,
+///   and the consolidated metadata of groups, which is dropped.
+/// - With [`Import::append`], arrays that have the dimension grow along it, and only their shape changes. All
+///   others must be equal, chunks included. Arrays missing on either side are refused.
+#[must_use = "nothing is imported before it is run"]
+pub struct Import<'a> {
+    source: Arc<dyn Source>,
+    group: NodePath,
+    append: Option<String>,
+    limits: Limits,
+    progress: &'a dyn Progress,
+}
+
+impl fmt::Debug for Import<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Import")
+            .field("source", &self.source)
+            .field("group", &self.group)
+            .field("append", &self.append)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Import<'a> {
+    /// Begins an import of a source to the root.
+    pub fn new(source: Arc<dyn Source>) -> Self {
+        Self {
+            source,
+            group: NodePath::root(),
+            append: None,
+            limits: Limits::default(),
+            progress: &(),
+        }
+    }
+
+    /// Puts the root of the source at this path; groups that are missing above it are created.
+    pub fn into_group(mut self, group: NodePath) -> Self {
+        self.group = group;
+        self
+    }
+
+    /// Appends along the dimension of this name instead of creating arrays.
+    pub fn append(mut self, dimension: impl Into<String>) -> Self {
+        self.append = Some(dimension.into());
+        self
+    }
+
+    /// Sets how much is under way at once.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Tells `progress` how far the import is.
+    pub fn progress(mut self, progress: &'a dyn Progress) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Imports to a branch, in one commit. On any error, and if it is stopped, the branch is where it was;
+    /// chunks that were copied in vain stay behind as garbage.
+    ///
+    /// # Errors
+    /// The first thing that does not fit, by name.
+    pub async fn run(
+        &self,
+        repository: &Repository,
+        branch: BranchName,
+        message: &str,
+    ) -> Result<Imported, ImportError> {
+        let session = repository.write_session(branch).await?;
+        let report = self.stage(&session).await?;
+        self.progress.finishing();
+        let commit = session.commit(message).await?;
+        Ok(Imported { report, commit })
+    }
+
+    /// Puts the edits into a writable session without committing them. After an error the session holds part
+    /// of them: discard it.
+    ///
+    /// # Errors
+    /// As [`Import::run`].
+    #[tracing::instrument(level = "debug", skip_all, fields(source = %self.source))]
+    pub async fn stage(&self, session: &Session) -> Result<ImportReport, ImportError> {
+        let hierarchy = self.source.hierarchy().await?;
+        let existing = self.existing(session, &hierarchy)?;
+        let mut plan = match &self.append {
+            None => plan::create(&hierarchy, &self.group, &existing)?,
+            Some(dimension) => plan::append(&hierarchy, &self.group, dimension, &existing)?,
+        };
+        tracing::debug!(
+            documents = plan.documents.len(),
+            arrays = plan.transfers.len(),
+            "planned"
+        );
+        for (path, document) in std::mem::take(&mut plan.documents) {
+            session
+                .set_metadata(&path, document, WriteMode::Overwrite)
+                .await?;
+        }
+        let copied = transfer::run(
+            &self.source,
+            session,
+            &plan.transfers,
+            self.limits,
+            self.progress,
+        )
+        .await?;
+        Ok(report(plan, hierarchy.ignored, copied))
+    }
+
+    /// What the repository has where the import goes.
+    fn existing(
+        &self,
+        session: &Session,
+        hierarchy: &Hierarchy,
+    ) -> Result<Existing, ImportError> {
+        let mut kinds = BTreeMap::new();
+        for path in self.group.ancestors() {
+            if let Some(kind) = session.node_kind(&path)? {
+                kinds.insert(path, kind);
+            }
+        }
+        for node in session.nodes(&self.group)? {
+            kinds.insert(node.path, node.kind);
+        }
+        let mut documents = BTreeMap::new();
+        for path in hierarchy.nodes.keys() {
+            let path = plan::target_path(&self.group, path)?;
+            if kinds.contains_key(&path)
+                && let Some(document) = session.metadata(&path)?
+            {
+                documents.insert(path, document);
+            }
+        }
+        Ok(Existing { kinds, documents })
+    }
+}
+
+fn report(plan: Plan, ignored: Ignored, copied: transfer::Copied) -> ImportReport {
+    let mut report = ImportReport {
+        new_groups: plan.new_groups,
+        new_arrays: plan.new_arrays,
+        extended_arrays: plan.extended_arrays,
+        kept_groups: plan.kept_groups,
+        chunks: copied.chunks,
+        bytes: copied.bytes,
+        compared_chunks: copied.compared,
+        ignored,
+    };
+    report.ignored.merge(copied.ignored);
+    report
+}

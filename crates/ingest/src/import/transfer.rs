@@ -1,0 +1,195 @@
+//! Moving chunks: listed by the source, read, and set in the session or compared with what is there, many at
+//! once within the limits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use icefield_core::{ByteRange, ChunkIndex, Session, WriteMode};
+
+use crate::limits::Budget;
+use crate::plan::{Action, Transfer};
+use crate::{ChunkEntry, Ignored, ImportError, Limits, Progress, Source};
+
+/// What was moved.
+#[derive(Debug, Default)]
+pub(super) struct Copied {
+    pub(super) chunks: u64,
+    pub(super) bytes: u64,
+    pub(super) compared: u64,
+    pub(super) ignored: Ignored,
+}
+
+impl Copied {
+    fn and(mut self, done: Done) -> Self {
+        match done {
+            Done::Copied(bytes) => {
+                self.chunks += 1;
+                self.bytes += bytes;
+            }
+            Done::Compared => self.compared += 1,
+            Done::Ignored(name) => self.ignored.note(name),
+        }
+        self
+    }
+}
+
+/// What became of one entry of a listing.
+enum Done {
+    Copied(u64),
+    Compared,
+    Ignored(String),
+}
+
+/// One entry of a listing, with the array it belongs to.
+struct Job<'a> {
+    transfer: &'a Transfer,
+    entry: ChunkEntry,
+}
+
+struct Mover<'a> {
+    source: &'a Arc<dyn Source>,
+    session: &'a Session,
+    budget: Budget,
+    progress: &'a dyn Progress,
+}
+
+/// Moves the chunks of all transfers. Stops at the first error.
+pub(super) async fn run(
+    source: &Arc<dyn Source>,
+    session: &Session,
+    transfers: &[Transfer],
+    limits: Limits,
+    progress: &dyn Progress,
+) -> Result<Copied, ImportError> {
+    let mover = Mover {
+        source,
+        session,
+        budget: Budget::new(limits),
+        progress,
+    };
+    let listed: Vec<AtomicU64> = transfers.iter().map(|_| AtomicU64::new(0)).collect();
+    progress.expected(transfers.iter().map(most_chunks).fold(0, u64::saturating_add));
+    let copied = stream::iter(transfers.iter().zip(&listed))
+        .flat_map(|(transfer, listed)| mover.jobs(transfer, listed))
+        .map(|job| async { mover.run(job?).await })
+        .buffer_unordered(limits.chunks.max(1))
+        .try_fold(Copied::default(), |copied, done| async { Ok(copied.and(done)) })
+        .await?;
+    for (transfer, listed) in transfers.iter().zip(listed) {
+        if transfer.action == Action::Compare {
+            mover.check_count(transfer, listed.into_inner()).await?;
+        }
+    }
+    Ok(copied)
+}
+
+/// As many chunks as the grid has room for.
+fn most_chunks(transfer: &Transfer) -> u64 {
+    (transfer.array.chunk_counts.iter()).fold(1, |most, count| most.saturating_mul(u64::from(*count)))
+}
+
+impl<'a> Mover<'a> {
+    /// The entries of one array; at the end, those that do not exist are known.
+    fn jobs(
+        &self,
+        transfer: &'a Transfer,
+        listed: &'a AtomicU64,
+    ) -> impl futures::Stream<Item = Result<Job<'a>, ImportError>> + use<'a> {
+        let progress = self.progress;
+        let entries = self.source.chunks(&transfer.from, &transfer.array);
+        let begin = stream::once(async move {
+            progress.array(&transfer.to);
+            None
+        });
+        let jobs = entries.map(move |entry| {
+            let entry = entry.map_err(ImportError::from);
+            Some(entry.map(|entry| {
+                if matches!(entry, ChunkEntry::Chunk { .. }) {
+                    listed.fetch_add(1, Ordering::Relaxed);
+                }
+                Job { transfer, entry }
+            }))
+        });
+        let end = stream::once(async move {
+            let found = listed.load(Ordering::Relaxed);
+            progress.absent(most_chunks(transfer).saturating_sub(found));
+            None
+        });
+        begin
+            .chain(jobs)
+            .chain(end)
+            .filter_map(std::future::ready)
+    }
+
+    async fn run(&self, job: Job<'_>) -> Result<Done, ImportError> {
+        let (index, length) = match job.entry {
+            ChunkEntry::Ignored { name } => return Ok(Done::Ignored(name)),
+            ChunkEntry::Chunk { index, length } => (index, length),
+        };
+        let done = self.chunk(job.transfer, &index, length).await?;
+        self.progress.chunk(length);
+        tracing::trace!(array = %job.transfer.to, %index, length, "chunk");
+        Ok(done)
+    }
+
+    async fn chunk(
+        &self,
+        transfer: &Transfer,
+        index: &ChunkIndex,
+        length: u64,
+    ) -> Result<Done, ImportError> {
+        let (from, array) = (&transfer.from, &transfer.array);
+        if !array.contains(index) {
+            return Err(ImportError::OutOfGrid {
+                name: self.source.chunk_name(from, array, index),
+                path: transfer.to.clone(),
+                grid: array.chunk_counts.clone(),
+            });
+        }
+        let held = match &transfer.action {
+            Action::Copy { .. } => length,
+            Action::Compare => length.saturating_mul(2),
+        };
+        let _held = self.budget.hold(held).await;
+        let bytes = self.source.read_chunk(from, array, index, length).await?;
+        match &transfer.action {
+            Action::Copy { offset } => {
+                let to: Vec<u32> = index.iter().zip(offset).map(|(i, offset)| i + offset).collect();
+                self.session
+                    .set_chunk(&transfer.to, &to, bytes, WriteMode::Overwrite)
+                    .await?;
+                Ok(Done::Copied(length))
+            }
+            Action::Compare => {
+                let here = self
+                    .session
+                    .chunk(&transfer.to, index, ByteRange::All)
+                    .await?;
+                match here == Some(bytes) {
+                    true => Ok(Done::Compared),
+                    false => Err(ImportError::ChunkDiffers {
+                        path: transfer.to.clone(),
+                        index: index.clone(),
+                    }),
+                }
+            }
+        }
+    }
+
+    /// Each chunk of the source is in the repository; if there are as many, there is no other.
+    async fn check_count(&self, transfer: &Transfer, found: u64) -> Result<(), ImportError> {
+        let chunks = self.session.chunks(&transfer.to)?;
+        let existing = chunks
+            .try_fold(0, |count: u64, _| async move { Ok(count + 1) })
+            .await?;
+        match existing == found {
+            true => Ok(()),
+            false => Err(ImportError::ChunkCountDiffers {
+                path: transfer.to.clone(),
+                existing,
+                found,
+            }),
+        }
+    }
+}
