@@ -4,7 +4,7 @@ use std::fmt;
 use std::hint::black_box;
 use std::time::Duration;
 
-use icefield_storage::{Clock, SystemClock};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Times measured for one thing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,13 +58,20 @@ pub fn fact(subject: impl fmt::Display, what: impl fmt::Display) {
     println!("fact: {subject}: {what}");
 }
 
-/// Returns the time that `work` takes. What it returns is dropped outside of that time.
+/// Returns the time that the processor spends on `work`, which must do all of it on this thread. Other
+/// processes do not count, so that the time means something on a busy machine, too. What `work` returns is dropped
+/// outside of that time.
 pub fn timed<T>(work: impl FnOnce() -> T) -> Duration {
-    let start = SystemClock.monotonic();
+    let start = thread_time();
     let result = black_box(work());
-    let time = SystemClock.monotonic() - start;
+    let time = thread_time() - start;
     drop(result);
     time
+}
+
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 /// Measures several things in turns, so that what else the machine does hits all of them alike.

@@ -52,7 +52,7 @@ pub use icefield_format::{
 };
 pub use icefield_refs::{
     BranchName, EditOutcome, FetchError, NameError, RefList, Refusal, RefsError, SnapshotInfo,
-    TagName,
+    TagName, micros_of_time, time_of_micros,
 };
 pub use icefield_storage::{Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy};
 

@@ -15,6 +15,7 @@ use icefield_storage::{
 };
 use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
+use tracing::Instrument;
 
 use crate::{SessionError, Settings};
 
@@ -131,9 +132,15 @@ impl Objects {
         self.cache
             .get_or_insert_async(&(kind, id), async {
                 let key = parse_key(&key).map_err(|source| storage_error(kind, &text, source))?;
-                tracing::debug!(%key, "cache miss");
-                let read = self.storage.read(&key).await;
-                self.decode(kind, id, text, key, read.map(|(bytes, _)| bytes), decode)
+                let span = tracing::debug_span!("cache.miss", %key, bytes = tracing::field::Empty);
+                let load = async {
+                    let read = self.storage.read(&key).await.map(|(bytes, _)| bytes);
+                    if let Ok(bytes) = &read {
+                        tracing::Span::current().record("bytes", bytes.len());
+                    }
+                    self.decode(kind, id, text, key.clone(), read, decode)
+                };
+                load.instrument(span).await
             })
             .await
     }

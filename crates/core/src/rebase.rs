@@ -108,6 +108,7 @@ impl Session {
     }
 
     /// As [`Session::rebase`], for a caller that keeps writes away.
+    #[tracing::instrument(level = "debug", skip_all, fields(from = %from.snapshot))]
     pub(crate) async fn rebase_held(
         &self,
         from: &Tip,

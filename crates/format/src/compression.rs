@@ -1,8 +1,9 @@
 //! One zstd frame in, one body out, within a limit, and back.
 //!
-//! The frame is walked block by block before anything is allocated. That tells its exact end, so that
-//! whatever follows is refused, and an upper bound of its contents even where no size is declared, so that it
-//! decompresses in one pass into one buffer, without the window copy of a streaming decoder.
+//! The frame is walked block by block before anything is allocated. That tells its exact end, so
+//! that whatever follows is refused, and an upper bound of its contents even where no size is
+//! declared, so that it decompresses in one pass into one buffer, without the window copy of a
+//! streaming decoder.
 
 use std::io::Cursor;
 
@@ -117,6 +118,12 @@ fn walk(bytes: &[u8], file: FormatFile) -> Result<Frame, FormatError> {
                 });
             }
         };
+        if size > block_max {
+            return Err(FormatError::Zstd {
+                file,
+                reason: "block larger than the window",
+            });
+        }
         // Neither can overflow: sizes have 21 bits, and there is a block per three bytes at most.
         bound += contents;
         reader.skip(stored as usize)?;
@@ -150,8 +157,8 @@ pub(crate) fn decompress(
     if frame.declared.is_some_and(|declared| declared > limit) {
         return Err(FormatError::TooLarge { file, limit });
     }
-    // Reserving is cheap: pages that stay untouched cost no memory, and the rest is given back below. One byte
-    // at least, so that zstd gets a buffer.
+    // Reserving is cheap: pages that stay untouched cost no memory, and the rest is given back
+    // below. One byte at least, so that zstd gets a buffer.
     let most = frame.bound.min(limit).max(1) as usize;
     // Few small bodies need the whole bound of a block, 128 KiB; the bound of many blocks is close.
     let likely = if most > MAX_BLOCK as usize {
@@ -185,7 +192,8 @@ fn decompress_into(body: &mut Vec<u8>, bytes: &[u8]) -> Result<(), &'static str>
     Ok(())
 }
 
-/// Returns `header` followed by `body` as one frame without content size and checksum, as the format wants.
+/// Returns `header` followed by `body` as one frame without content size and checksum, as the
+/// format wants.
 pub(crate) fn compress_after(
     header: &[u8],
     body: &[u8],

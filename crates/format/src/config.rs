@@ -1,7 +1,8 @@
 //! `config.yaml`: settings that are stored with a repository of spec 1.
 //!
-//! Every key may be missing or null, which means its default. Unknown keys are kept and written back, except inside
-//! conditions, which are replaced as a whole. All known keys are written, in the order below, null where unset.
+//! Every key may be missing or null, which means its default. Unknown keys are kept and written
+//! back, except inside conditions, which are replaced as a whole. All known keys are written, in
+//! the order below, null where unset.
 
 mod containers;
 mod manifest;
@@ -91,8 +92,8 @@ impl RepositoryConfig {
 
     /// Returns these settings where they are set, and those of `base` elsewhere.
     ///
-    /// Key by key, also inside `compression`, `caching`, `storage` and its parts; but `manifest.preload`,
-    /// `manifest.splitting` and the containers replace each other as a whole.
+    /// Key by key, also inside `compression`, `caching`, `storage` and its parts; but
+    /// `manifest.preload`, `manifest.splitting` and the containers replace each other as a whole.
     #[must_use]
     pub fn merged_over(&self, base: &Self) -> Self {
         Entry::merged_over(self, base)

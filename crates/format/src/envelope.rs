@@ -117,8 +117,8 @@ impl Header {
     /// Reads the header of a file; `file` only names it in errors.
     ///
     /// # Errors
-    /// `Empty`, `Truncated`, `WrongMagic`, and what is unknown here: `NewerSpecVersion`, `InvalidSpecVersion`,
-    /// `UnknownKind`, `UnknownCompression`.
+    /// `Empty`, `Truncated`, `WrongMagic`, and what is unknown here: `NewerSpecVersion`,
+    /// `InvalidSpecVersion`, `UnknownKind`, `UnknownCompression`.
     pub fn decode(bytes: &[u8], file: FormatFile) -> Result<Self, FormatError> {
         if bytes.is_empty() {
             return Err(FormatError::Empty { file });
@@ -178,10 +178,10 @@ impl Header {
 
 /// How much a reader is ready to decompress.
 ///
-/// A body may grow to [`ratio_floor`](Self::ratio_floor) whatever its compressed size, beyond that to
-/// [`max_ratio`](Self::max_ratio) times the compressed size, and never past
-/// [`max_decompressed`](Self::max_decompressed). So 25 kB cannot claim 800 MB, while manifests (6 to 25 times smaller
-/// when compressed) and snapshots of many like nodes pass.
+/// A body may grow to [`ratio_floor`](Self::ratio_floor) whatever its compressed size, beyond that
+/// to [`max_ratio`](Self::max_ratio) times the compressed size, and never past
+/// [`max_decompressed`](Self::max_decompressed). So 25 kB cannot claim 800 MB, while manifests (6
+/// to 25 times smaller when compressed) and snapshots of many like nodes pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeLimits {
     /// Hard limit in bytes. Default: 2 GiB, the format's own.
@@ -216,7 +216,8 @@ impl DecodeLimits {
 /// How files are written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Writer {
-    /// Name of the writing program; the first 24 bytes go into each header. Default: `icefield-VERSION`.
+    /// Name of the writing program; the first 24 bytes go into each header. Default:
+    /// `icefield-VERSION`.
     pub implementation: String,
     /// Level of zstd. Default: 3. Values outside zstd's range are taken as the nearest inside.
     pub compression_level: i32,
@@ -241,7 +242,8 @@ impl Writer {
         }
     }
 
-    /// Returns the informative user metadata that the format puts on objects of this kind, where a store has such.
+    /// Returns the informative user metadata that the format puts on objects of this kind, where a
+    /// store has such.
     #[must_use]
     pub fn object_metadata(&self, kind: FileKind) -> [(&'static str, String); 4] {
         [

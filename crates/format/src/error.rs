@@ -25,7 +25,8 @@ pub enum FormatFile {
 }
 
 impl FormatFile {
-    /// Returns the kind that the file's header must state; none for text files and [`FormatFile::Unnamed`].
+    /// Returns the kind that the file's header must state; none for text files and
+    /// [`FormatFile::Unnamed`].
     #[must_use]
     pub fn kind(self) -> Option<FileKind> {
         match self {
@@ -211,7 +212,8 @@ pub enum FormatError {
         /// The limit, for uncompressed bytes.
         limit: u64,
     },
-    /// The body is not a valid flatbuffer of this kind: offsets out of range, required fields missing.
+    /// The body is not a valid flatbuffer of this kind: offsets out of range, required fields
+    /// missing.
     #[error("{file} is malformed")]
     Malformed {
         /// The file.
@@ -226,6 +228,12 @@ pub enum FormatError {
         expected: FormatFile,
         /// What it says it is.
         found: FormatFile,
+    },
+    /// A snapshot names itself as its parent; its history would have no end.
+    #[error("{file} is its own parent")]
+    OwnParent {
+        /// The file.
+        file: FormatFile,
     },
     /// A list that must be sorted is not.
     #[error("{file} has {list} out of order at position {position}")]
@@ -416,7 +424,8 @@ pub enum MessagePackError {
 }
 
 impl FormatError {
-    /// Tells whether the file is fine but of a version that this crate cannot read; else it is corrupt or misused.
+    /// Tells whether the file is fine but of a version that this crate cannot read; else it is
+    /// corrupt or misused.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::NewerSpecVersion { .. })

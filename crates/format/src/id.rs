@@ -1,8 +1,8 @@
 //! Object and node ids: fixed bytes in files, Crockford base 32 in names and messages.
 //!
-//! Rules of the text form: alphabet `0123456789ABCDEFGHJKMNPQRSTVWXYZ`, most significant bit first, padded on the
-//! right with zero bits, no `=`, upper case. 12 bytes make 20 characters, 8 bytes make 13. Decoding accepts lower
-//! case and the usual aliases (O for 0, I and L for 1).
+//! Rules of the text form: alphabet `0123456789ABCDEFGHJKMNPQRSTVWXYZ`, most significant bit first,
+//! padded on the right with zero bits, no `=`, upper case. 12 bytes make 20 characters, 8 bytes
+//! make 13. Decoding accepts lower case and the usual aliases (O for 0, I and L for 1).
 
 use std::fmt;
 use std::str::FromStr;
@@ -178,7 +178,8 @@ macro_rules! id_type {
 }
 
 id_type! {
-    /// Identifies one snapshot file and its transaction log. Random, save the initial snapshot's fixed id.
+    /// Identifies one snapshot file and its transaction log. Random, save the initial snapshot's
+    /// fixed id.
     SnapshotId, OBJECT_ID_LEN
 }
 id_type! {
@@ -190,7 +191,8 @@ id_type! {
     ChunkId, OBJECT_ID_LEN
 }
 id_type! {
-    /// Identifies a node for as long as it lives. A node deleted and created again at its path gets a new one.
+    /// Identifies a node for as long as it lives. A node deleted and created again at its path gets
+    /// a new one.
     NodeId, NODE_ID_LEN
 }
 

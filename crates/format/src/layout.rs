@@ -1,8 +1,8 @@
 //! Every object key of the format, in one place. Nobody else makes or takes apart keys.
 //!
-//! Keys are relative to the root of the repository. Names of refs are the only part a user chooses. Stores that
-//! are reached through the `object_store` path type, local directories among them, hold them percent-encoded;
-//! S3 holds them as they are: [`KeyForm`].
+//! Keys are relative to the root of the repository. Names of refs are the only part a user chooses.
+//! Stores that are reached through the `object_store` path type, local directories among them, hold
+//! them percent-encoded; S3 holds them as they are: [`KeyForm`].
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,8 @@ pub const CHUNKS: &str = "chunks";
 pub const CONFIG: &str = "config.yaml";
 /// The one mutable object of spec 2. Where it exists, the repository is not one of spec 1.
 pub const REPO: &str = "repo";
-/// Prefix of earlier versions of [`REPO`] (spec 2), and of [`CONFIG`] when a spec 2 library changed it.
+/// Prefix of earlier versions of [`REPO`] (spec 2), and of [`CONFIG`] when a spec 2 library changed
+/// it.
 pub const OVERWRITTEN: &str = "overwritten";
 /// Prefix of what only this implementation writes: leases, state of collection, own settings.
 pub const OWN: &str = "icefield";
@@ -120,8 +121,8 @@ fn ref_key(kind: &str, name: &str, file: &str, form: KeyForm) -> String {
 
 /// Reads the key of a ref; none for anything else, which is then a stray file.
 ///
-/// Exact: only a key that [`branch_key`], [`tag_key`] or [`tombstone_key`] would make is taken, so that what is
-/// listed can be looked up. Names are returned decoded.
+/// Exact: only a key that [`branch_key`], [`tag_key`] or [`tombstone_key`] would make is taken, so
+/// that what is listed can be looked up. Names are returned decoded.
 #[must_use]
 pub fn parse_ref_key(key: &str, form: KeyForm) -> Option<RefKey> {
     let (directory, file) = key.strip_prefix(REFS)?.strip_prefix('/')?.split_once('/')?;

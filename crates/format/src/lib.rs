@@ -1,7 +1,8 @@
 //! Pure encoding and decoding of Icechunk files: bytes in, typed values out, no I/O.
 //!
-//! A repository is a handful of kinds of objects under one root. This crate knows what is in them and how their keys
-//! are made; what to write, and when, is decided in the `core` crate, and how branches move in `refs`.
+//! A repository is a handful of kinds of objects under one root. This crate knows what is in them
+//! and how their keys are made; what to write, and when, is decided in the `core` crate, and how
+//! branches move in `refs`.
 //!
 //! | object | here |
 //! |---|---|
@@ -12,9 +13,10 @@
 //! | `config.yaml` | [`RepositoryConfig`] and the rest of [`config`] |
 //! | `chunks/ID` | raw bytes, nothing to decode |
 //!
-//! Keys come from [`layout`]; ids ([`SnapshotId`], [`ManifestId`], [`ChunkId`], [`NodeId`]), paths ([`NodePath`]) and
-//! coordinates ([`ChunkIndex`], [`Extents`]) are values. The first three kinds of file share a [`Header`] and are compressed
-//! flatbuffers; the schemas are in `schemas/` of the workspace.
+//! Keys come from [`layout`]; ids ([`SnapshotId`], [`ManifestId`], [`ChunkId`], [`NodeId`]), paths
+//! ([`NodePath`]) and coordinates ([`ChunkIndex`], [`Extents`]) are values. The first three kinds
+//! of file share a [`Header`] and are compressed flatbuffers; the schemas are in `schemas/` of the
+//! workspace.
 //!
 //! ```
 //! use icefield_format::{ChunkRef, DecodeLimits, Manifest, ManifestEncoder, ManifestId, NodeId, Writer};
@@ -35,17 +37,18 @@
 //!
 //! # Versions
 //!
-//! Files of spec version 1 are read and written. Those of spec version 2 are recognised and refused with
-//! [`FormatError::NewerSpecVersion`]; what a spec 2 library leaves behind in a repository of spec 1 is read.
+//! Files of spec version 1 are read and written. Those of spec version 2 are recognised and refused
+//! with [`FormatError::NewerSpecVersion`]; what a spec 2 library leaves behind in a repository of
+//! spec 1 is read.
 //!
 //! # Guarantees
 //!
-//! - No bytes make this crate panic, read out of bounds, or hold more memory than [`DecodeLimits`] allows. Each error
-//!   names the file and the rule that it breaks.
-//! - A decoded file has passed every rule of the format that concerns the file alone: encoding, order, uniqueness,
-//!   ranks, ids. So accessors do not fail, and searches can rely on order.
-//! - Decoding is one decompression and one check. The value holds the decompressed body, is read in place, and is cheap
-//!   to clone.
+//! - No bytes make this crate panic, read out of bounds, or hold more memory than [`DecodeLimits`]
+//!   allows. Each error names the file and the rule that it breaks.
+//! - A decoded file has passed every rule of the format that concerns the file alone: encoding,
+//!   order, uniqueness, ranks, ids. So accessors do not fail, and searches can rely on order.
+//! - Decoding is one decompression and one check. The value holds the decompressed body, is read in
+//!   place, and is cheap to clone.
 //! - The same content gives the same bytes. An encoder refuses what decoding would.
 //! - `unsafe` is confined to generated code and one module of a few lines.
 

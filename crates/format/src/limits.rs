@@ -8,9 +8,9 @@ use crate::verified::{Root, Verified};
 
 /// Room for the root table and alignment, which no estimate counts.
 const SLACK: usize = 4096;
-/// Bodies from this apparent size on are verified as a reader would before they are written. The reference reader's
-/// limit counts the vtable of each table and each use of a shared string anew, so it binds before a body has
-/// 2 GiB; below this size it cannot.
+/// Bodies from this apparent size on are verified as a reader would before they are written. The
+/// reference reader's limit counts the vtable of each table and each use of a shared string anew,
+/// so it binds before a body has 2 GiB; below this size it cannot.
 const VERIFIED_FROM: usize = 256 << 20;
 
 /// Checks that `more` bytes fit into the body. The builder itself would panic.
@@ -33,7 +33,8 @@ pub(crate) fn check_room(
     Ok(())
 }
 
-/// Checks that a reader with the reference's limits accepts the body, in which `shared` bytes of text are met again.
+/// Checks that a reader with the reference's limits accepts the body, in which `shared` bytes of
+/// text are met again.
 pub(crate) fn check_readable<T: Root>(
     body: &[u8],
     shared: usize,

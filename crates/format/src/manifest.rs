@@ -1,8 +1,8 @@
 //! `manifests/ID`: where the bytes of chunks are.
 //!
-//! Rules checked when a file is decoded: the id is the one asked for; arrays strictly ascend by node id, refs by
-//! index; indices of an array have one rank; each ref is inline, native or virtual; offset plus length stays
-//! within 64 bits.
+//! Rules checked when a file is decoded: the id is the one asked for; arrays strictly ascend by
+//! node id, refs by index; each ref is inline, native or virtual; offset plus length stays within
+//! 64 bits. Indices of an array should have one rank, but files exist in which they do not.
 
 mod encode;
 mod intern;
@@ -86,7 +86,8 @@ impl Manifest {
     /// Decodes and checks a file that was stored under `id`.
     ///
     /// # Errors
-    /// Names the first rule that the file breaks. [`FormatError::WrongObject`] if it states another id.
+    /// Names the first rule that the file breaks. [`FormatError::WrongObject`] if it states another
+    /// id.
     pub fn decode(file: &[u8], id: ManifestId, limits: &DecodeLimits) -> Result<Self, FormatError> {
         let name = FormatFile::Manifest(id);
         let body = envelope::open(file, name, FileKind::Manifest, limits)?;

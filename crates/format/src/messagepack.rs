@@ -1,7 +1,8 @@
 //! Values of snapshot metadata: JSON in the form of MessagePack.
 //!
-//! The subset: nil, bool, the shortest form of an integer, 64-bit float, str, array, map with string keys; no bin
-//! and no ext. 32-bit floats are read, too. A float that is not a number is read as null, JSON has none.
+//! The subset: nil, bool, the shortest form of an integer, 64-bit float, str, array, map with
+//! string keys; no bin and no ext. 32-bit floats are read, too. A float that is not a number is
+//! read as null, JSON has none.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

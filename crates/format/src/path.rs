@@ -1,15 +1,16 @@
 //! Paths of nodes in the hierarchy, and their two sort orders.
 //!
-//! A path begins with `/`; the root is `/` alone; segments are any UTF-8 but `/`, never empty, `.` or `..`.
-//! Case matters and nothing is normalised. Snapshots sort nodes by the bytes of the whole string, in which a
-//! child need not follow its parent: `/a` < `/a-b` < `/a/b` < `/ab`.
+//! A path begins with `/`; the root is `/` alone; segments are any UTF-8 but `/`, never empty, `.`
+//! or `..`. Case matters and nothing is normalised. Snapshots sort nodes by the bytes of the whole
+//! string, in which a child need not follow its parent: `/a` < `/a-b` < `/a/b` < `/ab`.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Longest path in bytes. The format sets no limit; one keeps a hostile file from costing much per node.
+/// Longest path in bytes. The format sets no limit; one keeps a hostile file from costing much per
+/// node.
 pub const MAX_PATH_LEN: usize = 64 * 1024;
 /// Most segments in a path.
 pub const MAX_PATH_SEGMENTS: usize = 1024;
@@ -153,7 +154,8 @@ impl NodePath {
         self.0.split('/').filter(|segment| !segment.is_empty())
     }
 
-    /// Compares segment by segment, so that a node's descendants follow it at once: `/a` < `/a/b` < `/a-b`.
+    /// Compares segment by segment, so that a node's descendants follow it at once: `/a` < `/a/b` <
+    /// `/a-b`.
     ///
     /// Snapshots are *not* in this order; compare with `==`, `<` for theirs.
     #[must_use]

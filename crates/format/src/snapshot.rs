@@ -1,9 +1,9 @@
 //! `snapshots/ID`: the hierarchy of nodes at one point in history.
 //!
-//! Rules checked when a file is decoded, beyond a valid flatbuffer: the id is the one asked for; nodes strictly
-//! ascend by the bytes of their paths, paths are valid, node ids unique; each node is a group or an array;
-//! dimension names and extents have the rank of their array; metadata ascends by name, manifest files by id;
-//! every manifest that a node uses is listed.
+//! Rules checked when a file is decoded, beyond a valid flatbuffer: the id is the one asked for, and
+//! not its own parent's; nodes strictly ascend by the bytes of their paths, paths are valid, node
+//! ids unique; each node is a group or an array; dimension names have the rank of their array;
+//! metadata ascends by name, manifest files by id; every manifest that a node uses is listed.
 
 mod check;
 mod encode;
@@ -58,8 +58,8 @@ pub struct ManifestFileInfo {
 pub struct DimensionShape {
     /// Elements along the dimension.
     pub array_length: u64,
-    /// Elements of a chunk along it. Only good for bounding coordinates: some writers reconstruct it, and then
-    /// it differs from the chunk grid in `zarr.json`.
+    /// Elements of a chunk along it. Only good for bounding coordinates: some writers reconstruct
+    /// it, and then it differs from the chunk grid in `zarr.json`.
     pub chunk_length: u64,
 }
 
@@ -77,7 +77,8 @@ impl Snapshot {
     /// Decodes and checks a file that was stored under `id`.
     ///
     /// # Errors
-    /// Names the first rule that the file breaks. [`FormatError::WrongObject`] if it states another id.
+    /// Names the first rule that the file breaks. [`FormatError::WrongObject`] if it states another
+    /// id.
     pub fn decode(file: &[u8], id: SnapshotId, limits: &DecodeLimits) -> Result<Self, FormatError> {
         let name = FormatFile::Snapshot(id);
         let body = envelope::open(file, name, FileKind::Snapshot, limits)?;

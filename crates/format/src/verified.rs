@@ -1,8 +1,9 @@
-//! The one place outside generated code with `unsafe`: access to a flatbuffer that has been verified.
+//! The one place outside generated code with `unsafe`: access to a flatbuffer that has been
+//! verified.
 //!
-//! A [`Verified`] owns an immutable body that passed the verifier of the `flatbuffers` crate as a `T`, so its
-//! accessors need not check again. Bodies of manifests do not pass through here: they have a verifier of their
-//! own and are read by bounds-checked code only.
+//! A [`Verified`] owns an immutable body that passed the verifier of the `flatbuffers` crate as a
+//! `T`, so its accessors need not check again. Bodies of manifests do not pass through here: they
+//! have a verifier of their own and are read by bounds-checked code only.
 #![expect(
     unsafe_code,
     reason = "the one audited module, see each SAFETY comment"
@@ -25,7 +26,8 @@ pub(crate) trait Root {
 /// A body that is a valid flatbuffer with the root table `T`.
 ///
 /// # Invariants
-/// `body` passed `flatbuffers::root_with_opts::<T::Table>` and is never replaced. `Bytes` is immutable.
+/// `body` passed `flatbuffers::root_with_opts::<T::Table>` and is never replaced. `Bytes` is
+/// immutable.
 pub(crate) struct Verified<T> {
     body: Bytes,
     table: PhantomData<fn() -> T>,
@@ -48,8 +50,8 @@ impl<T> fmt::Debug for Verified<T> {
     }
 }
 
-/// The limits of the verifier: those of the format's reference reader. Real files stay far below; hostile ones
-/// cannot make the verifier work for longer than 2 GiB of apparent content.
+/// The limits of the verifier: those of the format's reference reader. Real files stay far below;
+/// hostile ones cannot make the verifier work for longer than 2 GiB of apparent content.
 fn verifier_options() -> VerifierOptions {
     VerifierOptions {
         max_depth: 64,
@@ -77,8 +79,9 @@ impl<T: Root> Verified<T> {
 
     /// Returns the root table.
     pub(crate) fn root(&self) -> T::Table<'_> {
-        // SAFETY: `body` passed the verifier for this very table in `new`, the only constructor besides `clone`,
-        // and cannot have changed since: the field is private and `Bytes` gives no mutable access.
+        // SAFETY: `body` passed the verifier for this very table in `new`, the only constructor
+        // besides `clone`, and cannot have changed since: the field is private and `Bytes` gives no
+        // mutable access.
         unsafe { flatbuffers::root_unchecked::<T::Table<'_>>(&self.body) }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Tests are named after their case in the project's fault catalogue, section D.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::collections::BTreeSet;

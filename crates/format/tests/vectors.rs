@@ -1,4 +1,7 @@
-//! Repositories written by the reference implementation, and by hand, read as their `expected.json` says.
+//! Repositories written by the reference implementation, and by hand, read as their `expected.json`
+//! says.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
@@ -248,7 +251,8 @@ fn repositories_of_spec_1_read_as_expected() {
             manifests: BTreeMap::new(),
         };
         for (id, expected) in expected["snapshots"].as_object_mut().unwrap() {
-            // Spec 2 libraries leave this empty list in logs of spec 1; it is not part of that spec.
+            // Spec 2 libraries leave this empty list in logs of spec 1; it is not part of that
+            // spec.
             if let Some(log) = expected["transaction_log"].as_object_mut() {
                 assert!(
                     log.remove("moved_nodes")

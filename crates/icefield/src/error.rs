@@ -122,6 +122,7 @@ from_layers! {
     icefield_core::RepositoryError,
     icefield_core::SessionError,
     icefield_core::CommitError,
+    icefield_core::RebaseError,
     icefield_core::NodeMetadataError,
     icefield_zarr_store::ZarrStoreError,
     crate::LocationError,

@@ -50,12 +50,13 @@ mod runtime;
 mod schemes;
 
 pub use icefield_core::{
-    ArrayMetadata, BranchName, ByteRange, CacheStatistics, ChunkId, ChunkIndex, ChunkInfo,
-    ChunkKeyEncoding, ChunkLocation, Commit, CommitError, CommitOutcome, DecodeLimits, Diff,
-    EditOutcome, FetchError, ManifestId, MetadataError, NameError, NodeId, NodeInfo, NodeKind,
-    NodeMetadata, NodeMetadataError, NodePath, RefList, Refusal, RefsError, Repository,
-    RepositoryBuilder, RepositoryConfig, RepositoryError, Revision, Session, SessionError, Settings,
-    SnapshotId, SnapshotInfo, Start, TagName, WriteMode,
+    ArrayMetadata, BasicSolver, BranchName, ByteRange, CacheStatistics, ChunkId, ChunkIndex,
+    ChunkInfo, ChunkKeyEncoding, ChunkLocation, Commit, CommitError, CommitOutcome, Conflict,
+    ConflictSolver, DecodeLimits, Detector, Diff, EditOutcome, FetchError, ManifestId, MetadataError,
+    NameError, NodeId, NodeInfo, NodeKind, NodeMetadata, NodeMetadataError, NodePath, RebaseError,
+    RebaseOutcome, RefList, Refusal, RefsError, Repository, RepositoryBuilder, RepositoryConfig,
+    RepositoryError, Resolution, Revision, Session, SessionError, Settings, SnapshotId,
+    SnapshotInfo, Start, TagName, VersionSelection, WriteMode, micros_of_time, time_of_micros,
 };
 pub use icefield_format as format;
 #[cfg(feature = "ingest")]

@@ -27,9 +27,6 @@ pub use name::{BranchName, NameError, TagName};
 
 use ref_files::RefFiles;
 
-/// How a settled read-back looks for our snapshot: an acknowledged commit of others may lie on top of it.
-const READ_BACK_DEPTH: usize = 1000;
-
 /// What is known of one tag name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TagState {
@@ -216,12 +213,13 @@ impl Refs {
             return Ok(Landed::NotYet);
         }
         let mut history = self.ancestry(tip.snapshot);
-        for _ in 0..READ_BACK_DEPTH {
-            match history.try_next().await? {
-                Some(info) if info.id == target => return Ok(Landed::Yes),
-                Some(info) if info.id == expected.snapshot => break,
-                Some(_) => {}
-                None => break,
+        // Without a bound: a commit under many later ones must not be called lost.
+        while let Some(info) = history.try_next().await? {
+            if info.id == target {
+                return Ok(Landed::Yes);
+            }
+            if info.id == expected.snapshot {
+                break;
             }
         }
         Ok(Landed::Never(Refusal::BranchMoved {

@@ -35,7 +35,7 @@ impl Store {
             }
             Err(errno) => return Err(error::of_key("delete", key, errno)),
         }
-        let (locks, fold, syncfs) = match self.workspace()?.facts(self) {
+        let (locks, fold, syncfs) = match self.facts() {
             Ok(facts) => (facts.locks, facts.ignores_case, facts.syncfs),
             // A full disk is when deletes matter most. The probe needs room, the locks are there.
             Err(StorageError::NoSpace { .. }) => (true, false, false),

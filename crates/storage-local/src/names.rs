@@ -32,7 +32,8 @@ impl Names {
         root: BorrowedFd<'_>,
         key: &Key,
     ) -> Result<bool, StorageError> {
-        if !self.ignores_case(&*store.sys, root) {
+        let ignores_case = self.ignores_case(&*store.sys, root);
+        if !ignores_case.map_err(|errno| error::of_key("read", key, errno))? {
             return Ok(true);
         }
         Ok(self.differing(store, root, key)?.is_none())
@@ -40,7 +41,7 @@ impl Names {
 
     /// Refuses to create a key that the file system would take for another one.
     pub(crate) fn check_new(&self, store: &Store, key: &Key) -> Result<(), StorageError> {
-        let facts = store.workspace()?.facts(store)?;
+        let facts = store.facts()?;
         let refuse = |what: String| {
             Err(StorageError::Unsupported {
                 store: store.name(),
@@ -121,13 +122,11 @@ impl Names {
 
     /// Looks for a name in the root that is also found with its case swapped. A reader writes nothing,
     /// so it cannot make one to try.
-    fn ignores_case(&self, sys: &dyn Sys, root: BorrowedFd<'_>) -> bool {
+    fn ignores_case(&self, sys: &dyn Sys, root: BorrowedFd<'_>) -> Result<bool, Errno> {
         if let Some(known) = self.ignores_case.get() {
-            return *known;
+            return Ok(*known);
         }
-        let Ok(entries) = sys.read_dir(root) else {
-            return false;
-        };
+        let entries = sys.read_dir(root)?;
         let names: HashSet<_> = entries.iter().map(|entry| entry.name.as_slice()).collect();
         for name in &names {
             let swapped: Vec<u8> = name.iter().map(|byte| byte ^ case_bit(*byte)).collect();
@@ -139,12 +138,16 @@ impl Names {
             else {
                 continue;
             };
-            if let (Ok(one), Ok(other)) = (sys.stat_at(root, name), sys.stat_at(root, &swapped)) {
-                return *self.ignores_case.get_or_init(|| one.is_same_file(&other));
-            }
-            return *self.ignores_case.get_or_init(|| false);
+            let same = match (sys.stat_at(root, name), sys.stat_at(root, &swapped)) {
+                (Ok(one), Ok(other)) => one.is_same_file(&other),
+                (_, Err(Errno::NOENT)) => false,
+                // Removed at this moment.
+                (Err(Errno::NOENT), _) => continue,
+                (Err(errno), _) | (_, Err(errno)) => return Err(errno),
+            };
+            return Ok(*self.ignores_case.get_or_init(|| same));
         }
-        false
+        Ok(false)
     }
 }
 

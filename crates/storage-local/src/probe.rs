@@ -6,7 +6,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::store::Store;
-use crate::sys::{Errno, Open, Sys};
+use crate::sys::{Errno, Open, Stat, Sys};
 
 /// What the file system can be trusted with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,18 +66,50 @@ impl Drop for Names<'_> {
     }
 }
 
+/// How a call that must refuse went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// It refused.
+    Right,
+    /// It did not.
+    Weak,
+    /// There is no such call here.
+    Missing,
+}
+
+/// Judges a call that must fail with `right`. An error that says nothing about the file system (a full
+/// disk, no descriptor left) is no answer but a failure of the probe.
+fn judge<T>(result: Result<T, Errno>, right: Errno) -> Result<Answer, Errno> {
+    match result {
+        Ok(_) => Ok(Answer::Weak),
+        Err(errno) if errno == right => Ok(Answer::Right),
+        Err(
+            Errno::NOSYS
+            | Errno::INVAL
+            | Errno::OPNOTSUPP
+            | Errno::PERM
+            | Errno::NOTTY
+            | Errno::NOLCK
+            | Errno::MLINK
+            | Errno::XDEV,
+        ) => Ok(Answer::Missing),
+        Err(errno) => Err(errno),
+    }
+}
+
 impl Names<'_> {
     fn run(&mut self, stem: &str) -> Result<Facts, Errno> {
         let (first, second) = (format!("{stem}a"), format!("{stem}b"));
         self.create(&first)?;
-        let exclusive_create = self.create(&first) == Err(Errno::EXIST);
+        let exclusive = judge(self.create(&first), Errno::EXIST)?;
         self.create(&second)?;
-        let ignores_case = self.sys.stat_at(self.tmp, &first.to_uppercase()).is_ok();
+        let shouted = self.sys.stat_at(self.tmp, &first.to_uppercase());
+        let ignores_case = judge(shouted, Errno::NOENT)? == Answer::Weak;
         let changes_names = self.changes_names(stem)?;
         let place = self.place(&first, &second)?;
         let locks = self.locks(&second)?;
         Ok(Facts {
-            exclusive_create,
+            exclusive_create: exclusive == Answer::Right,
             place,
             locks,
             ignores_case,
@@ -98,7 +130,8 @@ impl Names<'_> {
             Err(Errno::INVAL | Errno::ILSEQ) => return Ok(true),
             Err(errno) => return Err(errno),
         }
-        if self.sys.stat_at(self.tmp, &decomposed).is_ok() {
+        let other = self.sys.stat_at(self.tmp, &decomposed);
+        if judge(other, Errno::NOENT)? == Answer::Weak {
             return Ok(true);
         }
         let names = self.sys.read_dir(self.tmp)?;
@@ -106,42 +139,47 @@ impl Names<'_> {
         Ok(!kept(&composed) || !kept(&format!("{stem}b")))
     }
 
-    /// Moves `first` to a free name and onto `second`, and believes only what it then sees.
+    /// Moves `first` onto `second` and to a free name, and believes only what it then sees.
     fn place(&mut self, first: &str, second: &str) -> Result<Place, Errno> {
         let free = format!("{first}c");
         self.used.push(free.clone());
         let (sys, tmp) = (self.sys, self.tmp);
-        let target = sys.stat_at(tmp, second)?;
-        let untouched = || {
-            sys.stat_at(tmp, second)
-                .is_ok_and(|now| now.is_same_file(&target))
+        let (source, target) = (sys.stat_at(tmp, first)?, sys.stat_at(tmp, second)?);
+        let is = |name: &str, wanted: &Stat| match sys.stat_at(tmp, name) {
+            Ok(there) => Ok(there.is_same_file(wanted)),
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(errno),
         };
-        if sys.rename_new(tmp, first, tmp, second) == Err(Errno::EXIST)
-            && untouched()
-            && sys.rename_new(tmp, first, tmp, &free).is_ok()
-        {
-            let moved =
-                sys.stat_at(tmp, first) == Err(Errno::NOENT) && sys.stat_at(tmp, &free).is_ok();
-            return Ok(if moved { Place::Rename } else { Place::Nothing });
+        match judge(sys.rename_new(tmp, first, tmp, second), Errno::EXIST)? {
+            Answer::Right if is(second, &target)? => {
+                sys.rename_new(tmp, first, tmp, &free)?;
+                let moved = is(&free, &source)? && !is(first, &source)?;
+                return Ok(if moved { Place::Rename } else { Place::Nothing });
+            }
+            Answer::Missing => {}
+            // It replaced what it had to spare; no file system to look for a second way on.
+            Answer::Right | Answer::Weak => return Ok(Place::Nothing),
         }
-        // A rename that replaced `second` in spite of all has removed `first`; that is no file system
-        // to look for a second way on.
-        let Ok(source) = sys.stat_at(tmp, first) else {
+        if judge(sys.link(tmp, first, tmp, second), Errno::EXIST)? != Answer::Right
+            || !is(second, &target)?
+        {
             return Ok(Place::Nothing);
-        };
-        let linked = sys.link(tmp, first, tmp, second) == Err(Errno::EXIST)
-            && untouched()
-            && sys.link(tmp, first, tmp, &free).is_ok()
-            && sys
-                .stat_at(tmp, &free)
-                .is_ok_and(|now| now.is_same_file(&source));
-        Ok(if linked { Place::Link } else { Place::Nothing })
+        }
+        sys.link(tmp, first, tmp, &free)?;
+        Ok(if is(&free, &source)? {
+            Place::Link
+        } else {
+            Place::Nothing
+        })
     }
 
     fn locks(&self, name: &str) -> Result<bool, Errno> {
         let one = self.sys.open(self.tmp, name, Open::ReadWrite)?;
         let other = self.sys.open(self.tmp, name, Open::ReadWrite)?;
-        Ok(self.sys.lock(one.as_fd(), false).is_ok()
-            && self.sys.lock(other.as_fd(), false) == Err(Errno::AGAIN))
+        // The first lock must be granted; "granted" is what `judge` calls weak.
+        if judge(self.sys.lock(one.as_fd(), false), Errno::AGAIN)? != Answer::Weak {
+            return Ok(false);
+        }
+        Ok(judge(self.sys.lock(other.as_fd(), false), Errno::AGAIN)? == Answer::Right)
     }
 }

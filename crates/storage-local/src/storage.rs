@@ -22,6 +22,8 @@ const FIRST_PAGE: usize = 32;
 const PAGE: usize = 512;
 /// Deletions in one hop.
 const BATCH: usize = 64;
+/// Batches of deletions at once.
+const BATCHES: usize = 4;
 
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
@@ -107,7 +109,7 @@ impl Storage for LocalStorage {
         deletions
             .ready_chunks(BATCH)
             .map(move |batch| delete_batch(Arc::clone(&store), batch))
-            .buffered(2)
+            .buffered(BATCHES)
             .flat_map(stream::iter)
             .boxed()
     }

@@ -10,6 +10,8 @@ use tokio::sync::Semaphore;
 use crate::builder::Fsync;
 use crate::durability::Durability;
 use crate::error;
+use crate::names::Names;
+use crate::probe::{self, Facts};
 use crate::sys::{Errno, Kind, Open, Stat, Sys};
 use crate::workspace::{self, Workspace};
 
@@ -33,7 +35,8 @@ pub(crate) struct Store {
     /// Opened once: what the path means later does not matter.
     root: OnceLock<OwnedFd>,
     workspace: Mutex<Option<Arc<Workspace>>>,
-    pub(crate) names: crate::names::Names,
+    facts: OnceLock<Facts>,
+    pub(crate) names: Names,
 }
 
 /// Everything a [`Store`] is made from.
@@ -94,7 +97,8 @@ impl Store {
             writes: Arc::new(Semaphore::new(writes)),
             root: OnceLock::new(),
             workspace: Mutex::new(None),
-            names: crate::names::Names::default(),
+            facts: OnceLock::new(),
+            names: Names::default(),
         }
     }
 
@@ -326,6 +330,26 @@ impl Store {
         let workspace = Arc::new(Workspace::open(self, root)?);
         *slot = Some(Arc::clone(&workspace));
         Ok(workspace)
+    }
+
+    /// Returns what the file system can be trusted with; the first call probes it.
+    pub(crate) fn facts(&self) -> Result<Facts, StorageError> {
+        if let Some(facts) = self.facts.get() {
+            return Ok(*facts);
+        }
+        let fail = |errno| error::of_place("write", &self.name(), errno);
+        for _ in 0..ATTEMPTS {
+            let workspace = self.workspace()?;
+            match probe::probe(self, workspace.tmp.as_fd()) {
+                Ok(facts) => return Ok(*self.facts.get_or_init(|| facts)),
+                Err(Errno::NOENT) => {
+                    self.check_root_is_there()?;
+                    self.forget_workspace(&workspace);
+                }
+                Err(errno) => return Err(fail(errno)),
+            }
+        }
+        Err(fail(Errno::AGAIN))
     }
 
     /// Forgets the hidden directory because it is gone; the next use makes it again.

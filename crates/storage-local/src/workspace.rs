@@ -1,4 +1,4 @@
-//! The hidden directory: temporary files, locks, and what was found out about the file system.
+//! The hidden directory: temporary files and locks.
 //!
 //! ```text
 //! .icefield-local/tmp/<random>     a file being written; its writer holds a lock on it
@@ -9,14 +9,12 @@
 //! place; and not below `refs/`, where the reference implementation would take it for a branch.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use icefield_storage::StorageError;
 
 use crate::error;
 use crate::lock;
-use crate::probe::{self, Facts};
 use crate::store::Store;
 use crate::sys::{Errno, Kind, Open};
 use crate::version::last_modified;
@@ -37,7 +35,6 @@ pub(crate) fn is_reserved(path: &str) -> bool {
 pub(crate) struct Workspace {
     pub(crate) tmp: OwnedFd,
     pub(crate) locks: OwnedFd,
-    facts: OnceLock<Facts>,
 }
 
 impl Workspace {
@@ -64,26 +61,10 @@ impl Workspace {
         };
         let tmp = make(hidden.as_fd(), "tmp").map_err(fail)?;
         let locks = make(hidden.as_fd(), "locks").map_err(fail)?;
-        let workspace = Self {
-            tmp,
-            locks,
-            facts: OnceLock::new(),
-        };
+        let workspace = Self { tmp, locks };
         lock::make_all(&*store.sys, workspace.locks.as_fd()).map_err(fail)?;
         workspace.reclaim(store);
         Ok(workspace)
-    }
-
-    /// Returns what the file system can be trusted with; the first call probes it.
-    pub(crate) fn facts(&self, store: &Store) -> Result<Facts, StorageError> {
-        if let Some(facts) = self.facts.get() {
-            return Ok(*facts);
-        }
-        let facts = probe::probe(store, self.tmp.as_fd()).map_err(|errno| {
-            let target = format!("{}/{HIDDEN}", store.name());
-            error::of_place("write", &target, errno)
-        })?;
-        Ok(*self.facts.get_or_init(|| facts))
     }
 
     /// Removes temporary files that are old and whose writer is dead. Best effort: whoever comes next

@@ -83,7 +83,7 @@ impl Store {
     /// "no" is not binding.
     pub(crate) fn is_refused(&self, order: &Order) -> Result<bool, StorageError> {
         self.check_writable(&order.key)?;
-        let facts = self.workspace()?.facts(self)?;
+        let facts = self.facts()?;
         let unsupported = |what: &str| {
             Err(StorageError::Unsupported {
                 store: self.name(),
@@ -119,7 +119,7 @@ impl Store {
     ) -> Result<PutOutcome, StorageError> {
         let key = &order.key;
         let flush = order.flush(self.fsync);
-        let facts = temp.workspace.facts(self)?;
+        let facts = self.facts()?;
         let fail = |errno| error::of_place("write", key.as_str(), errno);
         if flush.file {
             temp.sync().map_err(fail)?;
@@ -197,12 +197,13 @@ impl Store {
         lock: Option<&KeyLock>,
         flush: bool,
     ) -> Result<Stat, StorageError> {
-        // A deleted object only matters within the grain of a file system's clock. Beyond that a later
-        // stamp of the deleted one is a clock that was wrong, not to be handed on to every new object.
-        const GRAIN: i128 = 10_000_000_000;
+        // Where time stamps are coarse, quick updates run ahead of the clock, and a new object must not
+        // fall back among them. Further ahead, the clock of the deleted one was wrong, and that is not to
+        // be handed on to every later object.
+        const AHEAD: i128 = 3_600_000_000_000;
         let deleted = lock
             .and_then(|lock| lock.deleted)
-            .filter(|deleted| deleted - stat.mtime < GRAIN);
+            .filter(|deleted| deleted - stat.mtime < AHEAD);
         let floor = current.map(|current| current.mtime).max(deleted);
         let Some(floor) = floor.filter(|floor| stat.mtime <= *floor) else {
             return Ok(stat);
@@ -269,7 +270,7 @@ impl Store {
     fn create_in_place(&self, order: &Order, bytes: &Bytes) -> Result<PutOutcome, StorageError> {
         let key = &order.key;
         self.check_writable(key)?;
-        let facts = self.workspace()?.facts(self)?;
+        let facts = self.facts()?;
         if !facts.exclusive_create {
             return Err(StorageError::Unsupported {
                 store: self.name(),

@@ -149,6 +149,9 @@ pub struct Object {
     pub body: Body,
 }
 
+/// Bytes allocated at most before any have come.
+const FIRST_ALLOCATION: usize = 64 << 20;
+
 impl Object {
     /// Returns the bytes, having checked that they are as many as [`Object::range`] promises.
     ///
@@ -160,7 +163,9 @@ impl Object {
         let bytes = match self.body {
             Body::Bytes(bytes) => bytes,
             Body::Stream(mut stream) => {
-                let mut buffer = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
+                // What the store claims is not believed before it is there.
+                let claimed = usize::try_from(expected).unwrap_or(usize::MAX);
+                let mut buffer = Vec::with_capacity(claimed.min(FIRST_ALLOCATION));
                 while let Some(part) = stream.try_next().await? {
                     buffer.extend_from_slice(&part);
                     if buffer.len() as u64 > expected {

@@ -198,12 +198,13 @@ impl Forge {
     /// # Panics
     /// If the encoder refuses it.
     pub fn encode(&self, snapshot: &ForgedSnapshot) -> Bytes {
+        let metadata = BTreeMap::new();
         let mut encoder = SnapshotEncoder::new(NewSnapshot {
             id: snapshot.id,
             parent_id: snapshot.parent,
             flushed_at: snapshot.flushed_at,
             message: snapshot.message,
-            metadata: &BTreeMap::new(),
+            metadata: &metadata,
             manifest_files: &snapshot.manifest_files,
         });
         for array in &snapshot.arrays {

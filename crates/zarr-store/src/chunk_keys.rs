@@ -151,10 +151,21 @@ pub(crate) fn compare_as_text(a: &[u32], b: &[u32]) -> Ordering {
 
 /// A number that compares as the decimal text of `n` does: its digits from the left, then their count.
 fn text_rank(n: u32) -> u64 {
-    const MOST_DIGITS: u32 = 10;
-    let digits = n.checked_ilog10().unwrap_or(0) + 1;
-    let aligned = u64::from(n) * 10_u64.pow(MOST_DIGITS - digits);
-    (aligned << 4) | u64::from(digits)
+    /// What moves a number of so many digits, less one, to ten digits, which is the most there are.
+    const SHIFTS: [u64; 10] = [
+        1_000_000_000,
+        100_000_000,
+        10_000_000,
+        1_000_000,
+        100_000,
+        10_000,
+        1000,
+        100,
+        10,
+        1,
+    ];
+    let digits = n.checked_ilog10().unwrap_or(0);
+    ((u64::from(n) * SHIFTS[digits as usize]) << 4) | u64::from(digits)
 }
 
 #[cfg(test)]

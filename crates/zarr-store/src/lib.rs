@@ -36,7 +36,17 @@
 //! that need no network are answered on the spot, all else is handed to that runtime. This crate never calls
 //! `block_on` on a runtime of its caller.
 //!
-//! **Features.** `zarrs`: [`ZarrStore`] implements the storage traits of the crate `zarrs`, sync and async.
+//! # Feature `zarrs`
+//!
+//! [`ZarrStore`] implements the readable, writable and listable storage traits of the crate `zarrs`, sync and async,
+//! directly: an `Array` on an `Arc<ZarrStore>` reads and writes through the session. What that adds to the above:
+//!
+//! - Sync reads that need no network run on the calling thread. Others, sizes, listings and every write need
+//!   [`ZarrStore::with_runtime`]; without it they are errors.
+//! - Partial writes read, change and write the whole value, filling a gap with zeros. Two at once on one chunk may
+//!   lose one of them; `supports_set_partial` says no.
+//! - Traits and type have methods of the same names. On an `Arc<ZarrStore>` with the traits in scope, say
+//!   `ZarrStore::list_prefix(&store, …)` for the store's own.
 
 mod blocking;
 mod chunk_keys;

@@ -106,3 +106,26 @@ fn deleted_and_created_again_keeps_both() {
     assert!(changes.created().is_empty());
     assert_eq!(changes.deleted().len(), 1);
 }
+
+#[test]
+fn a_change_of_rank_empties_the_table_whatever_was_in_it() {
+    let mut changes = ChangeSet::default();
+    let forms = [
+        node(1, &[10], &[1]),
+        node(1, &[2], &[1]),
+        node(1, &[3, 3], &[1, 1]),
+        node(1, &[], &[]),
+        node(1, &[4], &[1]),
+    ];
+    let id = forms[0].id;
+    let at = path("/a");
+    changes.set_chunk(&at, id, &[7], native(7));
+    for pair in forms.windows(2) {
+        changes.update_node(&at, pair[1].clone(), Some(&pair[0].metadata));
+        assert!(changes.chunks()[&id].is_empty());
+    }
+    changes.set_chunk(&at, id, &[3], native(8));
+    assert_eq!(changes.chunk(&id, &[3]), Some(native(8)));
+    assert_eq!(changes.chunk(&id, &[7]), None);
+    assert!(!changes.sees_base_chunk(&id, &[0]));
+}

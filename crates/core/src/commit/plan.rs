@@ -70,6 +70,7 @@ enum PlannedManifests {
 }
 
 /// Writes everything that a commit needs, all of it invisible.
+#[tracing::instrument(name = "commit.plan", level = "debug", skip_all)]
 pub(super) async fn write(
     session: &Session,
     tip: &Tip,
@@ -257,10 +258,16 @@ async fn run_jobs(
                 inputs.push(manifest);
             }
             let (changes, writer) = (Arc::clone(changes), objects.writer().clone());
-            tokio::task::spawn_blocking(move || job.run(&changes, &inputs, &writer))
-                .await
-                .map_err(|error| SessionError::Aborted(error.to_string()))?
-                .map_err(SessionError::from)
+            let merge = move || job.run(&changes, &inputs, &writer);
+            let merged = match tokio::runtime::Handle::try_current() {
+                Ok(runtime) => runtime
+                    .spawn_blocking(merge)
+                    .await
+                    .map_err(|error| SessionError::Aborted(error.to_string()))?,
+                // Polled outside of any runtime: there is nobody to keep waiting.
+                Err(_) => merge(),
+            };
+            merged.map_err(SessionError::from)
         })
         .buffered(ENCODERS)
         .try_collect()
@@ -443,6 +450,7 @@ fn encode_log(
 }
 
 /// Sends all objects at once, and in the same round looks whether the commit still has a chance.
+#[tracing::instrument(name = "commit.write", level = "debug", skip_all, fields(%snapshot_id, manifests = manifests.len()))]
 async fn store(
     session: &Session,
     snapshot_id: SnapshotId,

@@ -22,6 +22,7 @@ pub(super) async fn publish(
     move_branch(session, snapshot, tip).await
 }
 
+#[tracing::instrument(name = "commit.publish", level = "debug", skip_all, fields(%snapshot))]
 async fn move_branch(
     session: &Session,
     snapshot: SnapshotId,
@@ -34,7 +35,9 @@ async fn move_branch(
         target: snapshot,
         expected: tip.clone(),
     };
-    match shared.refs.publish(edit).await? {
+    let outcome = shared.refs.publish(edit).await?;
+    tracing::debug!(?outcome, "the branch was asked to move");
+    match outcome {
         EditOutcome::Done(_) => committed(session, snapshot).await,
         EditOutcome::Refused(refusal) => {
             shared.note_lost_race(branch);

@@ -85,7 +85,8 @@ macro_rules! __session_cases {
                 b23_a_branch_moved_away_and_back_is_noticed
                 branches_are_committed_to_independently
                 every_commit_of_many_writers_lands_once
-                racing_edits_of_one_ref_have_one_winner;
+                racing_edits_of_one_ref_have_one_winner
+                edits_discarded_after_a_lost_race_stay_discarded;
             files:
                 a_rich_history_is_sound
                 nodes_are_sorted_by_the_bytes_of_their_paths

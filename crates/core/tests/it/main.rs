@@ -1,5 +1,15 @@
 //! Tests of the engine from outside, in one binary.
 
-mod conflicts;
+mod a_publish;
+mod cache;
+mod costs;
 mod crash;
+mod d_chunks;
+mod d_history;
+mod d_objects;
+mod h_process;
+mod h_values;
+mod on_top;
+mod sim;
 mod suite;
+mod support;

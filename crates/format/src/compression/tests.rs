@@ -179,6 +179,15 @@ fn d49_zstd_bomb_stops_at_the_limit() {
     assert!(matches!(open(&bomb(9)), Err(FormatError::TooLarge { .. })));
 }
 
+/// Found by fuzzing: libzstd takes it in one pass, but not as a stream, so readers would disagree.
+#[test]
+fn blocks_larger_than_the_window() {
+    // A window of 1 KiB, and one block that repeats a byte 24 576 times.
+    let frame = [0x28, 0xb5, 0x2f, 0xfd, 0, 0, 3, 0, 3, 0x40];
+    let reason = "block larger than the window";
+    assert!(matches!(open(&frame), Err(FormatError::Zstd { reason: r, .. }) if r == reason));
+}
+
 #[test]
 fn many_empty_blocks_are_no_bomb() {
     let mut hollow = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x58];

@@ -11,7 +11,8 @@ use crate::error::FormatError;
 
 /// `virtual_chunk_containers`: the places where virtual chunks may lie, by key.
 ///
-/// The key is the URL prefix, in older files a name; only the prefix inside counts. Entries keep the order of the file.
+/// The key is the URL prefix, in older files a name; only the prefix inside counts. Entries keep
+/// the order of the file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VirtualChunkContainers {
     entries: Vec<(String, ContainerEntry)>,

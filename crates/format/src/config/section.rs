@@ -125,8 +125,8 @@ macro_rules! plain_entries {
 
 plain_entries!(bool, u8, u16, u32, u64, NonZeroU16, NonZeroU64, String);
 
-/// Makes a struct of optional keys, in the order in which they are written. `keywise` sections are merged key by key,
-/// `whole` ones replace each other.
+/// Makes a struct of optional keys, in the order in which they are written. `keywise` sections are
+/// merged key by key, `whole` ones replace each other.
 macro_rules! section {
     ($merge:ident $(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$doc])*

@@ -41,7 +41,8 @@ struct Current {
 
 /// Writes one manifest. Arrays come in the order of node ids, refs in the order of indices.
 ///
-/// Apart from the flatbuffer itself it holds four bytes per ref, and five per distinct location or ETag.
+/// Apart from the flatbuffer itself it holds four bytes per ref, and five per distinct location or
+/// ETag.
 pub struct ManifestEncoder {
     id: ManifestId,
     builder: FlatBufferBuilder<'static>,
@@ -132,9 +133,9 @@ impl ManifestEncoder {
     /// Adds a ref to the array begun last.
     ///
     /// # Errors
-    /// `NoArrayBegun`; `Unsorted` or `Duplicate` if the index does not come after the one before; `RankMismatch`,
-    /// `RankTooLarge`, `CoordinateTooLarge`, `ChunkRangeOverflow`; `TooLarge` if the body would exceed the format's
-    /// 2 GiB. The encoder is unchanged then.
+    /// `NoArrayBegun`; `Unsorted` or `Duplicate` if the index does not come after the one before;
+    /// `RankMismatch`, `RankTooLarge`, `CoordinateTooLarge`, `ChunkRangeOverflow`; `TooLarge` if
+    /// the body would exceed the format's 2 GiB. The encoder is unchanged then.
     pub fn push(&mut self, index: &[u32], chunk: ChunkRef<'_>) -> Result<(), FormatError> {
         self.check(index, &chunk)?;
         let Some(current) = &mut self.current else {
@@ -268,7 +269,8 @@ impl ManifestEncoder {
         self.current.as_ref()?.extents.clone()
     }
 
-    /// Ends the manifest and returns it as a file. The format has no manifests without refs, so callers write none.
+    /// Ends the manifest and returns it as a file. The format has no manifests without refs, so
+    /// callers write none.
     ///
     /// # Errors
     /// `TooLarge`, also if the body would be more than a reader with the reference's limits takes.

@@ -5,7 +5,8 @@ use std::hash::BuildHasher;
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// Finds strings already in a builder. Holds four bytes per distinct string: the text stays in the builder.
+/// Finds strings already in a builder. Holds four bytes per distinct string: the text stays in the
+/// builder.
 pub(super) struct Interner {
     offsets: HashTable<u32>,
     hasher: DefaultHashBuilder,

@@ -1,7 +1,7 @@
 //! Reads flatbuffer structure out of a body that [`verify`](super::verify) has passed.
 //!
-//! All of it is bounds-checked: a body that breaks a rule which the verifier should have found panics here
-//! instead of being undefined behaviour.
+//! All of it is bounds-checked: a body that breaks a rule which the verifier should have found
+//! panics here instead of being undefined behaviour.
 
 /// Slots of the tables, as in `schemas/manifest.fbs`.
 pub(super) mod slot {

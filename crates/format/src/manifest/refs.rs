@@ -195,8 +195,8 @@ impl<'a> RefRecord<'a> {
     /// Returns where the chunk is.
     ///
     /// # Errors
-    /// None for the files that can be decoded today: their text has been checked. A location that is compressed
-    /// (spec 2) may turn out to be corrupt only here.
+    /// None for the files that can be decoded today: their text has been checked. A location that
+    /// is compressed (spec 2) may turn out to be corrupt only here.
     pub fn chunk_ref(&self) -> Result<ChunkRef<'a>, FormatError> {
         let (table, body) = (self.table(), &self.manifest.body);
         let number = |slot| table.field(slot).map_or(0, |at| raw::u64_at(body, at));

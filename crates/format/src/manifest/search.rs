@@ -1,10 +1,10 @@
 //! Finds a chunk ref by its index.
 //!
-//! Each look at a ref far from the last one misses the processor's caches two or three times, so few looks count more than
-//! few instructions. Chunks mostly fill a box of their grid evenly. Interpolation then hits at once in a full grid
-//! and comes within a few refs after three looks in a thinned-out one; a binary search takes twenty for a
-//! million refs. Where refs are uneven, a search that widens from the last look bounds the cost to twice that of a
-//! binary search.
+//! Each look at a ref far from the last one misses the processor's caches two or three times, so
+//! few looks count more than few instructions. Chunks mostly fill a box of their grid evenly.
+//! Interpolation then hits at once in a full grid and comes within a few refs after three looks in
+//! a thinned-out one; a binary search takes twenty for a million refs. Where refs are uneven, a
+//! search that widens from the last look bounds the cost to twice that of a binary search.
 
 use std::cmp::Ordering;
 
@@ -84,7 +84,8 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Returns none where interpolation makes no sense: few refs, many dimensions, an index of another rank.
+    /// Returns none where interpolation makes no sense: few refs, many dimensions, an index of
+    /// another rank.
     fn new(array: &ArrayRefs<'a>, index: &[u32]) -> Option<Self> {
         let corners = array.corners()?;
         let rank = array.record(0).rank();

@@ -12,6 +12,9 @@ use crate::path;
 
 pub(super) fn check(snapshot: &Snapshot) -> Result<(), FormatError> {
     let (root, file) = (snapshot.root(), snapshot.file());
+    if snapshot.parent_id() == Some(snapshot.id()) {
+        return Err(FormatError::OwnParent { file });
+    }
     let metadata = root.metadata();
     ascending(metadata.len(), file, SortedList::Metadata, |at| {
         metadata.get(at).name().as_bytes()
@@ -54,27 +57,25 @@ fn check_array(
 ) -> Result<(), FormatError> {
     let file = snapshot.file();
     let rank = array.shape().len();
-    if rank > MAX_RANK {
-        return Err(FormatError::RankTooLarge {
-            file,
-            node,
-            found: rank,
-        });
-    }
-    let same_rank = |found: usize| {
-        let mismatch = FormatError::RankMismatch {
+    let within_limit = |found: usize| match found > MAX_RANK {
+        true => Err(FormatError::RankTooLarge { file, node, found }),
+        false => Ok(()),
+    };
+    within_limit(rank)?;
+    if let Some(names) = array.dimension_names()
+        && names.len() != rank
+    {
+        return Err(FormatError::RankMismatch {
             file,
             node,
             expected: rank,
-            found,
-        };
-        if found == rank { Ok(()) } else { Err(mismatch) }
-    };
-    if let Some(names) = array.dimension_names() {
-        same_rank(names.len())?;
+            found: names.len(),
+        });
     }
     for manifest in array.manifests().iter().map(ManifestRefRecord::new) {
-        same_rank(manifest.rank())?;
+        // Not compared with the array's rank: the reference accepts chunks with coordinates of a wrong
+        // rank, and then writes extents of the smallest one.
+        within_limit(manifest.rank())?;
         if manifest.ranges().any(|range| range.start > range.end) {
             return Err(FormatError::InvertedExtents { file, node });
         }

@@ -57,8 +57,8 @@ pub enum NewNodeData<'a> {
     Array {
         /// The dimensions, outermost first.
         shape: &'a [DimensionShape],
-        /// Names of the dimensions, as many as there are dimensions, if there are any. An empty name is written
-        /// as a missing one.
+        /// Names of the dimensions, as many as there are dimensions, if there are any. An empty
+        /// name is written as a missing one.
         dimension_names: Option<&'a [Option<String>]>,
         /// Where the chunk refs are.
         manifests: &'a [ManifestRef],
@@ -108,9 +108,10 @@ impl<'a> SnapshotEncoder<'a> {
     /// Adds a node.
     ///
     /// # Errors
-    /// `Unsorted` or `Duplicate` if its path does not come after the one before; `InvalidPath`; for arrays what
-    /// decoding would refuse: `RankMismatch`, `RankTooLarge`, `InvertedExtents`, `UnlistedManifest`. `TooLarge` if the
-    /// body would exceed the format's 2 GiB. The encoder is unchanged then.
+    /// `Unsorted` or `Duplicate` if its path does not come after the one before; `InvalidPath`; for
+    /// arrays what decoding would refuse: `RankMismatch`, `RankTooLarge`, `InvertedExtents`,
+    /// `UnlistedManifest`. `TooLarge` if the body would exceed the format's 2 GiB. The encoder is
+    /// unchanged then.
     pub fn push(&mut self, node: NewNode<'_>) -> Result<(), FormatError> {
         let (file, position) = (self.file(), self.nodes.len());
         path::check(node.path).map_err(|source| FormatError::InvalidPath {
@@ -193,22 +194,29 @@ impl<'a> SnapshotEncoder<'a> {
                 found: expected,
             });
         }
-        let ranks = manifests.iter().map(|manifest| manifest.extents.rank());
-        for found in dimension_names.map(<[_]>::len).into_iter().chain(ranks) {
-            if found != expected {
-                return Err(FormatError::RankMismatch {
-                    file,
-                    node: id,
-                    expected,
-                    found,
-                });
-            }
+        if let Some(found) = dimension_names.map(<[_]>::len)
+            && found != expected
+        {
+            return Err(FormatError::RankMismatch {
+                file,
+                node: id,
+                expected,
+                found,
+            });
         }
         for ManifestRef {
             id: manifest,
             extents,
         } in manifests
         {
+            // Extents of another rank than the array's are carried over as they were found.
+            if extents.rank() > MAX_RANK {
+                return Err(FormatError::RankTooLarge {
+                    file,
+                    node: id,
+                    found: extents.rank(),
+                });
+            }
             if extents.ranges().iter().any(|range| range.start > range.end) {
                 return Err(FormatError::InvertedExtents { file, node: id });
             }
@@ -281,9 +289,13 @@ impl<'a> SnapshotEncoder<'a> {
     /// Ends the snapshot and returns the whole file.
     ///
     /// # Errors
-    /// `DuplicateNodeId`; `MessagePack` if a metadata value is nested too deeply; `TooLarge`.
+    /// `DuplicateNodeId`; `OwnParent`; `MessagePack` if a metadata value is nested too deeply;
+    /// `TooLarge`.
     pub fn finish(mut self, writer: &Writer) -> Result<Bytes, FormatError> {
         let file = self.file();
+        if self.header.parent_id == Some(self.header.id) {
+            return Err(FormatError::OwnParent { file });
+        }
         check::unique(std::mem::take(&mut self.ids), file)?;
         let text: usize = self.header.metadata.keys().map(String::len).sum();
         let fixed = self.header.message.len() + text + 64 * self.header.metadata.len();
@@ -365,7 +377,8 @@ fn size_of_node(node: &NewNode<'_>) -> usize {
     256 + node.path.len() + node.user_data.len() + data
 }
 
-/// Returns the file of a repository's first snapshot: no parent, no nodes, the fixed id and message.
+/// Returns the file of a repository's first snapshot: no parent, no nodes, the fixed id and
+/// message.
 ///
 /// # Panics
 /// Never: nothing in it depends on input that could be refused.

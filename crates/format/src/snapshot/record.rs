@@ -172,13 +172,14 @@ impl<'a> ManifestRefRecord<'a> {
     }
 
     /// Tells whether a chunk, if it exists, is in this manifest.
+    ///
+    /// Extents and coordinates of different ranks are compared in the dimensions that both have, as the
+    /// reference does: where it has accepted chunks of a wrong rank, the extents have the smallest one.
     #[must_use]
     pub fn contains(&self, index: &[u32]) -> bool {
-        self.rank() == index.len()
-            && self
-                .ranges()
-                .zip(index)
-                .all(|(range, at)| range.contains(at))
+        self.ranges()
+            .zip(index)
+            .all(|(range, at)| range.contains(at))
     }
 }
 

@@ -20,8 +20,8 @@ struct Current {
     rank: Option<usize>,
 }
 
-/// Writes one transaction log. Node ids may come in any order and more than once; arrays with updated chunks come in
-/// the order of node ids.
+/// Writes one transaction log. Node ids may come in any order and more than once; arrays with
+/// updated chunks come in the order of node ids.
 pub struct TransactionLogEncoder {
     id: SnapshotId,
     builder: FlatBufferBuilder<'static>,

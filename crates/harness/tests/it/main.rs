@@ -4,3 +4,4 @@ mod kills;
 mod races;
 mod vectors;
 mod worker;
+mod wrong_rank;

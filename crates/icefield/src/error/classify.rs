@@ -1,7 +1,8 @@
 //! Which kind each error of the layers is.
 
 use icefield_core::{
-    CommitError, FetchError, NameError, NodeMetadataError, RefsError, RepositoryError, SessionError,
+    CommitError, FetchError, NameError, NodeMetadataError, RebaseError, RefsError, RepositoryError,
+    SessionError,
 };
 use icefield_format::{FormatError, IdError, PathError};
 use icefield_storage::{KeyError, StorageError};
@@ -139,6 +140,19 @@ impl Classify for CommitError {
             Self::Session(error) => error.kind(),
             Self::Refs(error) => error.kind(),
             Self::Format(error) => error.kind(),
+            Self::Rebase(error) => error.kind(),
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+impl Classify for RebaseError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::BaseNotInHistory { .. } => ErrorKind::Conflict,
+            Self::Session(error) => error.kind(),
+            Self::Refs(error) => error.kind(),
+            Self::Repository(error) => error.kind(),
             _ => ErrorKind::Other,
         }
     }
@@ -167,7 +181,9 @@ impl Classify for RevisionError {
 impl Classify for Unsettled {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::BranchMoved { .. } | Self::BranchGone => ErrorKind::Conflict,
+            Self::BranchMoved { .. } | Self::Conflicts { .. } | Self::BranchGone => {
+                ErrorKind::Conflict
+            },
             Self::AlreadyExists | Self::NameTaken => ErrorKind::AlreadyExists,
             Self::NotFound => ErrorKind::NotFound,
             Self::CommitUnknown { .. } | Self::EditUnknown { .. } => ErrorKind::OutcomeUnknown,

@@ -3,16 +3,25 @@
 use icefield_core::{CommitOutcome, EditOutcome, Refusal, SnapshotId};
 use icefield_storage::StorageError;
 
-use crate::Error;
+use crate::{Error, ErrorKind};
 
 /// Why a commit or an edit of a ref is not known to have landed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unsettled {
     /// The branch points elsewhere.
     #[error("the branch has moved to snapshot {found} meanwhile: nothing was changed; look at what is new, then do it again")]
     BranchMoved {
         /// Where it points now.
         found: SnapshotId,
+    },
+    /// A commit that landed meanwhile touched the same things.
+    #[error("the edits collide with commit {snapshot}, in {} places: nothing was committed", .conflicts.len())]
+    Conflicts {
+        /// The other commit.
+        snapshot: SnapshotId,
+        /// All collisions with it.
+        conflicts: Vec<icefield_core::Conflict>,
     },
     /// The branch was deleted.
     #[error("the branch was deleted meanwhile: nothing was changed")]
@@ -48,16 +57,23 @@ pub enum Unsettled {
 /// [`Unsettled`], as [`Conflict`](crate::ErrorKind::Conflict) or
 /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown).
 pub fn committed(outcome: CommitOutcome) -> Result<SnapshotId, Error> {
-    match outcome {
-        CommitOutcome::Committed(id) => Ok(id),
-        CommitOutcome::BranchMoved { found: None, .. } => Err(Unsettled::BranchGone.into()),
+    Err(match outcome {
+        CommitOutcome::Committed(id) => return Ok(id),
         CommitOutcome::BranchMoved {
             found: Some(found), ..
-        } => Err(Unsettled::BranchMoved { found }.into()),
-        CommitOutcome::Unknown { snapshot, source } => {
-            Err(Unsettled::CommitUnknown { snapshot, source }.into())
-        }
+        } => Unsettled::BranchMoved { found },
+        CommitOutcome::BranchMoved { found: None, .. } => Unsettled::BranchGone,
+        CommitOutcome::Conflicts {
+            snapshot,
+            conflicts,
+        } => Unsettled::Conflicts {
+            snapshot,
+            conflicts,
+        },
+        CommitOutcome::Unknown { snapshot, source } => Unsettled::CommitUnknown { snapshot, source },
+        other => return Err(Error::new(ErrorKind::Other, format!("unexpected outcome: {other:?}"))),
     }
+    .into())
 }
 
 /// Returns whether an edit of a ref landed, with everything else as an error.

@@ -13,6 +13,8 @@ use rustix::io::retry_on_intr;
 use super::{Entry, Errno, Kind, Open, Result, Stat, Sys};
 
 const NANOS: i128 = 1_000_000_000;
+/// How often a call is made again that met a change under way.
+const ATTEMPTS: usize = 64;
 
 /// The operating system.
 #[derive(Debug)]
@@ -43,16 +45,25 @@ impl RealSys {
             true => Some(fs::fstat(dir)?.st_dev),
             false => None,
         };
-        let step = |dir: BorrowedFd<'_>, name: &str, flags, mode| {
-            let opened = retry_on_intr(|| fs::openat(dir, name, flags | OFlags::NOFOLLOW, mode));
-            match opened {
-                // With O_DIRECTORY a link gives ENOTDIR, the same as a file.
-                Err(Errno::NOTDIR) if Self::is_symlink(dir, name) => Err(Errno::LOOP),
-                Ok(fd) if device.is_some_and(|d| fs::fstat(&fd).is_ok_and(|s| s.st_dev != d)) => {
-                    Err(Errno::XDEV)
+        let step = |dir: BorrowedFd<'_>, name: &str, flags: OFlags, mode| {
+            for _ in 0..ATTEMPTS {
+                match retry_on_intr(|| fs::openat(dir, name, flags | OFlags::NOFOLLOW, mode)) {
+                    // With O_DIRECTORY a link gives ENOTDIR, the same as a file.
+                    Err(Errno::NOTDIR) => match Self::kind_at(dir, name)? {
+                        Kind::Symlink => return Err(Errno::LOOP),
+                        // Put there in between.
+                        Kind::Directory => {}
+                        _ => return Err(Errno::NOTDIR),
+                    },
+                    Ok(fd)
+                        if device.is_some_and(|d| !fs::fstat(&fd).is_ok_and(|s| s.st_dev == d)) =>
+                    {
+                        return Err(Errno::XDEV);
+                    }
+                    other => return other,
                 }
-                other => other,
             }
+            Err(Errno::AGAIN)
         };
         let mut current: Option<OwnedFd> = None;
         let mut rest = path;
@@ -67,9 +78,9 @@ impl RealSys {
         step(at, rest, flags, mode)
     }
 
-    fn is_symlink(dir: BorrowedFd<'_>, name: &str) -> bool {
-        fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+    fn kind_at(dir: BorrowedFd<'_>, name: &str) -> Result<Kind> {
+        let stat = fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(kind(FileType::from_raw_mode(stat.st_mode)))
     }
 
     /// Opens in one call; `None` if there is no such call.
@@ -82,8 +93,10 @@ impl RealSys {
             resolve |= ResolveFlags::NO_XDEV;
         }
         let (flags, mode) = flags(how);
+        // Said by NO_SYMLINKS already; both together call a link "not a directory".
+        let flags = flags - OFlags::NOFOLLOW;
         // EAGAIN: something was renamed during the walk and the kernel could not be sure.
-        for _ in 0..64 {
+        for _ in 0..ATTEMPTS {
             match fs::openat2(dir, path, flags, mode, resolve) {
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(Errno::NOSYS) => {

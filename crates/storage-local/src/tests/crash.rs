@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use icefield_storage::{Entropy, PutMode, SeededEntropy, Storage, StorageExt};
+use icefield_storage::{PutMode, SeededEntropy, Storage, StorageExt};
 use tempfile::TempDir;
 
 use super::kit::{REF, Rig, Speak, key, open};

@@ -50,8 +50,16 @@ impl From<Result<DeleteOutcome, StorageError>> for End {
 }
 
 /// The operations. Each works on `a/b`, of which `old` is the version, if it exists.
-const OPERATIONS: [&str; 8] =
-    ["create", "overwrite", "update", "chunk", "stream", "copy", "delete", "delete one state"];
+const OPERATIONS: [&str; 8] = [
+    "create",
+    "overwrite",
+    "update",
+    "chunk",
+    "stream",
+    "copy",
+    "delete",
+    "delete one state",
+];
 
 fn needs_old(operation: &str) -> bool {
     !matches!(operation, "create" | "chunk")
@@ -61,25 +69,46 @@ async fn perform(store: &LocalStorage, operation: &str, old: &Version) -> End {
     let bytes = Bytes::from_static(NEW.as_bytes());
     let (metadata, chunk) = (ObjectClass::Metadata, ObjectClass::Chunk);
     match operation {
-        "create" => store.try_put("a/b", bytes, PutMode::Create, metadata).await.into(),
-        "overwrite" => store.try_put("a/b", bytes, PutMode::Overwrite, metadata).await.into(),
+        "create" => store
+            .try_put("a/b", bytes, PutMode::Create, metadata)
+            .await
+            .into(),
+        "overwrite" => store
+            .try_put("a/b", bytes, PutMode::Overwrite, metadata)
+            .await
+            .into(),
         "update" => {
             let mode = PutMode::Update(old.clone());
             store.try_put("a/b", bytes, mode, metadata).await.into()
         }
-        "chunk" => store.try_put("a/b", bytes, PutMode::Create, chunk).await.into(),
+        "chunk" => store
+            .try_put("a/b", bytes, PutMode::Create, chunk)
+            .await
+            .into(),
         "stream" => {
             let parts = stream::iter([Ok(bytes.slice(..1)), Ok(bytes.slice(1..))]).boxed();
-            let payload = Payload::Stream { size: None, stream: parts };
-            store.try_put("a/b", payload, PutMode::Overwrite, metadata).await.into()
+            let payload = Payload::Stream {
+                size: None,
+                stream: parts,
+            };
+            store
+                .try_put("a/b", payload, PutMode::Overwrite, metadata)
+                .await
+                .into()
         }
         "copy" => {
             let options = CopyOptions::default();
-            store.copy(&key("source"), &key("a/b"), options).await.into()
+            store
+                .copy(&key("source"), &key("a/b"), options)
+                .await
+                .into()
         }
         "delete" => store.delete_one(key("a/b").into()).await.into(),
         "delete one state" => {
-            let deletion = Deletion { key: key("a/b"), version: Some(old.clone()) };
+            let deletion = Deletion {
+                key: key("a/b"),
+                version: Some(old.clone()),
+            };
             store.delete_one(deletion).await.into()
         }
         other => panic!("{other}"),
@@ -89,7 +118,9 @@ async fn perform(store: &LocalStorage, operation: &str, old: &Version) -> End {
 /// A fresh directory, in which an operation is about to run. `warm`: the handle has written before.
 async fn stage(operation: &str, fsync: Fsync, warm: bool) -> (Rig, Version) {
     let clock = Arc::new(ManualClock::new(std::time::SystemTime::UNIX_EPOCH));
-    let rig = Rig::with(Habits::default(), |builder| builder.fsync(fsync).clock(clock));
+    let rig = Rig::with(Habits::default(), |builder| {
+        builder.fsync(fsync).clock(clock)
+    });
     let other = open(rig.dir.path());
     let mut old = Version::new("none");
     if operation == "copy" {
@@ -143,14 +174,21 @@ async fn at_every_call(
     concerns: impl Fn(Call) -> bool,
     judge: impl Fn(&str, Call, &End),
 ) {
-    for fsync in [Fsync::None, Fsync::Commit, Fsync::Each] {
-        for (operation, warm) in OPERATIONS.into_iter().flat_map(|o| [(o, false), (o, true)]) {
+    let settings = [
+        (Fsync::None, true),
+        (Fsync::Commit, false),
+        (Fsync::Commit, true),
+        (Fsync::Each, true),
+    ];
+    for (fsync, warm) in settings {
+        for operation in OPERATIONS {
             let calls = calls_of(operation, fsync, warm).await;
             for (number, call) in calls.iter().enumerate() {
                 if !concerns(*call) {
                     continue;
                 }
-                let what = format!("{operation}, {fsync:?}, warm {warm}, {call:?} ({number}) {errno}");
+                let what =
+                    format!("{operation}, {fsync:?}, warm {warm}, {call:?} ({number}) {errno}");
                 let (rig, old) = stage(operation, fsync, warm).await;
                 match late {
                     true => rig.twin.fail_late(None, number, errno),
@@ -170,17 +208,15 @@ async fn at_every_call(
 #[test]
 fn e72_a_full_disk_at_any_call_leaves_the_old_state_and_says_so() {
     super::kit::run(async {
-        for errno in [Errno::NOSPC, Errno::DQUOT] {
-            at_every_call(errno, false, Call::mutates, |what, call, end| match end {
-                End::Failed(StorageError::NoSpace { .. }) | End::Done => {}
-                // A directory that was not flushed is final, whatever the reason.
-                End::Failed(StorageError::Failed { .. }) | End::Unknown(_)
-                    if call == Call::Fsync => {}
-                // A rename that refuses for want of space was not made, and that is seen.
-                other => panic!("{what}: {other:?}"),
-            })
-            .await;
-        }
+        let judge = |what: &str, call, end: &End| match end {
+            End::Failed(StorageError::NoSpace { .. }) | End::Done => {}
+            // A directory that was not flushed is final, whatever the reason.
+            End::Failed(StorageError::Failed { .. }) | End::Unknown(_) if call == Call::Fsync => {}
+            other => panic!("{what}: {other:?}"),
+        };
+        at_every_call(Errno::NOSPC, false, Call::mutates, judge).await;
+        let grows = |call| matches!(call, Call::Write | Call::Create | Call::RenameNew);
+        at_every_call(Errno::DQUOT, false, grows, judge).await;
     });
 }
 
@@ -201,12 +237,10 @@ fn e73_one_moment_without_descriptors_is_waited_out() {
         )
     };
     super::kit::run(async {
-        for errno in [Errno::MFILE, Errno::NFILE] {
-            at_every_call(errno, false, opens, |what, _, end| {
-                assert!(matches!(end, End::Done), "{what}: {end:?}");
-            })
-            .await;
-        }
+        at_every_call(Errno::MFILE, false, opens, |what, _, end| {
+            assert!(matches!(end, End::Done), "{what}: {end:?}");
+        })
+        .await;
     });
 }
 
@@ -214,18 +248,33 @@ fn e73_one_moment_without_descriptors_is_waited_out() {
 fn e73_descriptors_that_never_come_back_are_a_typed_error() {
     super::kit::run(async {
         let (rig, _) = stage("overwrite", Fsync::Commit, true).await;
-        for call in [Call::OpenRead, Call::OpenDirectory, Call::Create, Call::OpenLock] {
+        for call in [
+            Call::OpenRead,
+            Call::OpenDirectory,
+            Call::Create,
+            Call::OpenLock,
+        ] {
             rig.twin.fail(call, 0, usize::MAX, Errno::MFILE);
         }
         let get = rig.store.get(&key("a/b"), GetOptions::default()).await;
         let error = get.expect_err("no descriptor");
         assert!(error.is_retryable(), "{error:?}");
-        assert!(rig.store.try_get_blocking(&key("a/b"), &GetOptions::default()).is_none());
-        let put = rig.store.try_put("a/b", "x", PutMode::Overwrite, ObjectClass::Metadata).await;
+        assert!(
+            rig.store
+                .try_get_blocking(&key("a/b"), &GetOptions::default())
+                .is_none()
+        );
+        let put = rig
+            .store
+            .try_put("a/b", "x", PutMode::Overwrite, ObjectClass::Metadata)
+            .await;
         assert!(put.expect_err("no descriptor").is_retryable());
         let deleted = rig.store.delete_one(key("a/b").into()).await;
         assert!(deleted.expect_err("no descriptor").is_retryable());
-        assert!(rig.store.list_all(&Default::default()).await.is_err(), "never an empty list");
+        assert!(
+            rig.store.list_all(&Default::default()).await.is_err(),
+            "never an empty list"
+        );
         rig.twin.reset();
         assert_eq!(rig.store.text("a/b").await.as_deref(), Some(OLD));
     });
@@ -241,13 +290,23 @@ fn e74_a_failed_flush_is_final() {
         assert!(!first.is_retryable(), "{first:?}");
         // The kernel would say "done" now. It has dropped the page.
         for _ in 0..3 {
-            rig.store.sync().await.expect_err("an fsync that failed cannot succeed later");
+            rig.store
+                .sync()
+                .await
+                .expect_err("an fsync that failed cannot succeed later");
         }
         for (at, mode) in [("chunks/2", PutMode::Create), ("ref", PutMode::Overwrite)] {
-            let put = rig.store.try_put(at, "x", mode, ObjectClass::Metadata).await;
+            let put = rig
+                .store
+                .try_put(at, "x", mode, ObjectClass::Metadata)
+                .await;
             put.expect_err("this handle takes no more writes");
         }
-        assert_eq!(rig.store.text("chunks/1").await.as_deref(), Some("one"), "reads go on");
+        assert_eq!(
+            rig.store.text("chunks/1").await.as_deref(),
+            Some("one"),
+            "reads go on"
+        );
         // Opened anew and written under another name.
         let again = rig.again();
         again.chunk("chunks/3", "one").await;
@@ -272,7 +331,10 @@ fn e74_a_failed_flush_fails_the_sync_of_everybody_who_waits() {
 #[test]
 fn e74_a_flush_of_the_whole_file_system_that_fails_is_final() {
     super::kit::run(async {
-        let rig = Rig::new(Habits { open_files: Some(4), ..Habits::default() });
+        let rig = Rig::new(Habits {
+            open_files: Some(4),
+            ..Habits::default()
+        });
         for i in 0..8 {
             rig.store.chunk(&format!("chunks/{i}"), "x").await;
         }
@@ -288,9 +350,16 @@ fn e74_a_chunk_whose_flush_fails_is_written_again_under_a_new_name() {
         let rig = Rig::with(Habits::default(), |builder| builder.fsync(Fsync::Each));
         rig.store.chunk("chunks/0", "x").await;
         rig.twin.fail(Call::Fsync, 0, 1, Errno::IO);
-        let put = rig.store.try_put("chunks/1", "x", PutMode::Create, ObjectClass::Chunk).await;
+        let put = rig
+            .store
+            .try_put("chunks/1", "x", PutMode::Create, ObjectClass::Chunk)
+            .await;
         put.expect_err("not durable, so not written");
-        assert_eq!(rig.store.keys().await, ["chunks/0"], "nothing is left of it");
+        assert_eq!(
+            rig.store.keys().await,
+            ["chunks/0"],
+            "nothing is left of it"
+        );
         rig.store.chunk("chunks/2", "x").await;
     });
 }
@@ -303,13 +372,19 @@ fn e74_an_unreadable_object_is_an_error_not_missing() {
             rig.twin.fail(call, 0, 1, Errno::IO);
             let get = rig.store.get(&key("a/b"), GetOptions::default()).await;
             let error = get.expect_err("unreadable");
-            assert!(matches!(error, StorageError::Failed { .. }), "{call:?}: {error:?}");
+            assert!(
+                matches!(error, StorageError::Failed { .. }),
+                "{call:?}: {error:?}"
+            );
             rig.twin.reset();
         }
         for call in [Call::OpenDirectory, Call::ReadDir, Call::StatAt, Call::Read] {
             rig.twin.fail(call, 0, 1, Errno::IO);
             let list = rig.store.list_all(&Default::default()).await;
-            assert!(list.is_err(), "{call:?}: a list that failed is not a short list");
+            assert!(
+                list.is_err(),
+                "{call:?}: a list that failed is not a short list"
+            );
             rig.twin.reset();
         }
     });
@@ -319,7 +394,8 @@ fn e74_an_unreadable_object_is_an_error_not_missing() {
 fn e106_a_panic_in_a_write_is_unknown_and_the_store_goes_on() {
     super::kit::run(async {
         let (rig, old) = stage("update", Fsync::Commit, true).await;
-        rig.twin.hook(|_, call| assert_ne!(call, Call::Rename, "planted"));
+        rig.twin
+            .hook(|_, call| assert_ne!(call, Call::Rename, "planted"));
         let end = perform(&rig.store, "update", &old).await;
         assert!(matches!(end, End::Unknown(_)), "{end:?}");
         rig.twin.hook(|_, _| ());

@@ -149,6 +149,12 @@ pub(super) fn refused(outcome: &PutOutcome) {
     assert!(matches!(outcome, PutOutcome::Refused), "{outcome:?}");
 }
 
+/// Says that a test, or a part of one, was not run, past the capture of libtest.
+pub(super) fn skipped(what: &str, why: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "SKIPPED {what}: {why}");
+}
+
 /// Runs a test on a runtime of its own.
 pub(super) fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread()

@@ -34,7 +34,8 @@ impl TracingStorage {
 
 impl fmt::Display for TracingStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, traced", self.inner)
+        // What watches a store changes nothing about it, and its name stands in messages for people.
+        self.inner.fmt(f)
     }
 }
 

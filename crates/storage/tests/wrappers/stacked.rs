@@ -49,6 +49,6 @@ fn display_tells_the_layers() {
     let storage = stack(Arc::new(PrefixStorage::new(memory(), prefix)));
     assert_eq!(
         storage.to_string(),
-        "memory, below \"a/b\", with faults, traced, 0ns away, counted"
+        "memory, below \"a/b\", with faults, 0ns away, counted"
     );
 }

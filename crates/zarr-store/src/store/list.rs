@@ -253,3 +253,76 @@ fn divide(items: Vec<(String, Option<ChunkScope>)>) -> Vec<Run> {
     }
     runs
 }
+
+#[cfg(test)]
+mod tests {
+    use icefield_core::{ChunkKeyEncoding, NodePath};
+
+    use super::*;
+    use crate::chunk_keys::ChunkKeys;
+
+    /// Items as `runs` makes them: keys, and directories of arrays, which end in `/` or are empty.
+    fn divided(items: &[&str]) -> Vec<String> {
+        let keys = ChunkKeys::new(ChunkKeyEncoding::COMMON, 1);
+        let mut items: Vec<(String, Option<ChunkScope>)> = items
+            .iter()
+            .map(|text| {
+                let array = match text.strip_suffix('/') {
+                    Some(path) => NodePath::parse(&format!("/{path}")).ok(),
+                    None => text.is_empty().then(NodePath::root),
+                };
+                let scope = array.map(|array| ChunkScope::all(array, keys));
+                ((*text).to_owned(), scope)
+            })
+            .collect();
+        items.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let name = |run: &Run| match run {
+            Run::Keys(keys) => format!("{keys:?}"),
+            Run::Chunks(scope, next) => format!("chunks of {}, {next:?}", scope.array),
+            Run::Mixed(items) => format!("mix of {}", items.len()),
+        };
+        divide(items).iter().map(name).collect()
+    }
+
+    #[test]
+    fn keys_and_arrays_take_turns() {
+        assert_eq!(
+            divided(&[
+                "zarr.json",
+                "a/zarr.json",
+                "a-b/zarr.json",
+                "a/",
+                "b/zarr.json"
+            ]),
+            [
+                "[\"a-b/zarr.json\"]",
+                "chunks of /a, Some(\"a/zarr.json\")",
+                "[\"b/zarr.json\", \"zarr.json\"]",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_root_array_is_one_run() {
+        assert_eq!(
+            divided(&["zarr.json", ""]),
+            ["chunks of /, Some(\"zarr.json\")"]
+        );
+        assert_eq!(divided(&["a/"]), ["chunks of /a, None"]);
+    }
+
+    #[test]
+    fn nodes_below_an_array_mix_with_its_chunks() {
+        assert_eq!(
+            divided(&[
+                "a/zarr.json",
+                "a/",
+                "a/c/zarr.json",
+                "a/c/",
+                "b/",
+                "b/zarr.json"
+            ]),
+            ["mix of 4", "chunks of /b, Some(\"b/zarr.json\")"]
+        );
+    }
+}

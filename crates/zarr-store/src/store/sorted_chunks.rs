@@ -4,6 +4,7 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_core::{ChunkInfo, Session, SessionError};
 
 use crate::chunk_keys::compare_as_text;
+use crate::key::directory;
 use crate::prefix::ChunkScope;
 
 /// The chunks of a scope, sorted by key. Takes `4 * rank + 8` bytes of memory a chunk, not the length of its key.
@@ -37,10 +38,14 @@ impl SortedChunks {
     }
 
     pub(super) fn into_keys(self) -> impl Iterator<Item = String> + Send {
-        let rank = self.scope.keys.rank();
+        let (keys, rank) = (self.scope.keys, self.scope.keys.rank());
+        let directory = directory(&self.scope.array);
         self.order.into_iter().map(move |row| {
-            self.scope
-                .key(&self.coordinates[row * rank..(row + 1) * rank])
+            // Two bytes for a small coordinate and its separator, and some to spare.
+            let mut key = String::with_capacity(directory.len() + 2 * rank + 8);
+            key.push_str(&directory);
+            keys.encode(&self.coordinates[row * rank..(row + 1) * rank], &mut key);
+            key
         })
     }
 }

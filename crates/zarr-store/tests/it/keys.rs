@@ -218,3 +218,35 @@ async fn errors_name_the_key_and_the_rule() {
     };
     assert_eq!((prefix.as_str(), source), ("a", KeyError::NoFinalSlash));
 }
+
+async fn reads_and_writes_with(encodings: [(&str, &str); 2]) {
+    let store = store().await;
+    for (encoding, key) in encodings {
+        set_all(
+            &store,
+            [
+                ("x/zarr.json", array(&[1, 2], encoding).as_str()),
+                (key, "value"),
+            ],
+        )
+        .await;
+        assert!(store.exists(key).await.unwrap());
+        store.delete_dir("x").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_encoding_has_a_default_separator() {
+    reads_and_writes_with([
+        (r#"{"name": "default"}"#, "x/c/0/1"),
+        (r#"{"name": "v2", "configuration": {}}"#, "x/0.1"),
+    ])
+    .await;
+}
+
+/// Zarr v3.1 lets an extension without configuration be written as its name alone, and `zarrs` writes it so.
+#[tokio::test]
+#[ignore = "the core refuses such metadata"]
+async fn an_encoding_may_be_a_name_alone() {
+    reads_and_writes_with([(r#""default""#, "x/c/0/1"), (r#""v2""#, "x/0.1")]).await;
+}

@@ -1,8 +1,12 @@
 //! The store on sessions of in-memory repositories.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod costs;
 mod erase;
 mod keys;
 mod list;
+mod model;
 mod ranges;
 mod values;
 

@@ -1,7 +1,10 @@
 //! Arrays of `zarrs` on sessions: what one session writes, another one reads after the commit.
 
+use std::time::Duration;
+
 use futures::TryStreamExt;
 use icefield_core::SessionError;
+use icefield_storage::wrap::LatencyStorage;
 use icefield_zarr_store::{BlockingError, ZarrStoreError};
 use zarrs::array::Array;
 use zarrs_storage::{
@@ -185,6 +188,53 @@ fn sync_reads_of_local_data_need_no_runtime_and_writes_do() {
     let key = StoreKey::new("zstd/c/a0/c/0/0").unwrap();
     let refused = WritableStorageTraits::erase(&*store, &key).unwrap_err();
     assert_eq!(refused.to_string(), BlockingError::NoRuntime.to_string());
+}
+
+#[test]
+fn sync_reads_of_data_far_away_go_through_the_runtime() {
+    let runtime = runtime();
+    let near = MemoryStorage::new();
+    let (path, document) = &arrays()[1];
+    let store = runtime.block_on(async {
+        let repository = Repository::create(Arc::new(near.clone())).await.unwrap();
+        let store = Arc::new(ZarrStore::new(writable(&repository).await));
+        let array = create(&store, path, document);
+        array.async_store_metadata().await.unwrap();
+        array
+            .async_store_array_subset(&[0..8, 0..6], &numbers()[..])
+            .await
+            .unwrap();
+        commit(&store).await;
+        let far = LatencyStorage::new(Arc::new(near), Duration::ZERO);
+        let repository = Repository::open(Arc::new(far)).await.unwrap();
+        ZarrStore::new(repository.read_session(BranchName::main()).await.unwrap())
+    });
+    let alone = Array::open(Arc::new(store.clone()), path).unwrap();
+    let refused = alone.retrieve_chunk::<Vec<f32>>(&[0, 0]).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains(&BlockingError::NoRuntime.to_string()),
+        "{refused}"
+    );
+
+    let store = store.with_runtime(runtime.handle().clone());
+    let array = Array::open(Arc::new(store.clone()), path).unwrap();
+    let read: Vec<f32> = array.retrieve_array_subset(&array.subset_all()).unwrap();
+    assert_eq!(read, numbers());
+    let read: Vec<f32> = array.retrieve_array_subset(&[0..2, 1..3]).unwrap();
+    assert_eq!(read, [1.0, 2.0, 7.0, 8.0]);
+
+    // The same from a worker of that very runtime.
+    let path = path.clone();
+    let on_worker = runtime.spawn(async move {
+        let array = Array::open(Arc::new(store), &path).unwrap();
+        array.retrieve_chunk::<Vec<f32>>(&[0, 0]).unwrap()
+    });
+    assert_eq!(
+        runtime.block_on(on_worker).unwrap()[..4],
+        [0.0, 1.0, 2.0, 3.0]
+    );
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! The storage traits of `zarrs`, judged by its own tests and by its arrays.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod arrays;
 mod suite;
 
@@ -13,6 +15,7 @@ use tokio::runtime::Runtime;
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
+        .enable_time()
         .build()
         .unwrap()
 }

@@ -172,3 +172,23 @@ pub(in super::super) async fn racing_edits_of_one_ref_have_one_winner(trial: Tri
     let deletes = ids.iter().map(|_| repository.delete_tag(&tag));
     assert_eq!(winners(futures::future::join_all(deletes).await), 1);
 }
+
+pub(in super::super) async fn edits_discarded_after_a_lost_race_stay_discarded(trial: Trial) {
+    let (storage, repository) = trial.create().await;
+    let nodes = [("/a", array(&[4], &[1]))];
+    commit_edits(&repository, "base", &nodes, &[("/a", &[0], b"base")]).await;
+    let session = writer(&repository).await;
+    write(&session, "/a", &[1], "discarded").await;
+    commit_edits(&repository, "other", &[("/other", group())], &[]).await;
+    // Stores a manifest that a later attempt could use again.
+    is!(session.commit("mine").await, Ok(CommitOutcome::BranchMoved { .. }));
+    is!(session.discard_changes(), Ok(()));
+    write(&session, "/a", &[2], "kept").await;
+    let outcome = session.commit("mine").rebase_with(crate::BasicSolver::default()).await;
+    is!(outcome, Ok(CommitOutcome::Committed(_)));
+    let session = read_main(&trial.open(&storage).await).await;
+    holds(&session, "/a", &[0], Some(b"base")).await;
+    holds(&session, "/a", &[1], None).await;
+    holds(&session, "/a", &[2], Some(b"kept")).await;
+    crate::test_suite::walk::assert_sound(&storage).await;
+}

@@ -1,0 +1,361 @@
+//! What can be asked, and how.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
+use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName};
+
+const EXIT_CODES: &str = "\
+LOCATION is a path or a URL: data/ocean, file:///data/my%20ocean, memory: (empty each time).
+REF is a branch, tag:NAME, branch:NAME or a snapshot id, then ~N (N snapshots back) or @TIME (the newest that is not
+younger than an RFC 3339 time), for example main~2 or main@2015-03-01T00:00:00Z.
+
+Exit codes: 0 done, 1 failure, 2 wrong usage, 3 conflict (somebody was first, or the name is taken), 4 not found,
+5 damage found, 6 the outcome of a write is not known.
+
+Environment: ICEFIELD_LOG is a filter of log events such as `debug` or `icefield_core=trace`; NO_COLOR is honoured.";
+
+/// Versioned n-dimensional arrays: Zarr hierarchies with commits, branches, tags and time travel.
+#[derive(Debug, Parser)]
+#[command(name = "icefield", version, after_help = EXIT_CODES, max_term_width = 120)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Show what happens on standard error; twice for everything.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+
+    /// When writes to a local disk are made to survive a loss of power.
+    #[arg(long, global = true, value_enum, default_value_t = Fsync::Commit, value_name = "WHEN")]
+    pub(crate) fsync: Fsync,
+}
+
+/// When writes are flushed to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fsync {
+    /// Never: for scratch data.
+    None,
+    /// Before a commit or an edit of a ref is acknowledged.
+    Commit,
+    /// At every write.
+    Each,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Create an empty repository.
+    Init(Init),
+    /// Copy a Zarr v3 directory into a branch, in one commit.
+    Import(Import),
+    /// Write a version out as a plain Zarr v3 directory.
+    Export(Export),
+    /// List what is in a group.
+    Ls(Ls),
+    /// Show the whole hierarchy.
+    Tree(Tree),
+    /// Print the bytes of one Zarr key.
+    Cat(Cat),
+    /// Show the history.
+    Log(Log),
+    /// Show what is known of a repository and one version of it.
+    Info(Info),
+    /// List, create, delete or move branches.
+    #[command(subcommand)]
+    Branch(Branch),
+    /// List, create or delete tags.
+    #[command(subcommand)]
+    Tag(Tag),
+    /// Show what differs between two versions.
+    Diff(Diff),
+    /// Show what one file of the repository says.
+    #[command(after_help = "A manifest's id is printed by `inspect snapshot`.")]
+    Inspect(Inspect),
+}
+
+/// How facts are printed.
+#[derive(Clone, Copy, Debug, ArgGroup)]
+pub(crate) struct Facts {
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Init {
+    /// Where to create it.
+    #[arg(value_parser = Location::parse)]
+    pub(crate) location: Location,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Import {
+    /// The Zarr v3 directory to copy.
+    pub(crate) source: PathBuf,
+    /// The repository.
+    #[arg(value_parser = Location::parse)]
+    pub(crate) location: Location,
+    /// The branch to commit to.
+    #[arg(long, value_parser = BranchName::parse, default_value = "main")]
+    pub(crate) branch: BranchName,
+    /// The group to copy into; created if it is missing.
+    #[arg(long, value_name = "PATH", value_parser = node_path, default_value = "/")]
+    pub(crate) group: NodePath,
+    /// Append along this dimension to the arrays that are there.
+    #[arg(long, value_name = "DIM")]
+    pub(crate) append: Option<String>,
+    /// The commit message.
+    #[arg(short, long)]
+    pub(crate) message: Option<String>,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Export {
+    /// The repository.
+    #[arg(value_parser = Location::parse)]
+    pub(crate) location: Location,
+    /// The directory to write; it must not exist, or be empty.
+    pub(crate) destination: PathBuf,
+    #[command(flatten)]
+    pub(crate) at: At,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+/// Which version.
+#[derive(Clone, Debug, ArgGroup)]
+pub(crate) struct At {
+    /// The version.
+    #[arg(long = "ref", value_name = "REF", value_parser = RevisionSpec::parse, default_value = "main")]
+    pub(crate) revision: RevisionSpec,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Ls {
+    /// The repository.
+    #[arg(value_parser = Location::parse)]
+    pub(crate) location: Location,
+    /// The group, or one array.
+    #[arg(value_parser = node_path, default_value = "/")]
+    pub(crate) path: NodePath,
+    /// With shapes, types, and the chunks that exist.
+    #[arg(short, long)]
+    pub(crate) long: bool,
+    #[command(flatten)]
+    pub(crate) at: At,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Tree {
+    /// The repository.
+    #[arg(value_parser = Location::parse)]
+    pub(crate) location: Location,
+    #[command(flatten)]
+    pub(crate) at: At,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Cat {
+    /// The repository.
+    #[arg(value_parser = Location::parse)]
+    pub(crate) location: Location,
+    /// The key, as tos/zarr.json or tos/c/0/0/0.
+    pub(crate) key: String,
+    #[command(flatten)]
+    pub(crate) at: At,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Log {
+    /// The repository.
+    #[arg(value_parser = Location::parse)]
+    pub(crate) location: Location,
+    /// Stop after so many snapshots.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) at: At,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Info {
+    /// The repository.
+    #[arg(value_parser = Location::parse)]
+    pub(crate) location: Location,
+    #[command(flatten)]
+    pub(crate) at: At,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Branch {
+    /// List branches and where they point.
+    List(ListRefs),
+    /// Create a branch.
+    Create {
+        /// The repository.
+        #[arg(value_parser = Location::parse)]
+        location: Location,
+        /// The new name.
+        #[arg(value_parser = new_branch)]
+        name: BranchName,
+        #[command(flatten)]
+        at: At,
+        #[command(flatten)]
+        facts: Facts,
+    },
+    /// Delete a branch; its snapshots stay.
+    Delete {
+        /// The repository.
+        #[arg(value_parser = Location::parse)]
+        location: Location,
+        /// The branch.
+        #[arg(value_parser = BranchName::parse)]
+        name: BranchName,
+        #[command(flatten)]
+        facts: Facts,
+    },
+    /// Move a branch to another version.
+    Reset {
+        /// The repository.
+        #[arg(value_parser = Location::parse)]
+        location: Location,
+        /// The branch.
+        #[arg(value_parser = BranchName::parse)]
+        name: BranchName,
+        /// Where it shall point.
+        #[arg(long = "ref", value_name = "REF", value_parser = RevisionSpec::parse)]
+        revision: RevisionSpec,
+        /// Only if it points there now; exit code 3 otherwise.
+        #[arg(long, value_name = "REF", value_parser = RevisionSpec::parse)]
+        expect: Option<RevisionSpec>,
+        #[command(flatten)]
+        facts: Facts,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tag {
+    /// List tags and what they point to.
+    List(ListRefs),
+    /// Create a tag. Its name is never given again, even after it is deleted.
+    Create {
+        /// The repository.
+        #[arg(value_parser = Location::parse)]
+        location: Location,
+        /// The new name.
+        #[arg(value_parser = new_tag)]
+        name: TagName,
+        #[command(flatten)]
+        at: At,
+        #[command(flatten)]
+        facts: Facts,
+    },
+    /// Delete a tag.
+    Delete {
+        /// The repository.
+        #[arg(value_parser = Location::parse)]
+        location: Location,
+        /// The tag.
+        #[arg(value_parser = TagName::parse)]
+        name: TagName,
+        #[command(flatten)]
+        facts: Facts,
+    },
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct ListRefs {
+    /// The repository.
+    #[arg(value_parser = Location::parse)]
+    pub(crate) location: Location,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Diff {
+    /// The repository.
+    #[arg(value_parser = Location::parse)]
+    pub(crate) location: Location,
+    /// The older version.
+    #[arg(value_parser = RevisionSpec::parse)]
+    pub(crate) from: RevisionSpec,
+    /// The newer version.
+    #[arg(value_parser = RevisionSpec::parse)]
+    pub(crate) to: RevisionSpec,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Inspect {
+    /// The repository.
+    #[arg(value_parser = Location::parse)]
+    pub(crate) location: Location,
+    /// The kind of file.
+    #[arg(value_enum)]
+    pub(crate) kind: FileKind,
+    /// The id of a snapshot (also of the one whose transaction log is meant) or of a manifest.
+    #[arg(value_parser = str::parse::<SnapshotId>)]
+    pub(crate) id: SnapshotId,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+/// The kinds of files that can be inspected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FileKind {
+    /// The hierarchy at one version.
+    Snapshot,
+    /// Where the chunks of some arrays are.
+    Manifest,
+    /// What one commit changed.
+    TransactionLog,
+}
+
+/// A path with or without its first slash; a slash at the end is ignored.
+fn node_path(text: &str) -> Result<NodePath, icefield::format::PathError> {
+    match text.trim_matches('/') {
+        "" => Ok(NodePath::root()),
+        relative => NodePath::root().join(relative),
+    }
+}
+
+fn new_branch(text: &str) -> Result<BranchName, icefield::NameError> {
+    BranchName::parse_new(text)
+}
+
+fn new_tag(text: &str) -> Result<TagName, icefield::NameError> {
+    TagName::parse_new(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn paths_need_no_first_slash() {
+        let path = |text| node_path(text).expect("a path").to_string();
+        assert_eq!([path(""), path("/"), path("a/b"), path("/a/b/")], ["/", "/", "/a/b", "/a/b"]);
+        assert!(node_path("a//b").is_err() && node_path("../a").is_err());
+    }
+}

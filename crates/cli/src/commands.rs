@@ -1,0 +1,91 @@
+//! One module per command. Each reads through the facade, gathers its facts in a serialisable value, and prints that.
+
+mod branch;
+mod cat;
+mod diff;
+mod export;
+mod import;
+mod info;
+mod init;
+mod inspect;
+mod log;
+mod ls;
+mod nodes;
+mod refs;
+mod tag;
+mod tree;
+
+use std::sync::Arc;
+
+use icefield::{
+    ConnectLocal, Fsync, Location, Repository, RevisionSpec, Schemes, Session, SnapshotId,
+};
+
+use crate::args::{self, Args, Command};
+use crate::failure::Failure;
+
+/// Which locations there are.
+pub(crate) struct Context {
+    schemes: Schemes,
+}
+
+/// Does what was asked.
+pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    let context = Context::new(args.fsync);
+    match args.command {
+        Command::Init(args) => init::run(&context, args).await,
+        Command::Import(args) => import::run(&context, args).await,
+        Command::Export(args) => export::run(&context, args).await,
+        Command::Ls(args) => ls::run(&context, args).await,
+        Command::Tree(args) => tree::run(&context, args).await,
+        Command::Cat(args) => cat::run(&context, args).await,
+        Command::Log(args) => log::run(&context, args).await,
+        Command::Info(args) => info::run(&context, args).await,
+        Command::Branch(args) => branch::run(&context, args).await,
+        Command::Tag(args) => tag::run(&context, args).await,
+        Command::Diff(args) => diff::run(&context, args).await,
+        Command::Inspect(args) => inspect::run(&context, args).await,
+    }
+}
+
+impl Context {
+    fn new(fsync: args::Fsync) -> Self {
+        let fsync = match fsync {
+            args::Fsync::None => Fsync::None,
+            args::Fsync::Commit => Fsync::Commit,
+            args::Fsync::Each => Fsync::Each,
+        };
+        let local = ConnectLocal {
+            fsync,
+            read_only: false,
+        };
+        Self {
+            schemes: Schemes::standard().with("file", Arc::new(local)),
+        }
+    }
+
+    async fn open(&self, location: &Location) -> Result<Repository, Failure> {
+        Ok(Repository::open(self.schemes.storage(location).await?).await?)
+    }
+
+    /// Opens a repository and finds a version of it.
+    async fn open_at(
+        &self,
+        location: &Location,
+        revision: &RevisionSpec,
+    ) -> Result<(Repository, SnapshotId), Failure> {
+        let repository = self.open(location).await?;
+        let id = revision.resolve(&repository).await?;
+        Ok((repository, id))
+    }
+
+    /// Opens a repository and reads a version of it.
+    async fn session(
+        &self,
+        location: &Location,
+        revision: &RevisionSpec,
+    ) -> Result<(Session, SnapshotId), Failure> {
+        let (repository, id) = self.open_at(location, revision).await?;
+        Ok((repository.read_session(id).await?, id))
+    }
+}

@@ -1,0 +1,97 @@
+//! `icefield branch`
+
+use serde::Serialize;
+
+use super::Context;
+use super::refs::{self, Edited, RefFacts};
+use crate::args::{Branch, ListRefs};
+use crate::failure::Failure;
+use crate::output::{self, Output};
+
+const KIND: &str = "branch";
+
+#[derive(Serialize)]
+struct Branches {
+    location: String,
+    branches: Vec<RefFacts>,
+}
+
+pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> {
+    match args {
+        Branch::List(args) => list(context, args).await,
+        Branch::Create {
+            location,
+            name,
+            at,
+            facts,
+        } => {
+            let (repository, id) = context.open_at(&location, &at.revision).await?;
+            let outcome = repository.create_branch(name.as_str(), id).await?;
+            refs::landed(outcome, KIND, name.as_str())?;
+            refs::print(
+                &Edited {
+                    location: output::location(&location),
+                    edit: "created",
+                    kind: KIND,
+                    name: name.to_string(),
+                    snapshot_id: Some(id),
+                },
+                facts,
+            )
+        }
+        Branch::Delete {
+            location,
+            name,
+            facts,
+        } => {
+            let repository = context.open(&location).await?;
+            let outcome = repository.delete_branch(&name).await?;
+            refs::landed(outcome, KIND, name.as_str())?;
+            refs::print(
+                &Edited {
+                    location: output::location(&location),
+                    edit: "deleted",
+                    kind: KIND,
+                    name: name.to_string(),
+                    snapshot_id: None,
+                },
+                facts,
+            )
+        }
+        Branch::Reset {
+            location,
+            name,
+            revision,
+            expect,
+            facts,
+        } => {
+            let (repository, id) = context.open_at(&location, &revision).await?;
+            let expected = match expect {
+                Some(expect) => Some(expect.resolve(&repository).await?),
+                None => None,
+            };
+            let outcome = repository.reset_branch(&name, id, expected).await?;
+            refs::landed(outcome, KIND, name.as_str())?;
+            refs::print(
+                &Edited {
+                    location: output::location(&location),
+                    edit: "reset",
+                    kind: KIND,
+                    name: name.to_string(),
+                    snapshot_id: Some(id),
+                },
+                facts,
+            )
+        }
+    }
+}
+
+async fn list(context: &Context, args: ListRefs) -> Result<(), Failure> {
+    let repository = context.open(&args.location).await?;
+    let branches = Branches {
+        location: output::location(&args.location),
+        branches: refs::list(repository.refs().await?.branches),
+    };
+    Output::new(args.facts).facts(&branches, |facts, out| refs::table(&facts.branches, out))?;
+    refs::check(&branches.branches)
+}

@@ -1,0 +1,103 @@
+//! `icefield diff`
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use icefield::{ChunkIndex, NodePath, SnapshotId};
+use serde::Serialize;
+
+use super::Context;
+use crate::args::Diff;
+use crate::failure::Failure;
+use crate::output::escape::printable;
+use crate::output::{self, Output, count};
+
+/// Chunks named in text output.
+const EXAMPLES: usize = 3;
+
+#[derive(Serialize)]
+struct Difference {
+    location: String,
+    from: SnapshotId,
+    to: SnapshotId,
+    new_groups: Vec<String>,
+    new_arrays: Vec<String>,
+    deleted_groups: Vec<String>,
+    deleted_arrays: Vec<String>,
+    updated_groups: Vec<String>,
+    updated_arrays: Vec<String>,
+    updated_chunks: Vec<Chunks>,
+}
+
+#[derive(Serialize)]
+struct Chunks {
+    path: String,
+    count: usize,
+    indices: Vec<Vec<u32>>,
+}
+
+pub(super) async fn run(context: &Context, args: Diff) -> Result<(), Failure> {
+    let (repository, from) = context.open_at(&args.location, &args.from).await?;
+    let to = args.to.resolve(&repository).await?;
+    let diff = repository.diff(from, to).await?;
+    let facts = Difference {
+        location: output::location(&args.location),
+        from,
+        to,
+        new_groups: paths(&diff.new_groups),
+        new_arrays: paths(&diff.new_arrays),
+        deleted_groups: paths(&diff.deleted_groups),
+        deleted_arrays: paths(&diff.deleted_arrays),
+        updated_groups: paths(&diff.updated_groups),
+        updated_arrays: paths(&diff.updated_arrays),
+        updated_chunks: chunks(diff.updated_chunks),
+    };
+    Output::new(args.facts).facts(&facts, text)
+}
+
+fn paths(paths: &BTreeSet<NodePath>) -> Vec<String> {
+    paths.iter().map(ToString::to_string).collect()
+}
+
+fn chunks(chunks: BTreeMap<NodePath, BTreeSet<ChunkIndex>>) -> Vec<Chunks> {
+    chunks
+        .into_iter()
+        .map(|(path, indices)| Chunks {
+            path: path.to_string(),
+            count: indices.len(),
+            indices: indices.iter().map(|index| index.to_vec()).collect(),
+        })
+        .collect()
+}
+
+fn text(facts: &Difference, out: &mut dyn Write) -> io::Result<()> {
+    for (mark, kind, paths) in [
+        ('-', "group", &facts.deleted_groups),
+        ('-', "array", &facts.deleted_arrays),
+        ('+', "group", &facts.new_groups),
+        ('+', "array", &facts.new_arrays),
+        ('~', "group", &facts.updated_groups),
+        ('~', "array", &facts.updated_arrays),
+    ] {
+        for path in paths {
+            writeln!(out, "{mark} {kind:5}  {}", printable(path))?;
+        }
+    }
+    for chunks in &facts.updated_chunks {
+        let shown: Vec<String> = chunks
+            .indices
+            .iter()
+            .take(EXAMPLES)
+            .map(|index| format!("{index:?}"))
+            .collect();
+        let more = if chunks.count > EXAMPLES { " …" } else { "" };
+        writeln!(
+            out,
+            "~ chunks {}  {}: {}{more}",
+            printable(&chunks.path),
+            count(chunks.count as u64, "chunk", "chunks"),
+            shown.join(" ")
+        )?;
+    }
+    Ok(())
+}

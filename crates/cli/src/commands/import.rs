@@ -1,0 +1,156 @@
+//! `icefield import`
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use icefield::SnapshotId;
+use icefield::ingest::{self, ImportReport, ZarrDirectory};
+use serde::Serialize;
+
+use super::Context;
+use crate::args::Import;
+use crate::failure::{Exit, Failure};
+use crate::output::escape::printable;
+use crate::output::{self, Output, count};
+use crate::progress::Bar;
+
+#[derive(Serialize)]
+struct Imported {
+    location: String,
+    branch: String,
+    /// `committed`, or `unknown` with the snapshot to look for.
+    outcome: &'static str,
+    snapshot_id: SnapshotId,
+    new_groups: u64,
+    new_arrays: u64,
+    extended_arrays: Vec<String>,
+    kept_groups: Vec<String>,
+    chunks: u64,
+    bytes: u64,
+    compared_chunks: u64,
+    ignored: Ignored,
+}
+
+#[derive(Serialize)]
+struct Ignored {
+    count: u64,
+    examples: Vec<String>,
+}
+
+pub(super) async fn run(context: &Context, args: Import) -> Result<(), Failure> {
+    let source = ZarrDirectory::open(&args.source)?;
+    let repository = context.open(&args.location).await?;
+    let message = args.message.clone().unwrap_or_else(|| default_message(&args));
+    let bar = Bar::new();
+    let mut import = ingest::Import::new(Arc::new(source))
+        .into_group(args.group.clone())
+        .progress(&bar);
+    if let Some(dimension) = &args.append {
+        import = import.append(dimension);
+    }
+    let imported = import.run(&repository, args.branch.clone(), &message).await;
+    bar.clear();
+    let imported = imported?;
+    let unknown = match &imported.commit {
+        icefield::CommitOutcome::Unknown { snapshot, .. } => Some(*snapshot),
+        _ => None,
+    };
+    let mut out = Output::new(args.facts);
+    match icefield::committed(imported.commit) {
+        Ok(snapshot_id) => out.facts(
+            &facts(&args, "committed", snapshot_id, imported.report),
+            text,
+        ),
+        Err(error) => {
+            if let (Some(snapshot_id), true) = (unknown, out.is_json()) {
+                out.facts(&facts(&args, "unknown", snapshot_id, imported.report), text)?;
+            }
+            let failure = Failure::from(error);
+            Err(match failure.exit {
+                Exit::Conflict => failure.hint("import again: the branch is untouched by this one"),
+                _ => failure,
+            })
+        }
+    }
+}
+
+/// Only the name of the source: where it lay is nobody's business later.
+fn default_message(args: &Import) -> String {
+    let name = match args.source.canonicalize() {
+        Ok(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
+        Err(_) => None,
+    };
+    let name = name.unwrap_or_else(|| "a Zarr directory".to_owned());
+    match &args.append {
+        None => format!("Import {name}"),
+        Some(dimension) => format!("Append {name} along {dimension}"),
+    }
+}
+
+fn facts(
+    args: &Import,
+    outcome: &'static str,
+    snapshot_id: SnapshotId,
+    report: ImportReport,
+) -> Imported {
+    let paths = |paths: Vec<icefield::NodePath>| paths.iter().map(ToString::to_string).collect();
+    Imported {
+        location: output::location(&args.location),
+        branch: args.branch.to_string(),
+        outcome,
+        snapshot_id,
+        new_groups: report.new_groups,
+        new_arrays: report.new_arrays,
+        extended_arrays: paths(report.extended_arrays),
+        kept_groups: paths(report.kept_groups),
+        chunks: report.chunks,
+        bytes: report.bytes,
+        compared_chunks: report.compared_chunks,
+        ignored: Ignored {
+            count: report.ignored.count(),
+            examples: report.ignored.examples().to_vec(),
+        },
+    }
+}
+
+fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
+    let mut parts = Vec::new();
+    for (number, one, several) in [
+        (facts.new_groups, "new group", "new groups"),
+        (facts.new_arrays, "new array", "new arrays"),
+        (facts.extended_arrays.len() as u64, "array extended", "arrays extended"),
+    ] {
+        if number > 0 {
+            parts.push(count(number, one, several));
+        }
+    }
+    let chunks = count(facts.chunks, "chunk", "chunks");
+    parts.push(format!("{chunks} ({})", output::bytes(facts.bytes)));
+    if facts.compared_chunks > 0 {
+        parts.push(count(facts.compared_chunks, "chunk found equal", "chunks found equal"));
+    }
+    writeln!(
+        out,
+        "committed {} to {}: {}",
+        facts.snapshot_id,
+        printable(&facts.branch),
+        parts.join(", ")
+    )?;
+    for path in &facts.kept_groups {
+        writeln!(out, "kept the attributes of {}; the source has others", printable(path))?;
+    }
+    if facts.ignored.count > 0 {
+        let names: Vec<_> = facts.ignored.examples.iter().map(|name| printable(name)).collect();
+        let more = match facts.ignored.count > names.len() as u64 {
+            true => ", …",
+            false => "",
+        };
+        writeln!(
+            out,
+            "left out {} of no node: {}{more}",
+            count(facts.ignored.count, "file or directory", "files and directories"),
+            names.join(", ")
+        )?;
+    }
+    Ok(())
+}

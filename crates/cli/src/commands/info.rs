@@ -1,0 +1,177 @@
+//! `icefield info`
+
+use std::io::{self, Write};
+
+use futures::TryStreamExt;
+use icefield::{ChunkKeyEncoding, NodeKind, NodePath, RefList, Repository, Session};
+use serde::Serialize;
+
+use super::Context;
+use super::log::{Names, SnapshotFacts};
+use super::nodes::encoding;
+use super::refs::{self, RefFacts};
+use crate::args::Info;
+use crate::failure::Failure;
+use crate::output::escape::{first_line, printable};
+use crate::output::table::Columns;
+use crate::output::{self, Output, count};
+
+#[derive(Serialize)]
+struct Facts {
+    location: String,
+    spec_version: u32,
+    store: Store,
+    branches: usize,
+    tags: usize,
+    deleted_tags: usize,
+    damaged_refs: Vec<RefFacts>,
+    /// Files among the refs that are none.
+    stray_files: Vec<String>,
+    snapshot: SnapshotFacts,
+    groups: u64,
+    arrays: u64,
+    manifests: u64,
+    manifest_bytes: u64,
+    chunk_refs: u64,
+    /// Arrays whose chunks the reference implementation cannot read.
+    other_chunk_keys: Vec<OtherKeys>,
+}
+
+#[derive(Serialize)]
+struct Store {
+    writable: bool,
+    safe_commits: bool,
+    durable: bool,
+}
+
+#[derive(Serialize)]
+struct OtherKeys {
+    path: String,
+    chunk_key_encoding: String,
+}
+
+pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
+    let (repository, id) = context.open_at(&args.location, &args.at.revision).await?;
+    let session = repository.read_session(id).await?;
+    let names = Names::read(&repository).await;
+    let refs = repository.refs().await?;
+    let info = repository.ancestry(id).try_next().await?;
+    let Some(info) = info else {
+        return Err(icefield::RefsError::SnapshotNotFound(id).into());
+    };
+    let mut facts = Facts {
+        location: output::location(&args.location),
+        spec_version: 1,
+        store: store(&repository),
+        branches: refs.branches.len(),
+        tags: refs.tags.len(),
+        deleted_tags: refs.deleted_tags.len(),
+        stray_files: refs.strays.iter().map(ToString::to_string).collect(),
+        damaged_refs: damaged(refs),
+        snapshot: SnapshotFacts::new(info, &names),
+        groups: 0,
+        arrays: 0,
+        manifests: 0,
+        manifest_bytes: 0,
+        chunk_refs: 0,
+        other_chunk_keys: Vec::new(),
+    };
+    for file in repository.snapshot(id).await?.manifest_files() {
+        facts.manifests += 1;
+        facts.manifest_bytes = facts.manifest_bytes.saturating_add(file.size_bytes);
+        facts.chunk_refs += u64::from(file.num_chunk_refs);
+    }
+    count_nodes(&session, &mut facts)?;
+    Output::new(args.facts).facts(&facts, text)?;
+    refs::check(&facts.damaged_refs)
+}
+
+fn store(repository: &Repository) -> Store {
+    let capabilities = repository.storage().capabilities();
+    Store {
+        writable: capabilities.writable,
+        safe_commits: capabilities.safe_commits(),
+        durable: capabilities.durable,
+    }
+}
+
+fn damaged(refs: RefList) -> Vec<RefFacts> {
+    let mut damaged = refs::list(refs.branches);
+    damaged.extend(refs::list(refs.tags));
+    damaged.retain(|one| one.damage.is_some());
+    damaged
+}
+
+fn count_nodes(session: &Session, facts: &mut Facts) -> Result<(), Failure> {
+    for node in session.nodes(&NodePath::root())? {
+        if node.kind == NodeKind::Group {
+            facts.groups += 1;
+            continue;
+        }
+        facts.arrays += 1;
+        let keys = session.array(&node.path)?.chunk_key_encoding;
+        if keys != ChunkKeyEncoding::COMMON {
+            facts.other_chunk_keys.push(OtherKeys {
+                path: node.path.to_string(),
+                chunk_key_encoding: encoding(keys),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Columns::pairs();
+    let guarantees = match (facts.store.writable, facts.store.safe_commits, facts.store.durable) {
+        (false, ..) => "read-only",
+        (true, false, _) => "writable, but cannot decide races: commits are refused",
+        (true, true, true) => "safe commits, durable",
+        (true, true, false) => "safe commits, not durable",
+    };
+    let (groups, arrays) = (
+        count(facts.groups, "group", "groups"),
+        count(facts.arrays, "array", "arrays"),
+    );
+    table.row(["location", &facts.location]);
+    table.row(["store", guarantees]);
+    table.row(["spec version", &facts.spec_version.to_string()]);
+    table.row([
+        "refs",
+        &format!(
+            "{}, {} ({} deleted)",
+            count(facts.branches as u64, "branch", "branches"),
+            count(facts.tags as u64, "tag", "tags"),
+            facts.deleted_tags
+        ),
+    ]);
+    table.row(["snapshot", &facts.snapshot.id.to_string()]);
+    table.row(["written at", &facts.snapshot.written_at]);
+    table.row(["message", &first_line(&facts.snapshot.message)]);
+    table.row(["hierarchy", &format!("{groups}, {arrays}")]);
+    table.row([
+        "chunks",
+        &format!(
+            "{} in {} ({})",
+            facts.chunk_refs,
+            count(facts.manifests, "manifest", "manifests"),
+            output::bytes(facts.manifest_bytes)
+        ),
+    ]);
+    table.write(out)?;
+    for key in &facts.stray_files {
+        writeln!(out, "stray file among the refs: {}", printable(key))?;
+    }
+    for one in &facts.damaged_refs {
+        let damage = one.damage.as_deref().unwrap_or_default();
+        writeln!(out, "damaged ref {}: {}", printable(&one.name), printable(damage))?;
+    }
+    for other in &facts.other_chunk_keys {
+        writeln!(
+            out,
+            "the reference implementation cannot read the chunks of {}: their keys are encoded as {:?}",
+            printable(&other.path),
+            other.chunk_key_encoding
+        )?;
+    }
+    Ok(())
+}

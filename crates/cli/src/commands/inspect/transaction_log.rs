@@ -1,0 +1,73 @@
+//! A transaction log.
+
+use std::io::{self, Write};
+
+use icefield::format::TransactionLog;
+use icefield::{NodeId, SnapshotId};
+use serde::Serialize;
+
+use crate::output::count;
+use crate::output::table::Columns;
+
+#[derive(Serialize)]
+pub(super) struct Facts {
+    file: &'static str,
+    id: SnapshotId,
+    new_groups: Vec<NodeId>,
+    new_arrays: Vec<NodeId>,
+    deleted_groups: Vec<NodeId>,
+    deleted_arrays: Vec<NodeId>,
+    updated_groups: Vec<NodeId>,
+    updated_arrays: Vec<NodeId>,
+    updated_chunks: Vec<Chunks>,
+}
+
+#[derive(Serialize)]
+struct Chunks {
+    node_id: NodeId,
+    count: usize,
+    indices: Vec<Vec<u32>>,
+}
+
+impl Facts {
+    pub(super) fn of(id: SnapshotId, log: &TransactionLog) -> Self {
+        let chunks = log.updated_chunks().map(|array| Chunks {
+            node_id: array.node_id(),
+            count: array.len(),
+            indices: array.chunks().map(|index| index.to_vec()).collect(),
+        });
+        Self {
+            file: "transaction-log",
+            id,
+            new_groups: log.new_groups().collect(),
+            new_arrays: log.new_arrays().collect(),
+            deleted_groups: log.deleted_groups().collect(),
+            deleted_arrays: log.deleted_arrays().collect(),
+            updated_groups: log.updated_groups().collect(),
+            updated_arrays: log.updated_arrays().collect(),
+            updated_chunks: chunks.collect(),
+        }
+    }
+}
+
+pub(super) fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "transaction log of snapshot {}", facts.id)?;
+    let mut table = Columns::pairs();
+    for (what, nodes) in [
+        ("new group", &facts.new_groups),
+        ("new array", &facts.new_arrays),
+        ("deleted group", &facts.deleted_groups),
+        ("deleted array", &facts.deleted_arrays),
+        ("updated group", &facts.updated_groups),
+        ("updated array", &facts.updated_arrays),
+    ] {
+        for node in nodes {
+            table.row([what, &node.to_string()]);
+        }
+    }
+    for chunks in &facts.updated_chunks {
+        let number = count(chunks.count as u64, "chunk", "chunks");
+        table.row(["updated chunks", &format!("{}  {number}", chunks.node_id)]);
+    }
+    table.write(out)
+}

@@ -1,0 +1,95 @@
+//! `icefield ls`
+
+use std::io::{self, Write};
+
+use icefield::{NodeKind, NodePath, Session, SessionError, SnapshotId};
+use serde::Serialize;
+
+use super::Context;
+use super::nodes::{NodeFacts, count_chunks, numbers};
+use crate::args::Ls;
+use crate::failure::Failure;
+use crate::output::escape::printable;
+use crate::output::table::Columns;
+use crate::output::{self, Output};
+
+#[derive(Serialize)]
+struct Listing {
+    location: String,
+    snapshot_id: SnapshotId,
+    path: String,
+    nodes: Vec<NodeFacts>,
+}
+
+pub(super) async fn run(context: &Context, args: Ls) -> Result<(), Failure> {
+    let (session, snapshot_id) = context.session(&args.location, &args.at.revision).await?;
+    let mut nodes = Vec::new();
+    for path in listed(&session, &args.path)? {
+        let mut node = NodeFacts::read(&session, &path)?;
+        if let (Some(array), true) = (&mut node.array, args.long) {
+            array.chunks = Some(count_chunks(&session, &path).await?);
+        }
+        nodes.push(node);
+    }
+    let listing = Listing {
+        location: output::location(&args.location),
+        snapshot_id,
+        path: args.path.to_string(),
+        nodes,
+    };
+    Output::new(args.facts).facts(&listing, |listing, out| match args.long {
+        true => long(listing, out),
+        false => short(listing, out),
+    })
+}
+
+/// The children of a group, or an array itself.
+fn listed(session: &Session, path: &NodePath) -> Result<Vec<NodePath>, Failure> {
+    let kind = session.node_kind(path)?;
+    if kind == Some(NodeKind::Array) {
+        return Ok(vec![path.clone()]);
+    }
+    let names = session.child_names(path)?;
+    if kind.is_none() && names.is_empty() && !path.is_root() {
+        return Err(SessionError::NodeNotFound { path: path.clone() }.into());
+    }
+    let mut paths = Vec::with_capacity(names.len());
+    for name in names {
+        paths.push(path.join(&name).map_err(icefield::Error::from)?);
+    }
+    Ok(paths)
+}
+
+fn short(listing: &Listing, out: &mut dyn Write) -> io::Result<()> {
+    for node in &listing.nodes {
+        let slash = if node.array.is_some() { "" } else { "/" };
+        writeln!(out, "{}{slash}", printable(&node.name))?;
+    }
+    Ok(())
+}
+
+fn long(listing: &Listing, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Columns::new(&[
+        "KIND", "TYPE", "SHAPE", "CHUNK", ">CHUNKS", ">INLINE", ">VIRTUAL", ">BYTES", "NAME",
+    ]);
+    for node in &listing.nodes {
+        let Some(array) = &node.array else {
+            let name = format!("{}/", node.name);
+            table.row([node.kind, "", "", "", "", "", "", "", &name]);
+            continue;
+        };
+        let chunks = array.chunks.unwrap_or_default();
+        table.row([
+            node.kind,
+            &array.data_type,
+            &numbers(&array.shape),
+            &numbers(&array.chunk_shape),
+            &chunks.count().to_string(),
+            &chunks.inline.count.to_string(),
+            &chunks.external.count.to_string(),
+            &output::bytes(chunks.bytes()),
+            &node.name,
+        ]);
+    }
+    table.write(out)
+}

@@ -1,0 +1,141 @@
+//! What is printed of an array or group.
+
+use futures::TryStreamExt;
+use icefield::{ChunkKeyEncoding, ChunkLocation, NodeKind, NodePath, Session};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// Facts about one node.
+#[derive(Debug, Serialize)]
+pub(super) struct NodeFacts {
+    pub(super) path: String,
+    pub(super) name: String,
+    /// `array`, `group`, or `implied` for a group without metadata that only its children imply.
+    pub(super) kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(flatten)]
+    pub(super) array: Option<ArrayFacts>,
+}
+
+/// Facts about an array.
+#[derive(Debug, Serialize)]
+pub(super) struct ArrayFacts {
+    pub(super) data_type: String,
+    pub(super) shape: Vec<u64>,
+    pub(super) chunk_shape: Vec<u64>,
+    pub(super) dimension_names: Option<Vec<Option<String>>>,
+    pub(super) chunk_key_encoding: String,
+    /// Only where they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) chunks: Option<ChunkFacts>,
+}
+
+/// How many chunks there are, by where their bytes live.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct ChunkFacts {
+    pub(super) native: Stored,
+    pub(super) inline: Stored,
+    #[serde(rename = "virtual")]
+    pub(super) external: Stored,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Stored {
+    pub(super) count: u64,
+    pub(super) bytes: u64,
+}
+
+impl ChunkFacts {
+    pub(super) fn count(&self) -> u64 {
+        self.native.count + self.inline.count + self.external.count
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.native.bytes + self.inline.bytes + self.external.bytes
+    }
+}
+
+impl NodeFacts {
+    /// Reads what the session knows of the node at a path, also if nothing is there but its children.
+    pub(super) fn read(session: &Session, path: &NodePath) -> Result<Self, Failure> {
+        let kind = session.node_kind(path)?;
+        let array = match kind {
+            Some(NodeKind::Array) => Some(ArrayFacts::read(session, path)?),
+            _ => None,
+        };
+        Ok(Self {
+            path: path.to_string(),
+            name: path.name().to_owned(),
+            kind: match kind {
+                Some(NodeKind::Array) => "array",
+                Some(NodeKind::Group) => "group",
+                None => "implied",
+            },
+            array,
+        })
+    }
+
+    /// The shape and type of an array in a few words.
+    pub(super) fn summary(&self) -> String {
+        match &self.array {
+            Some(array) => format!("{} {}", numbers(&array.shape), array.data_type),
+            None => String::new(),
+        }
+    }
+}
+
+impl ArrayFacts {
+    fn read(session: &Session, path: &NodePath) -> Result<Self, Failure> {
+        let array = session.array(path)?;
+        let document = session.metadata(path)?.unwrap_or_default();
+        let document: Value = serde_json::from_slice(&document).unwrap_or_default();
+        let data_type = match &document["data_type"] {
+            Value::String(name) => name.clone(),
+            Value::Object(extension) => match extension.get("name") {
+                Some(Value::String(name)) => name.clone(),
+                _ => "?".to_owned(),
+            },
+            _ => "?".to_owned(),
+        };
+        Ok(Self {
+            data_type,
+            chunk_key_encoding: encoding(array.chunk_key_encoding),
+            shape: array.shape,
+            chunk_shape: array.chunk_shape,
+            dimension_names: array.dimension_names,
+            chunks: None,
+        })
+    }
+}
+
+/// Counts the chunks of an array; reads all its manifests.
+pub(super) async fn count_chunks(session: &Session, path: &NodePath) -> Result<ChunkFacts, Failure> {
+    let mut facts = ChunkFacts::default();
+    let mut chunks = session.chunks(path)?;
+    while let Some(chunk) = chunks.try_next().await? {
+        let stored = match &chunk.location {
+            ChunkLocation::Native { .. } => &mut facts.native,
+            ChunkLocation::Inline { .. } => &mut facts.inline,
+            ChunkLocation::Virtual { .. } => &mut facts.external,
+        };
+        stored.count += 1;
+        stored.bytes = stored.bytes.saturating_add(chunk.location.length());
+    }
+    Ok(facts)
+}
+
+/// The encoding of chunk keys as one word and its separator.
+pub(super) fn encoding(encoding: ChunkKeyEncoding) -> String {
+    match encoding {
+        ChunkKeyEncoding::Default { separator } => format!("default {separator}"),
+        ChunkKeyEncoding::V2 { separator } => format!("v2 {separator}"),
+    }
+}
+
+/// Numbers as people write a shape: `(3, 330, 360)`, `()`.
+pub(super) fn numbers(numbers: &[u64]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    format!("({})", numbers.join(", "))
+}

@@ -1,0 +1,100 @@
+//! What `branch` and `tag` have in common.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use icefield::{EditOutcome, Refusal, RefsError, SnapshotId};
+use serde::Serialize;
+
+use crate::args::Facts;
+use crate::failure::{Exit, Failure};
+use crate::output::Output;
+use crate::output::escape::printable;
+use crate::output::table::Columns;
+
+/// A ref and where it points.
+#[derive(Debug, Serialize)]
+pub(super) struct RefFacts {
+    pub(super) name: String,
+    pub(super) snapshot_id: Option<SnapshotId>,
+    /// What is wrong with its file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) damage: Option<String>,
+}
+
+/// One edit of a ref.
+#[derive(Serialize)]
+pub(super) struct Edited {
+    pub(super) location: String,
+    /// `created`, `deleted`, `reset`
+    pub(super) edit: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) name: String,
+    pub(super) snapshot_id: Option<SnapshotId>,
+}
+
+pub(super) fn list<N: Display>(refs: BTreeMap<N, Result<SnapshotId, RefsError>>) -> Vec<RefFacts> {
+    refs.into_iter()
+        .map(|(name, target)| {
+            let name = name.to_string();
+            match target {
+                Ok(id) => RefFacts {
+                    name,
+                    snapshot_id: Some(id),
+                    damage: None,
+                },
+                Err(error) => RefFacts {
+                    name,
+                    snapshot_id: None,
+                    damage: Some(error.to_string()),
+                },
+            }
+        })
+        .collect()
+}
+
+pub(super) fn table(refs: &[RefFacts], out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Columns::pairs();
+    for one in refs {
+        match (&one.snapshot_id, &one.damage) {
+            (Some(id), _) => table.row([&one.name, &id.to_string()]),
+            (None, Some(damage)) => table.row([&one.name, &format!("DAMAGED: {damage}")]),
+            (None, None) => table.row([&one.name, ""]),
+        }
+    }
+    table.write(out)
+}
+
+/// Fails if any ref is damaged, after all were listed.
+pub(super) fn check(refs: &[RefFacts]) -> Result<(), Failure> {
+    match refs.iter().filter(|one| one.damage.is_some()).count() {
+        0 => Ok(()),
+        count => Err(Failure::new(Exit::Damage, format!("{count} of the refs cannot be read"))),
+    }
+}
+
+pub(super) fn print(edited: &Edited, facts: Facts) -> Result<(), Failure> {
+    Output::new(facts).facts(edited, |edited, out| {
+        let (edit, kind, name) = (edited.edit, edited.kind, printable(&edited.name));
+        match edited.snapshot_id {
+            Some(id) => writeln!(out, "{edit} {kind} {name} at {id}"),
+            None => writeln!(out, "{edit} {kind} {name}"),
+        }
+    })
+}
+
+/// Fails, by name, if an edit did not land.
+pub(super) fn landed(outcome: EditOutcome, kind: &str, name: &str) -> Result<(), Failure> {
+    let exit = match &outcome {
+        EditOutcome::Refused(Refusal::AlreadyExists) => {
+            let message = format!("{kind} {name} exists already");
+            return Err(Failure::new(Exit::Conflict, message).hint("choose another name"));
+        }
+        EditOutcome::Refused(Refusal::NotFound) => {
+            return Err(Failure::new(Exit::NotFound, format!("{kind} {name} does not exist")));
+        }
+        _ => icefield::landed(outcome),
+    };
+    Ok(exit?)
+}

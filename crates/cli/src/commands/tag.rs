@@ -1,0 +1,75 @@
+//! `icefield tag`
+
+use serde::Serialize;
+
+use super::Context;
+use super::refs::{self, Edited, RefFacts};
+use crate::args::{ListRefs, Tag};
+use crate::failure::Failure;
+use crate::output::{self, Output};
+
+const KIND: &str = "tag";
+
+#[derive(Serialize)]
+struct Tags {
+    location: String,
+    tags: Vec<RefFacts>,
+    /// Names that were given and are never given again.
+    deleted: Vec<String>,
+}
+
+pub(super) async fn run(context: &Context, args: Tag) -> Result<(), Failure> {
+    match args {
+        Tag::List(args) => list(context, args).await,
+        Tag::Create {
+            location,
+            name,
+            at,
+            facts,
+        } => {
+            let (repository, id) = context.open_at(&location, &at.revision).await?;
+            let outcome = repository.create_tag(name.as_str(), id).await?;
+            refs::landed(outcome, KIND, name.as_str())?;
+            refs::print(
+                &Edited {
+                    location: output::location(&location),
+                    edit: "created",
+                    kind: KIND,
+                    name: name.to_string(),
+                    snapshot_id: Some(id),
+                },
+                facts,
+            )
+        }
+        Tag::Delete {
+            location,
+            name,
+            facts,
+        } => {
+            let repository = context.open(&location).await?;
+            let outcome = repository.delete_tag(&name).await?;
+            refs::landed(outcome, KIND, name.as_str())?;
+            refs::print(
+                &Edited {
+                    location: output::location(&location),
+                    edit: "deleted",
+                    kind: KIND,
+                    name: name.to_string(),
+                    snapshot_id: None,
+                },
+                facts,
+            )
+        }
+    }
+}
+
+async fn list(context: &Context, args: ListRefs) -> Result<(), Failure> {
+    let found = context.open(&args.location).await?.refs().await?;
+    let tags = Tags {
+        location: output::location(&args.location),
+        tags: refs::list(found.tags),
+        deleted: found.deleted_tags.iter().map(ToString::to_string).collect(),
+    };
+    Output::new(args.facts).facts(&tags, |facts, out| refs::table(&facts.tags, out))?;
+    refs::check(&tags.tags)
+}

@@ -1,0 +1,133 @@
+//! Printing facts: as aligned text, or as one JSON document.
+
+pub(crate) mod escape;
+pub(crate) mod table;
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::time::SystemTime;
+
+use icefield::Location;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::args::Facts;
+use crate::failure::Failure;
+
+/// The version of every JSON document. It changes when a member changes its meaning or goes away, not when one is
+/// added.
+pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// A document under its version.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    schema_version: u32,
+    #[serde(flatten)]
+    facts: &'a T,
+}
+
+/// Standard output.
+#[derive(Debug)]
+pub(crate) struct Output {
+    out: BufWriter<StdoutLock<'static>>,
+    json: bool,
+}
+
+impl Output {
+    pub(crate) fn new(facts: Facts) -> Self {
+        Self {
+            out: BufWriter::new(io::stdout().lock()),
+            json: facts.json,
+        }
+    }
+
+    /// Prints facts as JSON if that was asked for, else as the text that `text` writes.
+    pub(crate) fn facts<T: Serialize>(
+        &mut self,
+        facts: &T,
+        text: impl FnOnce(&T, &mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        if self.json {
+            let document = Document {
+                schema_version: SCHEMA_VERSION,
+                facts,
+            };
+            serde_json::to_writer_pretty(&mut self.out, &document).map_err(io::Error::from)?;
+            writeln!(self.out)?;
+        } else {
+            text(facts, &mut self.out)?;
+        }
+        Ok(self.out.flush()?)
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// The bare writer, for text that is printed as it comes.
+    pub(crate) fn writer(&mut self) -> &mut dyn Write {
+        &mut self.out
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.out.flush()?)
+    }
+}
+
+/// Returns a time as RFC 3339 to the microsecond, as the format keeps it: what is printed can be used in `REF@TIME`.
+pub(crate) fn time(time: SystemTime) -> String {
+    match Timestamp::try_from(time) {
+        Ok(time) => format!("{time:.6}"),
+        Err(_) => "beyond the calendar".to_owned(),
+    }
+}
+
+/// Returns a number of bytes with a unit, and exactly where that is as short.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1023.95 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+/// Returns what a location is called in facts.
+pub(crate) fn location(location: &Location) -> String {
+    location.as_str().to_owned()
+}
+
+/// Returns a number with the word for one or several.
+pub(crate) fn count(number: u64, one: &str, several: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {several}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn times_have_microseconds() {
+        let moment = SystemTime::UNIX_EPOCH + Duration::from_micros(1_421_366_400_000_007);
+        assert_eq!(time(moment), "2015-01-16T00:00:00.000007Z");
+        assert_eq!(time(SystemTime::UNIX_EPOCH), "1970-01-01T00:00:00.000000Z");
+    }
+
+    #[test]
+    fn bytes_are_short() {
+        let shown = [0, 1, 1023, 1024, 1536, 1 << 20, (1 << 20) - 1, u64::MAX].map(bytes);
+        assert_eq!(
+            shown,
+            ["0 B", "1 B", "1023 B", "1.0 KiB", "1.5 KiB", "1.0 MiB", "1.0 MiB", "16.0 EiB"]
+        );
+    }
+}

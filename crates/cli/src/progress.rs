@@ -1,0 +1,67 @@
+//! The progress bar: on standard error, and only where that is a terminal.
+
+use std::time::Duration;
+
+use icefield::NodePath;
+use icefield::ingest::Progress;
+use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output::escape::printable;
+
+/// A bar that counts chunks.
+#[derive(Debug)]
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    bytes: std::sync::atomic::AtomicU64,
+}
+
+impl Bar {
+    /// Returns a bar. On anything but a terminal it draws nothing.
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} of {len} chunks {wide_bar} {msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self {
+            bar,
+            bytes: Default::default(),
+        }
+    }
+
+    /// Removes the bar.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl Progress for Bar {
+    fn expected(&self, chunks: u64) {
+        self.bar.inc_length(chunks);
+    }
+
+    fn array(&self, path: &NodePath) {
+        self.bar.set_prefix(printable(path.as_str()).into_owned());
+    }
+
+    fn chunk(&self, bytes: u64) {
+        let before = self.bytes.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+        self.bar.set_message(HumanBytes(before + bytes).to_string());
+        self.bar.inc(1);
+    }
+
+    fn absent(&self, chunks: u64) {
+        let length = self.bar.length().unwrap_or_default();
+        self.bar.set_length(length.saturating_sub(chunks));
+    }
+
+    fn finishing(&self) {
+        self.bar.set_message("committing");
+    }
+}

@@ -1,0 +1,177 @@
+//! What opening, reading and committing cost, in requests and in rounds of dependent requests.
+
+use std::sync::Arc;
+
+use icefield_core::test_suite::Trial;
+use icefield_core::test_suite::words::*;
+use icefield_core::{BranchName, ByteRange, Repository};
+use icefield_storage::Storage;
+use icefield_storage::wrap::{Cost, Meter};
+
+use crate::support::trial;
+
+/// A repository with an array of native chunks, and a meter on its store.
+async fn metered(name: &'static str) -> (Trial, Arc<dyn Storage>, Meter) {
+    let trial = trial(name);
+    let (storage, repository) = trial.create().await;
+    let native = pattern(1, 1000);
+    let nodes = [("/a", array(&[4], &[1])), ("/b", array(&[4], &[1]))];
+    let chunks: &[Chunk<'_>] = &[("/a", &[0], &native), ("/b", &[0], &native)];
+    commit_edits(&repository, "one", &nodes, chunks).await;
+    commit_edits(&repository, "two", &[], &[("/a", &[1], &native)]).await;
+    let meter = Meter::new(Arc::clone(&storage));
+    (trial, storage, meter)
+}
+
+fn show(what: &str, cost: &Cost) {
+    println!("{what}: {} rounds, {:?}", cost.rounds, cost.counts);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cold_open_to_the_first_chunk_takes_four_rounds_and_six_requests() {
+    let (trial, _, meter) = metered("cold open").await;
+    let open = async {
+        let builder = trial.builder(&meter.storage());
+        let (_, session) = builder.open_session(BranchName::main()).await.expect("opened");
+        session.chunk(&path("/a"), &[0], ByteRange::All).await
+    };
+    let (chunk, cost) = meter.measure(open).await;
+    is!(chunk, Ok(Some(_)));
+    show("cold open to the first chunk", &cost);
+    assert_eq!(cost.rounds, 4, "ref, snapshot, manifest, chunk");
+    assert!(cost.counts.total.requests() <= 6, "{cost:?}");
+    assert_eq!(cost.counts.total.writes(), 0);
+    assert_eq!(cost.counts.total.list, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_warm_read_of_a_chunk_is_one_request() {
+    let (trial, _, meter) = metered("warm read").await;
+    let repository = trial.open(&meter.storage()).await;
+    let session = read_main(&repository).await;
+    holds(&session, "/a", &[0], Some(&pattern(1, 1000))).await;
+    let (_, cost) = meter.measure(read(&session, "/a", &[1])).await;
+    show("warm read", &cost);
+    assert_eq!((cost.rounds, cost.counts.total.requests()), (1, 1));
+    let range = ByteRange::Range { start: 10, end: 20 };
+    let (_, cost) = meter.measure(session.chunk(&path("/a"), &[1], range)).await;
+    assert_eq!((cost.rounds, cost.counts.total.bytes_read), (1, 10));
+    let (_, cost) = meter.measure(read(&session, "/a", &[3])).await;
+    assert_eq!(cost.counts.total.requests(), 0, "an absent chunk is known to be absent");
+    let (_, cost) = meter.measure(session.chunk_location(&path("/a"), &[0])).await;
+    assert_eq!(cost.counts.total.requests(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_of_one_changed_chunk_takes_three_rounds() {
+    let (trial, _, meter) = metered("commit").await;
+    let repository = trial.open(&meter.storage()).await;
+    let session = writer(&repository).await;
+    holds(&session, "/a", &[0], Some(&pattern(1, 1000))).await;
+
+    let (_, chunk) = meter.measure(write(&session, "/a", &[2], pattern(2, 1000))).await;
+    show("the chunk", &chunk);
+    assert_eq!((chunk.rounds, chunk.counts.total.requests()), (1, 1));
+    assert_eq!(chunk.counts.of("chunks").put, 1);
+
+    let (_, cost) = meter.measure(commit(&session, "three")).await;
+    show("the commit", &cost);
+    assert_eq!(cost.rounds, 2, "objects, then the ref");
+    for folder in ["manifests", "snapshots", "transactions"] {
+        assert_eq!(cost.counts.of(folder).put, 1, "{folder}");
+        assert_eq!(cost.counts.of(folder).requests(), 1, "{folder}");
+    }
+    assert_eq!((cost.counts.of("refs").put, cost.counts.of("refs").get), (1, 1));
+    assert_eq!(cost.counts.of("repo").head, 1);
+    assert_eq!(cost.counts.total.requests(), 6);
+
+    // The next session begins where this one ended.
+    let (session, cost) = meter.measure(writer(&repository)).await;
+    show("the next session", &cost);
+    assert_eq!((cost.rounds, cost.counts.total.requests()), (1, 1));
+    is!(session.has_changes(), Ok(false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn rounds_of_a_commit_do_not_grow_with_its_size() {
+    let (trial, _, meter) = metered("large commit").await;
+    let repository = trial.open(&meter.storage()).await;
+    let session = writer(&repository).await;
+    for i in 0..20 {
+        let at = format!("/new/{i}");
+        set(&session, &at, array(&[4], &[1])).await;
+        write(&session, &at, &[0], "inline").await;
+    }
+    let (_, cost) = meter.measure(commit(&session, "large")).await;
+    show("a commit of 20 arrays", &cost);
+    assert_eq!(cost.rounds, 2);
+    assert_eq!(cost.counts.of("manifests").put, 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn once_a_race_was_lost_the_tip_is_read_before_anything_is_written() {
+    let (trial, storage, meter) = metered("lost race").await;
+    let repository = trial.open(&meter.storage()).await;
+    let (first, second) = (writer(&repository).await, writer(&repository).await);
+    let other = trial.open(&storage).await;
+    commit_edits(&other, "other", &[("/other", group())], &[]).await;
+    for (session, requests) in [(&first, 5), (&second, 1)] {
+        set(session, "/mine", group()).await;
+        let (outcome, cost) = meter.measure(async { session.commit("mine").await }).await;
+        show("a lost race", &cost);
+        is!(outcome, Ok(icefield_core::CommitOutcome::BranchMoved { .. }));
+        assert_eq!(cost.rounds, 1);
+        assert!(cost.counts.total.requests() <= requests, "{cost:?}");
+    }
+    let session = writer(&repository).await;
+    set(&session, "/mine", group()).await;
+    let (_, cost) = meter.measure(commit(&session, "mine")).await;
+    assert_eq!(cost.rounds, 3, "tip, objects, ref");
+}
+
+#[tokio::test(start_paused = true)]
+async fn read_sessions_write_nothing_and_list_nothing() {
+    let (trial, _, meter) = metered("reading").await;
+    let reading = async {
+        let repository: Repository = trial.open(&meter.storage()).await;
+        let session = read_main(&repository).await;
+        icefield_core::test_suite::view::tree(&session).await;
+        let older = icefield_core::Revision::from(BranchName::main()).back(1);
+        icefield_core::test_suite::view::tree(&reader(&repository, older).await).await;
+        history(&repository, tip(&repository, "main").await).await;
+    };
+    let ((), cost) = meter.measure(reading).await;
+    show("reading everything", &cost);
+    assert_eq!((cost.counts.total.writes(), cost.counts.total.list), (0, 0));
+    assert_eq!(cost.counts.total.sync, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn costs_of_the_rest() {
+    let (trial, _, meter) = metered("the rest").await;
+    let repository = trial.open(&meter.storage()).await;
+    let main = tip(&repository, "main").await;
+    let (_, cost) = meter.measure(history(&repository, main)).await;
+    show("a history of three", &cost);
+    assert_eq!((cost.rounds, cost.counts.total.requests()), (3, 3));
+    let (_, cost) = meter.measure(history(&repository, main)).await;
+    assert_eq!(cost.counts.total.requests(), 0, "snapshots are kept");
+    let (_, cost) = meter.measure(repository.refs()).await;
+    show("listing the refs", &cost);
+    assert_eq!((cost.rounds, cost.counts.total.requests()), (2, 2));
+    let (_, cost) = meter.measure(repository.create_branch("dev", main)).await;
+    show("creating a branch", &cost);
+    assert_eq!((cost.rounds, cost.counts.total.requests()), (1, 1));
+    let (_, cost) = meter.measure(repository.create_tag("v1", main)).await;
+    show("creating a tag", &cost);
+    assert_eq!((cost.rounds, cost.counts.total.requests()), (1, 1));
+    let (_, cost) = meter.measure(repository.delete_branch(&branch("dev"))).await;
+    show("deleting a branch", &cost);
+    assert_eq!((cost.rounds, cost.counts.total.requests()), (2, 2));
+    let fresh = Meter::new(crate::support::memory());
+    let storage = fresh.storage();
+    let (_, cost) = fresh.measure(async { is!(trial.builder(&storage).create().await, Ok(_)) }).await;
+    show("creating a repository", &cost);
+    assert_eq!((cost.rounds, cost.counts.total.requests()), (3, 3));
+    assert_eq!(cost.counts.total.writes(), 2);
+}

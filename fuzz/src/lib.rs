@@ -1,0 +1,101 @@
+//! What the fuzz targets share.
+
+#[path = "../../crates/format/tests/common/roundtrip.rs"]
+pub mod roundtrip;
+
+use std::path::{Path, PathBuf};
+
+use icefield_format::{DecodeLimits, FileKind, HEADER_LEN, MAGIC};
+
+/// Where seeds come from; unset when nothing shall be seeded.
+const SEEDS_FROM: &str = "ICEFIELD_FUZZ_SEEDS_FROM";
+/// The corpus that seeds go to.
+const SEEDS_TO: &str = "ICEFIELD_FUZZ_SEEDS_TO";
+
+/// Small limits, so that hostile inputs stay cheap.
+pub fn limits() -> DecodeLimits {
+    DecodeLimits {
+        max_decompressed: 4 << 20,
+        max_ratio: 256,
+        ratio_floor: 1 << 20,
+    }
+}
+
+/// Returns the input as a file: as it is if it begins like one, else as the body of one.
+pub fn as_file(input: &[u8], kind: FileKind) -> Vec<u8> {
+    if input.starts_with(&MAGIC) {
+        return input.to_vec();
+    }
+    with_header(kind, 0, input)
+}
+
+/// Puts a header before a body that is stored as the compression byte says.
+pub fn with_header(kind: FileKind, compression: u8, body: &[u8]) -> Vec<u8> {
+    let mut file = MAGIC.to_vec();
+    file.extend_from_slice(&[b' '; 24]);
+    file.extend_from_slice(&[1, kind as u8, compression]);
+    file.extend_from_slice(body);
+    file
+}
+
+/// What a target wants to be seeded with.
+pub enum Seeds {
+    /// Files in this directory of each repository, whole and as bare bodies.
+    Binary(&'static str),
+    /// Files of this name.
+    Named(&'static str),
+    /// The paths of all files.
+    Keys,
+}
+
+/// Fills the corpus, if the environment asks for it.
+pub fn seed(seeds: &Seeds) {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    let (Some(from), Some(to)) = (variable(SEEDS_FROM), variable(SEEDS_TO)) else {
+        return;
+    };
+    let mut files = Vec::new();
+    walk(&from, &mut files);
+    for (number, file) in files.iter().enumerate() {
+        let put = |form: &str, bytes: &[u8]| {
+            let seed = to.join(format!("seed-{number:04}-{form}"));
+            std::fs::write(seed, bytes).expect("the corpus can be written");
+        };
+        let bytes = || std::fs::read(file).expect("a fixture can be read");
+        let directory = file.parent().and_then(Path::file_name);
+        match seeds {
+            Seeds::Binary(kind) if directory.is_some_and(|name| name == *kind) => {
+                let bytes = bytes();
+                put("file", &bytes);
+                if let Ok(body) = zstd::stream::decode_all(&bytes[HEADER_LEN..]) {
+                    put("body", &body);
+                }
+            }
+            Seeds::Named(name) if file.file_name().is_some_and(|found| found == *name) => {
+                put("file", &bytes());
+            }
+            Seeds::Keys => {
+                let key = file.strip_prefix(&from).unwrap_or(file).to_string_lossy();
+                // Without the name of the vector and of its `repo` directory.
+                let key = key.splitn(3, '/').nth(2).unwrap_or_default();
+                put("key", key.as_bytes());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn walk(directory: &Path, files: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(directory).expect("a fixture directory can be read");
+    let mut paths: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            walk(&path, files)
+        } else {
+            files.push(path)
+        }
+    }
+}
