@@ -151,8 +151,14 @@ impl Commit {
     /// Writes and publishes once.
     async fn attempt(&self, hold: &mut Hold<'_>, tip: &Tip) -> Result<CommitOutcome, CommitError> {
         let session = &self.session;
-        let written =
-            plan::write(session, tip, &self.message, &self.metadata, self.allow_empty).await?;
+        let written = plan::write(
+            session,
+            tip,
+            &self.message,
+            &self.metadata,
+            self.allow_empty,
+        )
+        .await?;
         match written {
             plan::Written::BranchMoved { found } => Ok(CommitOutcome::BranchMoved {
                 expected: tip.snapshot,
@@ -165,7 +171,12 @@ impl Commit {
                     snapshot: prepared.snapshot(),
                 }));
                 let outcome = publish::publish(session, prepared, tip).await;
-                hold.then(outcome.as_ref().ok().and_then(|it| publish::phase_after(it, tip)));
+                hold.then(
+                    outcome
+                        .as_ref()
+                        .ok()
+                        .and_then(|it| publish::phase_after(it, tip)),
+                );
                 outcome
             }
         }

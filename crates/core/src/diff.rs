@@ -56,7 +56,9 @@ impl Diff {
         if changes.chunks().keys().any(|id| !paths.contains_key(id)) {
             for record in base.snapshot().nodes() {
                 if changes.chunks().contains_key(&record.id()) {
-                    paths.entry(record.id()).or_insert_with(|| record.node_path());
+                    paths
+                        .entry(record.id())
+                        .or_insert_with(|| record.node_path());
                 }
             }
         }
@@ -177,11 +179,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn get(
-        &self,
-        node: &NodeId,
-        index: &[u32],
-    ) -> Result<Option<ChunkRef<'_>>, RepositoryError> {
+    fn get(&self, node: &NodeId, index: &[u32]) -> Result<Option<ChunkRef<'_>>, RepositoryError> {
         for manifest in &self.manifests {
             if let Some(chunk) = manifest.get(node, index)? {
                 return Ok(Some(chunk));

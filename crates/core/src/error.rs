@@ -45,7 +45,9 @@ pub enum RepositoryError {
         location: String,
     },
     /// Whether the repository was created cannot be told.
-    #[error("it is not known whether the repository at {location} was created: open it to find out")]
+    #[error(
+        "it is not known whether the repository at {location} was created: open it to find out"
+    )]
     CreateUnknown {
         /// The store.
         location: String,
@@ -159,7 +161,9 @@ pub enum SessionError {
         index: ChunkIndex,
     },
     /// The array was deleted, re-created or resized while the chunk was on its way to the store.
-    #[error("{path} changed while chunk {index} was being written: write it again if it still belongs there")]
+    #[error(
+        "{path} changed while chunk {index} was being written: write it again if it still belongs there"
+    )]
     ArrayChanged {
         /// The array.
         path: NodePath,
@@ -203,7 +207,9 @@ pub enum SessionError {
         length: u64,
     },
     /// The chunk lies in another file, and this session may not read it.
-    #[error("chunk {index} of {path} lies in {location}, which this session is not authorised to read")]
+    #[error(
+        "chunk {index} of {path} lies in {location}, which this session is not authorised to read"
+    )]
     VirtualChunk {
         /// The array.
         path: NodePath,
@@ -213,7 +219,9 @@ pub enum SessionError {
         location: String,
     },
     /// A fresh random id was in use: the random numbers repeat.
-    #[error("the fresh object {key} exists with other content: the source of random ids repeats itself")]
+    #[error(
+        "the fresh object {key} exists with other content: the source of random ids repeats itself"
+    )]
     IdCollision {
         /// The object.
         key: Key,
@@ -248,7 +256,9 @@ pub enum CommitError {
     #[error("there is nothing to commit: write something, or allow an empty commit")]
     NothingToCommit,
     /// Somebody has upgraded the repository.
-    #[error("the repository was upgraded to spec version 2 meanwhile: open it with a newer program")]
+    #[error(
+        "the repository was upgraded to spec version 2 meanwhile: open it with a newer program"
+    )]
     Upgraded,
     /// The session cannot commit.
     #[error(transparent)]

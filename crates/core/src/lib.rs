@@ -51,15 +51,19 @@ pub use icefield_format::{
     RepositoryConfig, SnapshotId,
 };
 pub use icefield_refs::{
-    BranchName, EditOutcome, FetchError, NameError, RefList, Refusal, RefsError, SnapshotInfo,
+    BranchName, EditOutcome, FetchError, NameError, RefList, RefsError, Refusal, SnapshotInfo,
     TagName, micros_of_time, time_of_micros,
 };
-pub use icefield_storage::{Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy};
+pub use icefield_storage::{
+    Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy,
+};
 
 pub use commit::{Commit, CommitOutcome};
 pub use diff::Diff;
 pub use error::{CommitError, RepositoryError, SessionError};
-pub use metadata::{ArrayMetadata, ChunkKeyEncoding, MetadataError, NodeMetadata, NodeMetadataError};
+pub use metadata::{
+    ArrayMetadata, ChunkKeyEncoding, MetadataError, NodeMetadata, NodeMetadataError,
+};
 pub use objects::CacheStatistics;
 pub use rebase::{
     BasicSolver, Conflict, ConflictSolver, Detector, RebaseError, RebaseOutcome, Resolution,

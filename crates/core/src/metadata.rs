@@ -144,11 +144,41 @@ struct Fields {
     dimension_names: Option<Vec<Option<String>>>,
 }
 
+/// An extension point of the standard: an object with a name, or the name alone.
 #[derive(Deserialize)]
+#[serde(from = "Spelling")]
 struct Named {
     name: String,
-    #[serde(default)]
     configuration: BTreeMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Spelling {
+    Name(String),
+    Object {
+        name: String,
+        #[serde(default)]
+        configuration: BTreeMap<String, Value>,
+    },
+}
+
+impl From<Spelling> for Named {
+    fn from(spelling: Spelling) -> Self {
+        match spelling {
+            Spelling::Name(name) => Self {
+                name,
+                configuration: BTreeMap::new(),
+            },
+            Spelling::Object {
+                name,
+                configuration,
+            } => Self {
+                name,
+                configuration,
+            },
+        }
+    }
 }
 
 impl Fields {
@@ -183,7 +213,9 @@ impl Fields {
             .configuration
             .get("chunk_shape")
             .and_then(|value| serde_json::from_value(value.clone()).ok())
-            .ok_or_else(|| invalid("a regular chunk grid needs a `chunk_shape` of whole numbers"))?;
+            .ok_or_else(|| {
+                invalid("a regular chunk grid needs a `chunk_shape` of whole numbers")
+            })?;
         if chunk_shape.len() != shape.len() {
             return Err(invalid(format!(
                 "the shape has {} dimensions, the chunk shape {}",
@@ -202,14 +234,12 @@ impl Fields {
             .map_err(|_| {
                 invalid("a dimension has more than 4294967295 chunks: choose a longer chunk")
             })?;
-        let dimension_names = self
-            .dimension_names
-            .map(|names| -> Vec<Option<String>> {
-                names
-                    .into_iter()
-                    .map(|name| name.filter(|name| !name.is_empty()))
-                    .collect()
-            });
+        let dimension_names = self.dimension_names.map(|names| -> Vec<Option<String>> {
+            names
+                .into_iter()
+                .map(|name| name.filter(|name| !name.is_empty()))
+                .collect()
+        });
         if let Some(names) = &dimension_names
             && names.len() != shape.len()
         {

@@ -6,12 +6,13 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use icefield_format::{
-    ChunkId, FormatError, Manifest, ManifestId, Snapshot, SnapshotId, TransactionLog, Writer, layout,
+    ChunkId, FormatError, Manifest, ManifestId, Snapshot, SnapshotId, TransactionLog, Writer,
+    layout,
 };
 use icefield_refs::{FetchError, SnapshotSource};
 use icefield_storage::{
-    Bytes, GetOptions, Key, KeyError, ObjectClass, Prefix, PutMode, PutOptions, PutOutcome, Storage,
-    StorageError, StorageExt,
+    Bytes, GetOptions, Key, KeyError, ObjectClass, Prefix, PutMode, PutOptions, PutOutcome,
+    Storage, StorageError, StorageExt,
 };
 use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
@@ -51,6 +52,9 @@ enum Decoded {
     Manifest(Arc<Manifest>),
     TransactionLog(Arc<TransactionLog>),
 }
+
+/// Makes an object of a file that should have the given id.
+type Decode = fn(&[u8], [u8; 12], &Settings) -> Result<Decoded, FormatError>;
 
 #[derive(Clone, Debug)]
 struct ByBytes;
@@ -127,7 +131,7 @@ impl Objects {
         id: [u8; 12],
         text: String,
         key: String,
-        decode: fn(&[u8], [u8; 12], &Settings) -> Result<Decoded, FormatError>,
+        decode: Decode,
     ) -> Result<Decoded, FetchError> {
         self.cache
             .get_or_insert_async(&(kind, id), async {
@@ -152,7 +156,7 @@ impl Objects {
         text: String,
         key: Key,
         read: Result<Bytes, StorageError>,
-        decode: fn(&[u8], [u8; 12], &Settings) -> Result<Decoded, FormatError>,
+        decode: Decode,
     ) -> Result<Decoded, FetchError> {
         match read {
             Ok(bytes) => Ok(decode(&bytes, id, &self.settings)?),
@@ -168,7 +172,13 @@ impl Objects {
     pub(crate) async fn snapshot(&self, id: SnapshotId) -> Result<Arc<Snapshot>, FetchError> {
         let key = layout::snapshot_key(id);
         match self
-            .load(Kind::Snapshot, *id.as_bytes(), id.to_string(), key, decode_snapshot)
+            .load(
+                Kind::Snapshot,
+                *id.as_bytes(),
+                id.to_string(),
+                key,
+                decode_snapshot,
+            )
             .await?
         {
             Decoded::Snapshot(snapshot) => Ok(snapshot),
@@ -179,7 +189,13 @@ impl Objects {
     pub(crate) async fn manifest(&self, id: ManifestId) -> Result<Arc<Manifest>, FetchError> {
         let key = layout::manifest_key(id);
         match self
-            .load(Kind::Manifest, *id.as_bytes(), id.to_string(), key, decode_manifest)
+            .load(
+                Kind::Manifest,
+                *id.as_bytes(),
+                id.to_string(),
+                key,
+                decode_manifest,
+            )
             .await?
         {
             Decoded::Manifest(manifest) => Ok(manifest),
@@ -205,7 +221,14 @@ impl Objects {
             .storage
             .try_get_blocking(&key, &GetOptions::default())?
             .and_then(whole_body);
-        let decoded = self.decode(Kind::Manifest, cache_key.1, text, key, read, decode_manifest);
+        let decoded = self.decode(
+            Kind::Manifest,
+            cache_key.1,
+            text,
+            key,
+            read,
+            decode_manifest,
+        );
         Some(decoded.map(|decoded| {
             let Decoded::Manifest(manifest) = &decoded else {
                 unreachable!("BUG: the decoder names the kind")
@@ -222,7 +245,13 @@ impl Objects {
     ) -> Result<Arc<TransactionLog>, FetchError> {
         let key = layout::transaction_log_key(id);
         match self
-            .load(Kind::TransactionLog, *id.as_bytes(), id.to_string(), key, decode_log)
+            .load(
+                Kind::TransactionLog,
+                *id.as_bytes(),
+                id.to_string(),
+                key,
+                decode_log,
+            )
             .await?
         {
             Decoded::TransactionLog(log) => Ok(log),
@@ -245,8 +274,13 @@ impl Objects {
             .collect())
     }
 
-    pub(crate) async fn put_snapshot(&self, id: SnapshotId, file: Bytes) -> Result<(), SessionError> {
-        self.put_file(Kind::Snapshot, layout::snapshot_key(id), file).await
+    pub(crate) async fn put_snapshot(
+        &self,
+        id: SnapshotId,
+        file: Bytes,
+    ) -> Result<(), SessionError> {
+        self.put_file(Kind::Snapshot, layout::snapshot_key(id), file)
+            .await
     }
 
     /// Keeps a snapshot that was just written, so that reading it needs no request.
@@ -257,8 +291,13 @@ impl Objects {
         Ok(())
     }
 
-    pub(crate) async fn put_manifest(&self, id: ManifestId, file: Bytes) -> Result<(), SessionError> {
-        self.put_file(Kind::Manifest, layout::manifest_key(id), file).await
+    pub(crate) async fn put_manifest(
+        &self,
+        id: ManifestId,
+        file: Bytes,
+    ) -> Result<(), SessionError> {
+        self.put_file(Kind::Manifest, layout::manifest_key(id), file)
+            .await
     }
 
     pub(crate) async fn put_transaction_log(

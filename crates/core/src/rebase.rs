@@ -199,7 +199,8 @@ impl Session {
         for (conflict, answer) in conflicts.iter().zip(answers) {
             if let Resolution::Merged(chunks) = answer {
                 for (index, bytes) in chunks {
-                    self.put_merged(&mut carried, conflict, &index, bytes).await?;
+                    self.put_merged(&mut carried, conflict, &index, bytes)
+                        .await?;
                 }
             }
         }

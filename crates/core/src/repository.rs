@@ -43,7 +43,10 @@ impl Shared {
     }
 
     pub(crate) fn config(&self) -> RepositoryConfig {
-        let stored = self.stored_config.read().unwrap_or_else(PoisonError::into_inner);
+        let stored = self
+            .stored_config
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         match &*stored {
             Some(stored) => self.own_config.merged_over(&stored.config),
             None => self.own_config.clone(),
@@ -136,16 +139,23 @@ impl Repository {
         config: RepositoryConfig,
     ) -> Result<EditOutcome, RepositoryError> {
         let expected = {
-            let stored = self.0.stored_config.read().unwrap_or_else(PoisonError::into_inner);
+            let stored = self
+                .0
+                .stored_config
+                .read()
+                .unwrap_or_else(PoisonError::into_inner);
             stored.as_ref().map(|stored| stored.version.clone())
         };
         let outcome = self.0.refs.publish_config(&config, expected).await?;
         if let EditOutcome::Done(Some(version)) = &outcome {
-            *self.0.stored_config.write().unwrap_or_else(PoisonError::into_inner) =
-                Some(StoredConfig {
-                    config,
-                    version: version.clone(),
-                });
+            *self
+                .0
+                .stored_config
+                .write()
+                .unwrap_or_else(PoisonError::into_inner) = Some(StoredConfig {
+                config,
+                version: version.clone(),
+            });
         }
         Ok(outcome)
     }

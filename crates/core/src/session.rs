@@ -87,7 +87,6 @@ impl Phase {
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) id: NodeId,
-    pub(crate) document: Bytes,
     pub(crate) metadata: Arc<NodeMetadata>,
     /// Its place among the nodes of the base snapshot, unless the session created it.
     pub(crate) base_position: Option<usize>,
@@ -103,12 +102,23 @@ impl Node {
 }
 
 impl State {
+    /// The `zarr.json` of a node, whatever is in it.
+    pub(crate) fn document(&self, path: &NodePath) -> Option<Bytes> {
+        match self.changes.node(path) {
+            NodeChange::Written(node) => Some(node.document.clone()),
+            NodeChange::Deleted => None,
+            NodeChange::Unchanged => {
+                let record = self.base.record(self.base.position(path)?);
+                Some(Bytes::copy_from_slice(record.user_data()))
+            }
+        }
+    }
+
     /// Finds a node under the session's edits.
     pub(crate) fn node(&self, path: &NodePath) -> Result<Option<Node>, SessionError> {
         Ok(match self.changes.node(path) {
             NodeChange::Written(node) => Some(Node {
                 id: node.id,
-                document: node.document.clone(),
                 metadata: Arc::clone(&node.metadata),
                 base_position: match self.changes.created().contains_key(path) {
                     true => None,
@@ -217,9 +227,9 @@ impl Session {
 
     /// Returns whether the session takes no writes, for good: opened read-only, or committed.
     pub fn is_read_only(&self) -> bool {
-        !self.state().is_ok_and(|state| {
-            !matches!(state.phase, Phase::ReadOnly | Phase::Committed { .. })
-        })
+        !self
+            .state()
+            .is_ok_and(|state| !matches!(state.phase, Phase::ReadOnly | Phase::Committed { .. }))
     }
 
     /// Returns whether there is anything to commit.

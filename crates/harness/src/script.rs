@@ -97,7 +97,10 @@ pub async fn apply(location: &Path, operations: Vec<Operation>) -> anyhow::Resul
                     (None, Some(text)) => base64::engine::general_purpose::STANDARD.decode(text)?,
                     _ => bail!("{step}: give either text or base64"),
                 };
-                store(&session)?.set(&key, value.into()).await.context(step)?;
+                store(&session)?
+                    .set(&key, value.into())
+                    .await
+                    .context(step)?;
             }
             Operation::Delete { key } => store(&session)?.erase(&key).await.context(step)?,
             Operation::Commit { message, metadata } => {
@@ -113,7 +116,12 @@ pub async fn apply(location: &Path, operations: Vec<Operation>) -> anyhow::Resul
             }
             Operation::Branch { name, from } => {
                 let target = target(&repository, &from).await?;
-                done(repository.create_branch(&name, target).await.context(step)?)?;
+                done(
+                    repository
+                        .create_branch(&name, target)
+                        .await
+                        .context(step)?,
+                )?;
             }
             Operation::Tag { name, from } => {
                 let target = target(&repository, &from).await?;
@@ -133,7 +141,9 @@ pub async fn apply(location: &Path, operations: Vec<Operation>) -> anyhow::Resul
 }
 
 fn store(session: &Option<Session>) -> anyhow::Result<ZarrStore> {
-    Ok(ZarrStore::new(session.clone().context("no session is open")?))
+    Ok(ZarrStore::new(
+        session.clone().context("no session is open")?,
+    ))
 }
 
 async fn target(repository: &Repository, from: &str) -> anyhow::Result<icefield_core::SnapshotId> {

@@ -14,7 +14,9 @@ pub const CHUNKS: u32 = 64;
 
 /// Where the array is.
 pub fn array_path() -> NodePath {
-    NodePath::root().join("data").unwrap_or_else(|_| NodePath::root())
+    NodePath::root()
+        .join("data")
+        .unwrap_or_else(|_| NodePath::root())
 }
 
 /// Creates the repository with the array that the workers write to, as one commit after the first snapshot.

@@ -142,9 +142,7 @@ impl Refs {
     pub async fn publish(&self, edit: RefEdit) -> Result<EditOutcome, RefsError> {
         tracing::debug!(?edit, "publish");
         match edit {
-            RefEdit::CreateBranch { name, target } => {
-                self.files.create_branch(&name, target).await
-            }
+            RefEdit::CreateBranch { name, target } => self.files.create_branch(&name, target).await,
             RefEdit::MoveBranch {
                 name,
                 target,

@@ -11,7 +11,7 @@ use icefield_storage::{
     Storage, StorageError, StorageExt,
 };
 
-use crate::{BranchName, EditOutcome, RefList, Refusal, RefsError, TagName, TagState, Tip};
+use crate::{BranchName, EditOutcome, RefList, RefsError, Refusal, TagName, TagState, Tip};
 
 /// The layout's form of the store's key form: two crates that must not know each other name it.
 pub(crate) fn key_form(storage: &dyn Storage) -> layout::KeyForm {

@@ -4,7 +4,8 @@
 //! and writes, because a write may wait for a lock that another process holds. A process that has run
 //! out of file descriptors all the same waits a little and tries again, a few times.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use icefield_storage::StorageError;
@@ -12,10 +13,43 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::error;
-use crate::store::Store;
+use crate::store::{Store, lock};
 
 /// How often an operation is tried that finds no free file descriptor.
 const TRIES: u32 = 8;
+
+/// How many threads one operation uses at most.
+const THREADS: usize = 16;
+
+/// Does something with each item, several at a time, and returns an error if there was one. Blocks.
+pub(crate) fn in_parallel<T: Sync, E: Send>(
+    items: &[T],
+    work: impl Fn(&T) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(None);
+    let run = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = work(item) {
+                lock(&failed).get_or_insert(error);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..items.len().min(THREADS) {
+            // Without another thread the work is done all the same.
+            if std::thread::Builder::new()
+                .spawn_scoped(scope, run)
+                .is_err()
+            {
+                break;
+            }
+        }
+        run();
+    });
+    let failed = lock(&failed).take();
+    failed.map_or(Ok(()), Err)
+}
 
 /// The work did not come back.
 #[derive(Debug)]

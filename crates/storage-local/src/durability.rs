@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex};
 
 use icefield_storage::StorageError;
 
+use crate::blocking::in_parallel;
 use crate::builder::Fsync;
 use crate::error;
 use crate::store::{Store, lock};
@@ -279,16 +280,26 @@ impl Durability {
             store.sys.syncfs(root).map_err(final_error)?;
             return self.flush_above(store).map_err(final_error);
         }
-        for Held(file) in &pending.files {
-            store.sys.fsync(file.as_fd()).map_err(final_error)?;
-        }
-        for path in &pending.folders {
+        let files = pending.files.iter().map(|Held(file)| Job::File(file));
+        let folders = pending.folders.iter().map(|path| Job::Folder(path));
+        // One after another, each flush is a turn of the disk of its own; together they share one.
+        in_parallel(&files.chain(folders).collect::<Vec<_>>(), |job| match job {
+            Job::File(file) => store.sys.fsync(file.as_fd()).map_err(final_error),
             // A directory that was removed since has nothing left to lose.
-            if let Some(folder) = store.folder("flush", path)? {
-                self.flush_way(store, folder.as_fd(), path)?;
-                self.flush_folder(store, folder.as_fd(), path)?;
-            }
-        }
-        Ok(())
+            Job::Folder(path) => match store.folder("flush", path)? {
+                Some(folder) => {
+                    self.flush_way(store, folder.as_fd(), path)?;
+                    self.flush_folder(store, folder.as_fd(), path)
+                }
+                None => Ok(()),
+            },
+        })
     }
+}
+
+/// One thing to flush.
+#[derive(Debug)]
+enum Job<'a> {
+    File(&'a OwnedFd),
+    Folder(&'a str),
 }

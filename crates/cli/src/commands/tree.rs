@@ -55,7 +55,7 @@ fn draw(nodes: &[NodeFacts], out: &mut dyn Write) -> io::Result<()> {
     let mut open: Vec<bool> = Vec::new();
     for (node, (depth, last)) in nodes.iter().zip(depths.iter().zip(last)) {
         if *depth == 0 {
-            writeln!(out, "/ {}", node.summary())?;
+            writeln!(out, "{}", format!("/ {}", printable(&node.summary())).trim_end())?;
             continue;
         }
         open.truncate(depth - 1);
@@ -111,7 +111,7 @@ mod tests {
         let mut drawn = Vec::new();
         draw(&nodes, &mut drawn).expect("writes");
         let expected = "\
-/ 
+/
 ├── a/
 │   ├── b/
 │   │   └── x/

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_format::{
-    FormatError, Manifest, ManifestEncoder, ManifestFileInfo, ManifestId, ManifestRef, NodeId, Writer,
+    FormatError, Manifest, ManifestEncoder, ManifestFileInfo, ManifestId, ManifestRef, NodeId,
+    Writer,
 };
 
 use crate::change_set::{ChangeSet, ChunkTable, PendingChunk, within};
@@ -48,7 +49,11 @@ pub(crate) struct WrittenManifests(HashMap<NodeId, (Origin, Option<NewManifest>)
 
 impl WrittenManifests {
     /// What an earlier attempt stored for a job, if it would come out the same.
-    pub(super) fn find(&self, job: &ManifestJob, changes: &ChangeSet) -> Option<Option<NewManifest>> {
+    pub(super) fn find(
+        &self,
+        job: &ManifestJob,
+        changes: &ChangeSet,
+    ) -> Option<Option<NewManifest>> {
         let (origin, manifest) = self.0.get(&job.node)?;
         (*origin == job.origin(changes)).then(|| manifest.clone())
     }

@@ -44,7 +44,9 @@ impl PreparedCommit {
 pub(super) enum Written {
     Prepared(PreparedCommit),
     /// The branch was seen elsewhere before anything was published.
-    BranchMoved { found: Option<SnapshotId> },
+    BranchMoved {
+        found: Option<SnapshotId>,
+    },
 }
 
 /// A node of the new snapshot, before its manifests are known.
@@ -99,8 +101,8 @@ pub(super) async fn write(
     let nodes = plan_nodes(session, &base, &changes, &mut jobs)?;
     let snapshot_id = SnapshotId::from_bytes(shared.random());
     let new_manifests = run_jobs(session, &changes, &jobs).await?;
-    let flushed_at = micros_of_time(shared.clock.now())
-        .max(base.snapshot().flushed_at().saturating_add(1));
+    let flushed_at =
+        micros_of_time(shared.clock.now()).max(base.snapshot().flushed_at().saturating_add(1));
     let snapshot = encode_snapshot(
         session,
         &base,
@@ -151,7 +153,10 @@ fn plan_nodes(
             (Some(_), None) => false,
         };
         if take_created && let Some((path, node)) = created.next() {
-            let has_chunks = changes.chunks().get(&node.id).is_some_and(|it| !it.is_empty());
+            let has_chunks = changes
+                .chunks()
+                .get(&node.id)
+                .is_some_and(|it| !it.is_empty());
             let manifests = match (node.metadata.array(), has_chunks) {
                 (Some(array), true) => new_job(session, jobs, node.id, array, Vec::new()),
                 _ => PlannedManifests::None,
@@ -202,11 +207,18 @@ fn plan_manifests(
     };
     let written = changes.chunks().get(&node).is_some_and(|it| !it.is_empty());
     let cut = record.manifests().any(|manifest| {
-        manifest.rank() != array.rank() || manifest.extents().ranges().iter().enumerate().any(|(axis, range)| {
-            let seen = changes.visible_grid(&node).and_then(|grid| grid.get(axis));
-            let count = array.chunk_counts.get(axis);
-            range.end > seen.copied().unwrap_or(u32::MAX) || range.end > count.copied().unwrap_or(0)
-        })
+        manifest.rank() != array.rank()
+            || manifest
+                .extents()
+                .ranges()
+                .iter()
+                .enumerate()
+                .any(|(axis, range)| {
+                    let seen = changes.visible_grid(&node).and_then(|grid| grid.get(axis));
+                    let count = array.chunk_counts.get(axis);
+                    range.end > seen.copied().unwrap_or(u32::MAX)
+                        || range.end > count.copied().unwrap_or(0)
+                })
     });
     if !written && !cut {
         return PlannedManifests::Keep { position };

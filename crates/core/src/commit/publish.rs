@@ -58,10 +58,7 @@ fn moved(tip: &Tip, refusal: &Refusal) -> CommitOutcome {
 }
 
 /// Puts the session onto its new snapshot. A commit that is published stays so whatever fails here.
-async fn committed(
-    session: &Session,
-    snapshot: SnapshotId,
-) -> Result<CommitOutcome, CommitError> {
+async fn committed(session: &Session, snapshot: SnapshotId) -> Result<CommitOutcome, CommitError> {
     if let Ok(decoded) = session.shared().objects.snapshot(snapshot).await {
         let mut state = session.state_mut()?;
         state.base = Arc::new(Base::new(decoded));

@@ -11,8 +11,11 @@ use crate::repository::Shared;
 
 type Turn = tokio::sync::Mutex<()>;
 
-/// The branches on which somebody of this process is committing, by location.
-static QUEUES: Mutex<Option<HashMap<(String, BranchName), Weak<Turn>>>> = Mutex::new(None);
+/// By location and branch.
+type Queues = HashMap<(String, BranchName), Weak<Turn>>;
+
+/// The branches on which somebody of this process is committing.
+static QUEUES: Mutex<Option<Queues>> = Mutex::new(None);
 
 /// Waits for our turn on a branch; it ends when the result is dropped. Fair: first come, first served.
 pub(super) async fn turn(shared: &Shared, branch: &BranchName) -> OwnedMutexGuard<()> {

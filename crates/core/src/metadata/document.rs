@@ -13,7 +13,12 @@ use serde_json::value::RawValue;
 const INDEX_ATTRIBUTES: [&str; 2] = ["origin", "_offset"];
 
 /// Members that may differ without changing the meaning of a chunk.
-const HARMLESS_MEMBERS: [&str; 4] = ["attributes", "shape", "dimension_names", "consolidated_metadata"];
+const HARMLESS_MEMBERS: [&str; 4] = [
+    "attributes",
+    "shape",
+    "dimension_names",
+    "consolidated_metadata",
+];
 
 /// A JSON object as a list of members in their order, their values as written.
 #[derive(Debug, Default)]
@@ -140,7 +145,10 @@ pub(crate) fn reach(from: &[u8], to: &[u8]) -> Reach {
             _ => return Reach::Chunks,
         }
     }
-    match (members.contains("shape") || members.contains("dimension_names"), members.is_empty()) {
+    match (
+        members.contains("shape") || members.contains("dimension_names"),
+        members.is_empty(),
+    ) {
         (true, _) => Reach::Shape,
         (false, true) => Reach::Nothing,
         (false, false) => Reach::Attributes,
@@ -158,7 +166,8 @@ pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> 
     if ours.differing(&merged).is_empty() {
         return Some(theirs.to_vec());
     }
-    let only_attributes = |changed: BTreeSet<String>| changed.iter().all(|name| name == "attributes");
+    let only_attributes =
+        |changed: BTreeSet<String>| changed.iter().all(|name| name == "attributes");
     if !only_attributes(base.differing(&ours)) || !only_attributes(base.differing(&merged)) {
         return None;
     }
@@ -182,14 +191,18 @@ mod tests {
     use super::*;
 
     fn document(attributes: &str, rest: &str) -> Vec<u8> {
-        format!(r#"{{"zarr_format":3,"node_type":"array","attributes":{attributes}{rest}}}"#).into_bytes()
+        format!(r#"{{"zarr_format":3,"node_type":"array","attributes":{attributes}{rest}}}"#)
+            .into_bytes()
     }
 
     #[test]
     fn attributes_of_different_names_are_merged() {
         let base = document(r#"{"a":1,"b":[1, 2],"c":0}"#, r#","shape":[1]"#);
         let ours = document(r#"{"a":2,"b":[1, 2]}"#, r#","shape":[1]"#);
-        let theirs = document(r#"{"a":1,"b":[1, 2],"c":0,"d":{"x":1.50}}"#, r#","shape":[1]"#);
+        let theirs = document(
+            r#"{"a":1,"b":[1, 2],"c":0,"d":{"x":1.50}}"#,
+            r#","shape":[1]"#,
+        );
         let merged = merge(&base, &ours, &theirs).expect("independent");
         let expected = document(r#"{"a":2,"b":[1, 2],"d":{"x":1.50}}"#, r#","shape":[1]"#);
         assert_eq!(merged, expected);
@@ -212,11 +225,26 @@ mod tests {
     fn the_reach_of_a_change_is_what_chunks_may_rely_on() {
         let base = document(r#"{"a":1,"origin":0}"#, r#","shape":[1],"fill_value":0"#);
         for (other, reached) in [
-            (document(r#"{"origin":0,"a":1}"#, r#","shape":[1],"fill_value":0"#), Reach::Nothing),
-            (document(r#"{"a":2,"origin":0}"#, r#","shape":[1],"fill_value":0"#), Reach::Attributes),
-            (document(r#"{"a":1,"origin":4}"#, r#","shape":[1],"fill_value":0"#), Reach::Chunks),
-            (document(r#"{"a":1,"origin":0}"#, r#","shape":[9],"fill_value":0"#), Reach::Shape),
-            (document(r#"{"a":1,"origin":0}"#, r#","shape":[1],"fill_value":1"#), Reach::Chunks),
+            (
+                document(r#"{"origin":0,"a":1}"#, r#","shape":[1],"fill_value":0"#),
+                Reach::Nothing,
+            ),
+            (
+                document(r#"{"a":2,"origin":0}"#, r#","shape":[1],"fill_value":0"#),
+                Reach::Attributes,
+            ),
+            (
+                document(r#"{"a":1,"origin":4}"#, r#","shape":[1],"fill_value":0"#),
+                Reach::Chunks,
+            ),
+            (
+                document(r#"{"a":1,"origin":0}"#, r#","shape":[9],"fill_value":0"#),
+                Reach::Shape,
+            ),
+            (
+                document(r#"{"a":1,"origin":0}"#, r#","shape":[1],"fill_value":1"#),
+                Reach::Chunks,
+            ),
         ] {
             assert_eq!(reach(&base, &other), reached);
         }

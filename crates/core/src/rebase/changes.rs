@@ -26,7 +26,7 @@ impl Changes {
             updated: log.updated_groups().chain(log.updated_arrays()).collect(),
             chunks: log
                 .updated_chunks()
-                .map(|array| (array.node_id(), array.chunks().map(ChunkIndex::from).collect()))
+                .map(|array| (array.node_id(), array.chunks().collect()))
                 .filter(|(_, chunks): &(_, BTreeSet<_>)| !chunks.is_empty())
                 .collect(),
         }
@@ -35,7 +35,8 @@ impl Changes {
     /// The same from a comparison of two snapshots, where there is no log.
     pub(crate) fn of_diff(diff: &Diff, before: &Base, after: &Base) -> Self {
         let id = |base: &Base, path: &NodePath| -> Option<NodeId> {
-            base.position(path).map(|position| base.record(position).id())
+            base.position(path)
+                .map(|position| base.record(position).id())
         };
         let ids = |base: &Base, paths: &BTreeSet<NodePath>| -> BTreeSet<NodeId> {
             paths.iter().filter_map(|path| id(base, path)).collect()

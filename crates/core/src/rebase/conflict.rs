@@ -170,42 +170,77 @@ impl fmt::Display for Conflict {
                 write!(f, "{path} was created here, and by the other commit")
             }
             Self::NewNodeInInvalidGroup { array, .. } => {
-                write!(f, "{path} was created here below {array}, which is an array now")
+                write!(
+                    f,
+                    "{path} was created here below {array}, which is an array now"
+                )
             }
             Self::NewNodeInDeletedGroup { group, .. } => {
-                write!(f, "{path} was created here, and the group {group} above it was deleted by the other commit")
+                write!(
+                    f,
+                    "{path} was created here, and the group {group} above it was deleted by the other commit"
+                )
             }
             Self::ZarrMetadataDoubleUpdate { .. } => {
-                write!(f, "the metadata of {path} was changed here, and by the other commit")
+                write!(
+                    f,
+                    "the metadata of {path} was changed here, and by the other commit"
+                )
             }
             Self::ZarrMetadataUpdateOfDeletedArray { .. }
             | Self::ZarrMetadataUpdateOfDeletedGroup { .. } => {
-                write!(f, "the metadata of {path} was changed here, and {path} was deleted by the other commit")
+                write!(
+                    f,
+                    "the metadata of {path} was changed here, and {path} was deleted by the other commit"
+                )
             }
             Self::ZarrMetadataUpdateOfUpdatedChunks { chunks, .. } => {
-                write!(f, "the metadata of {path} was changed here in a way that does not fit the chunks written by the other commit: ")?;
+                write!(
+                    f,
+                    "the metadata of {path} was changed here in a way that does not fit the chunks written by the other commit: "
+                )?;
                 list(f, chunks)
             }
             Self::ChunksUpdatedInDeletedArray { chunks, .. } => {
-                write!(f, "chunks of {path} were written here, and {path} was deleted by the other commit: ")?;
+                write!(
+                    f,
+                    "chunks of {path} were written here, and {path} was deleted by the other commit: "
+                )?;
                 list(f, chunks)
             }
             Self::ChunksUpdatedInUpdatedArray { chunks, .. } => {
-                write!(f, "chunks of {path} were written here, and its metadata was changed by the other commit: ")?;
+                write!(
+                    f,
+                    "chunks of {path} were written here, and its metadata was changed by the other commit: "
+                )?;
                 list(f, chunks)
             }
             Self::ChunkDoubleUpdate { chunks, .. } => {
-                write!(f, "chunks of {path} were written here, and by the other commit: ")?;
+                write!(
+                    f,
+                    "chunks of {path} were written here, and by the other commit: "
+                )?;
                 list(f, chunks)
             }
             Self::DeleteOfUpdatedArray { .. } => {
-                write!(f, "{path} was deleted here, and changed by the other commit")
+                write!(
+                    f,
+                    "{path} was deleted here, and changed by the other commit"
+                )
             }
             Self::DeleteOfUpdatedGroup { child: None, .. } => {
-                write!(f, "the group {path} was deleted here, and changed by the other commit")
+                write!(
+                    f,
+                    "the group {path} was deleted here, and changed by the other commit"
+                )
             }
-            Self::DeleteOfUpdatedGroup { child: Some(child), .. } => {
-                write!(f, "the group {path} was deleted here, and {child} in it was created or changed by the other commit")
+            Self::DeleteOfUpdatedGroup {
+                child: Some(child), ..
+            } => {
+                write!(
+                    f,
+                    "the group {path} was deleted here, and {child} in it was created or changed by the other commit"
+                )
             }
         }
     }

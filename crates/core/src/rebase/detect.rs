@@ -70,7 +70,11 @@ pub(crate) fn detect(detector: Detector, sides: &Sides<'_>) -> Vec<Conflict> {
     for (node, table) in sides.ours.chunks() {
         if let Some(path) = sides.ours.array_path(node)
             && !table.is_empty()
-            && !sides.ours.created().values().any(|created| created.id == *node)
+            && !sides
+                .ours
+                .created()
+                .values()
+                .any(|created| created.id == *node)
         {
             sides.written(detector, path, *node, table, &mut conflicts);
         }
@@ -110,7 +114,10 @@ impl Sides<'_> {
                 // What the ancestor itself collides with is reported for the ancestor.
                 break;
             }
-            let now = self.after.position(&ancestor).map(|it| self.after.record(it));
+            let now = self
+                .after
+                .position(&ancestor)
+                .map(|it| self.after.record(it));
             if let Some(record) = now {
                 if record.kind() == NodeKind::Array {
                     conflicts.push(Conflict::NewNodeInInvalidGroup {
@@ -121,7 +128,10 @@ impl Sides<'_> {
                 }
                 break;
             }
-            let was = self.before.position(&ancestor).map(|it| self.before.record(it));
+            let was = self
+                .before
+                .position(&ancestor)
+                .map(|it| self.before.record(it));
             if detector == Detector::Strict
                 && was.is_some_and(|record| self.theirs.deleted(&record.id()).is_some())
             {
@@ -152,8 +162,15 @@ impl Sides<'_> {
             return false;
         };
         let theirs = self.after.record(position);
-        let no_chunks = self.ours.chunks().get(&ours.id).is_none_or(ChunkTable::is_empty)
-            && self.after.array(position).is_none_or(|array| array.manifest_count() == 0);
+        let no_chunks = self
+            .ours
+            .chunks()
+            .get(&ours.id)
+            .is_none_or(ChunkTable::is_empty)
+            && self
+                .after
+                .array(position)
+                .is_none_or(|array| array.manifest_count() == 0);
         theirs.kind() == ours.kind()
             && no_chunks
             && reach(&ours.document, theirs.user_data()) == Reach::Nothing
@@ -235,7 +252,11 @@ impl Sides<'_> {
             }
             _ => false,
         };
-        chunks.iter().filter(|index| !fits(index)).cloned().collect()
+        chunks
+            .iter()
+            .filter(|index| !fits(index))
+            .cloned()
+            .collect()
     }
 
     /// Whether a chunk is outside the grid that the array had before.

@@ -7,10 +7,10 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ByteRange, ChunkIndex, NodeId, NodePath};
 
 use super::detect::ChunkSets;
+use crate::SessionError;
 use crate::change_set::{ChangeSet, PendingChunk};
 use crate::repository::Shared;
 use crate::session::{Base, ChunkLocation, Session};
-use crate::SessionError;
 
 /// Pairs compared at a time.
 const COMPARISONS: usize = 16;

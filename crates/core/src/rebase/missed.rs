@@ -108,7 +108,10 @@ async fn fetch(
 ) -> Result<(), RebaseError> {
     let round = join_all(wanted.into_iter().map(|id| async move {
         let objects = &shared.objects;
-        (id, futures::join!(objects.snapshot(id), objects.transaction_log(id)))
+        (
+            id,
+            futures::join!(objects.snapshot(id), objects.transaction_log(id)),
+        )
     }))
     .await;
     for (id, (snapshot, log)) in round {

@@ -4,9 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, RwLock};
 
 use futures::StreamExt;
-use icefield_format::{
-    RepositoryConfig, SnapshotId, Writer, initial_snapshot, layout,
-};
+use icefield_format::{RepositoryConfig, SnapshotId, Writer, initial_snapshot, layout};
 use icefield_refs::{
     BranchName, EditOutcome, RefEdit, Refs, RefsError, SnapshotSource, StoredConfig, Tip,
     micros_of_time,
@@ -122,7 +120,8 @@ impl RepositoryBuilder {
         }
         let tip = tip?;
         // A repository exists if and only if its main branch does.
-        if tip.is_none() && (branch.is_main() || refs.branch(&BranchName::main()).await?.is_none()) {
+        if tip.is_none() && (branch.is_main() || refs.branch(&BranchName::main()).await?.is_none())
+        {
             return Err(RepositoryError::NotFound {
                 location: self.location(),
             });
@@ -156,11 +155,13 @@ impl RepositoryBuilder {
             }
             Err(SessionError::Storage(error)) => return Err(error.into()),
             Err(SessionError::WriteUnknown { source, .. }) => return Err(self.unknown(source)),
-            Err(error) => return Err(self.unknown(StorageError::Failed {
-                action: "create",
-                target: self.location(),
-                source: Box::new(error),
-            })),
+            Err(error) => {
+                return Err(self.unknown(StorageError::Failed {
+                    action: "create",
+                    target: self.location(),
+                    source: Box::new(error),
+                }));
+            }
         }
         self.storage.sync().await?;
         let refs = self.refs(objects);
@@ -290,4 +291,3 @@ impl RepositoryBuilder {
         }))
     }
 }
-

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use icefield_format::{ArrayRecord, NodeId, NodePath, NodeRecord, Snapshot};
 use quick_cache::sync::Cache;
 
@@ -69,14 +68,16 @@ impl Base {
         let record = self.record(position);
         Ok(Some(Node {
             id: record.id(),
-            document: Bytes::copy_from_slice(record.user_data()),
             metadata: self.metadata(record)?,
             base_position: Some(position),
         }))
     }
 
     /// The parsed metadata of a node; the snapshot's own record decides between array and group.
-    pub(crate) fn metadata(&self, record: NodeRecord<'_>) -> Result<Arc<NodeMetadata>, SessionError> {
+    pub(crate) fn metadata(
+        &self,
+        record: NodeRecord<'_>,
+    ) -> Result<Arc<NodeMetadata>, SessionError> {
         let parse = || {
             NodeMetadata::parse(record.user_data())
                 .map(Arc::new)

@@ -36,7 +36,6 @@ impl Session {
 impl Session {
     /// Takes a session whose commit has an unknown outcome; the snapshot in doubt comes with it. The other
     /// case is a session that turned out to be committed.
-    #[expect(clippy::type_complexity, reason = "one caller, which takes it apart at once")]
     pub(crate) fn hold_unresolved(
         &self,
     ) -> Result<Result<(Hold<'_>, SnapshotId), SnapshotId>, SessionError> {

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_format::{
-    ByteRange, ChunkId, ChunkIndex, ChunkRef, FormatError, FormatFile, Manifest, ManifestId, NodeId,
-    NodeKind, NodePath, layout,
+    ByteRange, ChunkId, ChunkIndex, ChunkRef, FormatError, FormatFile, Manifest, ManifestId,
+    NodeId, NodeKind, NodePath, layout,
 };
 use icefield_storage::{GetOptions, GetRange, Key, Object, StorageError};
 
 use super::list::ChunkLocation;
 use super::{Base, Session};
-use crate::change_set::PendingChunk;
-use crate::objects::whole_body;
 use crate::SessionError;
+use crate::change_set::PendingChunk;
 use crate::metadata::ArrayMetadata;
+use crate::objects::whole_body;
 
 /// Where the lookup of a chunk stands once the session's own edits have been asked.
 enum Lookup {
@@ -100,15 +100,15 @@ impl Session {
     /// Returns the `zarr.json` of a node, byte for byte as it was written; `None` if there is no node.
     ///
     /// # Errors
-    /// [`SessionError::Metadata`] if what is stored is no metadata.
+    /// [`SessionError::Aborted`] after a panic inside the session.
     pub fn metadata(&self, path: &NodePath) -> Result<Option<Bytes>, SessionError> {
-        Ok(self.state()?.node(path)?.map(|node| node.document))
+        Ok(self.state()?.document(path))
     }
 
     /// Returns whether there is an array or a group at a path.
     ///
     /// # Errors
-    /// As [`Session::metadata`].
+    /// [`SessionError::Metadata`] if what is stored is no metadata that this crate understands.
     pub fn node_kind(&self, path: &NodePath) -> Result<Option<NodeKind>, SessionError> {
         Ok(self.state()?.node(path)?.map(|node| node.kind()))
     }
@@ -165,7 +165,8 @@ impl Session {
         index: &[u32],
         range: ByteRange,
     ) -> Option<Result<Option<Bytes>, SessionError>> {
-        self.try_chunk_blocking_inner(path, index, range).transpose()
+        self.try_chunk_blocking_inner(path, index, range)
+            .transpose()
     }
 
     fn try_chunk_blocking_inner(

@@ -76,7 +76,7 @@ impl Session {
         state.phase.check_in_flight()?;
         match state.node(path)? {
             Some(_) if mode == WriteMode::IfAbsent => Ok(false),
-            Some(node) if node.document == document => Ok(true),
+            Some(_) if state.document(path).as_ref() == Some(&document) => Ok(true),
             Some(node) => {
                 update(&mut state, path, node, document, metadata)?;
                 Ok(true)
@@ -176,7 +176,13 @@ impl Session {
             return array_of(&*self.state()?, path).map(|_| ());
         }
         let node = writable_array(&*self.state()?, path, index)?.id;
-        self.record(path, node, index, PendingChunk::Deleted, WriteMode::Overwrite)?;
+        self.record(
+            path,
+            node,
+            index,
+            PendingChunk::Deleted,
+            WriteMode::Overwrite,
+        )?;
         Ok(())
     }
 

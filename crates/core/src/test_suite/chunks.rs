@@ -25,7 +25,13 @@ pub(super) async fn chunks_come_back_whole_and_in_ranges(trial: Trial) {
                 (ByteRange::From { offset: size }, &[]),
                 (ByteRange::Range { start: 3, end: 11 }, &bytes[3..11]),
                 (ByteRange::Range { start: 5, end: 5 }, &[]),
-                (ByteRange::Range { start: 0, end: size }, &bytes[..]),
+                (
+                    ByteRange::Range {
+                        start: 0,
+                        end: size,
+                    },
+                    &bytes[..],
+                ),
                 (ByteRange::Suffix { length: 9 }, &bytes[n - 9..]),
                 (ByteRange::Suffix { length: size }, &bytes[..]),
                 (ByteRange::Suffix { length: 0 }, &[]),
@@ -55,9 +61,15 @@ pub(super) async fn ranges_outside_a_chunk_are_refused(trial: Trial) {
         for range in [
             ByteRange::From { offset: size + 1 },
             ByteRange::Suffix { length: size + 1 },
-            ByteRange::Range { start: 1, end: size + 1 },
+            ByteRange::Range {
+                start: 1,
+                end: size + 1,
+            },
             ByteRange::Range { start: 2, end: 1 },
-            ByteRange::Range { start: u64::MAX, end: u64::MAX },
+            ByteRange::Range {
+                start: u64::MAX,
+                end: u64::MAX,
+            },
         ] {
             is!(
                 session.chunk(&path("/a"), &[index], range).await,
@@ -231,7 +243,12 @@ pub(super) async fn the_last_write_of_a_chunk_wins(trial: Trial) {
     let (_, repository) = trial.create().await;
     let session = writer(&repository).await;
     set(&session, "/a", array(&[2], &[1])).await;
-    let versions = [pattern(1, 5), pattern(2, 900), pattern(3, 7), pattern(4, 901)];
+    let versions = [
+        pattern(1, 5),
+        pattern(2, 900),
+        pattern(3, 7),
+        pattern(4, 901),
+    ];
     for (i, bytes) in versions.iter().enumerate() {
         write(&session, "/a", &[0], bytes.clone()).await;
         write(&session, "/a", &[1], versions[3 - i].clone()).await;

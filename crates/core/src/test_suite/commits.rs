@@ -31,7 +31,11 @@ pub(super) async fn what_is_committed_is_read_back(trial: Trial) {
     is!(session.has_changes(), Ok(false));
     assert_eq!(tip(&repository, "main").await, first);
     let again = trial.open(&storage).await;
-    for session in [session, read_main(&again).await, reader(&again, first).await] {
+    for session in [
+        session,
+        read_main(&again).await,
+        reader(&again, first).await,
+    ] {
         assert_eq!(paths(&session, "/"), ["/", "/a"]);
         holds(&session, "/a", &[0, 1], Some(&inline)).await;
         holds(&session, "/a", &[1, 1], Some(&native)).await;
@@ -65,11 +69,17 @@ pub(super) async fn a15_an_empty_commit_is_refused_unless_allowed(trial: Trial) 
     let (storage, repository) = trial.create().await;
     let before = keys(&storage).await;
     let session = writer(&repository).await;
-    is!(session.commit("empty").await, Err(CommitError::NothingToCommit));
+    is!(
+        session.commit("empty").await,
+        Err(CommitError::NothingToCommit)
+    );
     assert_eq!(keys(&storage).await, before, "nothing was written");
     set(&session, "/brief", group()).await;
     is!(session.delete_node(&path("/brief")).await, Ok(true));
-    is!(session.commit("empty").await, Err(CommitError::NothingToCommit));
+    is!(
+        session.commit("empty").await,
+        Err(CommitError::NothingToCommit)
+    );
     let outcome = session.commit("empty on purpose").allow_empty().await;
     is!(outcome, Ok(CommitOutcome::Committed(_)));
     assert_eq!(messages(&repository, "main").await[0], "empty on purpose");
@@ -158,7 +168,10 @@ pub(super) async fn writes_in_flight_belong_to_the_commit(trial: Trial) {
     holds(&session, "/a", &[1], None).await;
     gate.add_permits(1);
     is!(writing.await.expect("no panic"), Ok(true));
-    is!(committing.await.expect("no panic"), Ok(CommitOutcome::Committed(_)));
+    is!(
+        committing.await.expect("no panic"),
+        Ok(CommitOutcome::Committed(_))
+    );
     let session = read_main(&trial.open(&storage).await).await;
     holds(&session, "/a", &[0], Some(&chunk)).await;
     holds(&session, "/a", &[1], None).await;
@@ -195,7 +208,13 @@ pub(super) async fn h111_times_rise_whatever_the_clock_does(trial: Trial) {
     let (storage, repository) = trial.create().await;
     let day = Duration::from_secs(86_400);
     let start = Trial::start();
-    let clocks = [start, start + day, start - day, SystemTime::UNIX_EPOCH, start + 2 * day];
+    let clocks = [
+        start,
+        start + day,
+        start - day,
+        SystemTime::UNIX_EPOCH,
+        start + 2 * day,
+    ];
     for (i, now) in clocks.into_iter().enumerate() {
         trial.clock().set(now);
         let at = format!("/g{i}");
@@ -226,7 +245,12 @@ pub(super) async fn untouched_arrays_keep_their_manifests(trial: Trial) {
     let one = commit_edits(&repository, "one", &nodes, chunks).await;
     let session = writer(&trial.open(&storage).await).await;
     write(&session, "/b", &[1], "new").await;
-    set(&session, "/c", array_with(&[4], &[1], json!({"units": "m"}))).await;
+    set(
+        &session,
+        "/c",
+        array_with(&[4], &[1], json!({"units": "m"})),
+    )
+    .await;
     set(&session, "/d", group()).await;
     let two = commit(&session, "two").await;
     let manifests = async |id: SnapshotId, at: &str| {

@@ -5,7 +5,7 @@ use icefield_format::config::CompressionConfig;
 
 use super::Trial;
 use super::words::*;
-use crate::{ChunkLocation, EditOutcome, Refusal, RefsError, Repository, RepositoryError};
+use crate::{ChunkLocation, EditOutcome, RefsError, Refusal, Repository, RepositoryError};
 
 const CONFIG: &str = "config.yaml";
 
@@ -33,7 +33,10 @@ pub(super) async fn a_default_configuration_is_not_stored(trial: Trial) {
     }
     let with_default = trial.store().await;
     let builder = trial.builder(&with_default);
-    is!(builder.config(RepositoryConfig::default()).create().await, Ok(_));
+    is!(
+        builder.config(RepositoryConfig::default()).create().await,
+        Ok(_)
+    );
     assert_eq!(keys(&with_default).await, keys(&storage).await);
 }
 
@@ -45,7 +48,11 @@ pub(super) async fn a_configuration_is_stored_and_obeyed(trial: Trial) {
     assert_eq!(repository.config().inline_chunk_threshold(), 16);
     assert!(!is_native(&repository, 16).await);
     assert!(is_native(&repository, 17).await);
-    let opened = trial.builder(&storage).open_or_create().await.expect("opened");
+    let opened = trial
+        .builder(&storage)
+        .open_or_create()
+        .await
+        .expect("opened");
     assert_eq!(opened.config(), repository.config());
 }
 
@@ -56,7 +63,11 @@ pub(super) async fn settings_of_the_call_go_before_stored_ones(trial: Trial) {
         level: Some(7),
         ..CompressionConfig::default()
     });
-    let created = trial.builder(&storage).config(stored.clone()).create().await;
+    let created = trial
+        .builder(&storage)
+        .config(stored.clone())
+        .create()
+        .await;
     is!(created, Ok(_));
     let builder = trial.builder(&storage).config(threshold(100));
     let repository = builder.open().await.expect("opened");
@@ -83,7 +94,10 @@ pub(super) async fn b28_a_lost_update_of_the_configuration_is_refused(trial: Tri
     let (storage, one) = trial.create().await;
     let two = trial.open(&storage).await;
     done(one.save_config(threshold(10)).await);
-    refused(two.save_config(threshold(20)).await, &Refusal::AlreadyExists);
+    refused(
+        two.save_config(threshold(20)).await,
+        &Refusal::AlreadyExists,
+    );
     assert_eq!(two.config().inline_chunk_threshold(), 512);
     let (two, three) = (trial.open(&storage).await, trial.open(&storage).await);
     done(two.save_config(threshold(20)).await);
@@ -111,7 +125,12 @@ pub(super) async fn unknown_keys_of_the_configuration_are_kept(trial: Trial) {
     done(repository.save_config(config.clone()).await);
     let stored = &objects(&storage).await[CONFIG];
     let text = std::str::from_utf8(stored).expect("YAML is text");
-    for kept in ["of_a_later_version", "two", "also_later", "num_chunk_refs: 5"] {
+    for kept in [
+        "of_a_later_version",
+        "two",
+        "also_later",
+        "num_chunk_refs: 5",
+    ] {
         assert!(text.contains(kept), "{kept} went: {text}");
     }
     assert_eq!(trial.open(&storage).await.config(), config);

@@ -49,7 +49,12 @@ async fn eventful(repository: &Repository) -> [SnapshotId; 2] {
     write(&session, "/written", &[0], "changed").await;
     is!(session.delete_chunk(&path("/written"), &[1]).await, Ok(()));
     write(&session, "/written", &[3], pattern(1, 1000)).await;
-    set(&session, "/described", array_with(&[4], &[1], json!({"units": "m"}))).await;
+    set(
+        &session,
+        "/described",
+        array_with(&[4], &[1], json!({"units": "m"})),
+    )
+    .await;
     for at in ["/gone", "/gone too", "/again"] {
         is!(session.delete_node(&path(at)).await, Ok(true));
     }
@@ -122,7 +127,10 @@ pub(super) async fn branches_are_compared_whatever_their_histories(trial: Trial)
     let nodes = [("/a", array(&[4], &[1]))];
     let root = commit_edits(&repository, "root", &nodes, &[("/a", &[0], b"0")]).await;
     done(repository.create_branch("dev", root).await);
-    let (main, dev) = (writer(&repository).await, writer_on(&repository, "dev").await);
+    let (main, dev) = (
+        writer(&repository).await,
+        writer_on(&repository, "dev").await,
+    );
     for (session, name) in [(&main, "/m"), (&dev, "/d")] {
         set(session, name, group()).await;
         write(session, "/a", &[1], "both").await;

@@ -37,7 +37,11 @@ async fn rich(trial: &Trial, storage: &Arc<dyn Storage>) -> Repository {
     set(&session, "/scalar", array(&[], &[])).await;
     write(&session, "/a/none", &[1], pattern(1, 600)).await;
     commit(&session, "two").await;
-    done(repository.create_branch("dev", tip(&repository, "main").await).await);
+    done(
+        repository
+            .create_branch("dev", tip(&repository, "main").await)
+            .await,
+    );
     trial.tick();
     let session = writer_on(&repository, "dev").await;
     set(&session, "/a/b", array(&[5, 10], &[1, 1])).await;
@@ -60,20 +64,22 @@ pub(super) async fn nodes_are_sorted_by_the_bytes_of_their_paths(trial: Trial) {
     let storage = trial.store().await;
     let repository = rich(&trial, &storage).await;
     let snapshot = snapshot_of(&repository, "main").await;
-    let paths: Vec<_> = snapshot.nodes().map(|node| node.path().to_owned()).collect();
+    let paths: Vec<_> = snapshot
+        .nodes()
+        .map(|node| node.path().to_owned())
+        .collect();
     assert_eq!(
         paths,
-        ["/", "/a", "/a-b", "/a.b", "/a/b", "/a/none", "/ab", "/scalar", "/é"]
+        [
+            "/", "/a", "/a-b", "/a.b", "/a/b", "/a/none", "/ab", "/scalar", "/é"
+        ]
     );
 }
 
 pub(super) async fn manifest_lists_and_extents_are_exact(trial: Trial) {
     let storage = trial.store().await;
     let repository = rich(&trial, &storage).await;
-    for (name, extents, count) in [
-        ("main", vec![3..6, 3..6], 3),
-        ("dev", vec![3..4, 3..6], 2),
-    ] {
+    for (name, extents, count) in [("main", vec![3..6, 3..6], 3), ("dev", vec![3..4, 3..6], 2)] {
         let snapshot = snapshot_of(&repository, name).await;
         let record = snapshot.node(&path("/a/b")).expect("it is there");
         let manifests: Vec<_> = record.array().expect("an array").manifests().collect();
@@ -113,7 +119,13 @@ pub(super) async fn objects_lie_where_the_format_says(trial: Trial) {
             None => assert_eq!(folder, "refs", "{key}"),
         }
     }
-    let expected = [("chunks", 4), ("manifests", 5), ("refs", 2), ("snapshots", 4), ("transactions", 3)];
+    let expected = [
+        ("chunks", 4),
+        ("manifests", 5),
+        ("refs", 2),
+        ("snapshots", 4),
+        ("transactions", 3),
+    ];
     assert_eq!(folders.into_iter().collect::<Vec<_>>(), expected);
     assert!(snapshots.remove(&SnapshotId::INITIAL), "it has no log");
     assert_eq!(snapshots, logs);
@@ -127,8 +139,15 @@ pub(super) async fn equal_seeds_make_equal_bytes(trial: Trial) {
         rich(&trial, &storage).await;
         runs.push(objects(&storage).await);
     }
-    let [one, two] = &runs[..] else { unreachable!() };
-    assert!(one.keys().eq(two.keys()), "{:?} {:?}", one.keys(), two.keys());
+    let [one, two] = &runs[..] else {
+        unreachable!()
+    };
+    assert!(
+        one.keys().eq(two.keys()),
+        "{:?} {:?}",
+        one.keys(),
+        two.keys()
+    );
     for (key, bytes) in one {
         assert!(*bytes == two[key], "{key} differs");
     }

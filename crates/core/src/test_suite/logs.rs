@@ -80,16 +80,16 @@ pub(super) async fn a_log_names_new_nodes_and_their_chunks(trial: Trial) {
         write(&session, "/a", &index, "x").await;
     }
     write(&session, "/s", &[], "x").await;
-    let (a, g, s) = (node_id(&session, "/a"), node_id(&session, "/g"), node_id(&session, "/s"));
+    let (a, g, s) = (
+        node_id(&session, "/a"),
+        node_id(&session, "/g"),
+        node_id(&session, "/s"),
+    );
     let log = log_of(&repository, commit(&session, "one").await).await;
     let expected = Log {
         new_groups: vec![g],
         new_arrays: sorted([a, s]),
-        chunks: [
-            (a, one(&[&[0, 1], &[0, 2], &[2, 0]])),
-            (s, one(&[&[]])),
-        ]
-        .into(),
+        chunks: [(a, one(&[&[0, 1], &[0, 2], &[2, 0]])), (s, one(&[&[]]))].into(),
         ..Log::default()
     };
     assert_eq!(log, expected);

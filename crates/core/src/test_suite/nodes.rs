@@ -16,7 +16,10 @@ pub(super) async fn metadata_comes_back_byte_for_byte(trial: Trial) {
     commit(&session, "one").await;
     let session = read_main(&trial.open(&storage).await).await;
     is!(session.metadata(&path("/g")), Ok(Some(bytes)) if bytes == odd);
-    is!(session.node_kind(&path("/é/ü.b")), Ok(Some(NodeKind::Group)));
+    is!(
+        session.node_kind(&path("/é/ü.b")),
+        Ok(Some(NodeKind::Group))
+    );
 }
 
 pub(super) async fn equal_metadata_is_no_change(trial: Trial) {
@@ -30,22 +33,61 @@ pub(super) async fn equal_metadata_is_no_change(trial: Trial) {
 pub(super) async fn a_write_if_absent_keeps_what_is_there(trial: Trial) {
     let (_, repository) = trial.create().await;
     let document = array(&[3], &[1]);
-    commit_edits(&repository, "one", &[("/a", document.clone())], &[("/a", &[0], b"base")]).await;
+    commit_edits(
+        &repository,
+        "one",
+        &[("/a", document.clone())],
+        &[("/a", &[0], b"base")],
+    )
+    .await;
     let session = writer(&repository).await;
     let a = path("/a");
     let mode = WriteMode::IfAbsent;
-    is!(session.set_metadata(&a, array(&[9], &[1]).into(), mode).await, Ok(false));
-    is!(session.set_metadata(&path("/b"), group().into(), mode).await, Ok(true));
-    is!(session.set_metadata(&path("/b"), group().into(), mode).await, Ok(false));
+    is!(
+        session
+            .set_metadata(&a, array(&[9], &[1]).into(), mode)
+            .await,
+        Ok(false)
+    );
+    is!(
+        session
+            .set_metadata(&path("/b"), group().into(), mode)
+            .await,
+        Ok(true)
+    );
+    is!(
+        session
+            .set_metadata(&path("/b"), group().into(), mode)
+            .await,
+        Ok(false)
+    );
     is!(session.metadata(&a), Ok(Some(bytes)) if bytes == document);
-    is!(session.set_chunk(&a, &[0], "new".into(), mode).await, Ok(false));
-    is!(session.set_chunk(&a, &[1], "own".into(), mode).await, Ok(true));
-    is!(session.set_chunk(&a, &[1], "new".into(), mode).await, Ok(false));
+    is!(
+        session.set_chunk(&a, &[0], "new".into(), mode).await,
+        Ok(false)
+    );
+    is!(
+        session.set_chunk(&a, &[1], "own".into(), mode).await,
+        Ok(true)
+    );
+    is!(
+        session.set_chunk(&a, &[1], "new".into(), mode).await,
+        Ok(false)
+    );
     is!(session.delete_chunk(&a, &[0]).await, Ok(()));
-    is!(session.set_chunk(&a, &[0], "after".into(), mode).await, Ok(true));
+    is!(
+        session.set_chunk(&a, &[0], "after".into(), mode).await,
+        Ok(true)
+    );
     let long = pattern(1, 5000);
-    is!(session.set_chunk(&a, &[2], long.clone().into(), mode).await, Ok(true));
-    is!(session.set_chunk(&a, &[2], "new".into(), mode).await, Ok(false));
+    is!(
+        session.set_chunk(&a, &[2], long.clone().into(), mode).await,
+        Ok(true)
+    );
+    is!(
+        session.set_chunk(&a, &[2], "new".into(), mode).await,
+        Ok(false)
+    );
     holds(&session, "/a", &[0], Some(b"after")).await;
     holds(&session, "/a", &[1], Some(b"own")).await;
     holds(&session, "/a", &[2], Some(&long)).await;
@@ -57,8 +99,18 @@ pub(super) async fn an_update_keeps_the_node_id_and_the_chunks(trial: Trial) {
     commit_edits(&repository, "one", &nodes, &[("/a", &[1], b"1")]).await;
     let session = writer(&repository).await;
     let ids = (node_id(&session, "/a"), node_id(&session, "/g"));
-    set(&session, "/a", array_with(&[2], &[1], json!({"units": "m"}))).await;
-    set(&session, "/a", array_with(&[2], &[1], json!({"units": "km"}))).await;
+    set(
+        &session,
+        "/a",
+        array_with(&[2], &[1], json!({"units": "m"})),
+    )
+    .await;
+    set(
+        &session,
+        "/a",
+        array_with(&[2], &[1], json!({"units": "km"})),
+    )
+    .await;
     set(&session, "/g", group_with(json!({"title": "t"}))).await;
     commit(&session, "two").await;
     let session = read_main(&repository).await;
@@ -228,7 +280,10 @@ pub(super) async fn children_are_listed_by_segment(trial: Trial) {
     is!(session.child_names(&path("/a")), Ok(names) if names == ["0", "b", "é"]);
     is!(session.child_names(&path("/a/b")), Ok(names) if names == ["c"]);
     is!(session.child_names(&path("/a/b/c")), Ok(names) if names.is_empty());
-    assert_eq!(paths(&session, "/a"), ["/a", "/a/0", "/a/b", "/a/b/c", "/a/é"]);
+    assert_eq!(
+        paths(&session, "/a"),
+        ["/a", "/a/0", "/a/b", "/a/b/c", "/a/é"]
+    );
     assert_eq!(
         paths(&session, "/"),
         ["/", "/a", "/a-b", "/a/0", "/a/b", "/a/b/c", "/a/é"]
@@ -238,7 +293,12 @@ pub(super) async fn children_are_listed_by_segment(trial: Trial) {
 pub(super) async fn invalid_metadata_is_refused_with_its_path(trial: Trial) {
     let (_, repository) = trial.create().await;
     let session = writer(&repository).await;
-    for document in ["", "{}", "[1]", r#"{"zarr_format": 2, "node_type": "group"}"#] {
+    for document in [
+        "",
+        "{}",
+        "[1]",
+        r#"{"zarr_format": 2, "node_type": "group"}"#,
+    ] {
         let mode = WriteMode::Overwrite;
         is!(
             session.set_metadata(&path("/a"), document.into(), mode).await,
@@ -252,7 +312,13 @@ pub(super) async fn invalid_metadata_is_refused_with_its_path(trial: Trial) {
 
 pub(super) async fn an_array_can_be_the_root(trial: Trial) {
     let (storage, repository) = trial.create().await;
-    commit_edits(&repository, "one", &[("/", array(&[2], &[1]))], &[("/", &[1], b"r")]).await;
+    commit_edits(
+        &repository,
+        "one",
+        &[("/", array(&[2], &[1]))],
+        &[("/", &[1], b"r")],
+    )
+    .await;
     let session = read_main(&trial.open(&storage).await).await;
     assert_eq!(paths(&session, "/"), ["/"]);
     holds(&session, "/", &[1], Some(b"r")).await;

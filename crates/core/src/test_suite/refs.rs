@@ -5,7 +5,7 @@ use icefield_format::layout;
 use super::Trial;
 use super::words::*;
 use crate::{
-    EditOutcome, NameError, Refusal, RefsError, Repository, RepositoryError, SnapshotId, TagName,
+    EditOutcome, NameError, RefsError, Refusal, Repository, RepositoryError, SnapshotId, TagName,
 };
 
 fn tag(name: &str) -> TagName {
@@ -44,14 +44,21 @@ pub(super) async fn a_branch_is_created_moved_and_deleted(trial: Trial) {
         &Refusal::AlreadyExists,
     );
     let (branches, _) = listed(&trial.open(&storage).await).await;
-    assert_eq!(branches, [("dev".to_owned(), one), ("main".to_owned(), two)]);
+    assert_eq!(
+        branches,
+        [("dev".to_owned(), one), ("main".to_owned(), two)]
+    );
     done(repository.reset_branch(&dev, two, Some(one)).await);
     refused(
         repository.reset_branch(&dev, one, Some(one)).await,
         &Refusal::BranchMoved { found: two },
     );
     assert_eq!(tip(&repository, "dev").await, two);
-    done(repository.reset_branch(&dev, SnapshotId::INITIAL, None).await);
+    done(
+        repository
+            .reset_branch(&dev, SnapshotId::INITIAL, None)
+            .await,
+    );
     assert_eq!(tip(&repository, "dev").await, SnapshotId::INITIAL);
     done(repository.delete_branch(&dev).await);
     is!(
@@ -81,7 +88,10 @@ pub(super) async fn a_tag_is_for_ever_and_its_name_stays_taken(trial: Trial) {
     let [one, two] = two(&repository).await;
     done(repository.create_tag("v1", one).await);
     for id in [one, two] {
-        refused(repository.create_tag("v1", id).await, &Refusal::AlreadyExists);
+        refused(
+            repository.create_tag("v1", id).await,
+            &Refusal::AlreadyExists,
+        );
     }
     refused(repository.delete_tag(&tag("v2")).await, &Refusal::NotFound);
     done(repository.create_tag("v2", two).await);
@@ -91,7 +101,10 @@ pub(super) async fn a_tag_is_for_ever_and_its_name_stays_taken(trial: Trial) {
     refused(repository.create_tag("v1", one).await, &Refusal::NameTaken);
     assert_eq!(listed(&repository).await.1, [("v2".to_owned(), two)]);
     let refs = repository.refs().await.expect("listed");
-    assert_eq!(refs.deleted_tags.into_iter().collect::<Vec<_>>(), [tag("v1")]);
+    assert_eq!(
+        refs.deleted_tags.into_iter().collect::<Vec<_>>(),
+        [tag("v1")]
+    );
     done(repository.create_branch("v1", one).await);
     if trial.is_v1() {
         let objects = objects(&storage).await;
@@ -185,8 +198,12 @@ pub(super) async fn invalid_names_are_refused(trial: Trial) {
         }
     }
     is!(
-        repository.create_tag(&"é".repeat(200), SnapshotId::INITIAL).await,
-        Err(RepositoryError::Refs(RefsError::Name(NameError::Key { .. }))),
+        repository
+            .create_tag(&"é".repeat(200), SnapshotId::INITIAL)
+            .await,
+        Err(RepositoryError::Refs(RefsError::Name(
+            NameError::Key { .. }
+        ))),
     );
     assert_eq!(keys(&storage).await, before);
 }

@@ -82,7 +82,11 @@ pub(super) async fn shrinking_and_growing_across_commits_brings_nothing_back(tri
         commit(&session, message).await;
         are(&read_main(&repository).await, &[0, 1, 2, 3, 4]).await;
     }
-    are(&read_main(&trial.open(&storage).await).await, &[0, 1, 2, 3, 4]).await;
+    are(
+        &read_main(&trial.open(&storage).await).await,
+        &[0, 1, 2, 3, 4],
+    )
+    .await;
     super::walk::assert_sound(&storage).await;
 }
 

@@ -39,7 +39,12 @@ pub(super) async fn a_revision_is_a_branch_a_tag_or_an_id(trial: Trial) {
     resolves(&repository, tag, ids[2]).await;
     for (i, id) in ids.into_iter().enumerate() {
         resolves(&repository, id, id).await;
-        resolves(&repository, Revision::from(BranchName::main()).back(3 - i), id).await;
+        resolves(
+            &repository,
+            Revision::from(BranchName::main()).back(3 - i),
+            id,
+        )
+        .await;
     }
 }
 
@@ -50,7 +55,12 @@ pub(super) async fn a_revision_can_be_as_of_a_time(trial: Trial) {
     let minute = |n: u64| Trial::start() + Duration::from_secs(60 * n);
     for (n, id) in (0..).zip(ids) {
         resolves(&repository, main().at(minute(n)), id).await;
-        resolves(&repository, main().at(minute(n) + Duration::from_secs(59)), id).await;
+        resolves(
+            &repository,
+            main().at(minute(n) + Duration::from_secs(59)),
+            id,
+        )
+        .await;
     }
     resolves(&repository, main().at(minute(1_000_000)), ids[3]).await;
     resolves(&repository, main().at(minute(2)).back(1), ids[1]).await;
@@ -68,7 +78,12 @@ pub(super) async fn a_revision_can_be_as_of_a_time(trial: Trial) {
 pub(super) async fn a_history_has_an_end(trial: Trial) {
     let (_, repository) = trial.create().await;
     let ids = three(&trial, &repository).await;
-    resolves(&repository, Revision::from(ids[3]).back(3), SnapshotId::INITIAL).await;
+    resolves(
+        &repository,
+        Revision::from(ids[3]).back(3),
+        SnapshotId::INITIAL,
+    )
+    .await;
     for back in [4, usize::MAX] {
         is!(
             repository.resolve(&Revision::from(ids[3]).back(back)).await,
@@ -131,7 +146,10 @@ pub(super) async fn ancestry_goes_from_the_newest_to_the_first(trial: Trial) {
     for (i, info) in full.iter().enumerate() {
         assert_eq!(info.parent_id, found.get(i + 1).copied());
         let minutes = 60 * (3 - i as u64);
-        assert_eq!(info.written_at, Trial::start() + Duration::from_secs(minutes));
+        assert_eq!(
+            info.written_at,
+            Trial::start() + Duration::from_secs(minutes)
+        );
     }
     assert_eq!(history(&repository, ids[1]).await, full[2..]);
 }

@@ -159,10 +159,16 @@ pub(super) async fn discard_forgets_every_edit(trial: Trial) {
     is!(session.status(), Ok(status) if status.is_empty());
     assert_eq!(paths(&session, "/"), ["/a", "/g"]);
     holds(&session, "/a", &[0], Some(b"0")).await;
-    is!(session.commit("none").await, Err(CommitError::NothingToCommit));
+    is!(
+        session.commit("none").await,
+        Err(CommitError::NothingToCommit)
+    );
     set(&session, "/later", group()).await;
     commit(&session, "two").await;
-    assert_eq!(paths(&read_main(&repository).await, "/"), ["/a", "/g", "/later"]);
+    assert_eq!(
+        paths(&read_main(&repository).await, "/"),
+        ["/a", "/g", "/later"]
+    );
 }
 
 pub(super) async fn status_is_the_net_effect(trial: Trial) {
@@ -242,7 +248,9 @@ pub(super) async fn missing_nodes_are_absent_or_named(trial: Trial) {
     is!(session.delete_node(&none).await, Ok(false));
     is!(session.array(&none), Err(SessionError::NodeNotFound { path }) if path == none);
     is!(session.array(&g), Err(SessionError::NotAnArray { path }) if path == g);
-    assert!(matches!(session.chunks(&none), Err(SessionError::NodeNotFound { path }) if path == none));
+    assert!(
+        matches!(session.chunks(&none), Err(SessionError::NodeNotFound { path }) if path == none)
+    );
     assert!(matches!(session.chunks(&g), Err(SessionError::NotAnArray { path }) if path == g));
     is!(session.chunk_location(&none, &[0]).await, Ok(None));
     holds(&session, "/none", &[0], None).await;
@@ -256,14 +264,22 @@ pub(super) async fn an_open_session_comes_with_the_repository(trial: Trial) {
     done(repository.create_branch("dev", id).await);
     done(repository.create_tag("v1", id).await);
     let tag: crate::TagName = "v1".parse().expect("valid");
-    for revision in [branch("main").into(), branch("dev").into(), tag.into(), id.into()] {
+    for revision in [
+        branch("main").into(),
+        branch("dev").into(),
+        tag.into(),
+        id.into(),
+    ] {
         let revision: crate::Revision = revision;
         let opened = trial.builder(&storage).open_session(revision.clone()).await;
         let (repository, session) = opened.expect("it is there");
         is!(session.snapshot_id(), Ok(found) if found == id);
         assert_eq!(paths(&session, "/"), ["/a"]);
         let older = trial.builder(&storage).open_session(revision.back(1)).await;
-        is!(older.expect("it is there").1.snapshot_id(), Ok(crate::SnapshotId::INITIAL));
+        is!(
+            older.expect("it is there").1.snapshot_id(),
+            Ok(crate::SnapshotId::INITIAL)
+        );
         assert_eq!(messages(&repository, "main").await.len(), 2);
     }
     is!(

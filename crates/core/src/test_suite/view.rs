@@ -82,14 +82,19 @@ pub async fn tree(session: &Session) -> String {
         let document = session.metadata(&node.path).expect("a sound session");
         let document = document.expect("a listed node exists");
         let digest = digest(&document);
-        line(&mut text, &format!("    {} {:?} {digest:016x}", node.path, node.kind));
+        line(
+            &mut text,
+            &format!("    {} {:?} {digest:016x}", node.path, node.kind),
+        );
         let Ok(chunks) = session.chunks(&node.path) else {
             continue;
         };
         let mut chunks: Vec<_> = chunks.try_collect().await.expect("manifests are readable");
         chunks.sort_unstable_by(|a: &crate::ChunkInfo, b| a.index.cmp(&b.index));
         for chunk in chunks {
-            let bytes = session.chunk(&node.path, &chunk.index, ByteRange::All).await;
+            let bytes = session
+                .chunk(&node.path, &chunk.index, ByteRange::All)
+                .await;
             let bytes = bytes
                 .expect("a listed chunk is readable")
                 .expect("a listed chunk exists");

@@ -123,7 +123,9 @@ impl Walk {
             let parent = info.parent_id.and_then(|id| self.seen.get(&id).cloned());
             if let Some(parent) = parent {
                 match self.repository.transaction_log(info.id).await {
-                    Ok(log) => self.problems.extend(logs::compare(&log, &parent, &contents)),
+                    Ok(log) => self
+                        .problems
+                        .extend(logs::compare(&log, &parent, &contents)),
                     Err(error) => self.problem(format!("log of {}: {error:?}", info.id)),
                 }
             }
@@ -140,14 +142,14 @@ impl Walk {
             if path.ancestors().any(|above| arrays.contains(&above)) {
                 self.problem(format!("{id}: {path} is below an array"));
             }
-            contents.nodes.insert(
-                record.id(),
-                (record.kind(), record.user_data().to_vec()),
-            );
+            contents
+                .nodes
+                .insert(record.id(), (record.kind(), record.user_data().to_vec()));
             match (NodeMetadata::parse(record.user_data()), record.kind()) {
                 (Ok(NodeMetadata::Array(array)), NodeKind::Array) => {
                     arrays.insert(path);
-                    self.array(id, record, &array, &mut contents, &mut used).await;
+                    self.array(id, record, &array, &mut contents, &mut used)
+                        .await;
                 }
                 (Ok(NodeMetadata::Group), NodeKind::Group) => {}
                 (other, kind) => self.problem(format!("{id}: {path} is {kind:?} and {other:?}")),
@@ -189,7 +191,9 @@ impl Walk {
         let shape: Vec<u64> = array.shape().map(|it| it.array_length).collect();
         let chunk: Vec<u64> = array.shape().map(|it| it.chunk_length).collect();
         if shape != metadata.shape || chunk != metadata.chunk_shape {
-            self.problem(format!("{name} is {shape:?} by {chunk:?}, not {metadata:?}"));
+            self.problem(format!(
+                "{name} is {shape:?} by {chunk:?}, not {metadata:?}"
+            ));
         }
         contents
             .grids

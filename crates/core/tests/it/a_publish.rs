@@ -22,7 +22,11 @@ fn ref_puts() -> Matcher {
 async fn pending(
     name: &'static str,
     plan: Plan,
-) -> (Arc<dyn Storage>, icefield_storage::wrap::FaultyStorage, Session) {
+) -> (
+    Arc<dyn Storage>,
+    icefield_storage::wrap::FaultyStorage,
+    Session,
+) {
     let trial = trial(name);
     let (inner, repository) = trial.create().await;
     commit_edits(&repository, "base", &[("/a", array(&[4], &[1]))], &[]).await;
@@ -34,10 +38,23 @@ async fn pending(
 
 async fn assert_landed_once(inner: &Arc<dyn Storage>, id: SnapshotId) {
     let repository = trial("look").open(inner).await;
-    assert_eq!(messages(&repository, "main").await.iter().filter(|it| *it == "chunk").count(), 1);
+    assert_eq!(
+        messages(&repository, "main")
+            .await
+            .iter()
+            .filter(|it| *it == "chunk")
+            .count(),
+        1
+    );
     let history = history(&repository, tip(&repository, "main").await).await;
     assert_eq!(history.iter().filter(|info| info.id == id).count(), 1);
-    holds(&read_main(&repository).await, "/a", &[0], Some(&pattern(1, 1000))).await;
+    holds(
+        &read_main(&repository).await,
+        "/a",
+        &[0],
+        Some(&pattern(1, 1000)),
+    )
+    .await;
     assert_sound(inner).await;
 }
 
@@ -57,7 +74,9 @@ async fn a4_a_failed_read_back_is_an_unknown_outcome_that_can_be_resolved() {
         let (inner, handle, session) = pending("a4", Plan::none()).await;
         // Every look at the branch fails, once the write is on its way.
         let looks = Matcher::verb(Verb::Get).below("refs/");
-        let blind = (1..20).fold(plan, |plan, n| plan.on(looks.clone(), n, Decision::FailBefore));
+        let blind = (1..20).fold(plan, |plan, n| {
+            plan.on(looks.clone(), n, Decision::FailBefore)
+        });
         handle.set_plan(blind);
         let unknown = match session.commit("chunk").await {
             Ok(CommitOutcome::Unknown { snapshot, .. }) => snapshot,
@@ -73,7 +92,10 @@ async fn a4_a_failed_read_back_is_an_unknown_outcome_that_can_be_resolved() {
         );
         is!(session.discard_changes(), Err(SessionError::Unresolved(_)));
         is!(session.resolve().await, Err(_));
-        is!(session.commit("again").await, Err(CommitError::Session(SessionError::Unresolved(_))));
+        is!(
+            session.commit("again").await,
+            Err(CommitError::Session(SessionError::Unresolved(_)))
+        );
         holds(&session, "/a", &[0], Some(&pattern(1, 1000))).await;
         handle.set_plan(Plan::none());
         is!(session.resolve().await, Ok(CommitOutcome::Committed(id)) if id == unknown);
@@ -123,11 +145,11 @@ async fn a7_a_commit_under_another_is_found_in_the_history() {
     let session = writer(&repository).await;
     write(&session, "/a", &[0], pattern(1, 1000)).await;
     // The reply is lost, and the read-back comes late.
-    handle.set_plan(
-        Plan::none()
-            .on(ref_puts(), 0, Decision::FailAfter)
-            .on(looks, 1, Decision::Delay(std::time::Duration::from_secs(1))),
-    );
+    handle.set_plan(Plan::none().on(ref_puts(), 0, Decision::FailAfter).on(
+        looks,
+        1,
+        Decision::Delay(std::time::Duration::from_secs(1)),
+    ));
     let committing = tokio::spawn(async move { session.commit("chunk").await });
     gate.reached().await;
     let other = trial("a7, other").again();
@@ -162,7 +184,9 @@ async fn a7_a_commit_under_very_many_others_is_found_in_the_history() {
         id[..4].copy_from_slice(&i.to_be_bytes());
         let id = SnapshotId::from_bytes(id);
         let seconds = 1_000_000_000 + u64::from(i);
-        forge.snapshot(&ForgedSnapshot::new(id, Some(parent), seconds)).await;
+        forge
+            .snapshot(&ForgedSnapshot::new(id, Some(parent), seconds))
+            .await;
         parent = id;
     }
     forge.branch("main", parent).await;
@@ -185,19 +209,25 @@ async fn a8_a_lost_reply_of_the_creation_of_a_ref_is_success() {
     handle.set_plan(lost());
     done(repository.reset_branch(&branch("dev"), one, None).await);
     handle.set_plan(lost());
-    refused(repository.create_tag("v1", one).await, &Refusal::AlreadyExists);
+    refused(
+        repository.create_tag("v1", one).await,
+        &Refusal::AlreadyExists,
+    );
     handle.set_plan(lost());
     done(repository.delete_tag(&"v1".parse().expect("valid")).await);
     let deletes = Matcher::verb(Verb::Delete);
     handle.set_plan(Plan::none().on(deletes, 0, Decision::FailAfter));
     done(repository.delete_branch(&branch("dev")).await);
-    handle.set_plan(
-        Plan::none()
-            .on(ref_puts(), 0, Decision::FailBefore)
-            .on(Verb::Get, 99, Decision::Pass),
-    );
+    handle.set_plan(Plan::none().on(ref_puts(), 0, Decision::FailBefore).on(
+        Verb::Get,
+        99,
+        Decision::Pass,
+    ));
     is!(repository.create_branch("new", one).await, Err(_));
-    is!(repository.create_branch("new", one).await, Ok(EditOutcome::Done(_)));
+    is!(
+        repository.create_branch("new", one).await,
+        Ok(EditOutcome::Done(_))
+    );
     assert_sound(&inner).await;
 }
 
@@ -226,7 +256,9 @@ async fn a17_a_cancelled_commit_can_be_done_again_wherever_it_was() {
         for when in When::ALL {
             let (inner, handle, session) = pending("a17", Plan::none()).await;
             handle.set_plan(Plan::cancel_at(k, when));
-            let gave_up = handle.run_until_hung(async { session.commit("chunk").await }).await;
+            let gave_up = handle
+                .run_until_hung(async { session.commit("chunk").await })
+                .await;
             assert!(gave_up.is_none(), "operation {k} hangs");
             handle.set_plan(Plan::none());
             assert_sound(&inner).await;
@@ -260,7 +292,10 @@ async fn a17_a_cancelled_write_of_a_chunk_leaves_the_session_usable() {
         handle.deliver_pending().await;
         assert_landed_once(&inner, id).await;
         let repository = trial("look").open(&inner).await;
-        let session = repository.read_session(BranchName::main()).await.expect("main");
+        let session = repository
+            .read_session(BranchName::main())
+            .await
+            .expect("main");
         holds(&session, "/a", &[1], None).await;
     }
 }
@@ -282,7 +317,11 @@ async fn a15_a_commit_that_failed_can_be_done_again() {
             }
             Err(_) => {
                 let repository = trial("look").open(&inner).await;
-                assert_eq!(messages(&repository, "main").await[0], "base", "nothing happened");
+                assert_eq!(
+                    messages(&repository, "main").await[0],
+                    "base",
+                    "nothing happened"
+                );
                 commit(&session, "chunk").await
             }
             other => panic!("{k}: {other:?}"),

@@ -18,7 +18,13 @@ async fn arrays(trial: &Trial, count: usize) -> Arc<dyn Storage> {
         let at = format!("/a{i}");
         set(&session, &at, array(&[10], &[1])).await;
         for j in 0..10 {
-            write(&session, &at, &[j], pattern(i as u64 * 10 + u64::from(j), 400)).await;
+            write(
+                &session,
+                &at,
+                &[j],
+                pattern(i as u64 * 10 + u64::from(j), 400),
+            )
+            .await;
         }
     }
     commit(&session, "arrays").await;
@@ -102,7 +108,13 @@ async fn the_cache_stays_under_its_bound() {
     for round in 0..3 {
         for i in 0..60 {
             let at = format!("/a{i}");
-            holds(&session, &at, &[round], Some(&pattern(i * 10 + u64::from(round), 400))).await;
+            holds(
+                &session,
+                &at,
+                &[round],
+                Some(&pattern(i * 10 + u64::from(round), 400)),
+            )
+            .await;
             let statistics = repository.cache_statistics();
             assert!(statistics.bytes <= bound, "{statistics:?}");
             assert_eq!(statistics.capacity, bound);
@@ -121,7 +133,13 @@ async fn what_fits_is_kept() {
     let session = read_main(&repository).await;
     for _ in 0..3 {
         for i in 0..5 {
-            holds(&session, &format!("/a{i}"), &[0], Some(&pattern(i * 10, 400))).await;
+            holds(
+                &session,
+                &format!("/a{i}"),
+                &[0],
+                Some(&pattern(i * 10, 400)),
+            )
+            .await;
         }
     }
     assert_eq!(counting.snapshot().of("manifests").get, 5);

@@ -32,7 +32,10 @@ async fn a_cold_open_to_the_first_chunk_takes_four_rounds_and_six_requests() {
     let (trial, _, meter) = metered("cold open").await;
     let open = async {
         let builder = trial.builder(&meter.storage());
-        let (_, session) = builder.open_session(BranchName::main()).await.expect("opened");
+        let (_, session) = builder
+            .open_session(BranchName::main())
+            .await
+            .expect("opened");
         session.chunk(&path("/a"), &[0], ByteRange::All).await
     };
     let (chunk, cost) = meter.measure(open).await;
@@ -57,8 +60,14 @@ async fn a_warm_read_of_a_chunk_is_one_request() {
     let (_, cost) = meter.measure(session.chunk(&path("/a"), &[1], range)).await;
     assert_eq!((cost.rounds, cost.counts.total.bytes_read), (1, 10));
     let (_, cost) = meter.measure(read(&session, "/a", &[3])).await;
-    assert_eq!(cost.counts.total.requests(), 0, "an absent chunk is known to be absent");
-    let (_, cost) = meter.measure(session.chunk_location(&path("/a"), &[0])).await;
+    assert_eq!(
+        cost.counts.total.requests(),
+        0,
+        "an absent chunk is known to be absent"
+    );
+    let (_, cost) = meter
+        .measure(session.chunk_location(&path("/a"), &[0]))
+        .await;
     assert_eq!(cost.counts.total.requests(), 0);
 }
 
@@ -69,7 +78,9 @@ async fn a_commit_of_one_changed_chunk_takes_three_rounds() {
     let session = writer(&repository).await;
     holds(&session, "/a", &[0], Some(&pattern(1, 1000))).await;
 
-    let (_, chunk) = meter.measure(write(&session, "/a", &[2], pattern(2, 1000))).await;
+    let (_, chunk) = meter
+        .measure(write(&session, "/a", &[2], pattern(2, 1000)))
+        .await;
     show("the chunk", &chunk);
     assert_eq!((chunk.rounds, chunk.counts.total.requests()), (1, 1));
     assert_eq!(chunk.counts.of("chunks").put, 1);
@@ -81,7 +92,10 @@ async fn a_commit_of_one_changed_chunk_takes_three_rounds() {
         assert_eq!(cost.counts.of(folder).put, 1, "{folder}");
         assert_eq!(cost.counts.of(folder).requests(), 1, "{folder}");
     }
-    assert_eq!((cost.counts.of("refs").put, cost.counts.of("refs").get), (1, 1));
+    assert_eq!(
+        (cost.counts.of("refs").put, cost.counts.of("refs").get),
+        (1, 1)
+    );
     assert_eq!(cost.counts.of("repo").head, 1);
     assert_eq!(cost.counts.total.requests(), 6);
 
@@ -119,7 +133,10 @@ async fn once_a_race_was_lost_the_tip_is_read_before_anything_is_written() {
         set(session, "/mine", group()).await;
         let (outcome, cost) = meter.measure(async { session.commit("mine").await }).await;
         show("a lost race", &cost);
-        is!(outcome, Ok(icefield_core::CommitOutcome::BranchMoved { .. }));
+        is!(
+            outcome,
+            Ok(icefield_core::CommitOutcome::BranchMoved { .. })
+        );
         assert_eq!(cost.rounds, 1);
         assert!(cost.counts.total.requests() <= requests, "{cost:?}");
     }
@@ -165,12 +182,16 @@ async fn costs_of_the_rest() {
     let (_, cost) = meter.measure(repository.create_tag("v1", main)).await;
     show("creating a tag", &cost);
     assert_eq!((cost.rounds, cost.counts.total.requests()), (1, 1));
-    let (_, cost) = meter.measure(repository.delete_branch(&branch("dev"))).await;
+    let (_, cost) = meter
+        .measure(repository.delete_branch(&branch("dev")))
+        .await;
     show("deleting a branch", &cost);
     assert_eq!((cost.rounds, cost.counts.total.requests()), (2, 2));
     let fresh = Meter::new(crate::support::memory());
     let storage = fresh.storage();
-    let (_, cost) = fresh.measure(async { is!(trial.builder(&storage).create().await, Ok(_)) }).await;
+    let (_, cost) = fresh
+        .measure(async { is!(trial.builder(&storage).create().await, Ok(_)) })
+        .await;
     show("creating a repository", &cost);
     assert_eq!((cost.rounds, cost.counts.total.requests()), (3, 3));
     assert_eq!(cost.counts.total.writes(), 2);

@@ -22,7 +22,9 @@ async fn forged(shape: &[u64], extents: Extents, chunks: Row<'_>) -> Arc<dyn Sto
     let storage = memory();
     let forge = Forge::new(&storage);
     forge.create().await;
-    let file = forge.manifest(manifest_id(1), &[(node_id(1), chunks)]).await;
+    let file = forge
+        .manifest(manifest_id(1), &[(node_id(1), chunks)])
+        .await;
     point_main_to(&forge, shape, extents, file).await;
     storage
 }
@@ -45,7 +47,11 @@ fn native(offset: u64, length: u64) -> ChunkRef<'static> {
 
 #[tokio::test]
 async fn d55_a_chunk_shorter_than_its_ref_is_never_padded() {
-    let chunks: Row<'_> = &[(&[0], native(0, 10)), (&[1], native(5, 10)), (&[2], native(99, 1))];
+    let chunks: Row<'_> = &[
+        (&[0], native(0, 10)),
+        (&[1], native(5, 10)),
+        (&[2], native(99, 1)),
+    ];
     let storage = forged(&[3], Extents::new(vec![0..3]), chunks).await;
     Forge::new(&storage).chunk(chunk_id(1), "0123456789").await;
     let session = read_main(&trial("d55").open(&storage).await).await;
@@ -63,7 +69,11 @@ async fn d55_a_chunk_shorter_than_its_ref_is_never_padded() {
 
 #[tokio::test]
 async fn d55_a_chunk_object_longer_than_its_ref_is_read_in_part() {
-    let chunks: Row<'_> = &[(&[0], native(0, 3)), (&[1], native(3, 4)), (&[2], native(0, 10))];
+    let chunks: Row<'_> = &[
+        (&[0], native(0, 3)),
+        (&[1], native(3, 4)),
+        (&[2], native(0, 10)),
+    ];
     let storage = forged(&[3], Extents::new(vec![0..3]), chunks).await;
     Forge::new(&storage).chunk(chunk_id(1), "0123456789").await;
     let session = read_main(&trial("d55").open(&storage).await).await;
@@ -78,7 +88,13 @@ async fn d55_a_body_that_ends_early_is_an_error() {
     let trial = trial("d55");
     let (inner, repository) = trial.create().await;
     let bytes = pattern(1, 1000);
-    commit_edits(&repository, "one", &[("/a", array(&[1], &[1]))], &[("/a", &[0], &bytes)]).await;
+    commit_edits(
+        &repository,
+        "one",
+        &[("/a", array(&[1], &[1]))],
+        &[("/a", &[0], &bytes)],
+    )
+    .await;
     let reads = Matcher::verb(Verb::Get).below("chunks/");
     let (_, storage) = faulty(&inner, Plan::none().on(reads, 0, Decision::Short(1)));
     let session = read_main(&trial.open(&storage).await).await;
@@ -121,7 +137,9 @@ async fn d57_refs_of_another_rank_are_damage_not_fill() {
     let forge = Forge::new(&storage);
     forge.create().await;
     let chunks: Row<'_> = &[(&[0, 0], ChunkRef::Inline(b"x"))];
-    let file = forge.manifest(manifest_id(1), &[(node_id(1), chunks)]).await;
+    let file = forge
+        .manifest(manifest_id(1), &[(node_id(1), chunks)])
+        .await;
     point_main_to(&forge, &[3], Extents::new(vec![0..1]), file).await;
     let session = read_main(&trial("d57").open(&storage).await).await;
     is!(
@@ -129,7 +147,10 @@ async fn d57_refs_of_another_rank_are_damage_not_fill() {
         Err(SessionError::Format(FormatError::RankMismatch { node, .. })) if node == node_id(1),
     );
     let blocking = session.try_chunk_blocking(&path("/a"), &[0], ByteRange::All);
-    is!(blocking, Some(Err(SessionError::Format(FormatError::RankMismatch { .. }))));
+    is!(
+        blocking,
+        Some(Err(SessionError::Format(FormatError::RankMismatch { .. })))
+    );
 }
 
 #[tokio::test]
@@ -172,7 +193,9 @@ async fn h113_empty_refs_that_others_wrote_are_read_and_carried_over() {
     for index in [0, 1] {
         holds(&session, "/a", &[index], Some(b"")).await;
         is!(
-            session.chunk(&path("/a"), &[index], ByteRange::Suffix { length: 1 }).await,
+            session
+                .chunk(&path("/a"), &[index], ByteRange::Suffix { length: 1 })
+                .await,
             Err(SessionError::RangeOutOfChunk { length: 0, .. }),
         );
         is!(
@@ -197,9 +220,12 @@ async fn several_arrays_may_share_a_manifest_and_chunks_an_object() {
     forge.chunk(chunk_id(1), "0123456789").await;
     let a: Row<'_> = &[(&[0], native(0, 3)), (&[1], native(3, 3))];
     let b: Row<'_> = &[(&[0], native(6, 4)), (&[1], native(0, 10))];
-    let file = forge.manifest(manifest_id(1), &[(node_id(1), a), (node_id(2), b)]).await;
+    let file = forge
+        .manifest(manifest_id(1), &[(node_id(1), a), (node_id(2), b)])
+        .await;
     let extents = || Extents::new(vec![0..2]);
-    let mut snapshot = ForgedSnapshot::new(snapshot_id(1), Some(icefield_core::SnapshotId::INITIAL), 1);
+    let mut snapshot =
+        ForgedSnapshot::new(snapshot_id(1), Some(icefield_core::SnapshotId::INITIAL), 1);
     snapshot.manifest_files.push(file);
     for (at, id) in [("/a", 1), ("/b", 2)] {
         let array = ForgedArray::new(at, node_id(id), &[2], file.id, extents());
@@ -213,15 +239,21 @@ async fn several_arrays_may_share_a_manifest_and_chunks_an_object() {
     let id = commit(&session, "two").await;
     let repository = trial.open(&storage).await;
     let session = read_main(&repository).await;
-    for (at, index, bytes) in
-        [("/a", 0, "new"), ("/a", 1, "345"), ("/b", 0, "6789"), ("/b", 1, "0123456789")]
-    {
+    for (at, index, bytes) in [
+        ("/a", 0, "new"),
+        ("/a", 1, "345"),
+        ("/b", 0, "6789"),
+        ("/b", 1, "0123456789"),
+    ] {
         holds(&session, at, &[index], Some(bytes.as_bytes())).await;
     }
     // The array that nobody touched keeps the shared manifest, the other has one of its own.
     let snapshot = repository.snapshot(id).await.expect("readable");
     assert_eq!(snapshot.manifest_files().len(), 2);
-    is!(session.delete_node(&path("/a")).await, Err(SessionError::ReadOnly));
+    is!(
+        session.delete_node(&path("/a")).await,
+        Err(SessionError::ReadOnly)
+    );
     let session = writer(&repository).await;
     is!(session.delete_node(&path("/b")).await, Ok(true));
     let id = commit(&session, "three").await;

@@ -21,7 +21,9 @@ async fn d59_a_circle_in_the_history_is_an_error_not_a_loop() {
     let ids = [1, 2, 3].map(snapshot_id);
     for (i, id) in ids.into_iter().enumerate() {
         let parent = ids[(i + 1) % 3];
-        forge.snapshot(&ForgedSnapshot::new(id, Some(parent), 10 - i as u64)).await;
+        forge
+            .snapshot(&ForgedSnapshot::new(id, Some(parent), 10 - i as u64))
+            .await;
     }
     forge.branch("main", ids[0]).await;
     forge.tag("v1", SnapshotId::INITIAL).await;
@@ -32,20 +34,31 @@ async fn d59_a_circle_in_the_history_is_an_error_not_a_loop() {
         is!(walk.next().await, Some(Ok(info)) if info.id == id);
     }
     is!(walk.next().await, Some(Err(RefsError::Cycle(id))) if id == ids[0]);
-    assert!(walk.next().await.is_none(), "the stream ends after the error");
+    assert!(
+        walk.next().await.is_none(),
+        "the stream ends after the error"
+    );
     is!(
-        repository.resolve(&Revision::from(BranchName::main()).back(100)).await,
+        repository
+            .resolve(&Revision::from(BranchName::main()).back(100))
+            .await,
         Err(RepositoryError::Refs(RefsError::Cycle(_))),
     );
     is!(
-        repository.resolve(&Revision::from(BranchName::main()).at(std::time::UNIX_EPOCH)).await,
+        repository
+            .resolve(&Revision::from(BranchName::main()).at(std::time::UNIX_EPOCH))
+            .await,
         Err(RepositoryError::Refs(RefsError::Cycle(_))),
     );
     assert!(!problems(&storage).await.is_empty(), "the walk says so");
     // What does not need the history works.
     assert!(paths(&read_main(&repository).await, "/").is_empty());
     is!(repository.diff(ids[0], ids[1]).await, Ok(diff) if diff.is_empty());
-    done(repository.reset_branch(&branch("main"), SnapshotId::INITIAL, None).await);
+    done(
+        repository
+            .reset_branch(&branch("main"), SnapshotId::INITIAL, None)
+            .await,
+    );
     assert_sound(&storage).await;
 }
 
@@ -70,7 +83,9 @@ async fn d59_a_missing_parent_ends_the_history_with_an_error() {
     let forge = Forge::new(&storage);
     forge.create().await;
     let (id, none) = (snapshot_id(1), snapshot_id(9));
-    forge.snapshot(&ForgedSnapshot::new(id, Some(none), 1)).await;
+    forge
+        .snapshot(&ForgedSnapshot::new(id, Some(none), 1))
+        .await;
     forge.branch("main", id).await;
     let trial = trial("d59");
     let repository = trial.open(&storage).await;
@@ -79,7 +94,10 @@ async fn d59_a_missing_parent_ends_the_history_with_an_error() {
         if *id == none.to_string());
     // The newest state can be read and written all the same.
     commit_edits(&repository, "on top", &[("/a", group())], &[]).await;
-    assert_eq!(paths(&read_main(&trial.open(&storage).await).await, "/"), ["/a"]);
+    assert_eq!(
+        paths(&read_main(&trial.open(&storage).await).await, "/"),
+        ["/a"]
+    );
 }
 
 #[tokio::test]
@@ -108,7 +126,11 @@ async fn d61_a_stale_ref_is_caught_by_the_conditional_write() {
     );
     is!(session.has_changes(), Ok(true));
     handle.set_plan(Plan::none());
-    assert_eq!(tip(&trial.open(&inner).await, "main").await, two, "nothing was lost");
+    assert_eq!(
+        tip(&trial.open(&inner).await, "main").await,
+        two,
+        "nothing was lost"
+    );
     is!(
         session.commit("three").await,
         Ok(CommitOutcome::BranchMoved { expected, found }) if expected == one && found == Some(two),
@@ -131,7 +153,9 @@ async fn d61_a_stale_ref_does_not_let_a_branch_be_deleted_or_reset() {
     let dev = branch("dev");
     let outcome = repository.delete_branch(&dev).await;
     is!(outcome, Ok(icefield_core::EditOutcome::Refused(_)));
-    let outcome = repository.reset_branch(&dev, SnapshotId::INITIAL, None).await;
+    let outcome = repository
+        .reset_branch(&dev, SnapshotId::INITIAL, None)
+        .await;
     is!(outcome, Ok(icefield_core::EditOutcome::Refused(_)));
     assert_eq!(tip(&trial.open(&inner).await, "dev").await, one);
 }
@@ -157,6 +181,12 @@ async fn d63_an_object_that_exists_with_other_bytes_is_never_replaced() {
     let three = writer(&open().await).await;
     write(&three, "/a", &[0], pattern(1, 1000)).await;
     commit(&one, "two").await;
-    holds(&read_main(&repository).await, "/a", &[0], Some(&pattern(1, 1000))).await;
+    holds(
+        &read_main(&repository).await,
+        "/a",
+        &[0],
+        Some(&pattern(1, 1000)),
+    )
+    .await;
     assert_sound(&storage).await;
 }

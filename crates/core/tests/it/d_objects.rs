@@ -22,7 +22,11 @@ async fn repository(trial: &Trial) -> (MemoryStorage, [SnapshotId; 2]) {
     let repository = trial.builder(&storage).create().await.expect("created");
     let native = pattern(1, 1000);
     let nodes = [("/a", array(&[4], &[1])), ("/b", array(&[], &[]))];
-    let chunks: &[Chunk<'_>] = &[("/a", &[0], b"inline"), ("/a", &[2], &native), ("/b", &[], &native)];
+    let chunks: &[Chunk<'_>] = &[
+        ("/a", &[0], b"inline"),
+        ("/a", &[2], &native),
+        ("/b", &[], &native),
+    ];
     let one = commit_edits(&repository, "one", &nodes, chunks).await;
     let two = commit_edits(&repository, "two", &[], &[("/a", &[3], &pattern(2, 1000))]).await;
     done(repository.create_branch("dev", one).await);
@@ -39,7 +43,9 @@ async fn errors(storage: &Arc<dyn Storage>, trial: &Trial, ids: [SnapshotId; 2])
     let mut errors = Vec::new();
     let refs = repository.refs().await.expect("refs can be listed");
     for (name, tip) in &refs.branches {
-        let Ok(tip) = tip else { panic!("{name} {tip:?}") };
+        let Ok(tip) = tip else {
+            panic!("{name} {tip:?}")
+        };
         if let Err(error) = repository.ancestry(*tip).try_collect::<Vec<_>>().await {
             errors.push(chain(&error));
         }
@@ -66,7 +72,12 @@ async fn read_all(session: Result<Session, RepositoryError>, errors: &mut Vec<St
         Err(error) => return errors.push(chain(&error)),
     };
     let newest = session.branch().is_none_or(BranchName::is_main);
-    let expected = [("/a", vec![0]), ("/a", vec![2]), ("/b", vec![]), ("/a", vec![3])];
+    let expected = [
+        ("/a", vec![0]),
+        ("/a", vec![2]),
+        ("/b", vec![]),
+        ("/a", vec![3]),
+    ];
     for (at, index) in expected.iter().take(if newest { 4 } else { 3 }) {
         match session.chunk(&path(at), index, ByteRange::All).await {
             Ok(Some(_)) => {}
@@ -98,7 +109,10 @@ async fn d54_each_missing_object_is_named() {
         let errors = errors(&storage, &trial, ids).await;
         let (folder, id) = key.rsplit_once('/').expect("all have a folder");
         if key == "refs/branch.main/ref.json" {
-            assert!(errors.len() == 1 && errors[0].contains("no repository"), "{errors:?}");
+            assert!(
+                errors.len() == 1 && errors[0].contains("no repository"),
+                "{errors:?}"
+            );
             continue;
         }
         if folder.starts_with("refs") {
@@ -115,10 +129,17 @@ async fn d54_each_missing_object_is_named() {
                 "transactions" => "transaction log",
                 _ => "the bytes of chunk [",
             };
-            assert!(error.starts_with(word) && error.contains("missing"), "{key}: {error}");
+            assert!(
+                error.starts_with(word) && error.contains("missing"),
+                "{key}: {error}"
+            );
         }
         if folder == "chunks" {
-            assert!(errors.iter().all(|it| it.contains(" of /a ") || it.contains(" of /b ")));
+            assert!(
+                errors
+                    .iter()
+                    .all(|it| it.contains(" of /a ") || it.contains(" of /b "))
+            );
         }
     }
 }
@@ -176,13 +197,19 @@ async fn d54_a_commit_on_top_of_a_missing_manifest_is_refused() {
 async fn d53_an_object_under_another_ones_name_is_refused() {
     let trial = trial("d53");
     let (memory, [one, two]) = repository(&trial).await;
-    for (folder, word) in [("snapshots", "snapshot"), ("transactions", "transaction log")] {
+    for (folder, word) in [
+        ("snapshots", "snapshot"),
+        ("transactions", "transaction log"),
+    ] {
         let storage: Arc<dyn Storage> = Arc::new(memory.duplicate());
         let other = stores::read(&storage, &format!("{folder}/{one}")).await;
         stores::put(&storage, &format!("{folder}/{two}"), other).await;
         let errors = errors(&storage, &trial, [one, two]).await;
         let expected = format!("{word} {two} states to be {word} {one}");
-        assert!(!errors.is_empty() && errors.iter().all(|it| *it == expected), "{errors:?}");
+        assert!(
+            !errors.is_empty() && errors.iter().all(|it| *it == expected),
+            "{errors:?}"
+        );
     }
 }
 
@@ -191,12 +218,20 @@ async fn d60_a_ref_to_a_missing_or_foreign_snapshot_leaves_the_others_usable() {
     let trial = trial("d60");
     let (memory, [_, two]) = repository(&trial).await;
     let storage: Arc<dyn Storage> = Arc::new(memory);
-    let (none, foreign) = (SnapshotId::from_bytes([7; 12]), SnapshotId::from_bytes([8; 12]));
+    let (none, foreign) = (
+        SnapshotId::from_bytes([7; 12]),
+        SnapshotId::from_bytes([8; 12]),
+    );
     let log = stores::read(&storage, &format!("transactions/{two}")).await;
     stores::put(&storage, &format!("snapshots/{foreign}"), log).await;
     for (name, id) in [("none", none), ("foreign", foreign)] {
         let file = format!("{{\"snapshot\":\"{id}\"}}");
-        stores::put(&storage, &format!("refs/branch.{name}/ref.json"), file.clone()).await;
+        stores::put(
+            &storage,
+            &format!("refs/branch.{name}/ref.json"),
+            file.clone(),
+        )
+        .await;
         stores::put(&storage, &format!("refs/tag.{name}/ref.json"), file).await;
     }
     let repository = trial.open(&storage).await;

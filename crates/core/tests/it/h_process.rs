@@ -37,7 +37,13 @@ async fn assert_committed_once(inner: &Arc<dyn Storage>) {
     let repository = trial("look").open(inner).await;
     let messages = messages(&repository, "main").await;
     assert_eq!(messages, ["edits", "base", "Repository initialized"]);
-    holds(&read_main(&repository).await, "/a", &[0], Some(&pattern(1, 1000))).await;
+    holds(
+        &read_main(&repository).await,
+        "/a",
+        &[0],
+        Some(&pattern(1, 1000)),
+    )
+    .await;
     assert_sound(inner).await;
 }
 
@@ -49,11 +55,11 @@ async fn h106_a_panic_while_an_object_is_loaded_hangs_nobody() {
     let slow: Arc<dyn Storage> = Arc::new(handle.clone().with_clock(Arc::new(gate.clone())));
     drop(session);
     let session = read_main(&trial("h106, again").open(&slow).await).await;
-    handle.set_plan(
-        Plan::none()
-            .on(manifests.clone(), 0, Decision::Panic)
-            .on(manifests, 1, Decision::Delay(Duration::from_secs(1))),
-    );
+    handle.set_plan(Plan::none().on(manifests.clone(), 0, Decision::Panic).on(
+        manifests,
+        1,
+        Decision::Delay(Duration::from_secs(1)),
+    ));
     let readers: Vec<_> = (0..8)
         .map(|_| {
             let session = session.clone();
@@ -112,7 +118,12 @@ async fn h106_a_failed_load_is_tried_again_by_the_next() {
 fn h110_a_runtime_that_is_shut_down_leaves_the_session_usable() {
     let home = runtime();
     let (_, handle, session) = home.block_on(edited("h110"));
-    home.block_on(async { is!(session.commit("edits").await, Ok(CommitOutcome::Committed(_))) });
+    home.block_on(async {
+        is!(
+            session.commit("edits").await,
+            Ok(CommitOutcome::Committed(_))
+        )
+    });
     for k in 0..handle.operations() - 1 {
         let (inner, handle, session) = home.block_on(edited("h110"));
         handle.set_plan(Plan::cancel_at(k, When::After));
@@ -121,7 +132,9 @@ fn h110_a_runtime_that_is_shut_down_leaves_the_session_usable() {
             let (session, handle) = (session.clone(), handle.clone());
             doomed.spawn(async move {
                 // Ends at the operation that hangs, or with a commit.
-                handle.run_until_hung(async { session.commit("edits").await }).await
+                handle
+                    .run_until_hung(async { session.commit("edits").await })
+                    .await
             })
         };
         let hung = home.block_on(committing).expect("no panic");

@@ -81,7 +81,11 @@ async fn h112_a_process_and_its_twin_do_not_harm_each_other() {
     let twin = || async {
         let entropy = Arc::new(icefield_core::SeededEntropy::new(9));
         let builder = Repository::builder(Arc::clone(&storage)).entropy(entropy);
-        builder.clock(Arc::new(clock.clone())).open().await.expect("opened")
+        builder
+            .clock(Arc::new(clock.clone()))
+            .open()
+            .await
+            .expect("opened")
     };
     let (one, two, three) = (
         writer(&twin().await).await,
@@ -103,7 +107,10 @@ async fn h112_a_process_and_its_twin_do_not_harm_each_other() {
         Err(CommitError::Session(SessionError::IdCollision { .. })),
     );
     let repository = trial.open(&storage).await;
-    assert_eq!(messages(&repository, "main").await, ["the same", "Repository initialized"]);
+    assert_eq!(
+        messages(&repository, "main").await,
+        ["the same", "Repository initialized"]
+    );
     assert_sound(&storage).await;
 }
 

@@ -17,7 +17,10 @@ use crate::support::{memory, trial};
 async fn everything(session: &Session) -> BTreeMap<NodePath, (Vec<u8>, Vec<ChunkInfo>)> {
     let mut all = BTreeMap::new();
     for node in session.nodes(&NodePath::root()).expect("sound") {
-        let document = session.metadata(&node.path).expect("sound").expect("listed");
+        let document = session
+            .metadata(&node.path)
+            .expect("sound")
+            .expect("listed");
         let chunks = match node.kind {
             NodeKind::Array => chunk_list(session, node.path.as_str()).await,
             NodeKind::Group => Vec::new(),
@@ -50,7 +53,11 @@ async fn a_commit_on_top_of_any_vector_changes_what_it_says_and_nothing_else() {
                 continue;
             };
             // The last chunk of the grid, whether there is one or not.
-            let last: Option<Vec<u32>> = array.chunk_counts.iter().map(|n| n.checked_sub(1)).collect();
+            let last: Option<Vec<u32>> = array
+                .chunk_counts
+                .iter()
+                .map(|n| n.checked_sub(1))
+                .collect();
             let Some(last) = last else {
                 continue;
             };
@@ -85,7 +92,10 @@ async fn a_commit_on_top_of_any_vector_changes_what_it_says_and_nothing_else() {
         assert_eq!(found, expected, "{name}");
         let diff = again.diff(from, to).await.expect("readable");
         assert_eq!(diff.updated_chunks.len() as u64, touched, "{name}");
-        assert!(diff.updated_chunks.values().all(|chunks| chunks.len() == 1), "{name}");
+        assert!(
+            diff.updated_chunks.values().all(|chunks| chunks.len() == 1),
+            "{name}"
+        );
     }
 }
 
@@ -95,7 +105,10 @@ async fn arrays_with_several_manifests_are_merged_when_they_are_written() {
     let trial = trial("several manifests");
     let repository = trial.open(&storage).await;
     let session = writer(&repository).await;
-    let base = repository.snapshot(session.snapshot_id().expect("sound")).await.expect("sound");
+    let base = repository
+        .snapshot(session.snapshot_id().expect("sound"))
+        .await
+        .expect("sound");
     let several: Vec<_> = base
         .nodes()
         .filter(|node| node.array().is_some_and(|array| array.manifest_count() > 1))
@@ -118,7 +131,9 @@ async fn arrays_with_several_manifests_are_merged_when_they_are_written() {
     let found = everything(&session).await;
     let locations = |all: &BTreeMap<NodePath, (Vec<u8>, Vec<ChunkInfo>)>| -> Vec<_> {
         let chunks = all.values().flat_map(|(_, chunks)| chunks);
-        chunks.map(|chunk| (chunk.index.clone(), chunk.location.length())).collect()
+        chunks
+            .map(|chunk| (chunk.index.clone(), chunk.location.length()))
+            .collect()
     };
     assert_eq!(locations(&found), locations(&pending));
     let snapshot = again.snapshot(id).await.expect("readable");
@@ -149,7 +164,13 @@ async fn virtual_chunks_survive_a_commit_and_are_refused_by_name() {
         };
         // Rewrites the manifest around the virtual chunks.
         let other = chunks.iter().find(|chunk| chunk.index != kept.index);
-        write(&session, at.as_str(), &other.expect("two chunks").index, "ours").await;
+        write(
+            &session,
+            at.as_str(),
+            &other.expect("two chunks").index,
+            "ours",
+        )
+        .await;
         seen += 1;
     }
     assert!(seen > 1);
@@ -160,7 +181,12 @@ async fn virtual_chunks_survive_a_commit_and_are_refused_by_name() {
     for (at, (_, chunks)) in &after {
         for chunk in chunks.iter().filter(is_virtual) {
             assert!(before[at].1.contains(chunk), "{at} {chunk:?}");
-            let ChunkLocation::Virtual { etag, last_modified, location: url, .. } = &chunk.location
+            let ChunkLocation::Virtual {
+                etag,
+                last_modified,
+                location: url,
+                ..
+            } = &chunk.location
             else {
                 unreachable!()
             };

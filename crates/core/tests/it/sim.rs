@@ -46,7 +46,9 @@ async fn commit_chunk(repository: &Repository, writer: u32, n: u32) -> SnapshotI
         at_last("the chunk", async || {
             let bytes = pattern(u64::from(writer * 100 + n), 600).into();
             let index = [writer, n];
-            session.set_chunk(&path("/a"), &index, bytes, WriteMode::Overwrite).await
+            session
+                .set_chunk(&path("/a"), &index, bytes, WriteMode::Overwrite)
+                .await
         })
         .await;
         set(&session, &format!("/{message}"), group()).await;
@@ -80,11 +82,9 @@ async fn run(seed: u64, rates: &Rates) -> Trace {
         let builder = Repository::builder(Arc::clone(&storage)).clock(Arc::new(clock.clone()));
         builder.entropy(Arc::new(SeededEntropy::new(seed ^ (n << 32))))
     };
-    let first = at_last("creation", async || {
-        match open(1).open_or_create().await {
-            Err(RepositoryError::NotEmpty { .. }) => panic!("only ours is there"),
-            result => result,
-        }
+    let first = at_last("creation", async || match open(1).open_or_create().await {
+        Err(RepositoryError::NotEmpty { .. }) => panic!("only ours is there"),
+        result => result,
     })
     .await;
     loop {
@@ -92,7 +92,12 @@ async fn run(seed: u64, rates: &Rates) -> Trace {
             first.write_session(BranchName::main()).await
         })
         .await;
-        set(&session, "/a", array(&[u64::from(WRITERS), u64::from(COMMITS)], &[1, 1])).await;
+        set(
+            &session,
+            "/a",
+            array(&[u64::from(WRITERS), u64::from(COMMITS)], &[1, 1]),
+        )
+        .await;
         let mut outcome = session.commit("array").await;
         while let Ok(CommitOutcome::Unknown { .. }) = outcome {
             outcome = session.resolve().await;
@@ -100,7 +105,10 @@ async fn run(seed: u64, rates: &Rates) -> Trace {
         if let Ok(CommitOutcome::Committed(_)) = outcome {
             break;
         }
-        let known = at_last("a look", async || first.read_session(BranchName::main()).await).await;
+        let known = at_last("a look", async || {
+            first.read_session(BranchName::main()).await
+        })
+        .await;
         if known.node_kind(&path("/a")).expect("sound").is_some() {
             break;
         }
@@ -116,6 +124,9 @@ async fn run(seed: u64, rates: &Rates) -> Trace {
     });
     let acknowledged = futures::future::join_all(writers).await.concat();
     let trace = faulty.trace();
+    if std::env::var_os("SIM_TRACE").is_some() {
+        println!("{trace}");
+    }
     for _ in 0..2 {
         check(&inner, &acknowledged).await;
         faulty.deliver_pending().await;
@@ -129,9 +140,18 @@ async fn check(inner: &Arc<dyn Storage>, acknowledged: &[SnapshotId]) {
     let repository = Repository::open(Arc::clone(inner)).await.expect("opened");
     let history = history(&repository, tip(&repository, "main").await).await;
     for id in acknowledged {
-        assert_eq!(history.iter().filter(|info| info.id == *id).count(), 1, "{id}");
+        assert_eq!(
+            history.iter().filter(|info| info.id == *id).count(),
+            1,
+            "{id}"
+        );
     }
     let messages: BTreeSet<_> = history.iter().map(|info| &info.message).collect();
+    if messages.len() != history.len() {
+        for i in &history {
+            println!("{} {}", i.message, i.id);
+        }
+    }
     assert_eq!(messages.len(), history.len(), "no twins");
     assert_eq!(history.len() as u32, WRITERS * COMMITS + 2);
     let session = read_main(&repository).await;
@@ -166,7 +186,10 @@ fn rates(per_mille: u64) -> Rates {
 #[test]
 fn acknowledged_commits_survive_lawful_faults() {
     let mut faults = 0;
-    for seed in 0..60 {
+    for seed in std::env::var("SIM_SEED").map_or(0..60, |s| {
+        let s: u64 = s.parse().unwrap();
+        s..s + 1
+    }) {
         let trace = simulate(seed, &rates(5 + seed % 4 * 10));
         faults += trace.faults().count();
     }

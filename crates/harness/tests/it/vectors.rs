@@ -88,7 +88,12 @@ async fn every_v1_vector_reads_as_expected() {
         for part in ["branches", "tags", "deleted_tags"] {
             compare(part, &expected[part], &found[part], &[], &mut problems);
         }
-        let skip = ["manifest_files", "file_spec_version", "transaction_log", "manifests"];
+        let skip = [
+            "manifest_files",
+            "file_spec_version",
+            "transaction_log",
+            "manifests",
+        ];
         let at = "snapshots";
         compare(at, &expected[at], &found[at], &skip, &mut problems);
         assert!(problems.is_empty(), "{name}: {}", problems.join("\n"));

@@ -39,7 +39,11 @@ impl Worker {
         let (repository, log) = (repository.to_string_lossy(), log_of(repository, number));
         let (number, commits) = (number.to_string(), commits.to_string());
         // Every other worker writes chunks of their own objects, the others inline ones.
-        let bytes = if number.ends_with(['0', '2', '4', '6', '8']) { "1" } else { "600" };
+        let bytes = if number.ends_with(['0', '2', '4', '6', '8']) {
+            "1"
+        } else {
+            "600"
+        };
         let arguments = ["commit", &repository, &number, &commits, &log, bytes];
         Self::start(&arguments, announce)
     }

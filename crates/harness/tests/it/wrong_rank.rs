@@ -24,7 +24,12 @@ async fn check(session: &Session) {
         let chunk = session.chunk(&path("/a"), &index, ByteRange::All).await;
         assert!(chunk.expect("readable").is_some(), "{index:?}");
     }
-    for (array, index) in [("/a", &[0][..]), ("/a", &[1, 1, 1]), ("/b", &[0]), ("/z", &[0])] {
+    for (array, index) in [
+        ("/a", &[0][..]),
+        ("/a", &[1, 1, 1]),
+        ("/b", &[0]),
+        ("/z", &[0]),
+    ] {
         let chunk = session.chunk(&path(array), index, ByteRange::All).await;
         assert_eq!(chunk.expect("absent, not wrong"), None, "{array} {index:?}");
     }
@@ -35,11 +40,22 @@ async fn chunks_of_a_wrong_rank_are_absent_and_hinder_nothing() {
     let fixture = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/wrong-rank/repo");
     let folder = tempfile::tempdir().expect("writable");
     copy(&fixture, folder.path());
-    let repository = icefield_harness::open(folder.path()).await.expect("it opens");
-    check(&repository.read_session(BranchName::main()).await.expect("main")).await;
+    let repository = icefield_harness::open(folder.path())
+        .await
+        .expect("it opens");
+    check(
+        &repository
+            .read_session(BranchName::main())
+            .await
+            .expect("main"),
+    )
+    .await;
     // One commit that carries the odd manifest over, one that rewrites it.
     for array in ["/new", "/a"] {
-        let session = repository.write_session(BranchName::main()).await.expect("main");
+        let session = repository
+            .write_session(BranchName::main())
+            .await
+            .expect("main");
         let path = NodePath::parse(array).expect("valid");
         if array == "/new" {
             let group = r#"{"zarr_format":3,"node_type":"group"}"#;
@@ -54,7 +70,16 @@ async fn chunks_of_a_wrong_rank_are_absent_and_hinder_nothing() {
                 .expect("in the grid");
         }
         let outcome = session.commit(array).await.expect("valid");
-        assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
-        check(&repository.read_session(BranchName::main()).await.expect("main")).await;
+        assert!(
+            matches!(outcome, CommitOutcome::Committed(_)),
+            "{outcome:?}"
+        );
+        check(
+            &repository
+                .read_session(BranchName::main())
+                .await
+                .expect("main"),
+        )
+        .await;
     }
 }

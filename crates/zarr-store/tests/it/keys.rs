@@ -246,7 +246,6 @@ async fn an_encoding_has_a_default_separator() {
 
 /// Zarr v3.1 lets an extension without configuration be written as its name alone, and `zarrs` writes it so.
 #[tokio::test]
-#[ignore = "the core refuses such metadata"]
 async fn an_encoding_may_be_a_name_alone() {
     reads_and_writes_with([(r#""default""#, "x/c/0/1"), (r#""v2""#, "x/0.1")]).await;
 }

@@ -28,7 +28,10 @@ pub(in super::super) async fn a15_of_two_writers_one_is_refused_and_keeps_its_ed
     write(&two, "/b", &[1], "x").await;
     moved(&two, SnapshotId::INITIAL, Some(first)).await;
     holds(&two, "/b", &[0], Some(&pattern(1, 1000))).await;
-    assert_eq!(messages(&repository, "main").await, ["one", "Repository initialized"]);
+    assert_eq!(
+        messages(&repository, "main").await,
+        ["one", "Repository initialized"]
+    );
     let again = writer(&repository).await;
     set(&again, "/b", group()).await;
     commit(&again, "two").await;
@@ -70,7 +73,11 @@ pub(in super::super) async fn b22_a_branch_reset_under_a_writer_is_noticed(trial
     let session = writer(&repository).await;
     set(&session, "/b", group()).await;
     let main = branch("main");
-    done(repository.reset_branch(&main, SnapshotId::INITIAL, Some(one)).await);
+    done(
+        repository
+            .reset_branch(&main, SnapshotId::INITIAL, Some(one))
+            .await,
+    );
     moved(&session, one, Some(SnapshotId::INITIAL)).await;
     assert_eq!(tip(&repository, "main").await, SnapshotId::INITIAL);
 }
@@ -97,7 +104,10 @@ pub(in super::super) async fn branches_are_committed_to_independently(trial: Tri
     let (storage, repository) = trial.create().await;
     let one = commit_edits(&repository, "one", &[("/a", group())], &[]).await;
     done(repository.create_branch("dev", one).await);
-    let (main, dev) = (writer(&repository).await, writer_on(&repository, "dev").await);
+    let (main, dev) = (
+        writer(&repository).await,
+        writer_on(&repository, "dev").await,
+    );
     set(&main, "/m", group()).await;
     set(&dev, "/d", group()).await;
     commit(&main, "on main").await;
@@ -181,10 +191,16 @@ pub(in super::super) async fn edits_discarded_after_a_lost_race_stay_discarded(t
     write(&session, "/a", &[1], "discarded").await;
     commit_edits(&repository, "other", &[("/other", group())], &[]).await;
     // Stores a manifest that a later attempt could use again.
-    is!(session.commit("mine").await, Ok(CommitOutcome::BranchMoved { .. }));
+    is!(
+        session.commit("mine").await,
+        Ok(CommitOutcome::BranchMoved { .. })
+    );
     is!(session.discard_changes(), Ok(()));
     write(&session, "/a", &[2], "kept").await;
-    let outcome = session.commit("mine").rebase_with(crate::BasicSolver::default()).await;
+    let outcome = session
+        .commit("mine")
+        .rebase_with(crate::BasicSolver::default())
+        .await;
     is!(outcome, Ok(CommitOutcome::Committed(_)));
     let session = read_main(&trial.open(&storage).await).await;
     holds(&session, "/a", &[0], Some(b"base")).await;

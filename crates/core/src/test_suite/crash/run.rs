@@ -226,7 +226,9 @@ async fn interrupt(
         let least = steps + usize::from(settle(&ground).await);
         done = script.check(&inner, least.max(done)).await;
     }
-    finish(&ground, scenario, done).await.expect("nothing disturbs it");
+    finish(&ground, scenario, done)
+        .await
+        .expect("nothing disturbs it");
     script.check_end(&ground, &inner).await;
     faulty.deliver_pending().await;
     script.check_end(&ground, &inner).await;
@@ -298,7 +300,9 @@ async fn stop_twice(
         done += 1;
         assert!(done < script.views.len(), "a user sees\n{view}");
     }
-    finish(&ground, scenario, done).await.expect("nothing disturbs it");
+    finish(&ground, scenario, done)
+        .await
+        .expect("nothing disturbs it");
     script.check_end(&ground, &inner).await;
     again.deliver_pending().await;
     script.check_end(&ground, &inner).await;

@@ -29,7 +29,9 @@ pub(super) fn compare(log: &TransactionLog, parent: &Contents, child: &Contents)
         }
         let went = only_in(parent, child, kind);
         if deleted != went {
-            problems.push(format!("log {id}: deleted {kind:?} {deleted:?}, not {went:?}"));
+            problems.push(format!(
+                "log {id}: deleted {kind:?} {deleted:?}, not {went:?}"
+            ));
         }
         let mut must = BTreeSet::new();
         for (node, before) in parent.nodes.iter().filter(|(_, (of, _))| *of == kind) {
@@ -45,7 +47,9 @@ pub(super) fn compare(log: &TransactionLog, parent: &Contents, child: &Contents)
             }
         }
         if !updated.is_superset(&must) || !updated.is_disjoint(&came) {
-            problems.push(format!("log {id}: updated {kind:?} {updated:?}, not {must:?}"));
+            problems.push(format!(
+                "log {id}: updated {kind:?} {updated:?}, not {must:?}"
+            ));
         }
     }
     chunks(log, parent, child, &mut problems);
