@@ -22,8 +22,12 @@ fuzz_target!(
         let Some(log) = decode(&as_file(input, FileKind::TransactionLog)) else {
             return;
         };
-        let file = roundtrip::encode_log(&log).expect("what was read can be written");
-        let again = decode(&file).expect("what was written can be read");
+        let again = match roundtrip::encode_log(&log) {
+            Ok(file) => decode(&file).expect("what was written can be read"),
+            // Ranks that differ are read because they exist, and not written.
+            Err(FormatError::RankMismatch { .. }) => return,
+            Err(error) => panic!("cannot be written: {error}"),
+        };
         // Bodies have other lengths, contents have not.
         assert_eq!(roundtrip::log_content(&again), roundtrip::log_content(&log));
     }

@@ -59,11 +59,7 @@ fn write_and_read(key: IdKey, file: &[u8], content: &str) {
 #[test]
 fn d45_truncated_at_every_byte() {
     for sample in v1_samples() {
-        // All cuts of small files; of large ones those near both ends and every 16th.
-        let len = sample.bytes.len();
-        for end in
-            (0..len).filter(|end| len < 1000 || *end < 100 || len - end < 100 || end % 16 == 0)
-        {
+        for end in 0..sample.bytes.len() {
             match decode(sample.key, &sample.bytes[..end]) {
                 Err(FormatError::Empty { .. }) => assert_eq!(end, 0),
                 Err(FormatError::Truncated { found, needed, .. }) => {

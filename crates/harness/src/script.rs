@@ -102,7 +102,7 @@ pub async fn apply(location: &Path, operations: Vec<Operation>) -> anyhow::Resul
                     .await
                     .context(step)?;
             }
-            Operation::Delete { key } => store(&session)?.erase(&key).await.context(step)?,
+            Operation::Delete { key } => store(&session)?.delete(&key).await.context(step)?,
             Operation::Commit { message, metadata } => {
                 let session = session.as_ref().context("no session is open")?;
                 let mut commit = session.commit(message);

@@ -72,7 +72,7 @@ impl LocalStorageBuilder {
     }
 
     /// Sets how many reads may be in the file system at once (64 unless set, fewer where the process may
-    /// have few files open), and how many writes, at most 32.
+    /// have few files open), and how many writes, at most 16.
     pub fn max_in_flight(mut self, count: usize) -> Self {
         self.max_in_flight = count;
         self

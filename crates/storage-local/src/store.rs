@@ -83,7 +83,7 @@ impl Store {
         // each, so that two handles and the rest of the program still fit.
         let limit = usize::try_from(parts.sys.open_files_limit()).unwrap_or(usize::MAX);
         let reads = parts.max_in_flight.min(limit / 8).max(1);
-        let writes = parts.max_in_flight.min(limit / 16).clamp(1, 32);
+        let writes = parts.max_in_flight.min(limit / 16).clamp(1, 16);
         Self {
             durability: Durability::new(limit),
             sys: parts.sys,

@@ -1,5 +1,6 @@
 //! Tests of the whole backend, named after the cases of the fault catalogue.
 
+mod conformance;
 mod crash;
 mod faults;
 mod habits;

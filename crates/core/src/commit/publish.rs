@@ -75,11 +75,22 @@ pub(super) async fn resolve(
     tip: &Tip,
 ) -> Result<CommitOutcome, CommitError> {
     let branch = session.branch().ok_or(SessionError::ReadOnly)?;
-    match session.shared().refs.landed(branch, snapshot, tip).await? {
-        Landed::Yes => committed(session, snapshot).await,
-        Landed::Never(refusal) => Ok(moved(tip, &refusal)),
-        Landed::NotYet => move_branch(session, snapshot, tip).await,
+    let refs = &session.shared().refs;
+    match refs.landed(branch, snapshot, tip).await? {
+        Landed::Yes => return committed(session, snapshot).await,
+        Landed::Never(refusal) => return Ok(moved(tip, &refusal)),
+        Landed::NotYet => {}
     }
+    let outcome = move_branch(session, snapshot, tip).await?;
+    if let CommitOutcome::BranchMoved { .. } = outcome {
+        // What refused this attempt may have been the first one, arriving late.
+        match refs.landed(branch, snapshot, tip).await? {
+            Landed::Yes => return committed(session, snapshot).await,
+            Landed::Never(refusal) => return Ok(moved(tip, &refusal)),
+            Landed::NotYet => {}
+        }
+    }
+    Ok(outcome)
 }
 
 /// Where a session stands after an attempt to publish; `None`: open, where it was.

@@ -329,3 +329,39 @@ async fn a15_a_commit_that_failed_can_be_done_again() {
         assert_landed_once(&inner, id).await;
     }
 }
+
+#[tokio::test]
+async fn a5_a_late_write_that_refuses_its_own_repetition_is_recognised() {
+    for on_top in [false, true] {
+        let (inner, handle, session) = pending("a5", Plan::none()).await;
+        // The write is on its way. It arrives when the second attempt has looked and not yet written.
+        let gate = Gate::new();
+        let slow: Arc<dyn Storage> = Arc::new(handle.clone().with_clock(Arc::new(gate.clone())));
+        drop(session);
+        let session = writer(&trial("a5, again").open(&slow).await).await;
+        write(&session, "/a", &[0], pattern(1, 1000)).await;
+        handle.set_plan(
+            Plan::none()
+                .on(ref_puts(), 0, Decision::Late(Delivery::OnDemand))
+                .on(ref_puts(), 1, Decision::Delay(std::time::Duration::from_secs(1))),
+        );
+        let unknown = match session.commit("chunk").await {
+            Ok(CommitOutcome::Unknown { snapshot, .. }) => snapshot,
+            other => panic!("{other:?}"),
+        };
+        let resolving = tokio::spawn(async move { session.resolve().await });
+        gate.reached().await;
+        let late = handle.deliver_pending().await;
+        assert!(late[0].took_effect);
+        if on_top {
+            let other = trial("a5, other");
+            other.ids();
+            let other = other.open(&inner).await;
+            commit_edits(&other, "on top", &[("/other", group())], &[]).await;
+        }
+        gate.pass();
+        let outcome = resolving.await.expect("no panic");
+        is!(outcome, Ok(CommitOutcome::Committed(id)) if id == unknown);
+        assert_landed_once(&inner, unknown).await;
+    }
+}

@@ -9,7 +9,7 @@ use icefield_core::{BranchName, Revision, SnapshotId};
 use crate::worker::{Worker, acknowledged, prepare};
 
 /// The history of `main`, newest first.
-pub async fn history(repository: &Path) -> Vec<SnapshotId> {
+pub(crate) async fn history(repository: &Path) -> Vec<SnapshotId> {
     let opened = icefield_harness::open(repository).await.expect("it opens");
     let tip = opened
         .resolve(&Revision::from(BranchName::main()))
@@ -24,7 +24,7 @@ pub async fn history(repository: &Path) -> Vec<SnapshotId> {
 }
 
 /// Checks that every acknowledged commit is in the history exactly once. Returns how many there are.
-pub async fn check_acknowledged(repository: &Path, workers: u32) -> usize {
+pub(crate) async fn check_acknowledged(repository: &Path, workers: u32) -> usize {
     let mut counts: HashMap<SnapshotId, usize> = HashMap::new();
     for id in history(repository).await {
         *counts.entry(id).or_default() += 1;

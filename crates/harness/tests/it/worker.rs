@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use icefield_core::SnapshotId;
 
 /// A worker process. Dropped, it is killed.
-pub struct Worker {
+pub(crate) struct Worker {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -15,7 +15,7 @@ pub struct Worker {
 
 impl Worker {
     /// Starts a worker; it does nothing before it is told to go.
-    pub fn start(arguments: &[&str], announce: bool) -> Self {
+    pub(crate) fn start(arguments: &[&str], announce: bool) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_icefield-worker"));
         command
             .args(arguments)
@@ -35,7 +35,7 @@ impl Worker {
     }
 
     /// Starts a worker that commits.
-    pub fn committer(repository: &Path, number: u32, commits: usize, announce: bool) -> Self {
+    pub(crate) fn committer(repository: &Path, number: u32, commits: usize, announce: bool) -> Self {
         let (repository, log) = (repository.to_string_lossy(), log_of(repository, number));
         let (number, commits) = (number.to_string(), commits.to_string());
         // Every other worker writes chunks of their own objects, the others inline ones.
@@ -49,30 +49,30 @@ impl Worker {
     }
 
     /// Waits until the worker is ready.
-    pub fn wait_ready(&mut self) {
+    pub(crate) fn wait_ready(&mut self) {
         while self.line().expect("the worker runs") != "ready" {}
     }
 
     /// Tells the worker to go.
-    pub fn go(&mut self) {
+    pub(crate) fn go(&mut self) {
         self.input.write_all(b"go\n").expect("the worker runs");
     }
 
     /// The next line that the worker says, `None` at its end.
-    pub fn line(&mut self) -> Option<String> {
+    pub(crate) fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let read = self.output.read_line(&mut line).expect("readable");
         (read > 0).then(|| line.trim_end().to_owned())
     }
 
     /// Kills the worker with SIGKILL and waits until it is dead.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("the worker runs");
         self.child.wait().expect("killed");
     }
 
     /// Waits for the worker's end, and returns the last line that it said.
-    pub fn finish(mut self) -> String {
+    pub(crate) fn finish(mut self) -> String {
         let mut last = String::new();
         while let Some(line) = self.line() {
             last = line;
@@ -91,13 +91,13 @@ impl Drop for Worker {
 }
 
 /// The log of acknowledged commits of a worker, beside the repository.
-pub fn log_of(repository: &Path, number: u32) -> String {
+pub(crate) fn log_of(repository: &Path, number: u32) -> String {
     format!("{}.{number}.log", repository.display())
 }
 
 /// The commits that a worker has had acknowledged. A last line without an end was being written when the
 /// worker was killed; whether that commit counts as acknowledged nobody can tell.
-pub fn acknowledged(repository: &Path, number: u32) -> Vec<SnapshotId> {
+pub(crate) fn acknowledged(repository: &Path, number: u32) -> Vec<SnapshotId> {
     let text = std::fs::read_to_string(log_of(repository, number)).unwrap_or_default();
     let complete = text.rfind('\n').map_or("", |end| &text[..end]);
     complete
@@ -107,7 +107,7 @@ pub fn acknowledged(repository: &Path, number: u32) -> Vec<SnapshotId> {
 }
 
 /// Prepares a repository for workers.
-pub fn prepare(repository: &Path) {
+pub(crate) fn prepare(repository: &Path) {
     let location = repository.to_string_lossy();
     Worker::start(&["prepare", &location], false).finish();
 }

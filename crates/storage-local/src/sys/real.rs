@@ -257,12 +257,12 @@ impl Sys for RealSys {
             Err(Errno::NOTSUP | Errno::INVAL | Errno::NOTTY) => {}
             other => return other,
         }
-        fs::fsync(file)
+        retry_on_intr(|| fs::fsync(file))
     }
 
     #[cfg(target_os = "linux")]
     fn syncfs(&self, dir: BorrowedFd<'_>) -> Result<()> {
-        fs::syncfs(dir)
+        retry_on_intr(|| fs::syncfs(dir))
     }
 
     #[cfg(not(target_os = "linux"))]

@@ -149,7 +149,7 @@ async fn check(rig: &Rig, operation: &str, end: &End, what: &str) {
         End::Failed(_) => assert_eq!(there, old, "{what}: {end:?}"),
         // A file that was made and never filled counts as the write that it began.
         End::Unknown(_) if operation == "chunk" => {}
-        End::Unknown(_) => assert!(there == new || there == old, "{what}: {there:?}"),
+        End::Unknown(why) => assert!(there == new || there == old, "{what}: {why} {there:?}"),
         End::Refused => panic!("{what}: nobody else is here"),
     }
     let expected = ["a/b", "source", "warm"];

@@ -424,6 +424,45 @@ fn e71_the_longest_names_work_and_longer_ones_are_refused() {
 }
 
 #[test]
+fn e76_another_file_system_mounted_inside_is_read_and_not_written_to() {
+    let dir = TempDir::new().expect("a temporary directory");
+    let inside = dir.path().join("chunks");
+    std::fs::create_dir(&inside).expect("made");
+    let mount = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "none"])
+        .arg(&inside)
+        .output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        skipped(
+            "e76_another_file_system_mounted_inside",
+            "this machine cannot mount",
+        );
+        return;
+    }
+    std::fs::write(inside.join("there"), "x").expect("written");
+    let result = std::panic::catch_unwind(|| {
+        run(async {
+            for store in both_ways(dir.path()) {
+                assert_eq!(store.text("chunks/there").await.as_deref(), Some("x"));
+                assert_eq!(store.keys().await, ["chunks/there"]);
+                for (mode, class) in [
+                    (PutMode::Overwrite, ObjectClass::Metadata),
+                    (PutMode::Create, ObjectClass::Metadata),
+                    (PutMode::Create, ObjectClass::Chunk),
+                ] {
+                    let put = store.try_put("chunks/new", "x", mode, class).await;
+                    let error = put.expect_err("neither moved there nor flushed with the rest");
+                    assert!(matches!(error, StorageError::Failed { .. }), "{error:?}");
+                }
+                assert_eq!(store.keys().await, ["chunks/there"]);
+            }
+        });
+    });
+    let _ = std::process::Command::new("umount").arg(&inside).output();
+    result.expect("the laws hold");
+}
+
+#[test]
 fn e77_leftovers_of_dead_writers_are_ignored_then_removed() {
     run(async {
         let dir = TempDir::new().expect("a temporary directory");
