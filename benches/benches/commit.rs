@@ -82,19 +82,18 @@ fn commit(criterion: &mut Criterion, mode: Mode) {
     let runtime = runtime();
     let counts = runtime.block_on(counted(chunks));
     if mode == Mode::Measure {
-        let subject = format_args!("commit of one chunk, manifest of {chunks} refs");
-        let total = counts.total;
-        let requests = format!(
-            "{} get, {} put, {} in all",
-            total.get,
-            total.put,
-            total.requests()
-        );
-        let bytes = format!(
-            "{} bytes read, {} written",
-            total.bytes_read, total.bytes_written
-        );
-        fact(subject, format_args!("{requests}, {bytes}"));
+        let subject = format_args!("session, chunk and commit, manifest of {chunks} refs");
+        for (prefix, tally) in &counts.by_prefix {
+            let requests = format!("{} get, {} head, {} put", tally.get, tally.head, tally.put);
+            let bytes = format!(
+                "{} bytes read, {} written",
+                tally.bytes_read, tally.bytes_written
+            );
+            fact(
+                format_args!("{subject}, {prefix}"),
+                format_args!("{requests}, {bytes}"),
+            );
+        }
     }
 
     let scratch = scratch(env!("CARGO_TARGET_TMPDIR"));
@@ -110,7 +109,7 @@ fn commit(criterion: &mut Criterion, mode: Mode) {
     let mut group = criterion.benchmark_group("one chunk");
     group.sample_size(20);
     group.warm_up_time(Duration::from_millis(500));
-    group.measurement_time(Duration::from_secs(3));
+    group.measurement_time(Duration::from_secs(8));
     for (name, store) in stores {
         let filled = runtime.block_on(Filled::create(store, chunks, CHUNK));
         group.bench_function(BenchmarkId::new("commit", name), |bencher| {

@@ -55,6 +55,7 @@ fn chunks(criterion: &mut Criterion, mode: Mode) {
         group.throughput(Throughput::Bytes(size as u64));
         group.warm_up_time(Duration::from_millis(500));
         group.measurement_time(Duration::from_secs(2));
+        group.sample_size(30);
         for (backend, store) in [("memory", memory), ("local", local)] {
             let filled = runtime.block_on(Filled::create(store, CHUNKS, size));
             let session = runtime.block_on(filled.read_session());

@@ -57,7 +57,7 @@ fn local_put(criterion: &mut Criterion, _: Mode) {
         let mut group = criterion.benchmark_group("local put");
         group.throughput(Throughput::Bytes(size as u64));
         group.warm_up_time(Duration::from_millis(500));
-        group.measurement_time(Duration::from_secs(2));
+        group.measurement_time(Duration::from_secs(4));
         group.sample_size(20);
         for (setting, fsync) in [("no fsync", Fsync::None), ("fsync", Fsync::Each)] {
             let root = scratch.path().join(setting);
@@ -115,6 +115,7 @@ fn local_get(criterion: &mut Criterion, _: Mode) {
         group.throughput(Throughput::Bytes(size as u64));
         group.warm_up_time(Duration::from_millis(500));
         group.measurement_time(Duration::from_secs(2));
+        group.sample_size(30);
         group.bench_function(BenchmarkId::new("get", name), |bencher| {
             let mut keys = keys.iter().cycle();
             bencher.to_async(&runtime).iter(|| {

@@ -71,7 +71,10 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> Duration {
 
 fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        time.tv_nsec.unsigned_abs() as u32,
+    )
 }
 
 /// Measures several things in turns, so that what else the machine does hits all of them alike.

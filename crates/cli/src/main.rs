@@ -18,7 +18,7 @@ use args::Args;
 use failure::Failure;
 
 /// Threads that may wait for a disk at once: enough to keep it busy, few enough to keep their memory small.
-const BLOCKING_THREADS: usize = 8;
+const BLOCKING_THREADS: usize = 4;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use base32::Alphabet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Bytes in a snapshot, manifest or chunk id.
@@ -14,9 +15,7 @@ pub const OBJECT_ID_LEN: usize = 12;
 /// Bytes in a node id.
 pub const NODE_ID_LEN: usize = 8;
 
-const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/// The longest text of any id here: 12 bytes.
-const MAX_TEXT: usize = text_len(OBJECT_ID_LEN);
+const ALPHABET: Alphabet = Alphabet::Crockford;
 
 /// Tells why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,39 +46,6 @@ const fn text_len(bytes: usize) -> usize {
     (bytes * 8).div_ceil(5)
 }
 
-/// Writes the text of `bytes` into the front of `out` and returns it.
-fn encode<'a>(bytes: &[u8], out: &'a mut [u8; MAX_TEXT]) -> &'a str {
-    let mut bits: u32 = 0;
-    let mut pending = 0;
-    let mut written = 0;
-    for byte in bytes {
-        bits = (bits << 8) | u32::from(*byte);
-        pending += 8;
-        while pending >= 5 {
-            pending -= 5;
-            out[written] = ALPHABET[(bits >> pending) as usize & 31];
-            written += 1;
-        }
-        bits &= (1 << pending) - 1;
-    }
-    if pending > 0 {
-        out[written] = ALPHABET[(bits << (5 - pending)) as usize & 31];
-        written += 1;
-    }
-    // The alphabet is ASCII, so this never takes the default.
-    std::str::from_utf8(&out[..written]).unwrap_or_default()
-}
-
-fn digit(byte: u8) -> Option<u32> {
-    let upper = match byte.to_ascii_uppercase() {
-        b'O' => b'0',
-        b'I' | b'L' => b'1',
-        other => other,
-    };
-    let position = ALPHABET.iter().position(|letter| *letter == upper)?;
-    u32::try_from(position).ok()
-}
-
 fn decode<const N: usize>(text: &str) -> Result<[u8; N], IdError> {
     let expected = text_len(N);
     if text.len() != expected {
@@ -88,26 +54,35 @@ fn decode<const N: usize>(text: &str) -> Result<[u8; N], IdError> {
             found: text.len(),
         });
     }
-    let mut id = [0; N];
-    let mut bits: u32 = 0;
-    let mut pending = 0;
-    let mut written = 0;
-    for (position, byte) in text.bytes().enumerate() {
-        let value = digit(byte).ok_or(IdError::Character { position, byte })?;
-        bits = (bits << 5) | value;
-        pending += 5;
-        if pending >= 8 {
-            pending -= 8;
-            id[written] = (bits >> pending) as u8;
-            written += 1;
-            bits &= (1 << pending) - 1;
-        }
-    }
-    if bits == 0 {
+    let decoded: Option<[u8; N]> =
+        base32::decode(ALPHABET, text).and_then(|bytes| bytes.try_into().ok());
+    let Some(id) = decoded else {
+        return Err(bad_character(text));
+    };
+    // The library drops the bits that fill up the last character, whatever they are.
+    let last = text
+        .bytes()
+        .next_back()
+        .map(|byte| match byte.to_ascii_uppercase() {
+            b'O' => b'0',
+            b'I' | b'L' => b'1',
+            byte => byte,
+        });
+    if base32::encode(ALPHABET, &id).bytes().next_back() == last {
         Ok(id)
     } else {
         Err(IdError::Padding)
     }
+}
+
+/// Finds the character for which the library refused a text.
+fn bad_character(text: &str) -> IdError {
+    let is_bad = |(_, byte): &(usize, u8)| {
+        let one = [*byte, b'0'];
+        !std::str::from_utf8(&one).is_ok_and(|one| base32::decode(ALPHABET, one).is_some())
+    };
+    let (position, byte) = text.bytes().enumerate().find(is_bad).unwrap_or_default();
+    IdError::Character { position, byte }
 }
 
 macro_rules! id_type {
@@ -135,13 +110,13 @@ macro_rules! id_type {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(encode(&self.0, &mut [0; MAX_TEXT]))
+                f.pad(&base32::encode(ALPHABET, &self.0))
             }
         }
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(encode(&self.0, &mut [0; MAX_TEXT]))
+                f.write_str(&base32::encode(ALPHABET, &self.0))
             }
         }
 
@@ -155,7 +130,7 @@ macro_rules! id_type {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(encode(&self.0, &mut [0; MAX_TEXT]))
+                serializer.serialize_str(&base32::encode(ALPHABET, &self.0))
             }
         }
 

@@ -4,6 +4,7 @@
 //! anywhere; left out, a part of the data would silently be missing. FIFOs, sockets and devices are never
 //! opened.
 
+mod buffers;
 mod chunks;
 mod names;
 mod walk;
@@ -18,6 +19,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use icefield_core::{ArrayMetadata, NodePath};
+
+use buffers::Buffers;
 
 use crate::chunk_key;
 use crate::{ChunkEntry, Hierarchy, Source, SourceError};
@@ -34,6 +37,7 @@ pub struct ZarrDirectory(Arc<Root>);
 struct Root {
     path: PathBuf,
     name: String,
+    buffers: Buffers,
 }
 
 impl ZarrDirectory {
@@ -52,7 +56,11 @@ impl ZarrDirectory {
         };
         let path = fs::canonicalize(path.as_ref()).map_err(fail)?;
         match fs::metadata(&path).map_err(fail)?.is_dir() {
-            true => Ok(Self(Arc::new(Root { path, name }))),
+            true => Ok(Self(Arc::new(Root {
+                path,
+                name,
+                buffers: Buffers::default(),
+            }))),
             false => Err(SourceError::NotADirectory {
                 name,
                 found: "a file",
@@ -95,24 +103,25 @@ impl Root {
     }
 
     /// Reads a file that must be a regular one. With `length`, it must have exactly so many bytes.
-    fn read(&self, path: &Path, length: Option<u64>) -> Result<Vec<u8>, SourceError> {
+    fn read(&self, path: &Path, length: Option<u64>) -> Result<Bytes, SourceError> {
         let file = open_file(path).map_err(|error| self.io_error(path, error))?;
         let metadata = file.metadata().map_err(|error| self.io_error(path, error))?;
         let changed = || SourceError::Changed {
             name: self.name_of(path),
         };
-        if !metadata.is_file() || length.is_some_and(|length| length != metadata.len()) {
+        let expected = metadata.len();
+        if !metadata.is_file() || length.is_some_and(|length| length != expected) {
             return Err(changed());
         }
-        let expected = metadata.len();
         // One byte more is asked for, to see the end; the buffer has the size of the file from the start.
-        let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(usize::MAX).saturating_add(1));
+        let room = usize::try_from(expected).map_err(|_| changed())?.saturating_add(1);
+        let mut bytes = self.buffers.take(room);
         (&file)
             .take(expected + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| self.io_error(path, error))?;
         match bytes.len() as u64 == expected {
-            true => Ok(bytes),
+            true => Ok(self.buffers.lend(bytes)),
             false => Err(changed()),
         }
     }
@@ -170,7 +179,7 @@ impl Source for ZarrDirectory {
         let root = Arc::clone(&self.0);
         let key = chunk_key::encode(array.chunk_key_encoding, index);
         let file = root.directory_of(path).join(key);
-        blocking(move || root.read(&file, Some(length)).map(Bytes::from)).await
+        blocking(move || root.read(&file, Some(length))).await
     }
 
     fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String {

@@ -274,6 +274,8 @@ impl Durability {
         let Some(root) = store.root()? else {
             return Ok(());
         };
+        // With the root gone, everything is; "flushed" would be a lie.
+        store.check_root_is_there()?;
         let name = store.name();
         let final_error = |errno| self.fail(&name, errno);
         if pending.everything {

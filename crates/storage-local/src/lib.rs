@@ -53,6 +53,7 @@ mod copy;
 mod delete;
 mod durability;
 mod error;
+mod in_place;
 mod list;
 mod lock;
 mod names;

@@ -12,6 +12,8 @@ mod real;
 #[cfg(test)]
 pub(crate) mod habits;
 #[cfg(test)]
+mod plan;
+#[cfg(test)]
 pub(crate) mod record;
 #[cfg(test)]
 pub(crate) mod twin;

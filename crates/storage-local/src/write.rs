@@ -7,11 +7,8 @@
 //!
 //! Before the rename nothing has happened, and every failure is an error. After it the object is there,
 //! and a failure is [`PutOutcome::Unknown`]. The lock is held for neither the writing nor the flushes.
-//!
-//! Chunks take a shorter way: created under their final name, which must be free. A torn chunk is garbage
-//! that nothing names, so the second directory operation would buy nothing.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -22,9 +19,9 @@ use crate::error;
 use crate::lock::KeyLock;
 use crate::probe::Place;
 use crate::store::{ATTEMPTS, Folder, Store, split};
-use crate::sys::{Errno, Open, Stat};
-use crate::temp::{Temp, write_all};
-use crate::version::{digest, last_modified, version};
+use crate::sys::{Errno, Stat};
+use crate::temp::Temp;
+use crate::version::{last_modified, version};
 
 /// What is asked of one put, apart from the bytes.
 #[derive(Clone, Debug)]
@@ -36,15 +33,15 @@ pub(crate) struct Order {
 
 /// When a write must be durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Flush {
+pub(crate) struct Flush {
     /// The file before it gets its name.
-    file: bool,
+    pub(crate) file: bool,
     /// The directory before the write is acknowledged.
-    folder: bool,
+    pub(crate) folder: bool,
 }
 
 impl Order {
-    fn flush(&self, fsync: Fsync) -> Flush {
+    pub(crate) fn flush(&self, fsync: Fsync) -> Flush {
         let (file, folder) = match (fsync, &self.mode, self.class) {
             (Fsync::None, ..) => (false, false),
             (Fsync::Commit, PutMode::Create, ObjectClass::Chunk) => (false, false),
@@ -265,125 +262,6 @@ impl Store {
         // After a link the drop of `temp` removes the first name.
         Ok(Taken::Yes)
     }
-
-    /// Creates a chunk under its final name.
-    fn create_in_place(&self, order: &Order, bytes: &Bytes) -> Result<PutOutcome, StorageError> {
-        let key = &order.key;
-        self.check_writable(key)?;
-        let facts = self.facts()?;
-        if !facts.exclusive_create {
-            return Err(StorageError::Unsupported {
-                store: self.name(),
-                what: "exclusive create: this file system opens what it was told to create".into(),
-            });
-        }
-        self.names.check_new(self, key)?;
-        let fail = |errno| error::of_place("write", key.as_str(), errno);
-        let (path, _) = split(key);
-        let flush = order.flush(self.fsync);
-        for _ in 0..ATTEMPTS {
-            let root = self.root_for_writing()?;
-            // Opened before there is an effect: from then on no descriptor may be wanting.
-            let folder = match flush.folder {
-                true => {
-                    let folder = self.make_folder(path)?;
-                    self.durability.flush_way(self, folder.as_fd(), path)?;
-                    Some(folder)
-                }
-                false => None,
-            };
-            let file = match self.sys.open(root, key.as_str(), Open::CreateNew) {
-                Ok(file) => file,
-                Err(Errno::NOENT) => {
-                    self.make_folder(path)?;
-                    continue;
-                }
-                Err(Errno::EXIST) => {
-                    let folder = self.make_folder(path)?;
-                    return match self.look("write", folder.as_fd(), key)? {
-                        Some(_) => Ok(PutOutcome::Refused),
-                        // Deleted at this moment.
-                        None => continue,
-                    };
-                }
-                Err(Errno::NOTDIR) => {
-                    self.make_folder(path)?;
-                    return Err(fail(Errno::NOTDIR));
-                }
-                Err(errno) => {
-                    // A network file system may make the file and then fail to say so.
-                    return match self.is_left_behind(key) {
-                        false => Err(fail(errno)),
-                        true => Ok(PutOutcome::Unknown(fail(errno))),
-                    };
-                }
-            };
-            let written = write_all(&*self.sys, &file, bytes, 0).and_then(|()| {
-                if flush.file {
-                    self.sys.fsync(file.as_fd())?;
-                }
-                self.sys.stat(file.as_fd())
-            });
-            let stat = match written {
-                Ok(stat) => stat,
-                Err(errno) => {
-                    let error = fail(errno);
-                    return match self.undo(key, &file, facts.ignores_case) {
-                        true => Err(error),
-                        false => Ok(PutOutcome::Unknown(error)),
-                    };
-                }
-            };
-            let made = acknowledged(version(&stat, digest(bytes)), &stat);
-            let kept = if let Some(folder) = folder {
-                self.durability.flush_folder(self, folder.as_fd(), path)
-            } else if self.fsync == Fsync::None {
-                Ok(())
-            } else {
-                self.durability
-                    .record_file(self, Arc::new(file), path, facts.syncfs)
-            };
-            return Ok(match kept {
-                Ok(()) => made,
-                Err(error) => PutOutcome::Unknown(error),
-            });
-        }
-        Err(fail(Errno::AGAIN))
-    }
-
-    /// Returns whether there may be something under a key after all.
-    fn is_left_behind(&self, key: &Key) -> bool {
-        let (path, name) = split(key);
-        match self.folder("write", path) {
-            Ok(Some(folder)) => matches!(
-                self.sys.stat_at(folder.as_fd(), name),
-                Ok(_) | Err(Errno::IO | Errno::STALE | Errno::TIMEDOUT)
-            ),
-            _ => false,
-        }
-    }
-
-    /// Removes a chunk that could not be finished; returns whether nothing is left of it.
-    fn undo(&self, key: &Key, file: &OwnedFd, fold: bool) -> bool {
-        let (path, name) = split(key);
-        let remove = || -> Result<bool, StorageError> {
-            let Ok(ours) = self.sys.stat(file.as_fd()) else {
-                return Ok(false);
-            };
-            let Some(folder) = self.folder("write", path)? else {
-                return Ok(true);
-            };
-            // Under the lock nobody deletes, so the name cannot change hands after the look.
-            let _lock = KeyLock::acquire(self, key, fold)?;
-            match self.look("write", folder.as_fd(), key)? {
-                Some(there) if there.is_same_file(&ours) => {
-                    Ok(self.sys.unlink(folder.as_fd(), name).is_ok())
-                }
-                _ => Ok(true),
-            }
-        };
-        remove().unwrap_or(false)
-    }
 }
 
 /// What became of the attempt to give a file its name.
@@ -395,7 +273,8 @@ enum Taken {
     Unknown(StorageError),
 }
 
-fn acknowledged(version: Version, written: &Stat) -> PutOutcome {
+/// Returns the answer for a write that is done.
+pub(crate) fn acknowledged(version: Version, written: &Stat) -> PutOutcome {
     PutOutcome::Written(Written {
         version,
         // As the file system dated the write, before any correction.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_format::{
-    ByteRange, ChunkId, ChunkIndex, ChunkRef, FormatError, FormatFile, Manifest, ManifestId,
-    NodeId, NodeKind, NodePath, layout,
+    ByteRange, ChunkId, ChunkIndex, ChunkRef, Manifest, ManifestId, NodeId, NodeKind, NodePath,
+    layout,
 };
 use icefield_storage::{GetOptions, GetRange, Key, Object, StorageError};
 
@@ -263,19 +263,6 @@ fn in_manifest(
     node: &NodeId,
     index: &[u32],
 ) -> Result<Option<Located>, SessionError> {
-    // All refs of an array have one rank. Another than the array's is damage, not a chunk that was never written.
-    if let Some(array) = manifest.array(node)
-        && !array.is_empty()
-        && let found = array.record_at(0).rank()
-        && found != index.len()
-    {
-        return Err(SessionError::Format(FormatError::RankMismatch {
-            file: FormatFile::Manifest(manifest.id()),
-            node: *node,
-            expected: index.len(),
-            found,
-        }));
-    }
     Ok(manifest.get(node, index)?.map(Located::of))
 }
 

@@ -207,10 +207,7 @@ fn seeds() -> std::ops::Range<u64> {
 #[test]
 fn acknowledged_commits_survive_lawful_faults() {
     let mut faults = 0;
-    for seed in std::env::var("SIM_SEED").map_or(0..60, |s| {
-        let s: u64 = s.parse().unwrap();
-        s..s + 1
-    }) {
+    for seed in seeds() {
         let trace = simulate(seed, &rates(5 + seed % 4 * 10));
         faults += trace.faults().count();
     }

@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
 use icefield_core::NodePath;
 
 use super::names::{DOCUMENT, is_foreign, is_format_2};
@@ -86,7 +85,7 @@ impl Walk<'_> {
             });
         }
         let bytes = self.root.read(file, None)?;
-        SourceNode::parse(Bytes::from(bytes), limit)
+        SourceNode::parse(bytes, limit)
             .map(Some)
             .map_err(|source| SourceError::Metadata {
                 name: name(),

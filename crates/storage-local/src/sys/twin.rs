@@ -6,69 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::habits::{Habits, Lazy};
+pub(crate) use super::plan::Call;
+use super::plan::Fault;
 use super::record::{Event, Recording};
 use super::{Entry, Errno, Kind, Open, RealSys, Result, Stat, Sys};
-
-/// A kind of call, to count and to fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Call {
-    OpenRoot,
-    OpenRead,
-    OpenDirectory,
-    Create,
-    OpenLock,
-    Mkdir,
-    Stat,
-    StatAt,
-    ReadDir,
-    Read,
-    Write,
-    CopyRange,
-    SetMtime,
-    Fsync,
-    Syncfs,
-    Rename,
-    RenameNew,
-    Link,
-    Unlink,
-    Lock,
-    Unlock,
-}
-
-impl Call {
-    /// Returns whether the call changes something.
-    pub(crate) fn mutates(self) -> bool {
-        matches!(
-            self,
-            Self::Create
-                | Self::OpenLock
-                | Self::Mkdir
-                | Self::Write
-                | Self::CopyRange
-                | Self::SetMtime
-                | Self::Fsync
-                | Self::Syncfs
-                | Self::Rename
-                | Self::RenameNew
-                | Self::Link
-                | Self::Unlink
-        )
-    }
-}
-
-/// An order to fail.
-#[derive(Clone, Copy, Debug)]
-struct Fault {
-    /// `None`: any kind of call.
-    call: Option<Call>,
-    /// Calls of the kind to let pass first.
-    skip: usize,
-    /// Calls to fail then.
-    times: usize,
-    errno: Errno,
-    /// Whether the call takes effect all the same.
-    with_effect: bool,
-}
 
 /// What to do when a call is reached, besides the call.
 type Hook = Arc<dyn Fn(usize, Call) + Send + Sync>;

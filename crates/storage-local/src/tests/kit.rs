@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::sys::habits::Habits;
 use crate::sys::twin::Twin;
+use crate::sys::{RealSys, Sys};
 use crate::{Fsync, LocalStorage, LocalStorageBuilder};
 
 /// The key of a branch in the format.
@@ -147,6 +148,37 @@ pub(super) fn written(outcome: PutOutcome) -> Version {
 #[track_caller]
 pub(super) fn refused(outcome: &PutOutcome) {
     assert!(matches!(outcome, PutOutcome::Refused), "{outcome:?}");
+}
+
+/// Opens a directory with the system calls of this kernel and with those of an old one.
+pub(super) fn both_ways(root: &Path) -> [LocalStorage; 2] {
+    let ways: [Arc<dyn Sys>; 2] = [
+        Arc::new(RealSys::new()),
+        Arc::new(RealSys::without_openat2()),
+    ];
+    ways.map(|sys| {
+        LocalStorage::builder(root)
+            .fsync(Fsync::None)
+            .sys(sys)
+            .open()
+            .expect("opened")
+    })
+}
+
+#[track_caller]
+pub(super) fn is_not_an_object<T: std::fmt::Debug>(result: Result<T, StorageError>, what: &str) {
+    match result {
+        Err(StorageError::NotAnObject { found, .. }) if found == what => {}
+        other => panic!("must be {what}, is {other:?}"),
+    }
+}
+
+#[track_caller]
+pub(super) fn unsupported<T: std::fmt::Debug>(result: Result<T, StorageError>) -> String {
+    match result {
+        Err(error @ StorageError::Unsupported { .. }) => error.to_string(),
+        other => panic!("must be unsupported, is {other:?}"),
+    }
 }
 
 /// Says that a test, or a part of one, was not run, past the capture of libtest.

@@ -1,0 +1,121 @@
+//! Trees of files, and repositories in memory.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use icefield_core::{BranchName, NodePath, Repository};
+use icefield_ingest::{Export, Import, ImportError, ImportReport, Imported, ZarrDirectory};
+use icefield_storage_memory::MemoryStorage;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A directory that is filled file by file.
+pub struct Tree(TempDir);
+
+impl Tree {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> &Self {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+        self
+    }
+
+    pub fn json(&self, name: &str, value: &Value) -> &Self {
+        self.file(name, serde_json::to_vec_pretty(value).unwrap())
+    }
+
+    pub fn source(&self) -> Arc<ZarrDirectory> {
+        Arc::new(ZarrDirectory::open(self.path()).unwrap())
+    }
+
+    pub fn import(&self) -> Import<'static> {
+        Import::new(self.source())
+    }
+}
+
+pub fn group(attributes: Value) -> Value {
+    json!({"zarr_format": 3, "node_type": "group", "attributes": attributes})
+}
+
+pub fn array(shape: &[u64], chunks: &[u64], names: &[&str]) -> Value {
+    json!({
+        "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": "uint8",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0, "codecs": [{"name": "bytes"}], "dimension_names": names,
+    })
+}
+
+/// All files below a directory with their bytes.
+pub fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut pending: Vec<PathBuf> = vec![root.to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pending.push(path);
+            } else {
+                let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+                found.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+pub async fn repository() -> Repository {
+    Repository::create(Arc::new(MemoryStorage::new())).await.unwrap()
+}
+
+pub async fn run(import: Import<'_>, repository: &Repository) -> ImportReport {
+    let imported: Imported = import.run(repository, BranchName::main(), "test").await.unwrap();
+    assert!(matches!(imported.commit, icefield_core::CommitOutcome::Committed(_)));
+    imported.report
+}
+
+/// Runs an import that must fail, and checks that nothing was committed.
+pub async fn refused(import: Import<'_>, repository: &Repository) -> ImportError {
+    let before = repository.resolve(&BranchName::main().into()).await.unwrap();
+    let error = match import.run(repository, BranchName::main(), "test").await {
+        Err(error) => error,
+        Ok(imported) => panic!("not refused: {imported:?}"),
+    };
+    let after = repository.resolve(&BranchName::main().into()).await.unwrap();
+    assert_eq!(before, after, "an import that failed moved the branch");
+    error
+}
+
+/// The whole hierarchy at the tip of main as files.
+pub async fn exported(repository: &Repository) -> BTreeMap<String, Vec<u8>> {
+    let session = repository.read_session(BranchName::main()).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    Export::new(session).run(directory.path()).await.unwrap();
+    files(directory.path())
+}
+
+pub fn path(text: &str) -> NodePath {
+    NodePath::parse(text).unwrap()
+}
+
+/// An error and its causes in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

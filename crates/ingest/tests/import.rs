@@ -1,0 +1,266 @@
+//! Importing Zarr v3 directories: what arrives, and what is refused by name.
+
+mod common;
+
+use std::fs;
+
+use common::{Tree, array, chain, exported, files, group, path, refused, repository, run};
+use icefield_core::{BranchName, ByteRange, ChunkKeyEncoding};
+use icefield_ingest::{ImportError, Limits, PlanError, SourceError, ZarrDirectory};
+use serde_json::{Value, json};
+
+/// A tree with one of everything.
+fn varied() -> Tree {
+    let tree = Tree::new();
+    tree.json("zarr.json", &group(json!({"title": "żółw"})))
+        .json("x/zarr.json", &array(&[4, 6], &[2, 3], &["t", "y"]))
+        .file("x/c/0/0", [1; 6])
+        .file("x/c/1/1", vec![2; 6000])
+        .json("scalar/zarr.json", &array(&[], &[], &[]))
+        .file("scalar/c", [7])
+        .json("empty/zarr.json", &array(&[0, 3], &[1, 1], &["t", "y"]))
+        .json("deep/down/under/zarr.json", &array(&[3], &[3], &["z"]))
+        .file("deep/down/under/c/0", [9; 3])
+        .json("unicode/Ω ß/zarr.json", &group(json!({})));
+    tree
+}
+
+#[tokio::test]
+async fn what_is_exported_is_what_was_imported() {
+    let tree = varied();
+    let repository = repository().await;
+    let report = run(tree.import(), &repository).await;
+    assert_eq!((report.new_arrays, report.chunks, report.bytes), (4, 4, 6 + 6000 + 1 + 3));
+    // Root and one group are there; `deep`, `deep/down` and `unicode` are implied.
+    assert_eq!(report.new_groups, 5);
+    let mut found = exported(&repository).await;
+    for implied in ["deep/zarr.json", "deep/down/zarr.json", "unicode/zarr.json"] {
+        let document: Value = serde_json::from_slice(&found.remove(implied).unwrap()).unwrap();
+        assert_eq!(document, group(json!({})));
+    }
+    assert_eq!(found, files(tree.path()));
+}
+
+#[tokio::test]
+async fn both_chunk_key_encodings_become_default_with_slash() {
+    let tree = Tree::new();
+    for (name, encoding, separator, keys) in [
+        ("a", "default", ".", ["c.0.0", "c.1.1"]),
+        ("b", "v2", ".", ["0.0", "1.1"]),
+        ("c", "v2", "/", ["0/0", "1/1"]),
+        ("d", "default", "/", ["c/0/0", "c/1/1"]),
+    ] {
+        let mut document = array(&[2, 2], &[1, 1], &["y", "x"]);
+        document["chunk_key_encoding"] =
+            json!({"name": encoding, "configuration": {"separator": separator}});
+        tree.json(&format!("{name}/zarr.json"), &document);
+        for (value, key) in (1_u8..).zip(keys) {
+            tree.file(&format!("{name}/{key}"), [value]);
+        }
+    }
+    let mut scalar = array(&[], &[], &[]);
+    scalar["chunk_key_encoding"] = json!({"name": "v2"});
+    tree.json("s/zarr.json", &scalar).file("s/0", [5]);
+
+    let repository = repository().await;
+    run(tree.import(), &repository).await;
+    let session = repository.read_session(BranchName::main()).await.unwrap();
+    for name in ["/a", "/b", "/c", "/d"] {
+        let array = session.array(&path(name)).unwrap();
+        assert_eq!(array.chunk_key_encoding, ChunkKeyEncoding::COMMON);
+        for (index, value) in [([0, 0], 1), ([1, 1], 2)] {
+            let chunk = session.chunk(&path(name), &index, ByteRange::All).await.unwrap();
+            assert_eq!(chunk.as_deref(), Some(&[value][..]), "{name} {index:?}");
+        }
+    }
+    let scalar = session.chunk(&path("/s"), &[], ByteRange::All).await.unwrap();
+    assert_eq!(scalar.as_deref(), Some(&[5][..]));
+    assert!(exported(&repository).await.contains_key("a/c/1/1"));
+}
+
+#[tokio::test]
+async fn consolidated_metadata_is_left_behind() {
+    let tree = Tree::new();
+    tree.file(
+        "zarr.json",
+        br#"{"attributes": {"a": 1.0}, "consolidated_metadata": {"metadata": {"x": {}}}, "zarr_format": 3, "node_type": "group"}"#,
+    );
+    let repository = repository().await;
+    run(tree.import(), &repository).await;
+    assert_eq!(
+        exported(&repository).await["zarr.json"],
+        br#"{"attributes": {"a": 1.0}, "zarr_format": 3, "node_type": "group"}"#
+    );
+}
+
+#[tokio::test]
+async fn a_group_is_made_for_the_import() {
+    let tree = varied();
+    let repository = repository().await;
+    run(tree.import().into_group(path("/a/b")), &repository).await;
+    let found = exported(&repository).await;
+    assert_eq!(found["a/b/x/c/1/1"], vec![2; 6000]);
+    assert!(found.contains_key("zarr.json") && found.contains_key("a/zarr.json"));
+    // A second time there is something in the way; beside it there is not.
+    let error = refused(tree.import().into_group(path("/a/b")), &repository).await;
+    assert!(matches!(&error, ImportError::Plan(PlanError::AlreadyExists { path }) if path.as_str() == "/a/b/deep/down/under"), "{error}");
+    run(tree.import().into_group(path("/a/c")), &repository).await;
+}
+
+#[tokio::test]
+async fn foreign_files_are_left_out_and_told() {
+    let tree = varied();
+    tree.file(".DS_Store", "x")
+        .file("README.md", "x")
+        .file("x/.DS_Store", "x")
+        .file("x/c/0/.nfs000123", "x")
+        .file("x/c/0/0.uuid.partial", "x")
+        .file("x/.zarray", "{}")
+        .file("__pycache__/x.pyc", "x")
+        .file("notes/deep/text.txt", "x");
+    fs::create_dir_all(tree.path().join("x/c/0/5")).unwrap_err();
+    fs::create_dir_all(tree.path().join("void/of/anything")).unwrap();
+    let repository = repository().await;
+    let report = run(tree.import(), &repository).await;
+    assert_eq!(report.ignored.count(), 8, "{:?}", report.ignored);
+    assert_eq!((report.new_arrays, report.chunks), (4, 4));
+    let found = exported(&repository).await;
+    assert!(!found.keys().any(|name| name.contains("void") || name.contains("notes")));
+}
+
+/// Puts something into a tree that must not be there, and expects to be told its name.
+async fn refused_with(edit: impl FnOnce(&Tree), named: &str) -> ImportError {
+    let tree = varied();
+    edit(&tree);
+    let error = refused(tree.import(), &repository().await).await;
+    let text = chain(&error);
+    assert!(text.contains(named), "{named} is not named by: {text}");
+    error
+}
+
+#[tokio::test]
+async fn chunks_that_are_none_are_refused_by_name() {
+    refused_with(|tree| { tree.file("x/c/2/0", [1]); }, "x/c/2/0").await;
+    refused_with(|tree| { tree.file("x/c/0/4294967296", [1]); }, "x/c/0/4294967296").await;
+    refused_with(|tree| { tree.file("x/c/0/00", [1]); }, "x/c/0/00").await;
+    refused_with(|tree| { tree.file("x/c/1/2/3", [1]); }, "x/c/1/2").await;
+    refused_with(|tree| { tree.file("x/c/data.bin", [1]); }, "x/c/data.bin").await;
+    refused_with(|tree| { tree.file("x/0.0", [1]); }, "x/0.0").await;
+    refused_with(|tree| { tree.json("x/below/zarr.json", &group(json!({}))); }, "x/below").await;
+    refused_with(|tree| { tree.file("scalar/c/0", [1]); }.clone(), "").await;
+}
+
+#[tokio::test]
+async fn an_empty_chunk_is_refused_by_name() {
+    let error = refused_with(|tree| { tree.file("x/c/0/1", []); }, "x/c/0/1").await;
+    assert!(matches!(error, ImportError::Source(SourceError::EmptyChunk { .. })));
+}
+
+#[tokio::test]
+async fn a_chunk_of_an_array_without_elements_is_outside_its_grid() {
+    let error = refused_with(|tree| { tree.file("empty/c/0/0", [1]); }, "empty/c/0/0").await;
+    assert!(matches!(error, ImportError::OutOfGrid { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn metadata_that_is_none_is_refused_by_name() {
+    for document in ["", "{", "[]", r#"{"zarr_format": 2}"#, r#"{"zarr_format":3,"node_type":"group","a":NaN}"#] {
+        let error = refused_with(|tree| { tree.file("deep/zarr.json", document); }, "deep/zarr.json").await;
+        assert!(matches!(error, ImportError::Source(SourceError::Metadata { .. })), "{error}");
+    }
+    refused_with(|tree| fs::create_dir_all(tree.path().join("dir/zarr.json")).unwrap(), "dir/zarr.json").await;
+}
+
+#[tokio::test]
+async fn zarr_format_2_is_refused_by_name() {
+    let tree = Tree::new();
+    tree.file("v/.zarray", "{}").file("v/0.0", "x");
+    let error = refused(tree.import(), &repository().await).await;
+    assert!(matches!(&error, ImportError::Source(SourceError::ZarrFormat2 { name }) if name.ends_with("v/.zarray")), "{error}");
+}
+
+#[tokio::test]
+async fn a_source_without_nodes_is_refused() {
+    let tree = Tree::new();
+    tree.file("x/y/z.txt", "x");
+    let error = refused(tree.import(), &repository().await).await;
+    assert!(matches!(error, ImportError::Source(SourceError::NoNodes { .. })), "{error}");
+    assert!(matches!(
+        ZarrDirectory::open(tree.path().join("nowhere")),
+        Err(SourceError::NotFound { .. })
+    ));
+    assert!(matches!(
+        ZarrDirectory::open(tree.path().join("x/y/z.txt")),
+        Err(SourceError::NotADirectory { .. })
+    ));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn links_are_refused_and_special_files_never_opened() {
+    use std::os::unix::fs::symlink;
+    let outside = Tree::new();
+    outside.json("zarr.json", &group(json!({}))).file("secret", "secret");
+    for (place, target) in [
+        ("link", outside.path().to_owned()),
+        ("x/c/0/1", outside.path().join("secret")),
+        ("x/c/1/0", "dangling".into()),
+        ("deep/zarr.json", outside.path().join("zarr.json")),
+        ("deep/loop", ".".into()),
+    ] {
+        let error = refused_with(|tree| symlink(&target, tree.path().join(place)).unwrap(), place).await;
+        assert!(matches!(error, ImportError::Source(SourceError::Link { .. })), "{error}");
+    }
+    let fifo = |tree: &Tree, name: &str| {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        mknodat(CWD, tree.path().join(name), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    };
+    refused_with(|tree| fifo(tree, "x/c/0/1"), "x/c/0/1").await;
+    refused_with(|tree| fifo(tree, "deep/zarr.json"), "deep/zarr.json").await;
+    let tree = varied();
+    fifo(&tree, "deep/pipe");
+    assert_eq!(run(tree.import(), &repository().await).await.ignored.count(), 1);
+    // The root itself may be a link.
+    let link = Tree::new();
+    symlink(tree.path(), link.path().join("root")).unwrap();
+    fs::remove_file(tree.path().join("deep/pipe")).unwrap();
+    ZarrDirectory::open(link.path().join("root")).unwrap();
+}
+
+#[tokio::test]
+async fn deep_trees_and_many_chunks_are_no_trouble() {
+    let tree = Tree::new();
+    let deep = "d/".repeat(300);
+    tree.json(&format!("{deep}zarr.json"), &array(&[5000], &[1], &["t"]));
+    for chunk in 0..5000 {
+        tree.file(&format!("{deep}c/{chunk}"), [1, 2]);
+    }
+    let repository = repository().await;
+    let limits = Limits::default().with_chunks(3).with_bytes(1);
+    let report = run(tree.import().limits(limits), &repository).await;
+    assert_eq!((report.new_groups, report.chunks), (300, 5000));
+}
+
+#[tokio::test]
+async fn two_groups_that_disagree_are_refused_by_name() {
+    let repository = repository().await;
+    let (one, other) = (Tree::new(), Tree::new());
+    one.json("zarr.json", &group(json!({"title": "one"})));
+    other.json("zarr.json", &group(json!({"title": "other"}))).json("x/zarr.json", &array(&[1], &[1], &["t"]));
+    run(one.import(), &repository).await;
+    let error = refused(other.import(), &repository).await;
+    assert!(chain(&error).contains("`attributes.title` is \"one\" here and \"other\""), "{error}");
+    run(other.import().into_group(path("/other")), &repository).await;
+}
+
+#[test]
+fn the_future_can_be_spawned() {
+    fn check<T: Send>(_: T) {}
+    let tree = varied();
+    let import = tree.import();
+    let repository = async { common::repository().await };
+    check(async move {
+        let repository = repository.await;
+        import.run(&repository, BranchName::main(), "").await
+    });
+}

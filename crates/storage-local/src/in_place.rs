@@ -1,0 +1,144 @@
+//! The shorter way of chunks: created under their final name, which must be free.
+//!
+//! A torn chunk is garbage that nothing names, so a temporary file and a second directory operation would
+//! buy nothing.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_storage::{Key, PutOutcome, StorageError};
+
+use crate::builder::Fsync;
+use crate::error;
+use crate::lock::KeyLock;
+use crate::store::{ATTEMPTS, Store, split};
+use crate::sys::{Errno, Open};
+use crate::temp::write_all;
+use crate::version::{digest, version};
+use crate::write::{Order, acknowledged};
+
+impl Store {
+    /// Creates a chunk under its final name.
+    pub(crate) fn create_in_place(
+        &self,
+        order: &Order,
+        bytes: &Bytes,
+    ) -> Result<PutOutcome, StorageError> {
+        let key = &order.key;
+        self.check_writable(key)?;
+        let facts = self.facts()?;
+        if !facts.exclusive_create {
+            return Err(StorageError::Unsupported {
+                store: self.name(),
+                what: "exclusive create: this file system opens what it was told to create".into(),
+            });
+        }
+        self.names.check_new(self, key)?;
+        let fail = |errno| error::of_place("write", key.as_str(), errno);
+        let (path, _) = split(key);
+        let flush = order.flush(self.fsync);
+        for _ in 0..ATTEMPTS {
+            let root = self.root_for_writing()?;
+            // Opened before there is an effect: from then on no descriptor may be wanting.
+            let folder = match flush.folder {
+                true => {
+                    let folder = self.make_folder(path)?;
+                    self.durability.flush_way(self, folder.as_fd(), path)?;
+                    Some(folder)
+                }
+                false => None,
+            };
+            let file = match self.sys.open(root, key.as_str(), Open::CreateNew) {
+                Ok(file) => file,
+                Err(Errno::NOENT) => {
+                    self.make_folder(path)?;
+                    continue;
+                }
+                Err(Errno::EXIST) => {
+                    let folder = self.make_folder(path)?;
+                    return match self.look("write", folder.as_fd(), key)? {
+                        Some(_) => Ok(PutOutcome::Refused),
+                        // Deleted at this moment.
+                        None => continue,
+                    };
+                }
+                Err(Errno::NOTDIR) => {
+                    self.make_folder(path)?;
+                    return Err(fail(Errno::NOTDIR));
+                }
+                Err(errno) => {
+                    // A network file system may make the file and then fail to say so.
+                    return match self.is_left_behind(key) {
+                        false => Err(fail(errno)),
+                        true => Ok(PutOutcome::Unknown(fail(errno))),
+                    };
+                }
+            };
+            let written = write_all(&*self.sys, &file, bytes, 0).and_then(|()| {
+                if flush.file {
+                    self.sys.fsync(file.as_fd())?;
+                }
+                self.sys.stat(file.as_fd())
+            });
+            let stat = match written {
+                Ok(stat) => stat,
+                Err(errno) => {
+                    let error = fail(errno);
+                    return match self.undo(key, &file, facts.ignores_case) {
+                        true => Err(error),
+                        false => Ok(PutOutcome::Unknown(error)),
+                    };
+                }
+            };
+            let made = acknowledged(version(&stat, digest(bytes)), &stat);
+            let kept = if let Some(folder) = folder {
+                self.durability.flush_folder(self, folder.as_fd(), path)
+            } else if self.fsync == Fsync::None {
+                Ok(())
+            } else {
+                self.durability
+                    .record_file(self, Arc::new(file), path, facts.syncfs)
+            };
+            return Ok(match kept {
+                Ok(()) => made,
+                Err(error) => PutOutcome::Unknown(error),
+            });
+        }
+        Err(fail(Errno::AGAIN))
+    }
+
+    /// Returns whether there may be something under a key after all.
+    fn is_left_behind(&self, key: &Key) -> bool {
+        let (path, name) = split(key);
+        match self.folder("write", path) {
+            Ok(Some(folder)) => matches!(
+                self.sys.stat_at(folder.as_fd(), name),
+                Ok(_) | Err(Errno::IO | Errno::STALE | Errno::TIMEDOUT)
+            ),
+            _ => false,
+        }
+    }
+
+    /// Removes a chunk that could not be finished; returns whether nothing is left of it.
+    fn undo(&self, key: &Key, file: &OwnedFd, fold: bool) -> bool {
+        let (path, name) = split(key);
+        let remove = || -> Result<bool, StorageError> {
+            let Ok(ours) = self.sys.stat(file.as_fd()) else {
+                return Ok(false);
+            };
+            let Some(folder) = self.folder("write", path)? else {
+                return Ok(true);
+            };
+            // Under the lock nobody deletes, so the name cannot change hands after the look.
+            let _lock = KeyLock::acquire(self, key, fold)?;
+            match self.look("write", folder.as_fd(), key)? {
+                Some(there) if there.is_same_file(&ours) => {
+                    Ok(self.sys.unlink(folder.as_fd(), name).is_ok())
+                }
+                _ => Ok(true),
+            }
+        };
+        remove().unwrap_or(false)
+    }
+}
