@@ -17,6 +17,8 @@ mod tree;
 
 use std::sync::Arc;
 
+use icefield::storage::Storage;
+use icefield::storage::wrap::TracingStorage;
 use icefield::{
     ConnectLocal, Fsync, Location, Repository, RevisionSpec, Schemes, Session, SnapshotId,
 };
@@ -64,8 +66,14 @@ impl Context {
         }
     }
 
+    /// Opens a store, watched for `-v`.
+    async fn storage(&self, location: &Location) -> Result<Arc<dyn Storage>, Failure> {
+        let storage = self.schemes.storage(location).await?;
+        Ok(Arc::new(TracingStorage::new(storage)))
+    }
+
     async fn open(&self, location: &Location) -> Result<Repository, Failure> {
-        Ok(Repository::open(self.schemes.storage(location).await?).await?)
+        Ok(Repository::open(self.storage(location).await?).await?)
     }
 
     /// Opens a repository and finds a version of it.

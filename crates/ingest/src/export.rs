@@ -6,9 +6,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::FutureExt;
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_core::{
-    ArrayMetadata, ByteRange, ChunkInfo, ChunkLocation, NodeInfo, NodeKind, NodePath, Session,
+    ArrayMetadata, ByteRange, ChunkInfo, ChunkLocation, NodeKind, NodePath, Session,
     SessionError,
 };
 
@@ -16,6 +17,9 @@ use crate::chunk_key;
 use crate::limits::Budget;
 use crate::{ExportError, Limits, Progress};
 use target::Target;
+
+type ArrayToWrite = (NodePath, ArrayMetadata);
+type ListedChunk = Result<(Arc<ArrayToWrite>, ChunkInfo), SessionError>;
 
 /// What an export wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,13 +40,13 @@ pub struct ExportReport {
 /// Documents and chunks are written byte for byte as the session has them, under the keys that each
 /// array's own metadata asks for.
 #[must_use = "nothing is exported before it is run"]
-pub struct Export<'a> {
+pub struct Export {
     session: Session,
     limits: Limits,
-    progress: &'a dyn Progress,
+    progress: Arc<dyn Progress>,
 }
 
-impl fmt::Debug for Export<'_> {
+impl fmt::Debug for Export {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Export")
             .field("session", &self.session)
@@ -51,13 +55,13 @@ impl fmt::Debug for Export<'_> {
     }
 }
 
-impl<'a> Export<'a> {
+impl Export {
     /// Begins an export of what a session sees, its uncommitted edits included.
     pub fn new(session: Session) -> Self {
         Self {
             session,
             limits: Limits::default(),
-            progress: &(),
+            progress: Arc::new(()),
         }
     }
 
@@ -68,7 +72,7 @@ impl<'a> Export<'a> {
     }
 
     /// Tells `progress` how far the export is.
-    pub fn progress(mut self, progress: &'a dyn Progress) -> Self {
+    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = progress;
         self
     }
@@ -90,56 +94,43 @@ impl<'a> Export<'a> {
         let target = Arc::new(Target::create(destination.as_ref()).await?);
         let mut report = ExportReport::default();
         let mut arrays = Vec::new();
-        for node in &nodes {
-            self.document(&target, node).await?;
+        for node in nodes {
+            self.document(&target, &node.path).await?;
             match node.kind {
                 NodeKind::Group => report.groups += 1,
                 NodeKind::Array => {
                     report.arrays += 1;
-                    arrays.push((node.path.clone(), self.session.array(&node.path)?));
+                    let array = self.session.array(&node.path)?;
+                    arrays.push(Arc::new((node.path, array)));
                 }
             }
         }
-        self.chunks(&target, &arrays, &mut report).await?;
+        self.chunks(&target, arrays, &mut report).await?;
         self.progress.finishing();
         Target::finish(target).await?;
         Ok(report)
     }
 
-    async fn document(&self, target: &Arc<Target>, node: &NodeInfo) -> Result<(), ExportError> {
-        let gone = || SessionError::NodeNotFound {
-            path: node.path.clone(),
-        };
-        let document = self.session.metadata(&node.path)?.ok_or_else(gone)?;
-        let file = target.document(&node.path)?;
+    async fn document(&self, target: &Arc<Target>, path: &NodePath) -> Result<(), ExportError> {
+        let gone = || SessionError::NodeNotFound { path: path.clone() };
+        let document = self.session.metadata(path)?.ok_or_else(gone)?;
+        let file = target.document(path)?;
         Target::write(target, file, document).await
     }
 
     async fn chunks(
         &self,
         target: &Arc<Target>,
-        arrays: &[(NodePath, ArrayMetadata)],
+        arrays: Vec<Arc<ArrayToWrite>>,
         report: &mut ExportReport,
     ) -> Result<(), ExportError> {
         let budget = Budget::new(self.limits);
-        let chunks = stream::iter(arrays).flat_map(|(path, array)| {
-            self.progress.array(path);
-            let listed = match self.session.chunks(path) {
-                Ok(chunks) => chunks,
-                Err(error) => stream::once(async { Err(error) }).boxed(),
-            };
-            listed.map_ok(move |chunk| (path, array, chunk))
-        });
-        let mut done = chunks
-            .map(|chunk| async {
-                let (path, array, chunk) = chunk?;
-                let length = chunk.location.length();
-                let _held = budget.hold(length).await;
-                self.chunk(target, path, array, chunk).await?;
-                self.progress.chunk(length);
-                Ok::<u64, ExportError>(length)
-            })
-            .buffer_unordered(self.limits.chunks.max(1));
+        let mut done = stream::iter(arrays)
+            .flat_map(|array| self.listed(array))
+            // Boxed, or the compiler loses sight of the whole being `Send`.
+            .map(|chunk| self.copy(target, &budget, chunk).boxed())
+            .buffer_unordered(self.limits.chunks.max(1))
+            .boxed();
         while let Some(length) = done.try_next().await? {
             report.chunks += 1;
             report.bytes += length;
@@ -147,13 +138,28 @@ impl<'a> Export<'a> {
         Ok(())
     }
 
-    async fn chunk(
+    /// The chunks of one array, each with the array.
+    fn listed(&self, array: Arc<ArrayToWrite>) -> BoxStream<'static, ListedChunk> {
+        self.progress.array(&array.0);
+        match self.session.chunks(&array.0) {
+            Ok(chunks) => chunks
+                .map_ok(move |chunk| (Arc::clone(&array), chunk))
+                .boxed(),
+            Err(error) => stream::once(async { Err(error) }).boxed(),
+        }
+    }
+
+    /// Copies a chunk, and returns how long it was.
+    async fn copy(
         &self,
         target: &Arc<Target>,
-        path: &NodePath,
-        array: &ArrayMetadata,
-        chunk: ChunkInfo,
-    ) -> Result<(), ExportError> {
+        budget: &Budget,
+        chunk: ListedChunk,
+    ) -> Result<u64, ExportError> {
+        let (array, chunk) = chunk?;
+        let (path, array) = &*array;
+        let length = chunk.location.length();
+        let _held = budget.hold(length).await;
         if let ChunkLocation::Virtual { location, .. } = chunk.location {
             return Err(ExportError::VirtualChunk {
                 path: path.clone(),
@@ -168,6 +174,8 @@ impl<'a> Export<'a> {
             .ok_or_else(|| SessionError::NodeNotFound { path: path.clone() })?;
         let key = chunk_key::encode(array.chunk_key_encoding, &chunk.index);
         let file = target.chunk(path, &key)?;
-        Target::write(target, file, bytes).await
+        Target::write(target, file, bytes).await?;
+        self.progress.chunk(length);
+        Ok(length)
     }
 }

@@ -51,15 +51,15 @@ pub struct Imported {
 /// - With [`Import::append`], arrays that have the dimension grow along it, and only their shape changes. All
 ///   others must be equal, chunks included. Arrays missing on either side are refused.
 #[must_use = "nothing is imported before it is run"]
-pub struct Import<'a> {
+pub struct Import {
     source: Arc<dyn Source>,
     group: NodePath,
     append: Option<String>,
     limits: Limits,
-    progress: &'a dyn Progress,
+    progress: Arc<dyn Progress>,
 }
 
-impl fmt::Debug for Import<'_> {
+impl fmt::Debug for Import {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Import")
             .field("source", &self.source)
@@ -70,7 +70,7 @@ impl fmt::Debug for Import<'_> {
     }
 }
 
-impl<'a> Import<'a> {
+impl Import {
     /// Begins an import of a source to the root.
     pub fn new(source: Arc<dyn Source>) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl<'a> Import<'a> {
             group: NodePath::root(),
             append: None,
             limits: Limits::default(),
-            progress: &(),
+            progress: Arc::new(()),
         }
     }
 
@@ -101,7 +101,7 @@ impl<'a> Import<'a> {
     }
 
     /// Tells `progress` how far the import is.
-    pub fn progress(mut self, progress: &'a dyn Progress) -> Self {
+    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = progress;
         self
     }
@@ -150,9 +150,9 @@ impl<'a> Import<'a> {
         let copied = transfer::run(
             &self.source,
             session,
-            &plan.transfers,
+            std::mem::take(&mut plan.transfers),
             self.limits,
-            self.progress,
+            &*self.progress,
         )
         .await?;
         Ok(report(plan, hierarchy.ignored, copied))

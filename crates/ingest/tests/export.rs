@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use common::{Tree, array, files, group, path, repository, run};
 use icefield_core::{BranchName, NodePath, Session, WriteMode};
@@ -118,10 +118,10 @@ async fn progress_is_told() {
     tree.json("x/zarr.json", &array(&[3], &[1], &["t"]))
         .file("x/c/0", [1])
         .file("x/c/2", [2]);
-    let events = Events::default();
+    let events = Arc::new(Events::default());
     let repository = repository().await;
-    run(tree.import().progress(&events), &repository).await;
-    let mut found = events.0.into_inner().unwrap();
+    run(tree.import().progress(events.clone()), &repository).await;
+    let mut found = std::mem::take(&mut *events.0.lock().unwrap());
     assert_eq!(found[0], "expected 3");
     assert_eq!(found.last().map(String::as_str), Some("finishing"));
     found.sort();

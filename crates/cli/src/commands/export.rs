@@ -1,5 +1,7 @@
 //! `icefield export`
 
+use std::sync::Arc;
+
 use icefield::SnapshotId;
 use icefield::ingest;
 use serde::Serialize;
@@ -24,9 +26,9 @@ struct Exported {
 
 pub(super) async fn run(context: &Context, args: Export) -> Result<(), Failure> {
     let (session, snapshot_id) = context.session(&args.location, &args.at.revision).await?;
-    let bar = Bar::new();
+    let bar = Arc::new(Bar::new());
     let report = ingest::Export::new(session)
-        .progress(&bar)
+        .progress(bar.clone())
         .run(&args.destination)
         .await;
     bar.clear();

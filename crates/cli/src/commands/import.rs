@@ -41,10 +41,10 @@ pub(super) async fn run(context: &Context, args: Import) -> Result<(), Failure> 
     let source = ZarrDirectory::open(&args.source)?;
     let repository = context.open(&args.location).await?;
     let message = args.message.clone().unwrap_or_else(|| default_message(&args));
-    let bar = Bar::new();
+    let bar = Arc::new(Bar::new());
     let mut import = ingest::Import::new(Arc::new(source))
         .into_group(args.group.clone())
-        .progress(&bar);
+        .progress(bar.clone());
     if let Some(dimension) = &args.append {
         import = import.append(dimension);
     }

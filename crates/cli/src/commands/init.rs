@@ -17,7 +17,7 @@ struct Created {
 }
 
 pub(super) async fn run(context: &Context, args: Init) -> Result<(), Failure> {
-    let storage = context.schemes.storage(&args.location).await?;
+    let storage = context.storage(&args.location).await?;
     Repository::create(storage).await?;
     let created = Created {
         location: output::location(&args.location),

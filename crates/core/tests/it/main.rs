@@ -2,6 +2,7 @@
 
 mod a_publish;
 mod cache;
+mod conflicts;
 mod costs;
 mod crash;
 mod d_chunks;

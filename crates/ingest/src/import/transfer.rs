@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::FutureExt;
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_core::{ByteRange, ChunkIndex, Session, WriteMode};
 
 use crate::limits::Budget;
@@ -41,9 +42,15 @@ enum Done {
     Ignored(String),
 }
 
+/// The chunks of one array, and how many of them the source has listed so far.
+struct Work {
+    transfer: Transfer,
+    listed: AtomicU64,
+}
+
 /// One entry of a listing, with the array it belongs to.
-struct Job<'a> {
-    transfer: &'a Transfer,
+struct Job {
+    work: Arc<Work>,
     entry: ChunkEntry,
 }
 
@@ -58,7 +65,7 @@ struct Mover<'a> {
 pub(super) async fn run(
     source: &Arc<dyn Source>,
     session: &Session,
-    transfers: &[Transfer],
+    transfers: Vec<Transfer>,
     limits: Limits,
     progress: &dyn Progress,
 ) -> Result<Copied, ImportError> {
@@ -68,17 +75,28 @@ pub(super) async fn run(
         budget: Budget::new(limits),
         progress,
     };
-    let listed: Vec<AtomicU64> = transfers.iter().map(|_| AtomicU64::new(0)).collect();
     progress.expected(transfers.iter().map(most_chunks).fold(0, u64::saturating_add));
-    let copied = stream::iter(transfers.iter().zip(&listed))
-        .flat_map(|(transfer, listed)| mover.jobs(transfer, listed))
-        .map(|job| async { mover.run(job?).await })
+    let works: Vec<Arc<Work>> = transfers
+        .into_iter()
+        .map(|transfer| {
+            Arc::new(Work {
+                transfer,
+                listed: AtomicU64::new(0),
+            })
+        })
+        .collect();
+    let copied = stream::iter(works.clone())
+        .flat_map(|work| mover.jobs(work))
+        // Boxed, or the compiler loses sight of the whole being `Send`.
+        .map(|job| async { mover.run(job?).await }.boxed())
         .buffer_unordered(limits.chunks.max(1))
+        .boxed()
         .try_fold(Copied::default(), |copied, done| async { Ok(copied.and(done)) })
         .await?;
-    for (transfer, listed) in transfers.iter().zip(listed) {
-        if transfer.action == Action::Compare {
-            mover.check_count(transfer, listed.into_inner()).await?;
+    for work in works {
+        if work.transfer.action == Action::Compare {
+            let found = work.listed.load(Ordering::Relaxed);
+            mover.check_count(&work.transfer, found).await?;
         }
     }
     Ok(copied)
@@ -90,46 +108,37 @@ fn most_chunks(transfer: &Transfer) -> u64 {
 }
 
 impl<'a> Mover<'a> {
-    /// The entries of one array; at the end, those that do not exist are known.
-    fn jobs(
-        &self,
-        transfer: &'a Transfer,
-        listed: &'a AtomicU64,
-    ) -> impl futures::Stream<Item = Result<Job<'a>, ImportError>> + use<'a> {
+    /// The entries of one array; at the end, it is known how many do not exist.
+    fn jobs(&self, work: Arc<Work>) -> BoxStream<'a, Result<Job, ImportError>> {
         let progress = self.progress;
-        let entries = self.source.chunks(&transfer.from, &transfer.array);
-        let begin = stream::once(async move {
-            progress.array(&transfer.to);
-            None
-        });
+        progress.array(&work.transfer.to);
+        let entries = self.source.chunks(&work.transfer.from, &work.transfer.array);
+        let counted = Arc::clone(&work);
         let jobs = entries.map(move |entry| {
-            let entry = entry.map_err(ImportError::from);
-            Some(entry.map(|entry| {
-                if matches!(entry, ChunkEntry::Chunk { .. }) {
-                    listed.fetch_add(1, Ordering::Relaxed);
-                }
-                Job { transfer, entry }
-            }))
+            let entry = entry?;
+            if matches!(entry, ChunkEntry::Chunk { .. }) {
+                work.listed.fetch_add(1, Ordering::Relaxed);
+            }
+            let work = Arc::clone(&work);
+            Ok(Job { work, entry })
         });
         let end = stream::once(async move {
-            let found = listed.load(Ordering::Relaxed);
-            progress.absent(most_chunks(transfer).saturating_sub(found));
+            let found = counted.listed.load(Ordering::Relaxed);
+            progress.absent(most_chunks(&counted.transfer).saturating_sub(found));
             None
         });
-        begin
-            .chain(jobs)
-            .chain(end)
-            .filter_map(std::future::ready)
+        jobs.map(Some).chain(end).filter_map(std::future::ready).boxed()
     }
 
-    async fn run(&self, job: Job<'_>) -> Result<Done, ImportError> {
+    async fn run(&self, job: Job) -> Result<Done, ImportError> {
         let (index, length) = match job.entry {
             ChunkEntry::Ignored { name } => return Ok(Done::Ignored(name)),
             ChunkEntry::Chunk { index, length } => (index, length),
         };
-        let done = self.chunk(job.transfer, &index, length).await?;
+        let transfer = &job.work.transfer;
+        let done = self.chunk(transfer, &index, length).await?;
         self.progress.chunk(length);
-        tracing::trace!(array = %job.transfer.to, %index, length, "chunk");
+        tracing::trace!(array = %transfer.to, %index, length, "chunk");
         Ok(done)
     }
 

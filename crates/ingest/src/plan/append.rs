@@ -15,6 +15,18 @@ pub(crate) fn append(
 ) -> Result<Plan, ImportError> {
     let mut plan = Plan::default();
     let targets = targets(hierarchy, group)?;
+    let mut grows = false;
+    for (path, (_, node)) in &targets {
+        if let Some(array) = node.array() {
+            grows |= axis(path, array, dimension)?.is_some();
+        }
+    }
+    if !grows {
+        return Err(PlanError::NoSuchDimension {
+            dimension: dimension.to_owned(),
+        }
+        .into());
+    }
     for (path, kind) in &existing.kinds {
         let inside = path == group || group.is_ancestor_of(path);
         if inside && *kind == NodeKind::Array && !targets.contains_key(path) {
@@ -45,12 +57,6 @@ pub(crate) fn append(
                 plan.new_group(path, document);
             }
         }
-    }
-    if plan.extended_arrays.is_empty() {
-        return Err(PlanError::NoSuchDimension {
-            dimension: dimension.to_owned(),
-        }
-        .into());
     }
     plan.fill_in_groups(group, existing);
     // What may fail is done first: comparing costs less than copying in vain.

@@ -13,42 +13,42 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A directory that is filled file by file.
-pub struct Tree(TempDir);
+pub(crate) struct Tree(TempDir);
 
 impl Tree {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> &Self {
+    pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> &Self {
         let path = self.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
         self
     }
 
-    pub fn json(&self, name: &str, value: &Value) -> &Self {
+    pub(crate) fn json(&self, name: &str, value: &Value) -> &Self {
         self.file(name, serde_json::to_vec_pretty(value).unwrap())
     }
 
-    pub fn source(&self) -> Arc<ZarrDirectory> {
+    pub(crate) fn source(&self) -> Arc<ZarrDirectory> {
         Arc::new(ZarrDirectory::open(self.path()).unwrap())
     }
 
-    pub fn import(&self) -> Import<'static> {
+    pub(crate) fn import(&self) -> Import {
         Import::new(self.source())
     }
 }
 
-pub fn group(attributes: Value) -> Value {
+pub(crate) fn group(attributes: Value) -> Value {
     json!({"zarr_format": 3, "node_type": "group", "attributes": attributes})
 }
 
-pub fn array(shape: &[u64], chunks: &[u64], names: &[&str]) -> Value {
+pub(crate) fn array(shape: &[u64], chunks: &[u64], names: &[&str]) -> Value {
     json!({
         "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": "uint8",
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
@@ -58,7 +58,7 @@ pub fn array(shape: &[u64], chunks: &[u64], names: &[&str]) -> Value {
 }
 
 /// All files below a directory with their bytes.
-pub fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut pending: Vec<PathBuf> = vec![root.to_owned()];
     while let Some(directory) = pending.pop() {
@@ -75,18 +75,18 @@ pub fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-pub async fn repository() -> Repository {
+pub(crate) async fn repository() -> Repository {
     Repository::create(Arc::new(MemoryStorage::new())).await.unwrap()
 }
 
-pub async fn run(import: Import<'_>, repository: &Repository) -> ImportReport {
+pub(crate) async fn run(import: Import, repository: &Repository) -> ImportReport {
     let imported: Imported = import.run(repository, BranchName::main(), "test").await.unwrap();
     assert!(matches!(imported.commit, icefield_core::CommitOutcome::Committed(_)));
     imported.report
 }
 
 /// Runs an import that must fail, and checks that nothing was committed.
-pub async fn refused(import: Import<'_>, repository: &Repository) -> ImportError {
+pub(crate) async fn refused(import: Import, repository: &Repository) -> ImportError {
     let before = repository.resolve(&BranchName::main().into()).await.unwrap();
     let error = match import.run(repository, BranchName::main(), "test").await {
         Err(error) => error,
@@ -98,19 +98,19 @@ pub async fn refused(import: Import<'_>, repository: &Repository) -> ImportError
 }
 
 /// The whole hierarchy at the tip of main as files.
-pub async fn exported(repository: &Repository) -> BTreeMap<String, Vec<u8>> {
+pub(crate) async fn exported(repository: &Repository) -> BTreeMap<String, Vec<u8>> {
     let session = repository.read_session(BranchName::main()).await.unwrap();
     let directory = tempfile::tempdir().unwrap();
     Export::new(session).run(directory.path()).await.unwrap();
     files(directory.path())
 }
 
-pub fn path(text: &str) -> NodePath {
+pub(crate) fn path(text: &str) -> NodePath {
     NodePath::parse(text).unwrap()
 }
 
 /// An error and its causes in one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -23,6 +23,14 @@ pub(super) fn key(text: &str) -> Key {
     Key::parse(text).expect("a valid key")
 }
 
+/// Makes a directory in memory, if there is a place for it: the tests that go through thousands of stores
+/// spare the disk.
+pub(super) fn quick_dir() -> TempDir {
+    TempDir::new_in("/dev/shm")
+        .or_else(|_| TempDir::new())
+        .expect("a temporary directory")
+}
+
 /// A directory with a store on the twin of the operating system.
 pub(super) struct Rig {
     pub(super) dir: TempDir,
@@ -39,7 +47,7 @@ impl Rig {
         habits: Habits,
         set: impl FnOnce(LocalStorageBuilder) -> LocalStorageBuilder,
     ) -> Self {
-        let dir = TempDir::new().expect("a temporary directory");
+        let dir = quick_dir();
         let twin = Twin::new(habits);
         let store = open_twin(dir.path(), &twin, set);
         Self { dir, twin, store }

@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use icefield_storage::{PutMode, SeededEntropy, StorageExt};
-use tempfile::TempDir;
 
-use super::kit::{REF, Rig, Speak, key, open};
+use super::kit::{REF, Rig, Speak, key, open, quick_dir};
 use crate::sys::habits::Habits;
 use crate::sys::record::{Event, Id, ROOT, Recording, World};
 use crate::sys::twin::Twin;
@@ -306,7 +305,7 @@ pub(super) fn replay(recording: &Recording, law: &Law) -> Result<usize, String> 
 fn reopen(trees: &BTreeSet<Tree>) {
     super::kit::run(async {
         for tree in trees.iter().step_by(trees.len().div_ceil(OPENED)) {
-            let dir = TempDir::new().expect("a temporary directory");
+            let dir = quick_dir();
             for (path, bytes) in tree {
                 let path = dir.path().join(path);
                 std::fs::create_dir_all(path.parent().expect("below")).expect("made");
