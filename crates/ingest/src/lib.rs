@@ -50,3 +50,7 @@ pub use import::{Import, ImportReport, Imported};
 pub use limits::Limits;
 pub use progress::Progress;
 pub use source::{ChunkEntry, Hierarchy, Source, SourceNode};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_format::{
-    ChunkId, ChunkRef, DimensionShape, Extents, ManifestEncoder, ManifestFileInfo, ManifestId,
+    ChunkId, ChunkRef, DimensionShape, Extents, HEADER_LEN, ManifestEncoder, ManifestFileInfo, ManifestId,
     ManifestRef, NewNode, NewNodeData, NewSnapshot, NodeId, SnapshotEncoder, SnapshotId,
     TransactionLogEncoder, Writer, encode_ref, initial_snapshot, layout,
 };
@@ -191,6 +191,23 @@ impl Forge {
         let log = TransactionLogEncoder::new(snapshot.id).finish(&self.writer);
         let log = log.expect("an empty log");
         stores::put(&self.storage, &layout::transaction_log_key(snapshot.id), log).await;
+    }
+
+    /// Writes a snapshot that is its own parent, which the encoder refuses to write.
+    ///
+    /// # Panics
+    /// If the encoder refuses the rest of it.
+    pub async fn own_parent(&self, id: SnapshotId) {
+        let other = SnapshotId::from_bytes([0xE7; 12]);
+        let file = self.encode(&ForgedSnapshot::new(id, Some(other), 1));
+        let (header, body) = file.split_at(HEADER_LEN);
+        let mut body = zstd::decode_all(body).expect("it was just compressed");
+        let parent = body.windows(12).position(|it| it == other.as_bytes());
+        let parent = parent.expect("the parent is in the body");
+        body[parent..parent + 12].copy_from_slice(id.as_bytes());
+        let body = zstd::encode_all(&body[..], 3).expect("memory can be compressed");
+        let file = [header, &body].concat();
+        stores::put(&self.storage, &layout::snapshot_key(id), file).await;
     }
 
     /// Returns the file of a snapshot.

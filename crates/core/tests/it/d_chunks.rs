@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use icefield_core::test_suite::words::*;
 use icefield_core::{ByteRange, SessionError};
-use icefield_format::{ChunkRef, Extents, FormatError, ManifestFileInfo};
+use icefield_format::{ChunkRef, Extents, ManifestFileInfo};
 use icefield_storage::Storage;
 use icefield_storage::wrap::fault::{Decision, Matcher, Plan, Verb};
 use icefield_testkit::forge::{

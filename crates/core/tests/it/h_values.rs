@@ -10,6 +10,7 @@ use icefield_core::{
     CommitError, CommitOutcome, Entropy, ManualClock, Repository, SessionError, SnapshotId,
 };
 use icefield_format::FormatError;
+use icefield_storage::Storage;
 use icefield_testkit::stores;
 
 use crate::support::*;
@@ -48,13 +49,37 @@ async fn h112_a_stuck_generator_overwrites_nothing() {
     write(&session, "/a", &[2], "inline").await;
     is!(
         session.commit("two").await,
-        Err(CommitError::Session(SessionError::IdCollision { .. })),
+        Err(CommitError::Format(FormatError::OwnParent { .. })),
     );
     let after = stores::dump(&storage).await;
     for (key, bytes) in before {
         assert!(after.get(&key) == Some(&bytes), "{key} changed");
     }
     assert_eq!(tip(&repository, "main").await, first);
+    assert_sound(&storage).await;
+}
+
+/// A generator that begins again with each process.
+async fn again(storage: &Arc<dyn Storage>) -> Repository {
+    let entropy = Arc::new(icefield_core::SeededEntropy::new(3));
+    let builder = Repository::builder(Arc::clone(storage)).entropy(entropy);
+    builder.open().await.expect("opened")
+}
+
+#[tokio::test]
+async fn h112_ids_that_come_again_in_a_later_process_are_refused() {
+    let (storage, _) = trial("h112").create().await;
+    let nodes = [("/a", array(&[4], &[1]))];
+    let one = commit_edits(&again(&storage).await, "one", &nodes, &[("/a", &[0], b"1")]).await;
+    // The first id drawn is that of a node, in both processes.
+    let session = writer(&again(&storage).await).await;
+    set(&session, "/b", group()).await;
+    is!(
+        session.commit("two").await,
+        Err(CommitError::Format(FormatError::DuplicateNodeId { .. })),
+    );
+    let repository = trial("h112, look").open(&storage).await;
+    assert_eq!(tip(&repository, "main").await, one);
     assert_sound(&storage).await;
 }
 

@@ -13,15 +13,16 @@ use crate::{Fsync, LocalStorage};
 
 /// Opens an empty directory that the next run removes.
 fn open(case: &str, name: &str, sys: Arc<dyn Sys>) -> Arc<dyn Storage> {
-    let directory = std::env::temp_dir()
+    let memory = Path::new("/dev/shm");
+    let directory = match memory.is_dir() {
+        true => memory.to_owned(),
+        false => std::env::temp_dir(),
+    };
+    let directory = directory
         .join("icefield-storage-local-conformance")
         .join(name)
         .join(case);
     let _ = std::fs::remove_dir_all(&directory);
-    open_at(&directory, sys)
-}
-
-fn open_at(directory: &Path, sys: Arc<dyn Sys>) -> Arc<dyn Storage> {
     let builder = LocalStorage::builder(directory).fsync(Fsync::None).sys(sys);
     Arc::new(builder.open().expect("opened"))
 }

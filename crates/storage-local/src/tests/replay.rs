@@ -16,7 +16,7 @@ use crate::sys::twin::Twin;
 use crate::{Fsync, LocalStorage};
 
 /// States tried for one moment; where there are more, as many are drawn.
-const STATES: u64 = 500;
+const STATES: u64 = 2000;
 /// Trees of one scenario that are written to a directory and opened.
 const OPENED: usize = 48;
 

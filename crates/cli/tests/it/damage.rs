@@ -1,0 +1,131 @@
+//! Repositories that are damaged: exit code 5, the object named, the rest still readable.
+
+use std::fs;
+
+use crate::world::World;
+
+/// The only file that one commit added to a folder of the repository.
+fn newest(world: &World, folder: &str) -> String {
+    let head = world.history("r")[0].clone();
+    let snapshot = world.facts(&["inspect", "r", "snapshot", &head]);
+    match folder {
+        "snapshots" | "transactions" => head,
+        "manifests" => {
+            let nodes = snapshot["nodes"].as_array().unwrap();
+            let x = nodes.iter().find(|node| node["path"] == "/x").unwrap();
+            x["manifests"][0]["id"].as_str().unwrap().to_owned()
+        }
+        _ => {
+            let id = newest(world, "manifests");
+            let manifest = world.facts(&["inspect", "r", "manifest", &id]);
+            let refs = manifest["arrays"][0]["refs"].as_array().unwrap();
+            refs.last().unwrap()["chunk_id"].as_str().unwrap().to_owned()
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_not_what_it_should_be_is_named() {
+    let world = World::with_history();
+    let other = fs::read(world.path("r/snapshots/1CECHNKREP0F1RSTCMT0")).unwrap();
+    for folder in ["snapshots", "manifests"] {
+        let id = newest(&world, folder);
+        let path = world.path(&format!("r/{folder}/{id}"));
+        let whole = fs::read(&path).unwrap();
+        let mut flipped = whole.clone();
+        *flipped.last_mut().unwrap() ^= 0x40;
+        let command: &[&str] = match folder {
+            "snapshots" => &["ls", "r"],
+            _ => &["ls", "-l", "r"],
+        };
+        for (what, damaged) in [
+            ("empty", &[][..]),
+            ("truncated", &whole[..whole.len() / 2]),
+            ("short", &whole[..10]),
+            ("foreign", b"PK\x03\x04 something else entirely, long enough to have a header"),
+            ("another kind or id", &other),
+        ] {
+            fs::write(&path, damaged).unwrap();
+            let error = world.fails(5, command);
+            assert!(error.contains(&id), "{folder}, {what}: {error}");
+        }
+        // A flipped bit may hit a place that says nothing; never may it crash.
+        fs::write(&path, &flipped).unwrap();
+        assert!([0, 5].contains(&world.run(command).code));
+        fs::remove_file(&path).unwrap();
+        let error = world.fails(5, command);
+        assert!(error.contains(&id), "{folder}, missing: {error}");
+        fs::write(&path, whole).unwrap();
+        world.ok(command);
+    }
+}
+
+#[test]
+fn a_chunk_that_is_gone_or_short_is_an_error_never_a_hole() {
+    let world = World::with_history();
+    let id = newest(&world, "chunks");
+    let path = world.path(&format!("r/chunks/{id}"));
+    fs::write(&path, "short").unwrap();
+    assert!(world.fails(5, &["cat", "r", "x/c/2/0"]).contains(&id));
+    fs::remove_file(&path).unwrap();
+    assert!(world.fails(5, &["cat", "r", "x/c/2/0"]).contains(&id));
+    assert!(world.fails(5, &["export", "r", "out"]).contains(&id));
+    assert!(!world.path("out").exists());
+    assert_eq!(fs::read_dir(world.path("")).unwrap().count(), 3, "only r, one and two are there");
+    world.ok(&["export", "r", "out", "--ref", "v1"]);
+}
+
+#[test]
+fn a_history_is_shown_as_far_as_it_can_be_read() {
+    let world = World::with_history();
+    let ids = world.history("r");
+    fs::write(world.path(&format!("r/snapshots/{}", ids[1])), "nonsense").unwrap();
+    let run = world.run(&["log", "r"]);
+    assert_eq!(run.code, 5);
+    assert!(run.stdout.starts_with(&ids[0]), "{run:?}");
+    assert!(run.stderr.contains(&ids[1]), "{run:?}");
+    // What does not need the damaged snapshot works.
+    world.ok(&["ls", "-l", "r"]);
+    world.ok(&["branch", "list", "r"]);
+}
+
+#[test]
+fn a_damaged_ref_does_not_hide_the_others() {
+    let world = World::with_history();
+    world.ok(&["branch", "create", "r", "bad"]);
+    fs::write(world.path("r/refs/branch.bad/ref.json"), "{}").unwrap();
+    for args in [&["branch", "list", "r"][..], &["info", "r"]] {
+        let run = world.run(args);
+        assert_eq!(run.code, 5, "{run:?}");
+        assert!(run.stdout.contains("bad") && run.stdout.contains("main"), "{run:?}");
+    }
+    assert!(world.fails(5, &["log", "r", "--ref", "bad"]).contains("branch.bad"));
+    world.ok(&["log", "r"]);
+    fs::write(
+        world.path("r/refs/branch.bad/ref.json"),
+        r#"{"snapshot":"ZZZZZZZZZZZZZZZZZZZG"}"#,
+    )
+    .unwrap();
+    let run = world.run(&["ls", "r", "--ref", "bad"]);
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.stderr.contains("ZZZZZZZZZZZZZZZZZZZG"), "{run:?}");
+}
+
+#[test]
+fn a_newer_version_is_refused_by_name() {
+    let world = World::with_history();
+    world.file("r/repo", "whatever spec version 2 keeps here");
+    for args in [&["ls", "r"][..], &["import", "one", "r", "--group", "x2"]] {
+        let error = world.fails(1, args);
+        assert!(error.contains("version 2"), "{error}");
+    }
+    fs::remove_file(world.path("r/repo")).unwrap();
+    // A single file that a newer program wrote.
+    let id = newest(&world, "snapshots");
+    let path = world.path(&format!("r/snapshots/{id}"));
+    let mut file = fs::read(&path).unwrap();
+    file[36] = 2;
+    fs::write(&path, file).unwrap();
+    let error = world.fails(1, &["ls", "r"]);
+    assert!(error.contains(&id) && error.contains("version 2"), "{error}");
+}

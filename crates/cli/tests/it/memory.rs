@@ -1,0 +1,65 @@
+//! An import needs little memory, however large the tree.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::world::{World, array};
+
+const TREE: u64 = 512 << 20;
+const LIMIT_KIB: u64 = 150 << 10;
+
+/// Makes an array of `TREE` bytes in chunks of `chunk` bytes. The files are sparse: what counts is how much is
+/// copied, not what.
+fn big_tree(world: &World, chunk: u64) {
+    world.json("big/x/zarr.json", &array(&[TREE], &[chunk], &["t"]));
+    fs::create_dir_all(world.path("big/x/c")).unwrap();
+    for index in 0..TREE / chunk {
+        let mut file = File::create(world.path(&format!("big/x/c/{index}"))).unwrap();
+        file.write_all(&index.to_le_bytes()).unwrap();
+        file.set_len(chunk).unwrap();
+    }
+}
+
+/// Runs the program and returns the most memory that it had resident, in KiB.
+fn peak(world: &World, args: &[&str]) -> u64 {
+    let mut child = world.command(args).stdout(Stdio::null()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        // The high-water mark only grows, so that the last reading is all that counts.
+        if let Ok(status) = fs::read_to_string(&status) {
+            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            if let Some(kib) = line.and_then(|line| line.trim().strip_suffix(" kB")) {
+                peak = kib.trim().parse().unwrap();
+            }
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{args:?}");
+            return peak;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn half_a_gigabyte_goes_in_and_out_under_150_megabytes() {
+    for chunk in [1 << 20, 8 << 20] {
+        let world = World::new();
+        big_tree(&world, chunk);
+        world.ok(&["init", "r"]);
+        let import = peak(&world, &["import", "big", "r", "--fsync", "none"]);
+        let export = peak(&world, &["export", "r", "out"]);
+        eprintln!("chunks of {chunk} bytes: import {import} KiB, export {export} KiB");
+        assert!(import > 0 && import < LIMIT_KIB, "import: {import} KiB");
+        assert!(export > 0 && export < LIMIT_KIB, "export: {export} KiB");
+        let facts = world.facts(&["ls", "-l", "r"]);
+        assert_eq!(facts["nodes"][0]["chunks"]["native"]["bytes"], TREE);
+        let last = TREE / chunk - 1;
+        let written = fs::read(world.path(&format!("out/x/c/{last}"))).unwrap();
+        assert_eq!(written.len() as u64, chunk);
+        assert_eq!(written[..8], last.to_le_bytes());
+    }
+}
