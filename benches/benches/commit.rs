@@ -1,4 +1,4 @@
-//! Commits: the latency of one that changes one chunk, beside the least that plain files need for it.
+//! Commits: the latency of one that changes one chunk, beside plain files of the same sizes.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion};
 use icefield_benches::files::{self, Durable, scratch};
-use icefield_benches::{Filled, Mode, fact, noise, run, runtime};
+use icefield_benches::{Filled, Mode, fact, fact_beside, medians, noise, run, runtime};
 use icefield_storage::wrap::{CountingStorage, Counts};
 use icefield_storage::{Clock, Storage, SystemClock};
 use icefield_storage_local::{Fsync, LocalStorage};
@@ -51,7 +51,7 @@ async fn counted(chunks: u32) -> Counts {
     counting.reset()
 }
 
-/// Writes files of the sizes that a commit writes, one after the other, and each as durable as it must be.
+/// Writes files of the sizes that a commit writes, one after the other, each of them durable or none.
 fn plain_commits(folder: &Path, counts: &Counts, count: u64, sync: bool) -> Duration {
     let names = ["chunks", "manifests", "snapshots", "transactions", "refs"];
     let contents = names.map(|name| (name, noise(1, counts.of(name).bytes_written as usize)));
@@ -106,36 +106,59 @@ fn commit(criterion: &mut Criterion, mode: Mode) {
         ("local, fsync none", local("none", Fsync::None)),
         ("local, fsync commit", local("commit", Fsync::Commit)),
     ];
+    let stores = stores.map(|(name, store)| {
+        let filled = runtime.block_on(Filled::create(store, chunks, CHUNK));
+        (name, filled)
+    });
     let mut group = criterion.benchmark_group("one chunk");
     group.sample_size(20);
     group.warm_up_time(Duration::from_millis(500));
-    group.measurement_time(Duration::from_secs(8));
-    for (name, store) in stores {
-        let filled = runtime.block_on(Filled::create(store, chunks, CHUNK));
+    group.measurement_time(Duration::from_secs(6));
+    for (name, filled) in &stores {
         group.bench_function(BenchmarkId::new("commit", name), |bencher| {
             bencher
                 .to_async(&runtime)
-                .iter_custom(async |count| commits(&filled, count).await.commit);
+                .iter_custom(async |count| commits(filled, count).await.commit);
         });
-        group.bench_function(
-            BenchmarkId::new("session, chunk, commit", name),
-            |bencher| {
-                bencher
-                    .to_async(&runtime)
-                    .iter_custom(async |count| commits(&filled, count).await.cycle);
-            },
-        );
+        let cycle = BenchmarkId::new("session, chunk, commit", name);
+        group.bench_function(cycle, |bencher| {
+            bencher
+                .to_async(&runtime)
+                .iter_custom(async |count| commits(filled, count).await.cycle);
+        });
     }
-    for (name, sync) in [
+    let plain = [
         ("write, rename", false),
         ("write, fsync, rename, fsync", true),
-    ] {
-        let folder = scratch.path().join(name);
+    ]
+    .map(|(name, sync)| (name, sync, scratch.path().join(name)));
+    for (name, sync, folder) in &plain {
         group.bench_function(BenchmarkId::new("five plain files", name), |bencher| {
-            bencher.iter_custom(|count| plain_commits(&folder, &counts, count, sync));
+            bencher.iter_custom(|count| plain_commits(folder, &counts, count, *sync));
         });
     }
     group.finish();
+
+    if mode == Mode::Measure {
+        let cycle = |at: usize| runtime.block_on(commits(&stores[at].1, 1)).cycle;
+        let files = |at: usize| plain_commits(&plain[at].2, &counts, 1, plain[at].1);
+        let [memory, none, commit, unsafe_files, safe_files] = medians(
+            101,
+            [
+                &mut || cycle(0),
+                &mut || cycle(1),
+                &mut || cycle(2),
+                &mut || files(0),
+                &mut || files(1),
+            ],
+        );
+        fact("session, chunk and commit in memory", memory);
+        for (ours, files, at) in [(none, unsafe_files, 0), (commit, safe_files, 1)] {
+            let subject = format_args!("session, chunk and commit, {}", stores[at + 1].0);
+            let name = format!("five plain files, {}", plain[at].0);
+            fact_beside(subject, ("ours", ours), (&name, files), "");
+        }
+    }
 }
 
 fn main() {

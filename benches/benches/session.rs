@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use icefield_benches::files::{read_known, scratch};
-use icefield_benches::{Filled, Mode, OBJECT_SIZES, fact, run, runtime};
+use icefield_benches::{
+    Filled, Mode, OBJECT_SIZES, elapsed, fact, fact_beside, medians, run, runtime,
+};
 use icefield_core::{BranchName, ByteRange, ChunkLocation, Repository};
 use icefield_format::layout;
 use icefield_storage::Storage;
@@ -106,6 +108,21 @@ fn chunks(criterion: &mut Criterion, mode: Mode) {
                     read_known(file, size).expect("it is there")
                 });
             });
+            if mode == Mode::Measure {
+                let get = || runtime.block_on(session.chunk(array, &[0], ByteRange::All));
+                let blocking = || session.try_chunk_blocking(array, &[0], ByteRange::All);
+                let plain = || read_known(&files[0], size);
+                let [get, blocking, plain] = medians(
+                    501,
+                    [&mut || elapsed(get), &mut || elapsed(blocking), &mut || {
+                        elapsed(plain)
+                    }],
+                );
+                let subject = format!("session chunk of {name}, local");
+                for ours in [("get", get), ("get blocking", blocking)] {
+                    fact_beside(&subject, ours, ("open, pread", plain), "");
+                }
+            }
         }
         group.finish();
     }

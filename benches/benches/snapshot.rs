@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, SamplingMode};
-use icefield_benches::{Hierarchy, Mode, fact, medians, run, timed};
+use icefield_benches::{Hierarchy, Mode, fact, fact_beside, medians, run, timed};
 use icefield_format::{HEADER_LEN, NodePath};
 use icefield_storage::SeededEntropy;
 
@@ -64,9 +64,7 @@ fn snapshot(criterion: &mut Criterion, mode: Mode) {
         let subject = "snapshot of 10k nodes";
         let sizes = format!("{} bytes, {body_len} decompressed", file.len());
         fact(subject, sizes);
-        let (ratio, best) = (decode.over(&plain), decode.best_over(&plain));
-        let to = format!("decode {decode} : zstd, new buffer {plain}");
-        fact(subject, format_args!("{to} = {ratio:.2} (best {best:.2})"));
+        fact_beside(subject, ("decode", decode), ("zstd, new buffer", plain), "");
     }
 }
 

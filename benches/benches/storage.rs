@@ -1,17 +1,19 @@
 //! Stores: put and get on a local disk beside plain files, get from memory.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use icefield_benches::files::{self, Durable, scratch};
-use icefield_benches::{Mode, OBJECT_SIZES, noise, run, runtime};
+use icefield_benches::{Mode, OBJECT_SIZES, elapsed, fact_beside, medians, noise, run, runtime};
 use icefield_storage::{
-    Bytes, Clock, Deletion, GetOptions, Key, ObjectClass, PutMode, PutOptions, PutOutcome, Storage,
-    StorageExt, SystemClock,
+    Bytes, Clock, DeleteOutcome, Deletion, GetOptions, Key, ObjectClass, PutMode, PutOptions,
+    PutOutcome, Storage, StorageExt, SystemClock,
 };
 use icefield_storage_local::{Fsync, LocalStorage};
 use icefield_storage_memory::MemoryStorage;
+use tokio::runtime::Runtime;
 
 /// Objects that are read in turns.
 const OBJECTS: usize = 16;
@@ -35,6 +37,51 @@ fn new_object() -> PutOptions {
     PutOptions::mode(PutMode::Create)
 }
 
+/// Prints how puts without and with fsync compare with plain writes that are as safe.
+fn put_facts(runtime: &Runtime, folder: &Path) {
+    let plain = folder.join("plain beside");
+    fs::create_dir(&plain).expect("the directory is new");
+    for (name, size) in OBJECT_SIZES {
+        let bytes = noise(1, size);
+        for (setting, fsync, durable, rounds) in [
+            ("no fsync", Fsync::None, Durable::No, 301),
+            ("fsync", Fsync::Each, Durable::FileAndName, 31),
+        ] {
+            let root = folder.join(format!("{setting} beside"));
+            let store = LocalStorage::builder(root).fsync(fsync).open();
+            let store = store.expect("the directory is ours");
+            let time = |options: PutOptions| {
+                let time = elapsed(|| runtime.block_on(put(&store, 0, &bytes, options)));
+                runtime.block_on(delete(&store, 0));
+                time
+            };
+            let time_plain = || {
+                let time = elapsed(|| files::replace(&plain, "0", &bytes, durable));
+                fs::remove_file(plain.join("0")).expect("it is there");
+                time
+            };
+            let [chunk, object, write] = medians(
+                rounds,
+                [
+                    &mut || time(new_chunk()),
+                    &mut || time(new_object()),
+                    &mut || time_plain(),
+                ],
+            );
+            let subject = format!("local put of {name}, {setting}");
+            for ours in [("chunk", chunk), ("object", object)] {
+                fact_beside(&subject, ours, ("std::fs write, rename", write), "");
+            }
+        }
+    }
+}
+
+async fn delete(store: &dyn Storage, number: u64) {
+    let deleted = store.delete_one(Deletion::from(key(number))).await;
+    let deleted = deleted.expect("it is there");
+    assert!(matches!(deleted, DeleteOutcome::Deleted), "{deleted:?}");
+}
+
 /// Times `put` of objects that are not there yet. `delete` removes each outside of that time.
 async fn time_puts(count: u64, put: impl AsyncFn(u64), delete: impl AsyncFn(u64)) -> Duration {
     let mut time = Duration::ZERO;
@@ -47,7 +94,7 @@ async fn time_puts(count: u64, put: impl AsyncFn(u64), delete: impl AsyncFn(u64)
     time
 }
 
-fn local_put(criterion: &mut Criterion, _: Mode) {
+fn local_put(criterion: &mut Criterion, mode: Mode) {
     let runtime = runtime();
     let scratch = scratch(env!("CARGO_TARGET_TMPDIR"));
     let plain = scratch.path().join("plain");
@@ -68,11 +115,7 @@ fn local_put(criterion: &mut Criterion, _: Mode) {
                 group.bench_function(id, |bencher| {
                     bencher.to_async(&runtime).iter_custom(async |count| {
                         let put = async |number| put(&store, number, &bytes, options.clone()).await;
-                        let delete = async |number| {
-                            let deletion = Deletion::from(key(number));
-                            let _ = store.delete_one(deletion).await.expect("it is there");
-                        };
-                        time_puts(count, put, delete).await
+                        time_puts(count, put, async |number| delete(&store, number).await).await
                     });
                 });
             }
@@ -96,9 +139,12 @@ fn local_put(criterion: &mut Criterion, _: Mode) {
         }
         group.finish();
     }
+    if mode == Mode::Measure {
+        put_facts(&runtime, scratch.path());
+    }
 }
 
-fn local_get(criterion: &mut Criterion, _: Mode) {
+fn local_get(criterion: &mut Criterion, mode: Mode) {
     let runtime = runtime();
     let scratch = scratch(env!("CARGO_TARGET_TMPDIR"));
     for (name, size) in OBJECT_SIZES {
@@ -141,6 +187,21 @@ fn local_get(criterion: &mut Criterion, _: Mode) {
             });
         });
         group.finish();
+        if mode == Mode::Measure {
+            let whole = GetOptions::default();
+            let [get, blocking, plain] = medians(
+                501,
+                [
+                    &mut || elapsed(|| runtime.block_on(store.read(&keys[0]))),
+                    &mut || elapsed(|| store.try_get_blocking(&keys[0], &whole)),
+                    &mut || elapsed(|| fs::read(&paths[0])),
+                ],
+            );
+            let subject = format!("local get of {name}");
+            for ours in [("get", get), ("try_get_blocking", blocking)] {
+                fact_beside(&subject, ours, ("std::fs read", plain), "");
+            }
+        }
     }
 }
 

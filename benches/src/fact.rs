@@ -4,6 +4,7 @@ use std::fmt;
 use std::hint::black_box;
 use std::time::Duration;
 
+use icefield_storage::{Clock, SystemClock};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Times measured for one thing.
@@ -49,8 +50,23 @@ impl Spread {
 
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.2?} (best {:.2?})", self.median, self.best)
+        write!(f, "{:.1?} (best {:.1?})", self.median, self.best)
     }
+}
+
+/// Prints how one thing compares with a plain one that does the least.
+pub fn fact_beside(
+    subject: impl fmt::Display,
+    (name, ours): (&str, Spread),
+    (plain_name, plain): (&str, Spread),
+    target: &str,
+) {
+    let (ratio, best) = (ours.over(&plain), ours.best_over(&plain));
+    let both = format_args!("{name} {ours} : {plain_name} {plain}");
+    fact(
+        subject,
+        format_args!("{both} = {ratio:.2} (best {best:.2}){target}"),
+    );
 }
 
 /// Prints a fact.
@@ -75,6 +91,15 @@ fn thread_time() -> Duration {
         time.tv_sec.unsigned_abs(),
         time.tv_nsec.unsigned_abs() as u32,
     )
+}
+
+/// Returns the time that passes during `work`. What it returns is dropped outside of that time.
+pub fn elapsed<T>(work: impl FnOnce() -> T) -> Duration {
+    let start = SystemClock.monotonic();
+    let result = black_box(work());
+    let time = SystemClock.monotonic() - start;
+    drop(result);
+    time
 }
 
 /// Measures several things in turns, so that what else the machine does hits all of them alike.

@@ -20,7 +20,7 @@ use criterion::Criterion;
 use icefield_storage::{Bytes, Entropy, SeededEntropy};
 use tokio::runtime::Runtime;
 
-pub use fact::{Spread, fact, medians, timed};
+pub use fact::{Spread, elapsed, fact, fact_beside, medians, timed};
 pub use hierarchy::Hierarchy;
 pub use mode::Mode;
 pub use refs::{Layout, Lengths, Refs};

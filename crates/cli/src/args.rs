@@ -355,7 +355,10 @@ mod tests {
     #[test]
     fn paths_need_no_first_slash() {
         let path = |text| node_path(text).expect("a path").to_string();
-        assert_eq!([path(""), path("/"), path("a/b"), path("/a/b/")], ["/", "/", "/a/b", "/a/b"]);
+        assert_eq!(
+            [path(""), path("/"), path("a/b"), path("/a/b/")],
+            ["/", "/", "/a/b", "/a/b"]
+        );
         assert!(node_path("a//b").is_err() && node_path("../a").is_err());
     }
 }

@@ -20,11 +20,12 @@ use std::sync::Arc;
 use icefield::storage::Storage;
 use icefield::storage::wrap::TracingStorage;
 use icefield::{
-    ConnectLocal, Fsync, Location, Repository, RevisionSpec, Schemes, Session, SnapshotId,
+    ConnectLocal, Fsync, Location, RefsError, Repository, RepositoryError, RevisionSpec, Schemes,
+    Session, SnapshotId,
 };
 
 use crate::args::{self, Args, Command};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 
 /// Which locations there are.
 pub(crate) struct Context {
@@ -94,6 +95,15 @@ impl Context {
         revision: &RevisionSpec,
     ) -> Result<(Session, SnapshotId), Failure> {
         let (repository, id) = self.open_at(location, revision).await?;
-        Ok((repository.read_session(id).await?, id))
+        match repository.read_session(id).await {
+            Ok(session) => Ok((session, id)),
+            // An id that the user named was looked for when it was resolved; this one a ref names.
+            Err(RepositoryError::Refs(RefsError::SnapshotNotFound(id))) => Err(Failure::new(
+                Exit::Damage,
+                format!("{revision} points to snapshot {id}, which is missing"),
+            )
+            .hint("`icefield branch reset` moves a branch to a snapshot that is there")),
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -147,7 +147,9 @@ fn hint(error: &Error) -> Option<&'static str> {
         return Some("`icefield init LOCATION` creates one");
     }
     if let Some(Unsettled::CommitUnknown { .. }) = error.downcast_ref() {
-        return Some("`icefield log LOCATION` shows the history; do not import again before you have looked");
+        return Some(
+            "`icefield log LOCATION` shows the history; do not import again before you have looked",
+        );
     }
     Some(match error.kind() {
         ErrorKind::Unavailable => "try again; nothing was changed",
@@ -164,9 +166,9 @@ fn hint(error: &Error) -> Option<&'static str> {
 
 fn refs_hint(error: &icefield::RefsError) -> Option<&'static str> {
     match error {
-        icefield::RefsError::BranchNotFound(name) if name.as_str().contains('@') => Some(
-            "a time is written in full, as main@2015-03-01T00:00:00Z",
-        ),
+        icefield::RefsError::BranchNotFound(name) if name.as_str().contains('@') => {
+            Some("a time is written in full, as main@2015-03-01T00:00:00Z")
+        }
         icefield::RefsError::BranchNotFound(_) | icefield::RefsError::TagNotFound(_) => {
             Some("`icefield branch list` and `icefield tag list` show what there is")
         }
@@ -213,8 +215,16 @@ mod tests {
         };
         let failure: Failure = icefield::committed(outcome).expect_err("unknown").into();
         assert_eq!(failure.exit, Exit::Unknown);
-        assert!(failure.message.contains(&snapshot.to_string()), "{}", failure.message);
-        assert!(failure.message.ends_with("the connection was cut"), "{}", failure.message);
+        assert!(
+            failure.message.contains(&snapshot.to_string()),
+            "{}",
+            failure.message
+        );
+        assert!(
+            failure.message.ends_with("the connection was cut"),
+            "{}",
+            failure.message
+        );
         assert!(failure.hint.is_some());
     }
 

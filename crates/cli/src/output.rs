@@ -127,7 +127,9 @@ mod tests {
         let shown = [0, 1, 1023, 1024, 1536, 1 << 20, (1 << 20) - 1, u64::MAX].map(bytes);
         assert_eq!(
             shown,
-            ["0 B", "1 B", "1023 B", "1.0 KiB", "1.5 KiB", "1.0 MiB", "1.0 MiB", "16.0 EiB"]
+            [
+                "0 B", "1 B", "1023 B", "1.0 KiB", "1.5 KiB", "1.0 MiB", "1.0 MiB", "16.0 EiB"
+            ]
         );
     }
 }

@@ -19,7 +19,9 @@ impl Bar {
     /// Returns a bar. On anything but a terminal it draws nothing.
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} of {len} chunks {wide_bar} {msg} {elapsed}") {
+        if let Ok(style) = ProgressStyle::with_template(
+            "{spinner} {pos} of {len} chunks {wide_bar} {msg} {elapsed}",
+        ) {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));
@@ -51,7 +53,9 @@ impl Progress for Bar {
     }
 
     fn chunk(&self, bytes: u64) {
-        let before = self.bytes.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+        let before = self
+            .bytes
+            .fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
         self.bar.set_message(HumanBytes(before + bytes).to_string());
         self.bar.inc(1);
     }

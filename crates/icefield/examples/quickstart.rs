@@ -32,12 +32,17 @@ async fn main() -> Result<(), Error> {
     let theirs = repository.write_session(BranchName::main()).await?;
     for (session, value) in [(&theirs, 30), (&ours, 99)] {
         let bytes = vec![value, value + 1].into();
-        session.set_chunk(&path, &[1], bytes, WriteMode::Overwrite).await?;
+        session
+            .set_chunk(&path, &[1], bytes, WriteMode::Overwrite)
+            .await?;
     }
     icefield::committed(theirs.commit("two more depths").await?)?;
     match ours.commit("two other depths").await? {
         CommitOutcome::BranchMoved { found, .. } => {
-            println!("refused: the branch is at {} now", found.expect("it was not deleted"));
+            println!(
+                "refused: the branch is at {} now",
+                found.expect("it was not deleted")
+            );
         }
         other => panic!("nobody should have won twice: {other:?}"),
     }
@@ -47,7 +52,10 @@ async fn main() -> Result<(), Error> {
     icefield::landed(repository.create_tag("v1", was).await?)?;
     for text in ["main", "tag:v1", "main~1", "main~1@2999-01-01T00:00:00Z"] {
         let id = RevisionSpec::parse(text)?.resolve(&repository).await?;
-        println!("{text:28} {:?}", depths(&repository.read_session(id).await?).await?);
+        println!(
+            "{text:28} {:?}",
+            depths(&repository.read_session(id).await?).await?
+        );
     }
     history(&repository).await
 }

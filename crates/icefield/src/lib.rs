@@ -36,7 +36,7 @@
 //! - **Move data in and out**: [`ingest`], with the feature of that name.
 //! - **When something fails**: every error becomes an [`Error`], whose [`kind`](Error::kind) says what to do. Losing a
 //!   race is no error but an outcome; [`committed`] and [`landed`] turn it into one for those who prefer that.
-//! - **Layers**: [`format`] encodes and decodes files, [`storage`] is the contract of a backend.
+//! - **Layers**: [`mod@format`] encodes and decodes files, [`storage`] is the contract of a backend.
 //!
 //! # Features
 //! `local` (default): paths and `file:` URLs. `memory` (default): the location `memory:`. `ingest` (default): import and
@@ -52,11 +52,12 @@ mod schemes;
 pub use icefield_core::{
     ArrayMetadata, BasicSolver, BranchName, ByteRange, CacheStatistics, ChunkId, ChunkIndex,
     ChunkInfo, ChunkKeyEncoding, ChunkLocation, Commit, CommitError, CommitOutcome, Conflict,
-    ConflictSolver, DecodeLimits, Detector, Diff, EditOutcome, FetchError, ManifestId, MetadataError,
-    NameError, NodeId, NodeInfo, NodeKind, NodeMetadata, NodeMetadataError, NodePath, RebaseError,
-    RebaseOutcome, RefList, Refusal, RefsError, Repository, RepositoryBuilder, RepositoryConfig,
-    RepositoryError, Resolution, Revision, Session, SessionError, Settings, SnapshotId,
-    SnapshotInfo, Start, TagName, VersionSelection, WriteMode, micros_of_time, time_of_micros,
+    ConflictSolver, DecodeLimits, Detector, Diff, EditOutcome, FetchError, ManifestId,
+    MetadataError, NameError, NodeId, NodeInfo, NodeKind, NodeMetadata, NodeMetadataError,
+    NodePath, RebaseError, RebaseOutcome, RefList, RefsError, Refusal, Repository,
+    RepositoryBuilder, RepositoryConfig, RepositoryError, Resolution, Revision, Session,
+    SessionError, Settings, SnapshotId, SnapshotInfo, Start, TagName, VersionSelection, WriteMode,
+    micros_of_time, time_of_micros,
 };
 pub use icefield_format as format;
 #[cfg(feature = "ingest")]
@@ -73,11 +74,11 @@ pub use location::{Location, LocationError};
 pub use open::{create, open, open_or_create};
 pub use revision::{RevisionError, RevisionSpec};
 pub use runtime::runtime;
-pub use schemes::{Connect, Schemes};
 #[cfg(feature = "local")]
 pub use schemes::ConnectLocal;
 #[cfg(feature = "memory")]
 pub use schemes::ConnectMemory;
+pub use schemes::{Connect, Schemes};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

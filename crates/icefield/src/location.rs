@@ -34,7 +34,9 @@ pub enum LocationError {
     #[error("the location is empty: give a path or a URL")]
     Empty,
     /// A file URL that names another computer.
-    #[error("{url:?} names the host {host:?}: only files of this computer can be opened, as file:///path")]
+    #[error(
+        "{url:?} names the host {host:?}: only files of this computer can be opened, as file:///path"
+    )]
     Host {
         /// The URL.
         url: String,
@@ -62,7 +64,9 @@ pub enum LocationError {
         url: String,
     },
     /// Nobody registered the scheme.
-    #[error("no backend is registered for `{scheme}:` locations: {hint}; for a path with a colon in it, write ./{url}")]
+    #[error(
+        "no backend is registered for `{scheme}:` locations: {hint}; for a path with a colon in it, write ./{url}"
+    )]
     UnknownScheme {
         /// The scheme.
         scheme: String,
@@ -161,7 +165,9 @@ pub(crate) fn scheme_of(text: &str) -> Option<String> {
     let (scheme, _) = text.split_once(':')?;
     let mut bytes = scheme.bytes();
     let valid = scheme.len() >= 2
-        && bytes.next().is_some_and(|first| first.is_ascii_alphabetic())
+        && bytes
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic())
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
     valid.then(|| scheme.to_ascii_lowercase())
 }
@@ -187,10 +193,12 @@ fn file_path(url: &str) -> Result<PathBuf, LocationError> {
             url: url.to_owned(),
         });
     }
-    decode(path).map(PathBuf::from).map_err(|problem| LocationError::Malformed {
-        url: url.to_owned(),
-        problem,
-    })
+    decode(path)
+        .map(PathBuf::from)
+        .map_err(|problem| LocationError::Malformed {
+            url: url.to_owned(),
+            problem,
+        })
 }
 
 fn decode(path: &str) -> Result<String, &'static str> {
@@ -215,7 +223,9 @@ fn decode(path: &str) -> Result<String, &'static str> {
 }
 
 fn hex(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+    char::from(byte)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
 }
 
 /// Encodes an absolute path as the canonical file URL.
@@ -237,12 +247,19 @@ mod tests {
 
     fn path(text: &str) -> String {
         let location = Location::parse(text).expect(text);
-        location.path().expect(text).to_str().expect("UTF-8").to_owned()
+        location
+            .path()
+            .expect(text)
+            .to_str()
+            .expect("UTF-8")
+            .to_owned()
     }
 
     #[test]
     fn text_without_a_scheme_is_a_path() {
-        for text in ["x", "/x/y", "../x", "./a:b", "c:x", "c:\\data", "a b", "1a:b", "a_b:c", ":x", "%20"] {
+        for text in [
+            "x", "/x/y", "../x", "./a:b", "c:x", "c:\\data", "a b", "1a:b", "a_b:c", ":x", "%20",
+        ] {
             assert_eq!(path(text), text);
         }
     }
@@ -264,12 +281,31 @@ mod tests {
     #[test]
     fn other_file_urls_are_refused() {
         let refused = |url: &str| Location::parse(url).expect_err(url);
-        assert!(matches!(refused("file://server/share"), LocationError::Host { .. }));
+        assert!(matches!(
+            refused("file://server/share"),
+            LocationError::Host { .. }
+        ));
         for url in ["file:", "file://", "file:x", "file://localhost"] {
-            assert!(matches!(refused(url), LocationError::NotAbsolute { .. }), "{url}");
+            assert!(
+                matches!(refused(url), LocationError::NotAbsolute { .. }),
+                "{url}"
+            );
         }
-        for url in ["file:///a%2Fb", "file:///a%2fb", "file:///a%00", "file:///a?b", "file:///a#b", "file:///%", "file:///%4", "file:///%zz", "file:///%ff"] {
-            assert!(matches!(refused(url), LocationError::Malformed { .. }), "{url}");
+        for url in [
+            "file:///a%2Fb",
+            "file:///a%2fb",
+            "file:///a%00",
+            "file:///a?b",
+            "file:///a#b",
+            "file:///%",
+            "file:///%4",
+            "file:///%zz",
+            "file:///%ff",
+        ] {
+            assert!(
+                matches!(refused(url), LocationError::Malformed { .. }),
+                "{url}"
+            );
         }
         assert_eq!(refused(""), LocationError::Empty);
         assert!(matches!(refused("memory:x"), LocationError::Memory { .. }));
@@ -293,6 +329,9 @@ mod tests {
         let location = Location::parse("S3://bucket/prefix?region=x#y").expect("a URL");
         assert_eq!((location.scheme(), location.path()), ("s3", None));
         assert_eq!(location.as_str(), "S3://bucket/prefix?region=x#y");
-        assert_eq!(Location::parse("memory:").expect("a URL").scheme(), "memory");
+        assert_eq!(
+            Location::parse("memory:").expect("a URL").scheme(),
+            "memory"
+        );
     }
 }

@@ -8,7 +8,9 @@ use crate::{Error, Location, Repository, Schemes};
 /// [`NotFound`](crate::ErrorKind::NotFound) if there is none, [`Invalid`](crate::ErrorKind::Invalid) if the text is
 /// no location.
 pub async fn open(location: &str) -> Result<Repository, Error> {
-    let storage = Schemes::standard().storage(&Location::parse(location)?).await?;
+    let storage = Schemes::standard()
+        .storage(&Location::parse(location)?)
+        .await?;
     Ok(Repository::open(storage).await?)
 }
 
@@ -18,7 +20,9 @@ pub async fn open(location: &str) -> Result<Repository, Error> {
 /// [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if anything is there, [`Invalid`](crate::ErrorKind::Invalid) if
 /// the text is no location.
 pub async fn create(location: &str) -> Result<Repository, Error> {
-    let storage = Schemes::standard().storage(&Location::parse(location)?).await?;
+    let storage = Schemes::standard()
+        .storage(&Location::parse(location)?)
+        .await?;
     Ok(Repository::create(storage).await?)
 }
 
@@ -27,6 +31,8 @@ pub async fn create(location: &str) -> Result<Repository, Error> {
 /// # Errors
 /// As [`open`] and [`create`], but for what the other one does.
 pub async fn open_or_create(location: &str) -> Result<Repository, Error> {
-    let storage = Schemes::standard().storage(&Location::parse(location)?).await?;
+    let storage = Schemes::standard()
+        .storage(&Location::parse(location)?)
+        .await?;
     Ok(Repository::open_or_create(storage).await?)
 }

@@ -59,7 +59,9 @@ enum Suffix {
 #[non_exhaustive]
 pub enum RevisionError {
     /// There is nothing to begin with.
-    #[error("{text:?} names no version: write a branch, tag:NAME or a snapshot id, then ~N or @TIME if wanted")]
+    #[error(
+        "{text:?} names no version: write a branch, tag:NAME or a snapshot id, then ~N or @TIME if wanted"
+    )]
     NoStart {
         /// The text.
         text: String,
@@ -275,7 +277,10 @@ mod tests {
         assert_eq!(readings("main~0"), bare("main", 1));
         assert_eq!(readings("main~12"), bare("main", 1));
         assert_eq!(readings("main@2015-01-16T00:00:00Z"), bare("main", 1));
-        assert_eq!(readings("main@2015-01-16T00:00:00.123456+01:00~2"), bare("main", 2));
+        assert_eq!(
+            readings("main@2015-01-16T00:00:00.123456+01:00~2"),
+            bare("main", 2)
+        );
         assert_eq!(readings("main~1@2015-01-16T00:00:00Z~2"), bare("main", 3));
     }
 
@@ -302,7 +307,11 @@ mod tests {
         let shown: Vec<_> = text.iter().map(|(start, n)| (start.as_str(), *n)).collect();
         assert_eq!(
             shown,
-            [(r#"Branch("x~3~1")"#, 0), (r#"Branch("x~3")"#, 1), (r#"Branch("x")"#, 2)]
+            [
+                (r#"Branch("x~3~1")"#, 0),
+                (r#"Branch("x~3")"#, 1),
+                (r#"Branch("x")"#, 2)
+            ]
         );
         assert_eq!(readings("tag:v1"), bare(r#"Tag("v1")"#, 0));
         assert_eq!(readings("branch:tag:x"), bare(r#"Branch("tag:x")"#, 0));
@@ -317,10 +326,16 @@ mod tests {
     fn nonsense_is_refused() {
         let refused = |text: &str| RevisionSpec::parse(text).expect_err(text);
         for text in ["", "~1", "@2015-01-16T00:00:00Z"] {
-            assert!(matches!(refused(text), RevisionError::NoStart { .. }), "{text}");
+            assert!(
+                matches!(refused(text), RevisionError::NoStart { .. }),
+                "{text}"
+            );
         }
         for text in ["a/b", "tag:a/b", "branch:a\0b"] {
-            assert!(matches!(refused(text), RevisionError::Name { .. }), "{text}");
+            assert!(
+                matches!(refused(text), RevisionError::Name { .. }),
+                "{text}"
+            );
         }
         assert!(matches!(refused("snapshot:xyz"), RevisionError::Id { .. }));
     }

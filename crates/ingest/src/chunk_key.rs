@@ -116,11 +116,19 @@ mod tests {
     #[test]
     fn one_chunk_has_one_key() {
         for key in [
-            "", "c", "c/", "c/0/", "c/00", "c/-1", "c/+1", "c/1/2", "c.1", "d/1", "c/ 1", "c/a", "1",
+            "", "c", "c/", "c/0/", "c/00", "c/-1", "c/+1", "c/1/2", "c.1", "d/1", "c/ 1", "c/a",
+            "1",
         ] {
-            assert_eq!(decode(ENCODINGS[0], 1, key), Err(NoChunk::Spelling), "{key}");
+            assert_eq!(
+                decode(ENCODINGS[0], 1, key),
+                Err(NoChunk::Spelling),
+                "{key}"
+            );
         }
-        assert_eq!(decode(ENCODINGS[0], 1, "c/4294967296"), Err(NoChunk::OutOfGrid));
+        assert_eq!(
+            decode(ENCODINGS[0], 1, "c/4294967296"),
+            Err(NoChunk::OutOfGrid)
+        );
         assert_eq!(
             decode(ENCODINGS[2], 1, "99999999999999999999999"),
             Err(NoChunk::OutOfGrid)

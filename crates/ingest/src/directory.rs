@@ -105,7 +105,9 @@ impl Root {
     /// Reads a file that must be a regular one. With `length`, it must have exactly so many bytes.
     fn read(&self, path: &Path, length: Option<u64>) -> Result<Bytes, SourceError> {
         let file = open_file(path).map_err(|error| self.io_error(path, error))?;
-        let metadata = file.metadata().map_err(|error| self.io_error(path, error))?;
+        let metadata = file
+            .metadata()
+            .map_err(|error| self.io_error(path, error))?;
         let changed = || SourceError::Changed {
             name: self.name_of(path),
         };
@@ -114,7 +116,9 @@ impl Root {
             return Err(changed());
         }
         // One byte more is asked for, to see the end; the buffer has the size of the file from the start.
-        let room = usize::try_from(expected).map_err(|_| changed())?.saturating_add(1);
+        let room = usize::try_from(expected)
+            .map_err(|_| changed())?
+            .saturating_add(1);
         let mut bytes = self.buffers.take(room);
         (&file)
             .take(expected + 1)

@@ -63,7 +63,8 @@ impl Members {
     }
 
     fn value(&self, name: &str) -> Option<Range<usize>> {
-        self.position(name).map(|position| self.0[position].1.clone())
+        self.position(name)
+            .map(|position| self.0[position].1.clone())
     }
 }
 
@@ -121,7 +122,10 @@ fn without(document: &[u8], members: &Members, position: usize) -> Bytes {
         members.0[position - 1].1.end..value.end
     } else {
         // Only white space can stand before the first key, and before the comma behind its value.
-        let open = document.iter().position(|byte| *byte == b'{').map_or(0, |at| at + 1);
+        let open = document
+            .iter()
+            .position(|byte| *byte == b'{')
+            .map_or(0, |at| at + 1);
         let comma = document[value.end..].iter().position(|byte| *byte == b',');
         match comma {
             Some(comma) if members.0.len() > 1 => open..value.end + comma + 1,

@@ -3,7 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use icefield_core::{ChunkIndex, CommitError, MetadataError, NodePath, RepositoryError, SessionError};
+use icefield_core::{
+    ChunkIndex, CommitError, MetadataError, NodePath, RepositoryError, SessionError,
+};
 
 use crate::Difference;
 
@@ -26,19 +28,25 @@ pub enum SourceError {
         found: &'static str,
     },
     /// A directory without a single node.
-    #[error("{name} is no Zarr v3 hierarchy: it holds no zarr.json, and neither does any directory below it")]
+    #[error(
+        "{name} is no Zarr v3 hierarchy: it holds no zarr.json, and neither does any directory below it"
+    )]
     NoNodes {
         /// The source.
         name: String,
     },
     /// An older generation of Zarr.
-    #[error("{name} belongs to Zarr format 2, which cannot be imported: convert it to format 3 first")]
+    #[error(
+        "{name} belongs to Zarr format 2, which cannot be imported: convert it to format 3 first"
+    )]
     ZarrFormat2 {
         /// The file that shows it.
         name: String,
     },
     /// A link could lead anywhere.
-    #[error("{name} is a symbolic link, which an import does not follow: put the files themselves there")]
+    #[error(
+        "{name} is a symbolic link, which an import does not follow: put the files themselves there"
+    )]
     Link {
         /// The link.
         name: String,
@@ -60,7 +68,9 @@ pub enum SourceError {
         source: MetadataError,
     },
     /// Something lies among the chunks that is none.
-    #[error("{name} is not a chunk of the array it lies in: {problem}; remove it, or correct the array's metadata")]
+    #[error(
+        "{name} is not a chunk of the array it lies in: {problem}; remove it, or correct the array's metadata"
+    )]
     NotAChunk {
         /// The file.
         name: String,
@@ -102,7 +112,9 @@ pub enum SourceError {
 #[non_exhaustive]
 pub enum PlanError {
     /// An array is there already.
-    #[error("{path} exists already: import below another --group, append with --append, or delete it first")]
+    #[error(
+        "{path} exists already: import below another --group, append with --append, or delete it first"
+    )]
     AlreadyExists {
         /// The node.
         path: NodePath,
@@ -144,7 +156,9 @@ pub enum PlanError {
         source: icefield_format::PathError,
     },
     /// Nothing would grow.
-    #[error("no array of the source has a dimension named {dimension:?}: nothing can be appended along it")]
+    #[error(
+        "no array of the source has a dimension named {dimension:?}: nothing can be appended along it"
+    )]
     NoSuchDimension {
         /// The dimension.
         dimension: String,
@@ -194,7 +208,9 @@ pub enum PlanError {
         path: NodePath,
     },
     /// The repository lacks an array.
-    #[error("{path} does not exist yet, so nothing can be appended to it: import it without --append first")]
+    #[error(
+        "{path} does not exist yet, so nothing can be appended to it: import it without --append first"
+    )]
     NotInTarget {
         /// The array.
         path: NodePath,
@@ -212,7 +228,9 @@ pub enum ImportError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// A chunk is outside the grid of its array.
-    #[error("{name} is outside the grid of {path}, which has {grid:?} chunks: remove it, or correct the array's metadata")]
+    #[error(
+        "{name} is outside the grid of {path}, which has {grid:?} chunks: remove it, or correct the array's metadata"
+    )]
     OutOfGrid {
         /// The chunk in the source.
         name: String,
@@ -222,7 +240,9 @@ pub enum ImportError {
         grid: Vec<u32>,
     },
     /// An array without the dimension that is appended along has other chunks.
-    #[error("{path} cannot be appended to: it has no such dimension and must be equal, but chunk {index} differs")]
+    #[error(
+        "{path} cannot be appended to: it has no such dimension and must be equal, but chunk {index} differs"
+    )]
     ChunkDiffers {
         /// The array.
         path: NodePath,
@@ -230,7 +250,9 @@ pub enum ImportError {
         index: ChunkIndex,
     },
     /// An array without the dimension that is appended along has more chunks than the source.
-    #[error("{path} cannot be appended to: it has no such dimension and must be equal, but it has {existing} chunks and the source {found}")]
+    #[error(
+        "{path} cannot be appended to: it has no such dimension and must be equal, but it has {existing} chunks and the source {found}"
+    )]
     ChunkCountDiffers {
         /// The array.
         path: NodePath,
@@ -278,7 +300,9 @@ pub enum ExportError {
     #[error("there is nothing to export: this version has no array and no group")]
     Empty,
     /// A node's name is no file name.
-    #[error("{path} cannot be exported: {name:?} is taken in a Zarr directory, or no file can have that name")]
+    #[error(
+        "{path} cannot be exported: {name:?} is taken in a Zarr directory, or no file can have that name"
+    )]
     NodeName {
         /// The node.
         path: NodePath,
@@ -286,7 +310,9 @@ pub enum ExportError {
         name: String,
     },
     /// A chunk lies in another file.
-    #[error("chunk {index} of {path} lies in {location}, outside the repository, and cannot be exported yet")]
+    #[error(
+        "chunk {index} of {path} lies in {location}, outside the repository, and cannot be exported yet"
+    )]
     VirtualChunk {
         /// The array.
         path: NodePath,

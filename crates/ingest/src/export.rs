@@ -9,8 +9,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_core::{
-    ArrayMetadata, ByteRange, ChunkInfo, ChunkLocation, NodeKind, NodePath, Session,
-    SessionError,
+    ArrayMetadata, ByteRange, ChunkInfo, ChunkLocation, NodeKind, NodePath, Session, SessionError,
 };
 
 use crate::chunk_key;

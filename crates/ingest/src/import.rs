@@ -159,11 +159,7 @@ impl Import {
     }
 
     /// What the repository has where the import goes.
-    fn existing(
-        &self,
-        session: &Session,
-        hierarchy: &Hierarchy,
-    ) -> Result<Existing, ImportError> {
+    fn existing(&self, session: &Session, hierarchy: &Hierarchy) -> Result<Existing, ImportError> {
         let mut kinds = BTreeMap::new();
         for path in self.group.ancestors() {
             if let Some(kind) = session.node_kind(&path)? {

@@ -62,12 +62,17 @@ impl Budget {
     /// served, so that a large chunk is not overtaken for ever by small ones.
     pub(crate) async fn hold(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
         let wanted = units(bytes).min(self.total);
-        Arc::clone(&self.permits).acquire_many_owned(wanted).await.ok()
+        Arc::clone(&self.permits)
+            .acquire_many_owned(wanted)
+            .await
+            .ok()
     }
 }
 
 fn units(bytes: u64) -> u32 {
-    u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX >> 4).clamp(1, u32::MAX >> 4)
+    u32::try_from(bytes.div_ceil(UNIT))
+        .unwrap_or(u32::MAX >> 4)
+        .clamp(1, u32::MAX >> 4)
 }
 
 #[cfg(test)]

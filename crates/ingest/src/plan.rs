@@ -128,11 +128,7 @@ fn kind_word(kind: NodeKind) -> &'static str {
     }
 }
 
-fn check_kind(
-    path: &NodePath,
-    existing: NodeKind,
-    node: &SourceNode,
-) -> Result<(), PlanError> {
+fn check_kind(path: &NodePath, existing: NodeKind, node: &SourceNode) -> Result<(), PlanError> {
     let source = match node.array() {
         Some(_) => NodeKind::Array,
         None => NodeKind::Group,

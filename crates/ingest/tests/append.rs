@@ -1,5 +1,7 @@
 //! Appending: arrays grow along a named dimension, everything else must be equal.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{Tree, array, chain, exported, group, path, refused, repository, run};
@@ -48,7 +50,10 @@ async fn chunks_land_behind_those_that_are_there() {
     // Seven is no multiple of two: the next chunk would begin within one that is there.
     let error = refused(series(2, 3).import().append("t"), &repository).await;
     let text = chain(&error);
-    assert!(text.contains("/x") && text.contains("length 7") && text.contains("chunk length 2"), "{text}");
+    assert!(
+        text.contains("/x") && text.contains("length 7") && text.contains("chunk length 2"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -61,11 +66,18 @@ async fn only_the_length_in_the_document_changes() {
         let tree = Tree::new();
         tree.file("x/zarr.json", odd).file("x/c/0", [step, step]);
         let import = tree.import();
-        let import = if step == 0 { import } else { import.append("t") };
+        let import = if step == 0 {
+            import
+        } else {
+            import.append("t")
+        };
         run(import, &repository).await;
     }
     let files = exported(&repository).await;
-    assert_eq!(files["x/zarr.json"], odd.replace("[ 2 ]", "[ 6 ]").into_bytes());
+    assert_eq!(
+        files["x/zarr.json"],
+        odd.replace("[ 2 ]", "[ 6 ]").into_bytes()
+    );
     assert_eq!(files["x/c/2"], [2, 2]);
 }
 
@@ -117,8 +129,15 @@ async fn what_differs_is_refused_by_name() {
     }
     let error = refused(series(2, 2).import().append("time"), &repository).await;
     assert!(chain(&error).contains("\"time\""), "{error}");
-    let error = refused(series(2, 2).import().append("t").into_group(path("/other")), &repository).await;
-    assert!(chain(&error).contains("/other/x does not exist yet"), "{error}");
+    let error = refused(
+        series(2, 2).import().append("t").into_group(path("/other")),
+        &repository,
+    )
+    .await;
+    assert!(
+        chain(&error).contains("/other/x does not exist yet"),
+        "{error}"
+    );
     run(series(2, 2).import().append("t"), &repository).await;
 }
 
@@ -138,7 +157,17 @@ async fn an_extra_chunk_in_the_repository_is_a_difference() {
         icefield_core::CommitOutcome::Committed(_)
     ));
     let error = refused(tree.import().append("t"), &repository).await;
-    assert!(matches!(error, ImportError::ChunkCountDiffers { existing: 2, found: 1, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            ImportError::ChunkCountDiffers {
+                existing: 2,
+                found: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -147,10 +176,17 @@ async fn appending_in_a_group_leaves_the_rest_alone() {
     for group in ["/a", "/b"] {
         run(series(2, 1).import().into_group(path(group)), &repository).await;
     }
-    run(series(2, 2).import().into_group(path("/a")).append("t"), &repository).await;
+    run(
+        series(2, 2).import().into_group(path("/a")).append("t"),
+        &repository,
+    )
+    .await;
     let session = repository.read_session(BranchName::main()).await.unwrap();
     assert_eq!(session.array(&path("/a/x")).unwrap().shape, [3, 4]);
     assert_eq!(session.array(&path("/b/x")).unwrap().shape, [3, 2]);
-    let chunk = session.chunk(&path("/a/x"), &[0, 1], ByteRange::All).await.unwrap();
+    let chunk = session
+        .chunk(&path("/a/x"), &[0, 1], ByteRange::All)
+        .await
+        .unwrap();
     assert_eq!(chunk.as_deref(), Some(&[2, 0, 0, 0][..]));
 }

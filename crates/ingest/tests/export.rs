@@ -1,5 +1,7 @@
 //! Exporting: whole or not at all.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::fs;
@@ -26,7 +28,10 @@ async fn a_new_or_an_empty_directory_is_filled() {
     let (session, place) = (session().await, Tree::new());
     let new = place.path().join("new");
     let report = Export::new(session.clone()).run(&new).await.unwrap();
-    assert_eq!((report.groups, report.arrays, report.chunks, report.bytes), (1, 1, 2, 1001));
+    assert_eq!(
+        (report.groups, report.arrays, report.chunks, report.bytes),
+        (1, 1, 2, 1001)
+    );
     let empty = place.path().join("empty");
     fs::create_dir(&empty).unwrap();
     Export::new(session).run(&empty).await.unwrap();
@@ -39,8 +44,14 @@ async fn nothing_that_is_there_is_touched() {
     let (session, place) = (session().await, Tree::new());
     place.file("full/x", "mine").file("file", "mine");
     for taken in ["full", "file"] {
-        let error = Export::new(session.clone()).run(place.path().join(taken)).await.unwrap_err();
-        assert!(matches!(error, ExportError::AlreadyExists { .. }), "{error}");
+        let error = Export::new(session.clone())
+            .run(place.path().join(taken))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, ExportError::AlreadyExists { .. }),
+            "{error}"
+        );
     }
     let nowhere = place.path().join("no/such/place");
     let error = Export::new(session).run(nowhere).await.unwrap_err();
@@ -53,19 +64,33 @@ async fn an_export_that_fails_leaves_nothing_behind() {
     let (session, place) = (session().await, Tree::new());
     // A node with the name of the document cannot stand in a directory.
     session
-        .set_metadata(&path("/deep/zarr.json"), group(json!({})).to_string().into(), WriteMode::Overwrite)
+        .set_metadata(
+            &path("/deep/zarr.json"),
+            group(json!({})).to_string().into(),
+            WriteMode::Overwrite,
+        )
         .await
         .unwrap();
-    let error = Export::new(session).run(place.path().join("new")).await.unwrap_err();
+    let error = Export::new(session)
+        .run(place.path().join("new"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, ExportError::NodeName { .. }), "{error}");
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
 }
 
 #[tokio::test]
 async fn an_empty_repository_has_nothing_to_export() {
-    let session = repository().await.read_session(BranchName::main()).await.unwrap();
+    let session = repository()
+        .await
+        .read_session(BranchName::main())
+        .await
+        .unwrap();
     let place = Tree::new();
-    let error = Export::new(session).run(place.path().join("new")).await.unwrap_err();
+    let error = Export::new(session)
+        .run(place.path().join("new"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, ExportError::Empty), "{error}");
 }
 
@@ -120,10 +145,24 @@ async fn progress_is_told() {
         .file("x/c/2", [2]);
     let events = Arc::new(Events::default());
     let repository = repository().await;
-    run(tree.import().progress(events.clone()), &repository).await;
+    run(
+        tree.import().progress(Arc::<Events>::clone(&events)),
+        &repository,
+    )
+    .await;
     let mut found = std::mem::take(&mut *events.0.lock().unwrap());
     assert_eq!(found[0], "expected 3");
     assert_eq!(found.last().map(String::as_str), Some("finishing"));
     found.sort();
-    assert_eq!(found, ["absent 1", "array /x", "chunk 1", "chunk 1", "expected 3", "finishing"]);
+    assert_eq!(
+        found,
+        [
+            "absent 1",
+            "array /x",
+            "chunk 1",
+            "chunk 1",
+            "expected 3",
+            "finishing"
+        ]
+    );
 }

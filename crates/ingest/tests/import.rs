@@ -1,5 +1,7 @@
 //! Importing Zarr v3 directories: what arrives, and what is refused by name.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::fs;
@@ -30,7 +32,10 @@ async fn what_is_exported_is_what_was_imported() {
     let tree = varied();
     let repository = repository().await;
     let report = run(tree.import(), &repository).await;
-    assert_eq!((report.new_arrays, report.chunks, report.bytes), (4, 4, 6 + 6000 + 1 + 3));
+    assert_eq!(
+        (report.new_arrays, report.chunks, report.bytes),
+        (4, 4, 6 + 6000 + 1 + 3)
+    );
     // Root and one group are there; `deep`, `deep/down` and `unicode` are implied.
     assert_eq!(report.new_groups, 5);
     let mut found = exported(&repository).await;
@@ -69,11 +74,17 @@ async fn both_chunk_key_encodings_become_default_with_slash() {
         let array = session.array(&path(name)).unwrap();
         assert_eq!(array.chunk_key_encoding, ChunkKeyEncoding::COMMON);
         for (index, value) in [([0, 0], 1), ([1, 1], 2)] {
-            let chunk = session.chunk(&path(name), &index, ByteRange::All).await.unwrap();
+            let chunk = session
+                .chunk(&path(name), &index, ByteRange::All)
+                .await
+                .unwrap();
             assert_eq!(chunk.as_deref(), Some(&[value][..]), "{name} {index:?}");
         }
     }
-    let scalar = session.chunk(&path("/s"), &[], ByteRange::All).await.unwrap();
+    let scalar = session
+        .chunk(&path("/s"), &[], ByteRange::All)
+        .await
+        .unwrap();
     assert_eq!(scalar.as_deref(), Some(&[5][..]));
     assert!(exported(&repository).await.contains_key("a/c/1/1"));
 }
@@ -103,7 +114,10 @@ async fn a_group_is_made_for_the_import() {
     assert!(found.contains_key("zarr.json") && found.contains_key("a/zarr.json"));
     // A second time there is something in the way; beside it there is not.
     let error = refused(tree.import().into_group(path("/a/b")), &repository).await;
-    assert!(matches!(&error, ImportError::Plan(PlanError::AlreadyExists { path }) if path.as_str() == "/a/b/deep/down/under"), "{error}");
+    assert!(
+        matches!(&error, ImportError::Plan(PlanError::AlreadyExists { path }) if path.as_str() == "/a/b/deep/down/under"),
+        "{error}"
+    );
     run(tree.import().into_group(path("/a/c")), &repository).await;
 }
 
@@ -124,7 +138,11 @@ async fn foreign_files_are_left_out_and_told() {
     assert_eq!(report.ignored.count(), 8, "{:?}", report.ignored);
     assert_eq!((report.new_arrays, report.chunks), (4, 4));
     let found = exported(&repository).await;
-    assert!(!found.keys().any(|name| name.contains("void") || name.contains("notes")));
+    assert!(
+        !found
+            .keys()
+            .any(|name| name.contains("void") || name.contains("notes"))
+    );
 }
 
 /// Puts something into a tree that must not be there, and expects to be told its name.
@@ -139,34 +157,110 @@ async fn refused_with(edit: impl FnOnce(&Tree), named: &str) -> ImportError {
 
 #[tokio::test]
 async fn chunks_that_are_none_are_refused_by_name() {
-    refused_with(|tree| { tree.file("x/c/2/0", [1]); }, "x/c/2/0").await;
-    refused_with(|tree| { tree.file("x/c/0/4294967296", [1]); }, "x/c/0/4294967296").await;
-    refused_with(|tree| { tree.file("x/c/0/00", [1]); }, "x/c/0/00").await;
-    refused_with(|tree| { tree.file("x/c/1/2/3", [1]); }, "x/c/1/2").await;
-    refused_with(|tree| { tree.file("x/c/data.bin", [1]); }, "x/c/data.bin").await;
-    refused_with(|tree| { tree.file("x/0.0", [1]); }, "x/0.0").await;
-    refused_with(|tree| { tree.json("x/below/zarr.json", &group(json!({}))); }, "x/below").await;
+    refused_with(
+        |tree| {
+            tree.file("x/c/2/0", [1]);
+        },
+        "x/c/2/0",
+    )
+    .await;
+    refused_with(
+        |tree| {
+            tree.file("x/c/0/4294967296", [1]);
+        },
+        "x/c/0/4294967296",
+    )
+    .await;
+    refused_with(
+        |tree| {
+            tree.file("x/c/0/00", [1]);
+        },
+        "x/c/0/00",
+    )
+    .await;
+    refused_with(
+        |tree| {
+            tree.file("x/c/1/2/3", [1]);
+        },
+        "x/c/1/2",
+    )
+    .await;
+    refused_with(
+        |tree| {
+            tree.file("x/c/data.bin", [1]);
+        },
+        "x/c/data.bin",
+    )
+    .await;
+    refused_with(
+        |tree| {
+            tree.file("x/0.0", [1]);
+        },
+        "x/0.0",
+    )
+    .await;
+    refused_with(
+        |tree| {
+            tree.json("x/below/zarr.json", &group(json!({})));
+        },
+        "x/below",
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn an_empty_chunk_is_refused_by_name() {
-    let error = refused_with(|tree| { tree.file("x/c/0/1", []); }, "x/c/0/1").await;
-    assert!(matches!(error, ImportError::Source(SourceError::EmptyChunk { .. })));
+    let error = refused_with(
+        |tree| {
+            tree.file("x/c/0/1", []);
+        },
+        "x/c/0/1",
+    )
+    .await;
+    assert!(matches!(
+        error,
+        ImportError::Source(SourceError::EmptyChunk { .. })
+    ));
 }
 
 #[tokio::test]
 async fn a_chunk_of_an_array_without_elements_is_outside_its_grid() {
-    let error = refused_with(|tree| { tree.file("empty/c/0/0", [1]); }, "empty/c/0/0").await;
+    let error = refused_with(
+        |tree| {
+            tree.file("empty/c/0/0", [1]);
+        },
+        "empty/c/0/0",
+    )
+    .await;
     assert!(matches!(error, ImportError::OutOfGrid { .. }), "{error}");
 }
 
 #[tokio::test]
 async fn metadata_that_is_none_is_refused_by_name() {
-    for document in ["", "{", "[]", r#"{"zarr_format": 2}"#, r#"{"zarr_format":3,"node_type":"group","a":NaN}"#] {
-        let error = refused_with(|tree| { tree.file("deep/zarr.json", document); }, "deep/zarr.json").await;
-        assert!(matches!(error, ImportError::Source(SourceError::Metadata { .. })), "{error}");
+    for document in [
+        "",
+        "{",
+        "[]",
+        r#"{"zarr_format": 2}"#,
+        r#"{"zarr_format":3,"node_type":"group","a":NaN}"#,
+    ] {
+        let error = refused_with(
+            |tree| {
+                tree.file("deep/zarr.json", document);
+            },
+            "deep/zarr.json",
+        )
+        .await;
+        assert!(
+            matches!(error, ImportError::Source(SourceError::Metadata { .. })),
+            "{error}"
+        );
     }
-    refused_with(|tree| fs::create_dir_all(tree.path().join("dir/zarr.json")).unwrap(), "dir/zarr.json").await;
+    refused_with(
+        |tree| fs::create_dir_all(tree.path().join("dir/zarr.json")).unwrap(),
+        "dir/zarr.json",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -174,7 +268,10 @@ async fn zarr_format_2_is_refused_by_name() {
     let tree = Tree::new();
     tree.file("v/.zarray", "{}").file("v/0.0", "x");
     let error = refused(tree.import(), &repository().await).await;
-    assert!(matches!(&error, ImportError::Source(SourceError::ZarrFormat2 { name }) if name.ends_with("v/.zarray")), "{error}");
+    assert!(
+        matches!(&error, ImportError::Source(SourceError::ZarrFormat2 { name }) if name.ends_with("v/.zarray")),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -182,7 +279,10 @@ async fn a_source_without_nodes_is_refused() {
     let tree = Tree::new();
     tree.file("x/y/z.txt", "x");
     let error = refused(tree.import(), &repository().await).await;
-    assert!(matches!(error, ImportError::Source(SourceError::NoNodes { .. })), "{error}");
+    assert!(
+        matches!(error, ImportError::Source(SourceError::NoNodes { .. })),
+        "{error}"
+    );
     assert!(matches!(
         ZarrDirectory::open(tree.path().join("nowhere")),
         Err(SourceError::NotFound { .. })
@@ -198,7 +298,9 @@ async fn a_source_without_nodes_is_refused() {
 async fn links_are_refused_and_special_files_never_opened() {
     use std::os::unix::fs::symlink;
     let outside = Tree::new();
-    outside.json("zarr.json", &group(json!({}))).file("secret", "secret");
+    outside
+        .json("zarr.json", &group(json!({})))
+        .file("secret", "secret");
     for (place, target) in [
         ("link", outside.path().to_owned()),
         ("x/c/0/1", outside.path().join("secret")),
@@ -206,8 +308,15 @@ async fn links_are_refused_and_special_files_never_opened() {
         ("deep/zarr.json", outside.path().join("zarr.json")),
         ("deep/loop", ".".into()),
     ] {
-        let error = refused_with(|tree| symlink(&target, tree.path().join(place)).unwrap(), place).await;
-        assert!(matches!(error, ImportError::Source(SourceError::Link { .. })), "{error}");
+        let error = refused_with(
+            |tree| symlink(&target, tree.path().join(place)).unwrap(),
+            place,
+        )
+        .await;
+        assert!(
+            matches!(error, ImportError::Source(SourceError::Link { .. })),
+            "{error}"
+        );
     }
     let fifo = |tree: &Tree, name: &str| {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -217,7 +326,13 @@ async fn links_are_refused_and_special_files_never_opened() {
     refused_with(|tree| fifo(tree, "deep/zarr.json"), "deep/zarr.json").await;
     let tree = varied();
     fifo(&tree, "deep/pipe");
-    assert_eq!(run(tree.import(), &repository().await).await.ignored.count(), 1);
+    assert_eq!(
+        run(tree.import(), &repository().await)
+            .await
+            .ignored
+            .count(),
+        1
+    );
     // The root itself may be a link.
     let link = Tree::new();
     symlink(tree.path(), link.path().join("root")).unwrap();
@@ -244,10 +359,15 @@ async fn two_groups_that_disagree_are_refused_by_name() {
     let repository = repository().await;
     let (one, other) = (Tree::new(), Tree::new());
     one.json("zarr.json", &group(json!({"title": "one"})));
-    other.json("zarr.json", &group(json!({"title": "other"}))).json("x/zarr.json", &array(&[1], &[1], &["t"]));
+    other
+        .json("zarr.json", &group(json!({"title": "other"})))
+        .json("x/zarr.json", &array(&[1], &[1], &["t"]));
     run(one.import(), &repository).await;
     let error = refused(other.import(), &repository).await;
-    assert!(chain(&error).contains("`attributes.title` is \"one\" here and \"other\""), "{error}");
+    assert!(
+        chain(&error).contains("`attributes.title` is \"one\" here and \"other\""),
+        "{error}"
+    );
     run(other.import().into_group(path("/other")), &repository).await;
 }
 

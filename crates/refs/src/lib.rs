@@ -185,7 +185,7 @@ impl Refs {
             return Ok(outcome);
         };
         match self.landed(name, target, expected).await {
-            Ok(Landed::Yes) => Ok(EditOutcome::Done(None)),
+            Ok(Landed::Yes) => self.files.make_durable(EditOutcome::Done(None)).await,
             Ok(Landed::Never(refusal)) => Ok(EditOutcome::Refused(refusal)),
             Ok(Landed::NotYet) | Err(_) => Ok(EditOutcome::Unknown(source)),
         }

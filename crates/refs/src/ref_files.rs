@@ -281,7 +281,10 @@ impl RefFiles {
     }
 
     /// An edit is acknowledged when it is durable.
-    async fn make_durable(&self, outcome: EditOutcome) -> Result<EditOutcome, RefsError> {
+    pub(crate) async fn make_durable(
+        &self,
+        outcome: EditOutcome,
+    ) -> Result<EditOutcome, RefsError> {
         match outcome {
             EditOutcome::Done(version) => Ok(match self.storage.sync().await {
                 Ok(()) => EditOutcome::Done(version),

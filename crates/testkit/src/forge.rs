@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_format::{
-    ChunkId, ChunkRef, DimensionShape, Extents, HEADER_LEN, ManifestEncoder, ManifestFileInfo, ManifestId,
-    ManifestRef, NewNode, NewNodeData, NewSnapshot, NodeId, SnapshotEncoder, SnapshotId,
-    TransactionLogEncoder, Writer, encode_ref, initial_snapshot, layout,
+    ChunkId, ChunkRef, DimensionShape, Extents, HEADER_LEN, ManifestEncoder, ManifestFileInfo,
+    ManifestId, ManifestRef, NewNode, NewNodeData, NewSnapshot, NodeId, SnapshotEncoder,
+    SnapshotId, TransactionLogEncoder, Writer, encode_ref, initial_snapshot, layout,
 };
 use icefield_storage::Storage;
 
@@ -139,7 +139,12 @@ impl Forge {
     /// Writes the initial snapshot, of 2020, and lets `main` point to it.
     pub async fn create(&self) {
         let file = initial_snapshot(1_577_836_800_000_000, &self.writer);
-        stores::put(&self.storage, &layout::snapshot_key(SnapshotId::INITIAL), file).await;
+        stores::put(
+            &self.storage,
+            &layout::snapshot_key(SnapshotId::INITIAL),
+            file,
+        )
+        .await;
         self.branch("main", SnapshotId::INITIAL).await;
     }
 
@@ -190,7 +195,12 @@ impl Forge {
         stores::put(&self.storage, &layout::snapshot_key(snapshot.id), file).await;
         let log = TransactionLogEncoder::new(snapshot.id).finish(&self.writer);
         let log = log.expect("an empty log");
-        stores::put(&self.storage, &layout::transaction_log_key(snapshot.id), log).await;
+        stores::put(
+            &self.storage,
+            &layout::transaction_log_key(snapshot.id),
+            log,
+        )
+        .await;
     }
 
     /// Writes a snapshot that is its own parent, which the encoder refuses to write.

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_storage::{
-    DeleteOutcome, Key, Prefix, PutMode, PutOutcome, Storage, StorageExt,
-};
+use icefield_storage::{DeleteOutcome, Key, Prefix, PutMode, PutOutcome, Storage, StorageExt};
 
 /// Returns the key of this text.
 ///

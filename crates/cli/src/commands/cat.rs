@@ -18,8 +18,9 @@ pub(super) async fn run(context: &Context, args: Cat) -> Result<(), Failure> {
         }
         None => {
             let message = format!("there is no key {:?} in snapshot {id}", args.key);
-            Err(Failure::new(Exit::NotFound, message)
-                .hint("keys are as tos/zarr.json and tos/c/0/0; a chunk that was never written has none"))
+            Err(Failure::new(Exit::NotFound, message).hint(
+                "keys are as tos/zarr.json and tos/c/0/0; a chunk that was never written has none",
+            ))
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) async fn run(context: &Context, args: Export) -> Result<(), Failure> 
     let (session, snapshot_id) = context.session(&args.location, &args.at.revision).await?;
     let bar = Arc::new(Bar::new());
     let report = ingest::Export::new(session)
-        .progress(bar.clone())
+        .progress(Arc::<Bar>::clone(&bar))
         .run(&args.destination)
         .await;
     bar.clear();

@@ -40,11 +40,14 @@ struct Ignored {
 pub(super) async fn run(context: &Context, args: Import) -> Result<(), Failure> {
     let source = ZarrDirectory::open(&args.source)?;
     let repository = context.open(&args.location).await?;
-    let message = args.message.clone().unwrap_or_else(|| default_message(&args));
+    let message = args
+        .message
+        .clone()
+        .unwrap_or_else(|| default_message(&args));
     let bar = Arc::new(Bar::new());
     let mut import = ingest::Import::new(Arc::new(source))
         .into_group(args.group.clone())
-        .progress(bar.clone());
+        .progress(Arc::<Bar>::clone(&bar));
     if let Some(dimension) = &args.append {
         import = import.append(dimension);
     }
@@ -77,7 +80,9 @@ pub(super) async fn run(context: &Context, args: Import) -> Result<(), Failure> 
 /// Only the name of the source: where it lay is nobody's business later.
 fn default_message(args: &Import) -> String {
     let name = match args.source.canonicalize() {
-        Ok(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
+        Ok(path) => path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned()),
         Err(_) => None,
     };
     let name = name.unwrap_or_else(|| "a Zarr directory".to_owned());
@@ -118,7 +123,11 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
     for (number, one, several) in [
         (facts.new_groups, "new group", "new groups"),
         (facts.new_arrays, "new array", "new arrays"),
-        (facts.extended_arrays.len() as u64, "array extended", "arrays extended"),
+        (
+            facts.extended_arrays.len() as u64,
+            "array extended",
+            "arrays extended",
+        ),
     ] {
         if number > 0 {
             parts.push(count(number, one, several));
@@ -127,7 +136,11 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
     let chunks = count(facts.chunks, "chunk", "chunks");
     parts.push(format!("{chunks} ({})", output::bytes(facts.bytes)));
     if facts.compared_chunks > 0 {
-        parts.push(count(facts.compared_chunks, "chunk found equal", "chunks found equal"));
+        parts.push(count(
+            facts.compared_chunks,
+            "chunk found equal",
+            "chunks found equal",
+        ));
     }
     writeln!(
         out,
@@ -137,10 +150,19 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
         parts.join(", ")
     )?;
     for path in &facts.kept_groups {
-        writeln!(out, "kept the attributes of {}; the source has others", printable(path))?;
+        writeln!(
+            out,
+            "kept the attributes of {}; the source has others",
+            printable(path)
+        )?;
     }
     if facts.ignored.count > 0 {
-        let names: Vec<_> = facts.ignored.examples.iter().map(|name| printable(name)).collect();
+        let names: Vec<_> = facts
+            .ignored
+            .examples
+            .iter()
+            .map(|name| printable(name))
+            .collect();
         let more = match facts.ignored.count > names.len() as u64 {
             true => ", …",
             false => "",
@@ -148,7 +170,11 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "left out {} of no node: {}{more}",
-            count(facts.ignored.count, "file or directory", "files and directories"),
+            count(
+                facts.ignored.count,
+                "file or directory",
+                "files and directories"
+            ),
             names.join(", ")
         )?;
     }

@@ -122,7 +122,11 @@ fn count_nodes(session: &Session, facts: &mut Facts) -> Result<(), Failure> {
 
 fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Columns::pairs();
-    let guarantees = match (facts.store.writable, facts.store.safe_commits, facts.store.durable) {
+    let guarantees = match (
+        facts.store.writable,
+        facts.store.safe_commits,
+        facts.store.durable,
+    ) {
         (false, ..) => "read-only",
         (true, false, _) => "writable, but cannot decide races: commits are refused",
         (true, true, true) => "safe commits, durable",
@@ -163,7 +167,12 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     }
     for one in &facts.damaged_refs {
         let damage = one.damage.as_deref().unwrap_or_default();
-        writeln!(out, "damaged ref {}: {}", printable(&one.name), printable(damage))?;
+        writeln!(
+            out,
+            "damaged ref {}: {}",
+            printable(&one.name),
+            printable(damage)
+        )?;
     }
     for other in &facts.other_chunk_keys {
         writeln!(

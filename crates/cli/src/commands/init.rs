@@ -25,6 +25,10 @@ pub(super) async fn run(context: &Context, args: Init) -> Result<(), Failure> {
         snapshot_id: SnapshotId::INITIAL,
     };
     Output::new(args.facts).facts(&created, |created, out| {
-        writeln!(out, "created an empty repository at {}", printable(&created.location))
+        writeln!(
+            out,
+            "created an empty repository at {}",
+            printable(&created.location)
+        )
     })
 }

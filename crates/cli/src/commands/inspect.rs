@@ -26,7 +26,10 @@ pub(super) async fn run(context: &Context, args: Inspect) -> Result<(), Failure>
         }
         FileKind::TransactionLog => {
             let file = repository.transaction_log(args.id).await.map_err(absent)?;
-            out.facts(&transaction_log::Facts::of(args.id, &file), transaction_log::text)
+            out.facts(
+                &transaction_log::Facts::of(args.id, &file),
+                transaction_log::text,
+            )
         }
     }
 }

@@ -52,8 +52,14 @@ impl Names {
         let mut names: BTreeMap<SnapshotId, Vec<String>> = BTreeMap::new();
         match repository.refs().await {
             Ok(refs) => {
-                let branches = refs.branches.iter().map(|(name, tip)| (name.to_string(), tip));
-                let tags = refs.tags.iter().map(|(name, tip)| (format!("tag:{name}"), tip));
+                let branches = refs
+                    .branches
+                    .iter()
+                    .map(|(name, tip)| (name.to_string(), tip));
+                let tags = refs
+                    .tags
+                    .iter()
+                    .map(|(name, tip)| (format!("tag:{name}"), tip));
                 for (name, tip) in branches.chain(tags) {
                     if let Ok(id) = tip {
                         names.entry(*id).or_default().push(name);
@@ -103,6 +109,10 @@ fn print(facts: &SnapshotFacts, out: &mut Output) -> Result<(), Failure> {
         false => format!("({}) ", printable(&facts.refs.join(", "))),
     };
     let (id, time) = (facts.id, &facts.written_at);
-    writeln!(out.writer(), "{id}  {time}  {refs}{}", first_line(&facts.message))?;
+    writeln!(
+        out.writer(),
+        "{id}  {time}  {refs}{}",
+        first_line(&facts.message)
+    )?;
     out.flush()
 }

@@ -111,7 +111,10 @@ impl ArrayFacts {
 }
 
 /// Counts the chunks of an array; reads all its manifests.
-pub(super) async fn count_chunks(session: &Session, path: &NodePath) -> Result<ChunkFacts, Failure> {
+pub(super) async fn count_chunks(
+    session: &Session,
+    path: &NodePath,
+) -> Result<ChunkFacts, Failure> {
     let mut facts = ChunkFacts::default();
     let mut chunks = session.chunks(path)?;
     while let Some(chunk) = chunks.try_next().await? {

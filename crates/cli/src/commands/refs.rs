@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use icefield::{EditOutcome, Refusal, RefsError, SnapshotId};
+use icefield::{EditOutcome, RefsError, Refusal, SnapshotId};
 use serde::Serialize;
 
 use crate::args::Facts;
@@ -70,7 +70,10 @@ pub(super) fn table(refs: &[RefFacts], out: &mut dyn Write) -> io::Result<()> {
 pub(super) fn check(refs: &[RefFacts]) -> Result<(), Failure> {
     match refs.iter().filter(|one| one.damage.is_some()).count() {
         0 => Ok(()),
-        count => Err(Failure::new(Exit::Damage, format!("{count} of the refs cannot be read"))),
+        count => Err(Failure::new(
+            Exit::Damage,
+            format!("{count} of the refs cannot be read"),
+        )),
     }
 }
 
@@ -92,7 +95,10 @@ pub(super) fn landed(outcome: EditOutcome, kind: &str, name: &str) -> Result<(),
             return Err(Failure::new(Exit::Conflict, message).hint("choose another name"));
         }
         EditOutcome::Refused(Refusal::NotFound) => {
-            return Err(Failure::new(Exit::NotFound, format!("{kind} {name} does not exist")));
+            return Err(Failure::new(
+                Exit::NotFound,
+                format!("{kind} {name} does not exist"),
+            ));
         }
         _ => icefield::landed(outcome),
     };

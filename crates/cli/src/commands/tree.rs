@@ -55,7 +55,11 @@ fn draw(nodes: &[NodeFacts], out: &mut dyn Write) -> io::Result<()> {
     let mut open: Vec<bool> = Vec::new();
     for (node, (depth, last)) in nodes.iter().zip(depths.iter().zip(last)) {
         if *depth == 0 {
-            writeln!(out, "{}", format!("/ {}", printable(&node.summary())).trim_end())?;
+            writeln!(
+                out,
+                "{}",
+                format!("/ {}", printable(&node.summary())).trim_end()
+            )?;
             continue;
         }
         open.truncate(depth - 1);
@@ -74,7 +78,9 @@ fn draw(nodes: &[NodeFacts], out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn depth(path: &str) -> usize {
-    path.split('/').filter(|segment| !segment.is_empty()).count()
+    path.split('/')
+        .filter(|segment| !segment.is_empty())
+        .count()
 }
 
 /// Whether each node is the last child of its parent, from depths in tree order.
@@ -97,8 +103,10 @@ mod tests {
     #[test]
     fn a_tree_has_branches_and_ends() {
         let paths = ["/", "/a", "/a/b", "/a/b/x", "/a/c", "/a-b", "/z"];
-        let paths: BTreeSet<NodePath> =
-            paths.iter().map(|path| NodePath::parse(path).expect("a path")).collect();
+        let paths: BTreeSet<NodePath> = paths
+            .iter()
+            .map(|path| NodePath::parse(path).expect("a path"))
+            .collect();
         let nodes: Vec<NodeFacts> = in_tree_order(&paths)
             .iter()
             .map(|path| NodeFacts {

@@ -15,7 +15,11 @@ impl Columns {
     pub(crate) fn new(headings: &[&str]) -> Self {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
-        table.set_header(headings.iter().map(|heading| heading.trim_start_matches('>')));
+        table.set_header(
+            headings
+                .iter()
+                .map(|heading| heading.trim_start_matches('>')),
+        );
         for (index, heading) in headings.iter().enumerate() {
             if let Some(column) = table.column_mut(index) {
                 column.set_padding((0, 2));

@@ -9,11 +9,17 @@ fn appended_chunks_follow_those_that_are_there() {
     let world = World::with_history();
     let facts = world.facts(&["import", "two", "r", "--append", "t"]);
     assert_eq!(facts["extended_arrays"], json!(["/x"]));
-    assert_eq!((&facts["chunks"], &facts["compared_chunks"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (&facts["chunks"], &facts["compared_chunks"]),
+        (&json!(1), &json!(1))
+    );
     let document: Value = serde_json::from_str(&world.ok(&["cat", "r", "x/zarr.json"])).unwrap();
     assert_eq!(document, array(&[8, 3], &[2, 3], &["t", "y"]));
     for (chunk, value) in [(0, 1), (1, 1), (2, 2), (3, 2)] {
-        let output = world.command(&["cat", "r", &format!("x/c/{chunk}/0")]).output().unwrap();
+        let output = world
+            .command(&["cat", "r", &format!("x/c/{chunk}/0")])
+            .output()
+            .unwrap();
         assert_eq!(output.stdout, vec![value; 700], "{chunk}");
     }
 }
@@ -30,12 +36,24 @@ fn an_odd_length_stops_the_next_append() {
     );
 }
 
+/// What is wrong with a tree, and what must be said about it.
+type Case = (fn(&World), &'static str);
+
 #[test]
 fn whatever_does_not_fit_is_named() {
-    let cases: [(fn(&World), &str); 8] = [
-        (|world| world.json("bad/x/zarr.json", &array(&[2, 3], &[1, 3], &["t", "y"])), "/x cannot be appended to: its `chunk_grid.configuration.chunk_shape[0]` is 2 here and 1 in the source"),
-        (|world| world.json("bad/x/zarr.json", &array(&[2, 4], &[2, 3], &["t", "y"])), "`shape[1]`"),
-        (|world| world.json("bad/x/zarr.json", &array(&[2, 3], &[2, 3], &["t", "z"])), "`dimension_names[1]`"),
+    let cases: [Case; 8] = [
+        (
+            |world| world.json("bad/x/zarr.json", &array(&[2, 3], &[1, 3], &["t", "y"])),
+            "/x cannot be appended to: its `chunk_grid.configuration.chunk_shape[0]` is 2 here and 1 in the source",
+        ),
+        (
+            |world| world.json("bad/x/zarr.json", &array(&[2, 4], &[2, 3], &["t", "y"])),
+            "`shape[1]`",
+        ),
+        (
+            |world| world.json("bad/x/zarr.json", &array(&[2, 3], &[2, 3], &["t", "z"])),
+            "`dimension_names[1]`",
+        ),
         (
             |world| {
                 let mut document = array(&[2, 3], &[2, 3], &["t", "y"]);
@@ -52,9 +70,18 @@ fn whatever_does_not_fit_is_named() {
             },
             "`codecs`",
         ),
-        (|world| world.file("bad/below/y/c/0", [1, 2, 4]), "/below/y cannot be appended to"),
-        (|world| world.json("bad/z/zarr.json", &array(&[2], &[2], &["t"])), "/z does not exist yet"),
-        (|world| std::fs::remove_dir_all(world.path("bad/below")).unwrap(), "/below/y is not in the source"),
+        (
+            |world| world.file("bad/below/y/c/0", [1, 2, 4]),
+            "/below/y cannot be appended to",
+        ),
+        (
+            |world| world.json("bad/z/zarr.json", &array(&[2], &[2], &["t"])),
+            "/z does not exist yet",
+        ),
+        (
+            |world| std::fs::remove_dir_all(world.path("bad/below")).unwrap(),
+            "/below/y is not in the source",
+        ),
     ];
     for (edit, named) in cases {
         let world = World::with_history();

@@ -20,8 +20,18 @@ fn refused(edit: impl FnOnce(&World), named: &str) {
 
 #[test]
 fn metadata_that_is_no_zarr_v3_node() {
-    for document in ["", "{", "[]", "null", r#"{"zarr_format": 2, "node_type": "group"}"#, r#"{"zarr_format": 3, "node_type": "leaf"}"#] {
-        refused(|world| world.file("bad/x/zarr.json", document), "bad/x/zarr.json");
+    for document in [
+        "",
+        "{",
+        "[]",
+        "null",
+        r#"{"zarr_format": 2, "node_type": "group"}"#,
+        r#"{"zarr_format": 3, "node_type": "leaf"}"#,
+    ] {
+        refused(
+            |world| world.file("bad/x/zarr.json", document),
+            "bad/x/zarr.json",
+        );
     }
     refused(
         |world| {
@@ -31,13 +41,34 @@ fn metadata_that_is_no_zarr_v3_node() {
         },
         "rectilinear",
     );
-    refused(|world| world.json("bad/x/zarr.json", &array(&[4, 3], &[2], &["t", "y"])), "bad/x/zarr.json");
-    refused(|world| world.file("bad/x/zarr.json", r#"{"zarr_format":3,"zarr_format":3,"node_type":"group"}"#), "twice");
+    refused(
+        |world| world.json("bad/x/zarr.json", &array(&[4, 3], &[2], &["t", "y"])),
+        "bad/x/zarr.json",
+    );
+    refused(
+        |world| {
+            world.file(
+                "bad/x/zarr.json",
+                r#"{"zarr_format":3,"zarr_format":3,"node_type":"group"}"#,
+            )
+        },
+        "twice",
+    );
 }
 
 #[test]
 fn chunks_that_are_none() {
-    for key in ["x/c/0/1", "x/c/2/0", "x/c/0", "x/c/0/0/0", "x/c/00/0", "x/c/-1/0", "x/0.0", "x/data", "below/y/c/1"] {
+    for key in [
+        "x/c/0/1",
+        "x/c/2/0",
+        "x/c/0",
+        "x/c/0/0/0",
+        "x/c/00/0",
+        "x/c/-1/0",
+        "x/0.0",
+        "x/data",
+        "below/y/c/1",
+    ] {
         refused(
             |world| {
                 if key == "x/c/0" {
@@ -56,19 +87,28 @@ fn chunks_that_are_none() {
 
 #[test]
 fn an_array_among_the_chunks_of_another() {
-    refused(|world| world.json("bad/x/inner/zarr.json", &group(json!({}))), "bad/x/inner");
+    refused(
+        |world| world.json("bad/x/inner/zarr.json", &group(json!({}))),
+        "bad/x/inner",
+    );
 }
 
 #[test]
 fn zarr_format_2() {
-    refused(|world| world.file("bad/old/.zarray", "{}"), "bad/old/.zarray");
+    refused(
+        |world| world.file("bad/old/.zarray", "{}"),
+        "bad/old/.zarray",
+    );
 }
 
 #[cfg(unix)]
 #[test]
 fn links() {
     use std::os::unix::fs::symlink;
-    refused(|world| symlink("/etc", world.path("bad/etc")).unwrap(), "bad/etc");
+    refused(
+        |world| symlink("/etc", world.path("bad/etc")).unwrap(),
+        "bad/etc",
+    );
     refused(
         |world| {
             fs::remove_file(world.path("bad/x/c/1/0")).unwrap();
@@ -82,10 +122,22 @@ fn links() {
 fn an_array_where_a_group_is_and_the_reverse() {
     let world = World::with_history();
     world.json("array/zarr.json", &array(&[1], &[1], &["t"]));
-    assert!(world.fails(1, &["import", "array", "r", "--group", "below"]).contains("/below is a group here"));
+    assert!(
+        world
+            .fails(1, &["import", "array", "r", "--group", "below"])
+            .contains("/below is a group here")
+    );
     world.json("group/zarr.json", &group(json!({})));
-    assert!(world.fails(1, &["import", "group", "r", "--group", "x"]).contains("/x is an array here"));
-    assert!(world.fails(1, &["import", "group", "r", "--group", "x/y"]).contains("/x is an array"));
+    assert!(
+        world
+            .fails(1, &["import", "group", "r", "--group", "x"])
+            .contains("/x is an array here")
+    );
+    assert!(
+        world
+            .fails(1, &["import", "group", "r", "--group", "x/y"])
+            .contains("/x is an array")
+    );
 }
 
 #[test]

@@ -50,7 +50,10 @@ fn every_code_means_what_the_help_says() {
         (3, &["import", "one", "r"]),
         (3, &["export", "r", "one"]),
         (3, &["branch", "create", "r", "b"]),
-        (3, &["branch", "reset", "r", "b", "--ref", "v1", "--expect", "v1"]),
+        (
+            3,
+            &["branch", "reset", "r", "b", "--ref", "v1", "--expect", "v1"],
+        ),
         (3, &["tag", "create", "r", "v1"]),
         // Not found.
         (4, &["ls", "nowhere"]),
@@ -82,14 +85,22 @@ fn every_code_means_what_the_help_says() {
             _ => drop(world.fails(*code, args)),
         }
     }
-    assert_eq!(world.history("r"), ids, "a command that failed changed something");
+    assert_eq!(
+        world.history("r"),
+        ids,
+        "a command that failed changed something"
+    );
 }
 
 #[test]
 fn a_deleted_tag_is_not_found_and_its_name_is_taken() {
     let world = World::with_history();
     world.ok(&["tag", "delete", "r", "v1"]);
-    assert!(world.fails(4, &["ls", "r", "--ref", "tag:v1"]).contains("was deleted"));
+    assert!(
+        world
+            .fails(4, &["ls", "r", "--ref", "tag:v1"])
+            .contains("was deleted")
+    );
     world.fails(4, &["tag", "delete", "r", "v1"]);
     world.fails(3, &["tag", "create", "r", "v1"]);
 }
@@ -100,7 +111,10 @@ fn what_to_do_next_is_said() {
     for (args, said) in [
         (&["ls", "nowhere"][..], "icefield init"),
         (&["ls", "r", "--ref", "nobody"], "icefield branch list"),
-        (&["ls", "r", "--ref", "main@2015-01-16"], "main@2015-03-01T00:00:00Z"),
+        (
+            &["ls", "r", "--ref", "main@2015-01-16"],
+            "main@2015-03-01T00:00:00Z",
+        ),
         (&["cat", "r", "x/c/9/9"], "keys are as"),
     ] {
         let text = world.fails(4, args);

@@ -15,7 +15,8 @@ fn every_chunk_key_encoding_arrives() {
         ("d", "default", "/", ["c/0/0", "c/1/1"]),
     ] {
         let mut document = array(&[2, 2], &[1, 1], &["y", "x"]);
-        document["chunk_key_encoding"] = json!({"name": encoding, "configuration": {"separator": separator}});
+        document["chunk_key_encoding"] =
+            json!({"name": encoding, "configuration": {"separator": separator}});
         world.json(&format!("tree/{name}/zarr.json"), &document);
         world.file(&format!("tree/{name}/{}", keys[0]), "first");
         world.file(&format!("tree/{name}/{}", keys[1]), "second");
@@ -24,8 +25,12 @@ fn every_chunk_key_encoding_arrives() {
     for name in ["a", "b", "c", "d"] {
         assert_eq!(world.ok(&["cat", "r", &format!("{name}/c/0/0")]), "first");
         assert_eq!(world.ok(&["cat", "r", &format!("{name}/c/1/1")]), "second");
-        let document: Value = serde_json::from_str(&world.ok(&["cat", "r", &format!("{name}/zarr.json")])).unwrap();
-        assert_eq!(document["chunk_key_encoding"], json!({"name": "default", "configuration": {"separator": "/"}}));
+        let document: Value =
+            serde_json::from_str(&world.ok(&["cat", "r", &format!("{name}/zarr.json")])).unwrap();
+        assert_eq!(
+            document["chunk_key_encoding"],
+            json!({"name": "default", "configuration": {"separator": "/"}})
+        );
     }
     assert_eq!(world.facts(&["info", "r"])["other_chunk_keys"], json!([]));
 }
@@ -34,11 +39,17 @@ fn every_chunk_key_encoding_arrives() {
 fn what_comes_out_is_what_went_in() {
     let world = World::new();
     world.tree("tree", 5, 3);
-    world.json("tree/below/zarr.json", &group(json!({"Ω": [1.50, "ß", null]})));
+    world.json(
+        "tree/below/zarr.json",
+        &group(json!({"Ω": [1.50, "ß", null]})),
+    );
     world.json("tree/scalar/zarr.json", &array(&[], &[], &[]));
     world.file("tree/scalar/c", [7]);
     world.json("tree/empty/zarr.json", &array(&[0], &[1], &["t"]));
-    world.file("tree/Übung/zarr.json", "{\"node_type\":\"group\"\t,\"zarr_format\":3 }\n");
+    world.file(
+        "tree/Übung/zarr.json",
+        "{\"node_type\":\"group\"\t,\"zarr_format\":3 }\n",
+    );
     world.ok(&["init", "r"]);
     world.ok(&["import", "tree", "r"]);
     world.ok(&["export", "r", "again"]);
@@ -59,7 +70,10 @@ fn what_is_left_out_is_told() {
     world.file("tree/README.md", "x");
     world.ok(&["init", "r"]);
     let text = world.ok(&["import", "tree", "r"]);
-    assert!(text.contains("left out 3 files and directories of no node") && text.contains("README.md"), "{text}");
+    assert!(
+        text.contains("left out 3 files and directories of no node") && text.contains("README.md"),
+        "{text}"
+    );
     let facts = world.facts(&["import", "tree", "r", "--group", "again"]);
     assert_eq!(facts["ignored"]["count"], 3);
     assert_eq!(facts["ignored"]["examples"].as_array().unwrap().len(), 3);
@@ -70,7 +84,10 @@ fn a_branch_of_its_own() {
     let world = World::with_history();
     world.ok(&["branch", "create", "r", "work", "--ref", "v1"]);
     world.ok(&["import", "two", "r", "--branch", "work", "--append", "t"]);
-    assert_eq!(world.facts(&["log", "r", "--ref", "work"])["snapshots"][0]["message"], "Append two along t");
+    assert_eq!(
+        world.facts(&["log", "r", "--ref", "work"])["snapshots"][0]["message"],
+        "Append two along t"
+    );
     assert_eq!(world.facts(&["log", "r"])["snapshots"][0]["message"], "two");
 }
 

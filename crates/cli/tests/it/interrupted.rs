@@ -29,13 +29,20 @@ fn a_killed_import_changes_nothing() {
         }
         child.kill().unwrap();
         let status = child.wait().unwrap();
-        assert_eq!(status.signal(), Some(9), "it ended before it was killed: make the tree bigger");
+        assert_eq!(
+            status.signal(),
+            Some(9),
+            "it ended before it was killed: make the tree bigger"
+        );
         assert_eq!((world.ok(&["log", "r"]), world.files("r/refs")), before);
         world.fails(4, &["ls", "r", "big"]);
     }
     // No lock is stuck, and the import can be done again.
     world.ok(&["import", "big", "r", "--group", "big", "--fsync", "none"]);
-    assert_eq!(world.facts(&["ls", "-l", "r", "big"])["nodes"][0]["chunks"]["native"]["count"], 2000);
+    assert_eq!(
+        world.facts(&["ls", "-l", "r", "big"])["nodes"][0]["chunks"]["native"]["count"],
+        2000
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The program as a user meets it: run in a directory of its own, judged by its output and its exit code.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod append;
 mod bad_input;
 mod commands;
@@ -10,5 +12,6 @@ mod interrupted;
 mod logging;
 mod memory;
 mod nemo;
+mod readme;
 mod terminal;
 mod world;

@@ -13,16 +13,35 @@ fn months_become_versions() {
         eprintln!("skipped: fixtures/nemo is not part of this package");
         return;
     }
-    let month = |month: u32| fixtures.join(format!("nemo-2015-0{month}.zarr")).to_str().unwrap().to_owned();
+    let month = |month: u32| {
+        fixtures
+            .join(format!("nemo-2015-0{month}.zarr"))
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
     let world = World::new();
     world.ok(&["init", "ocean"]);
     world.ok(&["import", &month(1), "ocean", "-m", "January"]);
     world.ok(&["tag", "create", "ocean", "january"]);
     for (number, name) in [(2, "February"), (3, "March")] {
-        let facts = world.facts(&["import", &month(number), "ocean", "--append", "time_counter", "-m", name]);
+        let facts = world.facts(&[
+            "import",
+            &month(number),
+            "ocean",
+            "--append",
+            "time_counter",
+            "-m",
+            name,
+        ]);
         assert_eq!(
             facts["extended_arrays"],
-            json!(["/time_centered", "/time_centered_bounds", "/time_counter", "/tos"])
+            json!([
+                "/time_centered",
+                "/time_centered_bounds",
+                "/time_counter",
+                "/tos"
+            ])
         );
     }
     for (reference, steps) in [("january", 1), ("main~1", 2), ("main", 3)] {
@@ -32,14 +51,21 @@ fn months_become_versions() {
     }
     // The first version is the first month, byte for byte; the last holds the chunks of all three.
     world.ok(&["export", "ocean", "january.zarr", "--ref", "january"]);
-    assert_eq!(files(&world.path("january.zarr")), files(Path::new(&month(1))));
+    assert_eq!(
+        files(&world.path("january.zarr")),
+        files(Path::new(&month(1)))
+    );
     world.ok(&["export", "ocean", "all.zarr"]);
     let all = files(&world.path("all.zarr"));
     for number in [1, 2, 3] {
         let source = files(Path::new(&month(number)));
         for (name, bytes) in source {
             if let Some(rest) = name.strip_prefix("tos/c/0/") {
-                assert_eq!(all[&format!("tos/c/{}/{rest}", number - 1)], bytes, "{name}");
+                assert_eq!(
+                    all[&format!("tos/c/{}/{rest}", number - 1)],
+                    bytes,
+                    "{name}"
+                );
             }
         }
     }

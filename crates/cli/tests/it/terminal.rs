@@ -10,7 +10,8 @@ const NASTY: &str = "a\u{1b}[31mred\u{202e}\nb";
 
 /// Whether a text holds nothing that a terminal acts on, but the ends of its lines.
 fn is_clean(text: &str) -> bool {
-    text.chars().all(|char| char == '\n' || !(char.is_control() || char == '\u{202e}'))
+    text.chars()
+        .all(|char| char == '\n' || !(char.is_control() || char == '\u{202e}'))
 }
 
 #[test]
@@ -35,8 +36,16 @@ fn h103_names_and_messages_cannot_write_to_the_terminal() {
     }
     let id = world.history("r")[0].clone();
     assert!(is_clean(&world.ok(&["inspect", "r", "snapshot", &id])));
-    assert!(world.ok(&["ls", "r"]).contains("a\\u{1b}[31mred\\u{202e}\\nb/"));
-    for args in [&["ls", "r", NASTY, "--ref", "v1"][..], &["cat", "r", &format!("{NASTY}/x")], &["ls", NASTY]] {
+    assert!(
+        world
+            .ok(&["ls", "r"])
+            .contains("a\\u{1b}[31mred\\u{202e}\\nb/")
+    );
+    for args in [
+        &["ls", "r", NASTY, "--ref", "v1"][..],
+        &["cat", "r", &format!("{NASTY}/x")],
+        &["ls", NASTY],
+    ] {
         let run = world.run(args);
         assert_ne!(run.code, 0);
         assert!(is_clean(&run.stderr), "{:?}", run.stderr);
@@ -49,10 +58,20 @@ fn h103_names_and_messages_cannot_write_to_the_terminal() {
 #[test]
 fn a_closed_pipe_is_no_error() {
     let world = World::with_history();
-    for args in [&["log", "r"][..], &["tree", "r", "--json"], &["cat", "r", "x/c/0/0"], &["--help"]] {
+    for args in [
+        &["log", "r"][..],
+        &["tree", "r", "--json"],
+        &["cat", "r", "x/c/0/0"],
+        &["--help"],
+    ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = world.command(args).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let output = world
+            .command(args)
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
         assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
         assert_eq!(output.stderr, b"", "{args:?}");
     }

@@ -81,10 +81,18 @@ impl World {
         let run = self.run(args);
         assert_eq!(run.code, code, "{args:?}: {run:?}");
         let lines: Vec<&str> = run.stderr.lines().collect();
-        assert!(lines.first().is_some_and(|line| line.starts_with("error: ")), "{run:?}");
+        assert!(
+            lines
+                .first()
+                .is_some_and(|line| line.starts_with("error: ")),
+            "{run:?}"
+        );
         if code != 2 {
             assert!(lines.len() <= 2, "{args:?}: {run:?}");
-            assert!(lines.get(1).is_none_or(|line| line.starts_with("hint: ")), "{run:?}");
+            assert!(
+                lines.get(1).is_none_or(|line| line.starts_with("hint: ")),
+                "{run:?}"
+            );
         }
         run.stderr
     }
@@ -101,9 +109,18 @@ impl World {
 
     /// A tree with an array `x` of so many steps along `t`, and one without.
     pub(crate) fn tree(&self, name: &str, steps: u64, value: u8) {
-        self.json(&format!("{name}/zarr.json"), &group(json!({"title": "a tree"})));
-        self.json(&format!("{name}/x/zarr.json"), &array(&[steps, 3], &[2, 3], &["t", "y"]));
-        self.json(&format!("{name}/below/y/zarr.json"), &array(&[3], &[3], &["y"]));
+        self.json(
+            &format!("{name}/zarr.json"),
+            &group(json!({"title": "a tree"})),
+        );
+        self.json(
+            &format!("{name}/x/zarr.json"),
+            &array(&[steps, 3], &[2, 3], &["t", "y"]),
+        );
+        self.json(
+            &format!("{name}/below/y/zarr.json"),
+            &array(&[3], &[3], &["y"]),
+        );
         self.file(&format!("{name}/below/y/c/0"), [1, 2, 3]);
         for chunk in 0..steps.div_ceil(2) {
             self.file(&format!("{name}/x/c/{chunk}/0"), vec![value; 700]);
@@ -119,7 +136,10 @@ impl World {
     pub(crate) fn history(&self, repository: &str) -> Vec<String> {
         let log = self.facts(&["log", repository]);
         let snapshots = log["snapshots"].as_array().unwrap();
-        snapshots.iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect()
+        snapshots
+            .iter()
+            .map(|it| it["id"].as_str().unwrap().to_owned())
+            .collect()
     }
 }
 
@@ -132,7 +152,12 @@ pub(crate) fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
             match path.is_dir() {
                 true => pending.push(path),
                 false => {
-                    let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+                    let name = path
+                        .strip_prefix(root)
+                        .unwrap()
+                        .to_str()
+                        .unwrap()
+                        .to_owned();
                     found.insert(name, fs::read(&path).unwrap());
                 }
             }

@@ -74,23 +74,34 @@ pub(super) async fn resolve(
     snapshot: SnapshotId,
     tip: &Tip,
 ) -> Result<CommitOutcome, CommitError> {
-    let branch = session.branch().ok_or(SessionError::ReadOnly)?;
-    let refs = &session.shared().refs;
-    match refs.landed(branch, snapshot, tip).await? {
-        Landed::Yes => return committed(session, snapshot).await,
-        Landed::Never(refusal) => return Ok(moved(tip, &refusal)),
-        Landed::NotYet => {}
+    if let Some(outcome) = look(session, snapshot, tip).await? {
+        return Ok(outcome);
     }
     let outcome = move_branch(session, snapshot, tip).await?;
     if let CommitOutcome::BranchMoved { .. } = outcome {
         // What refused this attempt may have been the first one, arriving late.
-        match refs.landed(branch, snapshot, tip).await? {
-            Landed::Yes => return committed(session, snapshot).await,
-            Landed::Never(refusal) => return Ok(moved(tip, &refusal)),
-            Landed::NotYet => {}
-        }
+        return Ok(look(session, snapshot, tip).await?.unwrap_or(outcome));
     }
     Ok(outcome)
+}
+
+/// Looks whether a commit has landed; `None` if it may still.
+async fn look(
+    session: &Session,
+    snapshot: SnapshotId,
+    tip: &Tip,
+) -> Result<Option<CommitOutcome>, CommitError> {
+    let shared = session.shared();
+    let branch = session.branch().ok_or(SessionError::ReadOnly)?;
+    Ok(match shared.refs.landed(branch, snapshot, tip).await? {
+        Landed::Yes => {
+            // It was the answer to this that may have been lost.
+            shared.storage.sync().await?;
+            Some(committed(session, snapshot).await?)
+        }
+        Landed::Never(refusal) => Some(moved(tip, &refusal)),
+        Landed::NotYet => None,
+    })
 }
 
 /// Where a session stands after an attempt to publish; `None`: open, where it was.

@@ -58,19 +58,24 @@ pub(super) async fn a_growth_keeps_everything(trial: Trial) {
 }
 
 pub(super) async fn shrinking_and_growing_in_one_session_brings_nothing_back(trial: Trial) {
-    let (storage, repository) = trial.create().await;
-    ten(&repository).await;
-    let session = writer(&repository).await;
-    for length in [7, 3, 10] {
-        resize(&session, length).await;
+    for also_written in [false, true] {
+        let (storage, repository) = trial.create().await;
+        ten(&repository).await;
+        let session = writer(&repository).await;
+        for length in [7, 3, 10] {
+            resize(&session, length).await;
+        }
+        are(&session, &[0, 1, 2]).await;
+        let mut kept = vec![0, 1, 2];
+        if also_written {
+            write(&session, "/a", &[8], chunk(8)).await;
+            kept.push(8);
+        }
+        are(&session, &kept).await;
+        commit(&session, "back").await;
+        are(&read_main(&trial.open(&storage).await).await, &kept).await;
+        super::walk::assert_sound(&storage).await;
     }
-    are(&session, &[0, 1, 2]).await;
-    write(&session, "/a", &[8], chunk(8)).await;
-    are(&session, &[0, 1, 2, 8]).await;
-    commit(&session, "back").await;
-    let session = read_main(&trial.open(&storage).await).await;
-    are(&session, &[0, 1, 2, 8]).await;
-    super::walk::assert_sound(&storage).await;
 }
 
 pub(super) async fn shrinking_and_growing_across_commits_brings_nothing_back(trial: Trial) {

@@ -343,7 +343,11 @@ async fn a5_a_late_write_that_refuses_its_own_repetition_is_recognised() {
         handle.set_plan(
             Plan::none()
                 .on(ref_puts(), 0, Decision::Late(Delivery::OnDemand))
-                .on(ref_puts(), 1, Decision::Delay(std::time::Duration::from_secs(1))),
+                .on(
+                    ref_puts(),
+                    1,
+                    Decision::Delay(std::time::Duration::from_secs(1)),
+                ),
         );
         let unknown = match session.commit("chunk").await {
             Ok(CommitOutcome::Unknown { snapshot, .. }) => snapshot,
@@ -364,4 +368,62 @@ async fn a5_a_late_write_that_refuses_its_own_repetition_is_recognised() {
         is!(outcome, Ok(CommitOutcome::Committed(id)) if id == unknown);
         assert_landed_once(&inner, unknown).await;
     }
+}
+
+#[tokio::test]
+async fn a_commit_is_acknowledged_when_it_is_durable_and_not_before() {
+    let (inner, handle, session) = pending("sync", Plan::none()).await;
+    // The objects cannot be made durable: nothing is published.
+    handle.set_plan(Plan::none().on(Verb::Sync, 0, Decision::FailBefore));
+    is!(
+        session.commit("chunk").await,
+        Err(CommitError::Session(SessionError::Storage(_)))
+    );
+    let repository = trial("look").open(&inner).await;
+    assert_eq!(messages(&repository, "main").await[0], "base");
+    // The ref cannot: it is published, and nobody may rely on it yet.
+    let failures = (1..3).fold(Plan::none(), |plan, n| {
+        plan.on(Verb::Sync, n, Decision::FailBefore)
+    });
+    handle.set_plan(failures);
+    let unknown = match session.commit("chunk").await {
+        Ok(CommitOutcome::Unknown { snapshot, .. }) => snapshot,
+        other => panic!("{other:?}"),
+    };
+    is!(session.resolve().await, Err(_));
+    is!(session.resolve().await, Ok(CommitOutcome::Committed(id)) if id == unknown);
+    assert_landed_once(&inner, unknown).await;
+}
+
+#[tokio::test]
+async fn an_edit_of_a_ref_is_acknowledged_when_it_is_durable_and_not_before() {
+    let trial = trial("sync");
+    let (inner, _) = trial.create().await;
+    let (handle, storage) = faulty(&inner, Plan::none());
+    let repository = trial.open(&storage).await;
+    let id = SnapshotId::INITIAL;
+    let fail = || handle.set_plan(Plan::none().on(Verb::Sync, 0, Decision::FailBefore));
+    let unknown = |outcome| is!(outcome, Ok(EditOutcome::Unknown(_)));
+    fail();
+    unknown(repository.create_branch("dev", id).await);
+    fail();
+    unknown(repository.create_tag("v1", id).await);
+    fail();
+    unknown(repository.delete_tag(&"v1".parse().expect("valid")).await);
+    fail();
+    unknown(repository.delete_branch(&branch("dev")).await);
+    fail();
+    unknown(
+        repository
+            .save_config(icefield_core::RepositoryConfig::default())
+            .await,
+    );
+    fail();
+    let one = commit_edits(&trial.open(&inner).await, "one", &[("/a", group())], &[]).await;
+    // Found in the history, and not durable for all that.
+    unknown(
+        repository
+            .reset_branch(&branch("main"), id, Some(one))
+            .await,
+    );
 }

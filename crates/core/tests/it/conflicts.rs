@@ -46,7 +46,12 @@ async fn apply(session: &Session, edits: &[Edit]) {
                 .map(|_| ()),
             // Long enough for an object of its own, so that equal bytes have different references.
             Chunk(at, index, byte) => session
-                .set_chunk(&path(at), &[*index], vec![*byte; 600].into(), WriteMode::Overwrite)
+                .set_chunk(
+                    &path(at),
+                    &[*index],
+                    vec![*byte; 600].into(),
+                    WriteMode::Overwrite,
+                )
                 .await
                 .map(|_| ()),
             NoChunk(at, index) => session.delete_chunk(&path(at), &[*index]).await,
@@ -222,7 +227,10 @@ fn table() -> Vec<Row> {
         },
         Row {
             rule: "another fill value, and chunks they wrote",
-            ours: vec![Meta("/b", array(10, plain).replace("\"fill_value\":0", "\"fill_value\":1"))],
+            ours: vec![Meta(
+                "/b",
+                array(10, plain).replace("\"fill_value\":0", "\"fill_value\":1"),
+            )],
             theirs: vec![Chunk("/b", 7, 1)],
             strict: &["ZarrMetadataUpdateOfUpdatedChunks /b 7"],
             compatible: &[],
@@ -244,7 +252,10 @@ fn table() -> Vec<Row> {
         Row {
             rule: "chunks, and an attribute of theirs that gives indices their meaning",
             ours: vec![Chunk("/b", 1, 1)],
-            theirs: vec![Meta("/b", array(10, &attributes(r#"{"x":1,"y":1,"origin":[3]}"#)))],
+            theirs: vec![Meta(
+                "/b",
+                array(10, &attributes(r#"{"x":1,"y":1,"origin":[3]}"#)),
+            )],
             strict: &["ChunksUpdatedInUpdatedArray /b 1"],
             compatible: &["ChunksUpdatedInUpdatedArray /b 1"],
         },
@@ -382,7 +393,11 @@ async fn every_rule_of_both_detectors() {
             assert_eq!(found, expected, "{detector:?}: {}", row.rule);
             if expected.is_empty() {
                 let committed = ours.commit("rebased").allow_empty().await.expect(row.rule);
-                assert!(matches!(committed, CommitOutcome::Committed(_)), "{}", row.rule);
+                assert!(
+                    matches!(committed, CommitOutcome::Committed(_)),
+                    "{}",
+                    row.rule
+                );
                 let session = repository
                     .read_session(BranchName::main())
                     .await
@@ -414,7 +429,10 @@ async fn byte(session: &Session, at: &str, index: u32) -> Option<u8> {
 async fn attributes_of_both_sides_are_in_the_merged_document() {
     let row = &table()[7];
     let session = rebased(row, &BasicSolver::default()).await;
-    let document = session.metadata(&path("/b")).expect("sound").expect("there");
+    let document = session
+        .metadata(&path("/b"))
+        .expect("sound")
+        .expect("there");
     let expected = array(10, &attributes(r#"{"x":2,"y":2}"#));
     assert_eq!(document, expected.as_bytes());
 }

@@ -120,8 +120,15 @@ async fn d57_refs_outside_the_grid_are_never_seen() {
     holds(&session, "/a", &[5], None).await;
     holds(&session, "/a", &[u32::MAX - 1], None).await;
     write(&session, "/a", &[1], "new").await;
-    commit(&session, "two").await;
-    let session = read_main(&trial.open(&storage).await).await;
+    let id = commit(&session, "two").await;
+    let repository = trial.open(&storage).await;
+    let snapshot = repository.snapshot(id).await.expect("readable");
+    let files: Vec<_> = snapshot.manifest_files().collect();
+    assert!(
+        files.len() == 1 && files[0].num_chunk_refs == 2,
+        "{files:?}"
+    );
+    let session = read_main(&repository).await;
     let kept = indices(&session, "/a").await;
     assert_eq!(kept, [vec![0].into(), vec![1].into()]);
     // What was outside is not brought in by a growth.

@@ -75,11 +75,15 @@ async fn d59_a_snapshot_that_is_its_own_parent_is_an_error_not_a_loop() {
     let walk: Vec<_> = repository.ancestry(id).take(10).collect().await;
     is!(
         &walk[..],
-        [Err(RefsError::Fetch(FetchError::Format(FormatError::OwnParent { .. })))]
+        [Err(RefsError::Fetch(FetchError::Format(
+            FormatError::OwnParent { .. }
+        )))]
     );
     is!(
         repository.read_session(BranchName::main()).await,
-        Err(RepositoryError::Fetch(FetchError::Format(FormatError::OwnParent { .. }))),
+        Err(RepositoryError::Fetch(FetchError::Format(
+            FormatError::OwnParent { .. }
+        ))),
     );
 }
 

@@ -200,7 +200,9 @@ fn seeds() -> std::ops::Range<u64> {
     let Ok(text) = std::env::var("ICEFIELD_SIM_SEEDS") else {
         return 0..60;
     };
-    let range = text.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    let range = text
+        .split_once("..")
+        .and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
     range.expect("ICEFIELD_SIM_SEEDS is FROM..TO")
 }
 

@@ -35,7 +35,12 @@ impl Worker {
     }
 
     /// Starts a worker that commits.
-    pub(crate) fn committer(repository: &Path, number: u32, commits: usize, announce: bool) -> Self {
+    pub(crate) fn committer(
+        repository: &Path,
+        number: u32,
+        commits: usize,
+        announce: bool,
+    ) -> Self {
         let (repository, log) = (repository.to_string_lossy(), log_of(repository, number));
         let (number, commits) = (number.to_string(), commits.to_string());
         // Every other worker writes chunks of their own objects, the others inline ones.

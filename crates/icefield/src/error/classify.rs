@@ -27,7 +27,14 @@ macro_rules! invalid {
     };
 }
 
-invalid!(KeyError, NameError, IdError, PathError, LocationError, NodeMetadataError);
+invalid!(
+    KeyError,
+    NameError,
+    IdError,
+    PathError,
+    LocationError,
+    NodeMetadataError
+);
 
 impl Classify for StorageError {
     fn kind(&self) -> ErrorKind {
@@ -88,9 +95,9 @@ impl Classify for RefsError {
 impl Classify for RepositoryError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotFound { .. } | Self::NoSnapshotAtTime { .. } | Self::HistoryTooShort { .. } => {
-                ErrorKind::NotFound
-            }
+            Self::NotFound { .. }
+            | Self::NoSnapshotAtTime { .. }
+            | Self::HistoryTooShort { .. } => ErrorKind::NotFound,
             Self::AlreadyExists { .. } | Self::NotEmpty { .. } => ErrorKind::AlreadyExists,
             Self::NewerSpecVersion { .. } => ErrorKind::Unsupported,
             Self::UnsafeStore { .. } => ErrorKind::ReadOnly,
@@ -183,7 +190,7 @@ impl Classify for Unsettled {
         match self {
             Self::BranchMoved { .. } | Self::Conflicts { .. } | Self::BranchGone => {
                 ErrorKind::Conflict
-            },
+            }
             Self::AlreadyExists | Self::NameTaken => ErrorKind::AlreadyExists,
             Self::NotFound => ErrorKind::NotFound,
             Self::CommitUnknown { .. } | Self::EditUnknown { .. } => ErrorKind::OutcomeUnknown,

@@ -10,7 +10,9 @@ use crate::{Error, ErrorKind};
 #[non_exhaustive]
 pub enum Unsettled {
     /// The branch points elsewhere.
-    #[error("the branch has moved to snapshot {found} meanwhile: nothing was changed; look at what is new, then do it again")]
+    #[error(
+        "the branch has moved to snapshot {found} meanwhile: nothing was changed; look at what is new, then do it again"
+    )]
     BranchMoved {
         /// Where it points now.
         found: SnapshotId,
@@ -30,13 +32,17 @@ pub enum Unsettled {
     #[error("a ref of this name exists already: choose another name")]
     AlreadyExists,
     /// The name of a deleted tag.
-    #[error("a tag of this name was deleted, and the name of a tag is never given again: choose another name")]
+    #[error(
+        "a tag of this name was deleted, and the name of a tag is never given again: choose another name"
+    )]
     NameTaken,
     /// There is nothing to delete.
     #[error("there is no ref of this name")]
     NotFound,
     /// The commit may or may not be on the branch.
-    #[error("it is not known whether the commit landed: look for snapshot {snapshot} in the history of the branch")]
+    #[error(
+        "it is not known whether the commit landed: look for snapshot {snapshot} in the history of the branch"
+    )]
     CommitUnknown {
         /// The snapshot to look for.
         snapshot: SnapshotId,
@@ -70,8 +76,15 @@ pub fn committed(outcome: CommitOutcome) -> Result<SnapshotId, Error> {
             snapshot,
             conflicts,
         },
-        CommitOutcome::Unknown { snapshot, source } => Unsettled::CommitUnknown { snapshot, source },
-        other => return Err(Error::new(ErrorKind::Other, format!("unexpected outcome: {other:?}"))),
+        CommitOutcome::Unknown { snapshot, source } => {
+            Unsettled::CommitUnknown { snapshot, source }
+        }
+        other => {
+            return Err(Error::new(
+                ErrorKind::Other,
+                format!("unexpected outcome: {other:?}"),
+            ));
+        }
     }
     .into())
 }

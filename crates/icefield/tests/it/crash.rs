@@ -10,7 +10,9 @@ use crate::suite::local;
 /// What survives a loss of power is the backend's own test; here each operation is whole, so that nothing is
 /// gained by waiting for the disk.
 fn trial() -> Trial {
-    Trial::new("crash-local", SpecVersion::V1, |_| async { local(Fsync::None) })
+    Trial::new("crash-local", SpecVersion::V1, |_| async {
+        local(Fsync::None)
+    })
 }
 
 fn stopped_anywhere(scenario: &Scenario) {

@@ -1,5 +1,7 @@
 //! Opening by location, naming versions, and the kind that each failure becomes.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 
 use icefield::{
@@ -12,7 +14,11 @@ const GROUP: &str = r#"{"zarr_format": 3, "node_type": "group"}"#;
 async fn commit(repository: &Repository, path: &str) -> SnapshotId {
     let session = repository.write_session(BranchName::main()).await.unwrap();
     session
-        .set_metadata(&NodePath::parse(path).unwrap(), GROUP.into(), WriteMode::Overwrite)
+        .set_metadata(
+            &NodePath::parse(path).unwrap(),
+            GROUP.into(),
+            WriteMode::Overwrite,
+        )
         .await
         .unwrap();
     icefield::committed(session.commit(path).await.unwrap()).unwrap()
@@ -59,7 +65,10 @@ async fn an_unknown_scheme_is_named() {
     let error = icefield::open("s3://bucket/x").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("`s3:`"), "{error}");
-    let error = Schemes::none().storage(&Location::of_path("x")).await.unwrap_err();
+    let error = Schemes::none()
+        .storage(&Location::of_path("x"))
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("feature `local`"), "{error}");
 }
 
@@ -73,7 +82,13 @@ async fn versions_are_found_in_every_spelling() {
     for (name, id) in [("x~1", ids[1]), ("x", ids[3]), ("a@b", ids[2])] {
         icefield::landed(repository.create_branch(name, id).await.unwrap()).unwrap();
     }
-    icefield::landed(repository.create_tag("2015-01-16T00:00:00Z", ids[2]).await.unwrap()).unwrap();
+    icefield::landed(
+        repository
+            .create_tag("2015-01-16T00:00:00Z", ids[2])
+            .await
+            .unwrap(),
+    )
+    .unwrap();
     let mut times = Vec::new();
     for id in &ids {
         times.push(jiff::Timestamp::try_from(written_at(&repository, *id).await).unwrap());
@@ -101,14 +116,31 @@ async fn versions_are_found_in_every_spelling() {
     ] {
         assert_eq!(find(&repository, &text).await.unwrap(), id, "{text}");
     }
-    for text in ["main~4", "nowhere", "tag:x", "branch:y~1", "main@1970-01-01T00:00:00Z", "7ZZZZZZZZZZZZZZZZZZG"] {
-        assert_eq!(kind(find(&repository, text).await), ErrorKind::NotFound, "{text}");
+    for text in [
+        "main~4",
+        "nowhere",
+        "tag:x",
+        "branch:y~1",
+        "main@1970-01-01T00:00:00Z",
+        "7ZZZZZZZZZZZZZZZZZZG",
+    ] {
+        assert_eq!(
+            kind(find(&repository, text).await),
+            ErrorKind::NotFound,
+            "{text}"
+        );
     }
 }
 
 async fn written_at(repository: &Repository, id: SnapshotId) -> std::time::SystemTime {
     use futures::TryStreamExt;
-    repository.ancestry(id).try_next().await.unwrap().unwrap().written_at
+    repository
+        .ancestry(id)
+        .try_next()
+        .await
+        .unwrap()
+        .unwrap()
+        .written_at
 }
 
 #[tokio::test]
@@ -126,12 +158,23 @@ async fn failures_have_kinds_and_keep_their_causes() {
     );
     for session in [&one, &two] {
         let path = NodePath::parse("/b").unwrap();
-        session.set_metadata(&path, GROUP.into(), WriteMode::Overwrite).await.unwrap();
+        session
+            .set_metadata(&path, GROUP.into(), WriteMode::Overwrite)
+            .await
+            .unwrap();
     }
-    assert!(matches!(one.commit("one").await.unwrap(), CommitOutcome::Committed(_)));
-    assert_eq!(kind(icefield::committed(two.commit("two").await.unwrap())), ErrorKind::Conflict);
+    assert!(matches!(
+        one.commit("one").await.unwrap(),
+        CommitOutcome::Committed(_)
+    ));
     assert_eq!(
-        kind(icefield::landed(repository.create_branch("main", id).await.unwrap())),
+        kind(icefield::committed(two.commit("two").await.unwrap())),
+        ErrorKind::Conflict
+    );
+    assert_eq!(
+        kind(icefield::landed(
+            repository.create_branch("main", id).await.unwrap()
+        )),
         ErrorKind::AlreadyExists
     );
 
@@ -150,7 +193,10 @@ async fn failures_have_kinds_and_keep_their_causes() {
     fs::remove_file(&file).unwrap();
     let reopened = icefield::open(text).await.unwrap();
     let error = Error::from(reopened.read_session(id).await.unwrap_err());
-    assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound), "{error:?}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound),
+        "{error:?}"
+    );
 
     // A newer version.
     fs::write(path.join("repo"), "anything").unwrap();

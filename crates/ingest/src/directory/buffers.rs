@@ -43,7 +43,9 @@ impl Buffers {
             return free.swap_remove(position);
         }
         // Buffers of another size make room for this one.
-        while free.iter().map(Vec::capacity).sum::<usize>() + length > KEPT && free.pop().is_some() {}
+        while free.iter().map(Vec::capacity).sum::<usize>() + length > KEPT && free.pop().is_some()
+        {
+        }
         drop(free);
         Vec::with_capacity(length)
     }
@@ -73,7 +75,13 @@ mod tests {
     use super::*;
 
     fn kept(buffers: &Buffers) -> usize {
-        buffers.0.lock().expect("no panic").iter().map(Vec::capacity).sum()
+        buffers
+            .0
+            .lock()
+            .expect("no panic")
+            .iter()
+            .map(Vec::capacity)
+            .sum()
     }
 
     #[test]
@@ -94,7 +102,9 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let buffers = Buffers::default();
-        let many: Vec<Bytes> = (0..100).map(|_| buffers.lend(buffers.take(1 << 20))).collect();
+        let many: Vec<Bytes> = (0..100)
+            .map(|_| buffers.lend(buffers.take(1 << 20)))
+            .collect();
         drop(many);
         assert!(kept(&buffers) <= KEPT);
         drop(buffers.lend(buffers.take(KEPT + 1)));

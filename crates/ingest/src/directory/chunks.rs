@@ -98,8 +98,8 @@ impl ChunkWalk {
     }
 
     fn enter(&self, directory: PathBuf) -> Result<(PathBuf, ReadDir), SourceError> {
-        let entries = fs::read_dir(&directory)
-            .map_err(|error| self.root.io_error(&directory, error))?;
+        let entries =
+            fs::read_dir(&directory).map_err(|error| self.root.io_error(&directory, error))?;
         Ok((directory, entries))
     }
 

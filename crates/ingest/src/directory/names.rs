@@ -24,7 +24,14 @@ mod tests {
 
     #[test]
     fn what_is_foreign() {
-        for name in [".DS_Store", ".nfs0001", "._c", "a.partial", "__pycache__", "Thumbs.db"] {
+        for name in [
+            ".DS_Store",
+            ".nfs0001",
+            "._c",
+            "a.partial",
+            "__pycache__",
+            "Thumbs.db",
+        ] {
             assert!(is_foreign(name), "{name}");
         }
         for name in ["zarr.json", "c", "0", "0.0", "partial", "_x", "README.md"] {

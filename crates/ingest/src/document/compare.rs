@@ -127,7 +127,11 @@ fn values(member: &str, existing: Option<&Value>, source: Option<&Value>) -> Opt
             if existing.len() == source.len() =>
         {
             (existing.iter().zip(source).enumerate()).find_map(|(position, (existing, source))| {
-                values(&format!("{member}[{position}]"), Some(existing), Some(source))
+                values(
+                    &format!("{member}[{position}]"),
+                    Some(existing),
+                    Some(source),
+                )
             })
         }
         (existing, source) if existing == source => None,
@@ -174,9 +178,14 @@ mod tests {
     fn what_means_the_same_is_equal() {
         assert_eq!(changed(|_| ()), None);
         assert_eq!(changed(|it| it["shape"][0] = json!(9)), None);
-        assert_eq!(changed(|it| it["chunk_key_encoding"] = json!({"name": "v2"})), None);
+        assert_eq!(
+            changed(|it| it["chunk_key_encoding"] = json!({"name": "v2"})),
+            None
+        );
         let without = |it: &mut Value| {
-            it.as_object_mut().expect("object").remove("storage_transformers");
+            it.as_object_mut()
+                .expect("object")
+                .remove("storage_transformers");
         };
         assert_eq!(changed(without), None);
         assert_eq!(changed(|it| it["dimension_names"] = Value::Null), None);
@@ -187,7 +196,10 @@ mod tests {
         let name = |edit: fn(&mut Value)| changed(edit).expect("differs").member;
         assert_eq!(name(|it| it["shape"][1] = json!(9)), "shape[1]");
         assert_eq!(name(|it| it["shape"] = json!([4])), "shape");
-        assert_eq!(name(|it| it["attributes"]["units"] = json!("m")), "attributes.units");
+        assert_eq!(
+            name(|it| it["attributes"]["units"] = json!("m")),
+            "attributes.units"
+        );
         assert_eq!(name(|it| it["attributes"] = json!({})), "attributes");
         assert_eq!(
             name(|it| it["codecs"][0]["configuration"]["endian"] = json!("big")),
@@ -214,7 +226,9 @@ mod tests {
         assert!(is_plain_group(plain).expect("JSON") && is_plain_group(other).expect("JSON"));
         let titled = br#"{"node_type":"group","zarr_format":3,"attributes":{"title":"x"}}"#;
         assert!(!is_plain_group(titled).expect("JSON"));
-        let difference = group_difference(plain, titled).expect("JSON").expect("differs");
+        let difference = group_difference(plain, titled)
+            .expect("JSON")
+            .expect("differs");
         assert_eq!(difference.member, "attributes");
     }
 }

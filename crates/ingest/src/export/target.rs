@@ -56,9 +56,9 @@ impl Target {
                 temporary,
                 destination,
             }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ExportError::NoParent {
-                path: destination,
-            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(ExportError::NoParent { path: destination })
+            }
             Err(source) => Err(ExportError::Io {
                 path: destination,
                 source,
@@ -125,18 +125,18 @@ impl Target {
         blocking(move || {
             check_free(&target.destination)?;
             // Over an empty directory, or over nothing.
-            fs::rename(target.temporary.path(), &target.destination).map_err(|source| {
-                match source.kind() {
-                    io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory => {
-                        ExportError::AlreadyExists {
-                            path: target.destination.clone(),
-                        }
-                    }
-                    _ => ExportError::Io {
+            fs::rename(target.temporary.path(), &target.destination).map_err(|source| match source
+                .kind()
+            {
+                io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory => {
+                    ExportError::AlreadyExists {
                         path: target.destination.clone(),
-                        source,
-                    },
+                    }
                 }
+                _ => ExportError::Io {
+                    path: target.destination.clone(),
+                    source,
+                },
             })
         })
         .await

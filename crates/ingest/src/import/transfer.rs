@@ -75,7 +75,12 @@ pub(super) async fn run(
         budget: Budget::new(limits),
         progress,
     };
-    progress.expected(transfers.iter().map(most_chunks).fold(0, u64::saturating_add));
+    progress.expected(
+        transfers
+            .iter()
+            .map(most_chunks)
+            .fold(0, u64::saturating_add),
+    );
     let works: Vec<Arc<Work>> = transfers
         .into_iter()
         .map(|transfer| {
@@ -91,7 +96,9 @@ pub(super) async fn run(
         .map(|job| async { mover.run(job?).await }.boxed())
         .buffer_unordered(limits.chunks.max(1))
         .boxed()
-        .try_fold(Copied::default(), |copied, done| async { Ok(copied.and(done)) })
+        .try_fold(Copied::default(), |copied, done| async {
+            Ok(copied.and(done))
+        })
         .await?;
     for work in works {
         if work.transfer.action == Action::Compare {
@@ -104,7 +111,8 @@ pub(super) async fn run(
 
 /// As many chunks as the grid has room for.
 fn most_chunks(transfer: &Transfer) -> u64 {
-    (transfer.array.chunk_counts.iter()).fold(1, |most, count| most.saturating_mul(u64::from(*count)))
+    (transfer.array.chunk_counts.iter())
+        .fold(1, |most, count| most.saturating_mul(u64::from(*count)))
 }
 
 impl<'a> Mover<'a> {
@@ -112,7 +120,9 @@ impl<'a> Mover<'a> {
     fn jobs(&self, work: Arc<Work>) -> BoxStream<'a, Result<Job, ImportError>> {
         let progress = self.progress;
         progress.array(&work.transfer.to);
-        let entries = self.source.chunks(&work.transfer.from, &work.transfer.array);
+        let entries = self
+            .source
+            .chunks(&work.transfer.from, &work.transfer.array);
         let counted = Arc::clone(&work);
         let jobs = entries.map(move |entry| {
             let entry = entry?;
@@ -127,7 +137,10 @@ impl<'a> Mover<'a> {
             progress.absent(most_chunks(&counted.transfer).saturating_sub(found));
             None
         });
-        jobs.map(Some).chain(end).filter_map(std::future::ready).boxed()
+        jobs.map(Some)
+            .chain(end)
+            .filter_map(std::future::ready)
+            .boxed()
     }
 
     async fn run(&self, job: Job) -> Result<Done, ImportError> {
@@ -164,7 +177,11 @@ impl<'a> Mover<'a> {
         let bytes = self.source.read_chunk(from, array, index, length).await?;
         match &transfer.action {
             Action::Copy { offset } => {
-                let to: Vec<u32> = index.iter().zip(offset).map(|(i, offset)| i + offset).collect();
+                let to: Vec<u32> = index
+                    .iter()
+                    .zip(offset)
+                    .map(|(i, offset)| i + offset)
+                    .collect();
                 self.session
                     .set_chunk(&transfer.to, &to, bytes, WriteMode::Overwrite)
                     .await?;

@@ -83,7 +83,10 @@ fn append_array(
         None => Action::Compare,
         Some(axis) => {
             let metadata = NodeMetadata::parse(here).ok();
-            let existing = metadata.as_ref().and_then(NodeMetadata::array).unwrap_or(array);
+            let existing = metadata
+                .as_ref()
+                .and_then(NodeMetadata::array)
+                .unwrap_or(array);
             let (length, offset) = grown(&path, dimension, axis, existing, array)?;
             let document = with_length(here, axis, length).map_err(document_error(&path))?;
             plan.documents.insert(path.clone(), document);

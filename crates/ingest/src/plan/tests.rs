@@ -61,14 +61,27 @@ fn missing_groups_are_made_plain() {
     let source = hierarchy(&[("/deep/down/x", array(&[4], &[2], &["t"]))]);
     let plan = create(&source, &path("/a/b"), &Existing::default()).expect("plans");
     let paths: Vec<&str> = plan.documents.keys().map(NodePath::as_str).collect();
-    assert_eq!(paths, ["/", "/a", "/a/b", "/a/b/deep", "/a/b/deep/down", "/a/b/deep/down/x"]);
+    assert_eq!(
+        paths,
+        [
+            "/",
+            "/a",
+            "/a/b",
+            "/a/b/deep",
+            "/a/b/deep/down",
+            "/a/b/deep/down/x"
+        ]
+    );
     assert_eq!((plan.new_groups, plan.new_arrays), (5, 1));
     assert_eq!(plan.transfers[0].to, path("/a/b/deep/down/x"));
 }
 
 #[test]
 fn an_array_is_never_replaced() {
-    let source = hierarchy(&[("/", group_with(json!({}))), ("/x", array(&[4], &[2], &["t"]))]);
+    let source = hierarchy(&[
+        ("/", group_with(json!({}))),
+        ("/x", array(&[4], &[2], &["t"])),
+    ]);
     let root = path("/");
     let array_there = existing(&[("/x", array(&[9], &[2], &["t"]))]);
     let error = refused(create(&source, &root, &array_there));
@@ -95,7 +108,11 @@ fn of_two_groups_the_one_that_says_something_stays() {
     assert_eq!(taken.expect("plans").documents.len(), 1);
     let kept = create(&source(json!({})), &root, &existing(&[("/", titled())])).expect("plans");
     assert!(kept.documents.is_empty() && kept.kept_groups == [path("/")]);
-    let same = create(&source(json!({"title": "one"})), &root, &existing(&[("/", titled())]));
+    let same = create(
+        &source(json!({"title": "one"})),
+        &root,
+        &existing(&[("/", titled())]),
+    );
     assert_eq!(same.expect("plans"), Plan::default());
     let error = refused(create(
         &source(json!({"title": "two"})),
@@ -126,10 +143,17 @@ fn an_append_grows_what_has_the_dimension_and_compares_the_rest() {
     let document: Value = serde_json::from_slice(&plan.documents[&path("/x")]).expect("JSON");
     assert_eq!(document["shape"], json!([8, 3]));
     assert_eq!(plan.documents.len(), 1);
-    let actions: Vec<_> = plan.transfers.iter().map(|it| (it.to.as_str(), &it.action)).collect();
+    let actions: Vec<_> = plan
+        .transfers
+        .iter()
+        .map(|it| (it.to.as_str(), &it.action))
+        .collect();
     assert_eq!(
         actions,
-        [("/y", &Action::Compare), ("/x", &Action::Copy { offset: vec![2, 0] })]
+        [
+            ("/y", &Action::Compare),
+            ("/x", &Action::Copy { offset: vec![2, 0] })
+        ]
     );
 }
 
@@ -147,7 +171,12 @@ fn an_append_that_does_not_fit_is_refused_by_name() {
         "{error}"
     );
     let error = try_append(&[x(&[2], &[2])], &[x(&[2], &[1])]);
-    assert!(error.to_string().contains("chunk_grid.configuration.chunk_shape[0]"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("chunk_grid.configuration.chunk_shape[0]"),
+        "{error}"
+    );
     let error = try_append(&[], &[x(&[2], &[2])]);
     assert_eq!(error, PlanError::NotInTarget { path: path("/x") });
     let error = try_append(
@@ -157,7 +186,10 @@ fn an_append_that_does_not_fit_is_refused_by_name() {
     assert_eq!(error, PlanError::NotInSource { path: path("/z") });
     let other = || ("/x", array(&[2], &[2], &["y"]));
     let error = try_append(&[other()], &[other()]);
-    assert!(matches!(error, PlanError::NoSuchDimension { .. }), "{error}");
+    assert!(
+        matches!(error, PlanError::NoSuchDimension { .. }),
+        "{error}"
+    );
     let twice = || ("/x", array(&[2, 2], &[2, 2], &["t", "t"]));
     let error = try_append(&[twice()], &[twice()]);
     assert!(matches!(error, PlanError::DimensionTwice { .. }), "{error}");

@@ -67,7 +67,12 @@ pub(crate) fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
             if path.is_dir() {
                 pending.push(path);
             } else {
-                let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+                let name = path
+                    .strip_prefix(root)
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned();
                 found.insert(name, fs::read(&path).unwrap());
             }
         }
@@ -76,23 +81,37 @@ pub(crate) fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 pub(crate) async fn repository() -> Repository {
-    Repository::create(Arc::new(MemoryStorage::new())).await.unwrap()
+    Repository::create(Arc::new(MemoryStorage::new()))
+        .await
+        .unwrap()
 }
 
 pub(crate) async fn run(import: Import, repository: &Repository) -> ImportReport {
-    let imported: Imported = import.run(repository, BranchName::main(), "test").await.unwrap();
-    assert!(matches!(imported.commit, icefield_core::CommitOutcome::Committed(_)));
+    let imported: Imported = import
+        .run(repository, BranchName::main(), "test")
+        .await
+        .unwrap();
+    assert!(matches!(
+        imported.commit,
+        icefield_core::CommitOutcome::Committed(_)
+    ));
     imported.report
 }
 
 /// Runs an import that must fail, and checks that nothing was committed.
 pub(crate) async fn refused(import: Import, repository: &Repository) -> ImportError {
-    let before = repository.resolve(&BranchName::main().into()).await.unwrap();
+    let before = repository
+        .resolve(&BranchName::main().into())
+        .await
+        .unwrap();
     let error = match import.run(repository, BranchName::main(), "test").await {
         Err(error) => error,
         Ok(imported) => panic!("not refused: {imported:?}"),
     };
-    let after = repository.resolve(&BranchName::main().into()).await.unwrap();
+    let after = repository
+        .resolve(&BranchName::main().into())
+        .await
+        .unwrap();
     assert_eq!(before, after, "an import that failed moved the branch");
     error
 }

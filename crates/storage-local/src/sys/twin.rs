@@ -20,6 +20,7 @@ struct State {
     faults: Vec<Fault>,
     recording: Option<Recording>,
     hook: Option<Hook>,
+    overlooked: Option<String>,
 }
 
 /// The twin.
@@ -108,6 +109,12 @@ impl Twin {
     /// Calls `hook` with the number and the kind of every call before it is made.
     pub(crate) fn hook(&self, hook: impl Fn(usize, Call) + Send + Sync + 'static) {
         self.state().hook = Some(Arc::new(hook));
+    }
+
+    /// Leaves a name out of the next reading of a directory, as a file system does that moves the entry
+    /// of a replaced file.
+    pub(crate) fn overlook(&self, name: &str) {
+        self.state().overlooked = Some(name.to_owned());
     }
 
     /// Counts a call and returns the fault that it meets.
@@ -263,6 +270,10 @@ impl Sys for Twin {
 
     fn read_dir(&self, dir: BorrowedFd<'_>) -> Result<Vec<Entry>> {
         let mut entries = self.plain(Call::ReadDir, || self.real.read_dir(dir))?;
+        let overlooked = self.state().overlooked.take();
+        if let Some(name) = overlooked {
+            entries.retain(|entry| entry.name != name.as_bytes());
+        }
         if self.habits.untyped_entries {
             for entry in &mut entries {
                 entry.kind = Kind::Unknown;

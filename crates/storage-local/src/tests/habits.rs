@@ -237,6 +237,39 @@ fn e76_a_link_or_rename_that_failed_after_success_is_a_success() {
 }
 
 #[test]
+fn a_create_does_not_replace_what_another_program_made_a_moment_ago() {
+    for (habits, call) in [
+        (Habits::default(), Call::RenameNew),
+        (
+            Habits {
+                no_rename_new: true,
+                ..Habits::default()
+            },
+            Call::Link,
+        ),
+    ] {
+        run(async {
+            let rig = Rig::new(habits);
+            rig.store.write("warm", "x", PutMode::Overwrite).await;
+            let place = rig.dir.path().join("a");
+            // It takes no lock, and comes after our last look.
+            rig.twin.hook(move |_, now| {
+                if now == call {
+                    std::fs::write(&place, "theirs").expect("written");
+                }
+            });
+            let put = rig
+                .store
+                .try_put("a", "ours", PutMode::Create, ObjectClass::Metadata)
+                .await;
+            refused(&put.expect("answered"));
+            assert_eq!(rig.store.text("a").await.as_deref(), Some("theirs"));
+            assert!(rig.temporary().is_empty());
+        });
+    }
+}
+
+#[test]
 fn e76_coarse_time_stamps_still_tell_states_apart() {
     for grain in [1_000_000, 1_000_000_000, 2_000_000_000] {
         run(async {

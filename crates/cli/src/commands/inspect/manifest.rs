@@ -138,7 +138,12 @@ pub(super) fn text(facts: &Facts<'_>, out: &mut dyn Write) -> io::Result<()> {
         count(arrays, "array", "arrays")
     )?;
     for array in facts.arrays.arrays() {
-        writeln!(out, "\nnode {}: {}", array.node_id(), count(array.len() as u64, "chunk", "chunks"))?;
+        writeln!(
+            out,
+            "\nnode {}: {}",
+            array.node_id(),
+            count(array.len() as u64, "chunk", "chunks")
+        )?;
         for record in array.refs().take(SHOWN) {
             let mut index = Vec::new();
             record.index_into(&mut index);
@@ -155,7 +160,11 @@ pub(super) fn text(facts: &Facts<'_>, out: &mut dyn Write) -> io::Result<()> {
                     offset,
                     length,
                     ..
-                }) => format!("{} at {offset}, {}", printable(location), output::bytes(length)),
+                }) => format!(
+                    "{} at {offset}, {}",
+                    printable(location),
+                    output::bytes(length)
+                ),
             };
             writeln!(out, "  {index:?}  {place}")?;
         }

@@ -65,7 +65,12 @@ impl Facts {
             manifests: node.array().map(|array| {
                 let parts = array.manifests().map(|part| ManifestPart {
                     id: part.id(),
-                    extents: part.extents().ranges().iter().map(|it| [it.start, it.end]).collect(),
+                    extents: part
+                        .extents()
+                        .ranges()
+                        .iter()
+                        .map(|it| [it.start, it.end])
+                        .collect(),
                 });
                 parts.collect()
             }),
@@ -111,8 +116,16 @@ pub(super) fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
     let mut table = Columns::new(&["NODE", "KIND", ">MANIFESTS", "PATH"]);
     for node in &facts.nodes {
-        let manifests = node.manifests.as_ref().map(|manifests| manifests.len().to_string());
-        table.row([&node.id.to_string(), node.kind, &manifests.unwrap_or_default(), &node.path]);
+        let manifests = node
+            .manifests
+            .as_ref()
+            .map(|manifests| manifests.len().to_string());
+        table.row([
+            &node.id.to_string(),
+            node.kind,
+            &manifests.unwrap_or_default(),
+            &node.path,
+        ]);
     }
     table.write(out)
 }
