@@ -370,11 +370,17 @@ async fn a5_a_late_write_that_refuses_its_own_repetition_is_recognised() {
     }
 }
 
+fn failing_syncs(which: std::ops::Range<u64>) -> Plan {
+    which.fold(Plan::none(), |plan, n| {
+        plan.on(Verb::Sync, n, Decision::FailBefore)
+    })
+}
+
 #[tokio::test]
 async fn a_commit_is_acknowledged_when_it_is_durable_and_not_before() {
     let (inner, handle, session) = pending("sync", Plan::none()).await;
     // The objects cannot be made durable: nothing is published.
-    handle.set_plan(Plan::none().on(Verb::Sync, 0, Decision::FailBefore));
+    handle.set_plan(failing_syncs(0..1));
     is!(
         session.commit("chunk").await,
         Err(CommitError::Session(SessionError::Storage(_)))
@@ -382,10 +388,8 @@ async fn a_commit_is_acknowledged_when_it_is_durable_and_not_before() {
     let repository = trial("look").open(&inner).await;
     assert_eq!(messages(&repository, "main").await[0], "base");
     // The ref cannot: it is published, and nobody may rely on it yet.
-    let failures = (1..3).fold(Plan::none(), |plan, n| {
-        plan.on(Verb::Sync, n, Decision::FailBefore)
-    });
-    handle.set_plan(failures);
+    // 1: after the put; 2: after it was found in the history; 3: at the first `resolve`.
+    handle.set_plan(failing_syncs(1..4));
     let unknown = match session.commit("chunk").await {
         Ok(CommitOutcome::Unknown { snapshot, .. }) => snapshot,
         other => panic!("{other:?}"),
@@ -402,7 +406,7 @@ async fn an_edit_of_a_ref_is_acknowledged_when_it_is_durable_and_not_before() {
     let (handle, storage) = faulty(&inner, Plan::none());
     let repository = trial.open(&storage).await;
     let id = SnapshotId::INITIAL;
-    let fail = || handle.set_plan(Plan::none().on(Verb::Sync, 0, Decision::FailBefore));
+    let fail = || handle.set_plan(failing_syncs(0..1));
     let unknown = |outcome| is!(outcome, Ok(EditOutcome::Unknown(_)));
     fail();
     unknown(repository.create_branch("dev", id).await);
@@ -418,9 +422,9 @@ async fn an_edit_of_a_ref_is_acknowledged_when_it_is_durable_and_not_before() {
             .save_config(icefield_core::RepositoryConfig::default())
             .await,
     );
-    fail();
     let one = commit_edits(&trial.open(&inner).await, "one", &[("/a", group())], &[]).await;
     // Found in the history, and not durable for all that.
+    handle.set_plan(failing_syncs(0..2));
     unknown(
         repository
             .reset_branch(&branch("main"), id, Some(one))
