@@ -72,3 +72,7 @@ pub use rebase::{
 pub use repository::{Repository, RepositoryBuilder, Revision, Start};
 pub use session::{ChunkInfo, ChunkLocation, NodeInfo, Session, WriteMode};
 pub use settings::Settings;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -266,3 +266,7 @@ pub enum Landed {
     /// It has not landed and cannot any more.
     Never(Refusal),
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -16,6 +16,9 @@ use icefield_storage::Storage;
 
 use crate::stores;
 
+/// The index of a chunk and its ref.
+pub type ForgedChunk<'a> = (&'a [u32], ChunkRef<'a>);
+
 /// Returns the snapshot id of twelve such bytes.
 pub fn snapshot_id(byte: u8) -> SnapshotId {
     SnapshotId::from_bytes([byte; 12])
@@ -172,7 +175,7 @@ impl Forge {
     pub async fn manifest(
         &self,
         id: ManifestId,
-        arrays: &[(NodeId, &[(&[u32], ChunkRef<'_>)])],
+        arrays: &[(NodeId, &[ForgedChunk<'_>])],
     ) -> ManifestFileInfo {
         let mut encoder = ManifestEncoder::new(id);
         for (node, chunks) in arrays {

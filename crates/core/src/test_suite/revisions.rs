@@ -11,10 +11,10 @@ use crate::{
 /// Three commits, a minute apart from the first snapshot and from each other.
 async fn three(trial: &Trial, repository: &Repository) -> [SnapshotId; 4] {
     let mut ids = [SnapshotId::INITIAL; 4];
-    for i in 1..4 {
+    for (i, id) in ids.iter_mut().enumerate().skip(1) {
         trial.clock().advance(Duration::from_secs(60));
         let at = format!("/g{i}");
-        ids[i] = commit_edits(repository, &at, &[(&at, group())], &[]).await;
+        *id = commit_edits(repository, &at, &[(&at, group())], &[]).await;
     }
     ids
 }

@@ -2,6 +2,7 @@
 //! commits got.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -63,12 +64,14 @@ async fn history(
         .expect("the history is sound");
     for info in history {
         line(text, &format!("  {:?} {:?}", info.message, info.metadata));
-        if !trees.contains_key(&info.id) {
-            let session = repository.read_session(info.id).await;
-            let tree = tree(&session.expect("the snapshot is readable")).await;
-            trees.insert(info.id, tree);
-        }
-        text.push_str(&trees[&info.id]);
+        let tree = match trees.entry(info.id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let session = repository.read_session(info.id).await;
+                place.insert(tree(&session.expect("the snapshot is readable")).await)
+            }
+        };
+        text.push_str(tree);
     }
 }
 
