@@ -241,6 +241,14 @@ impl ChangeSet {
         }
     }
 
+    /// Moves the limits of what is seen of a base array to a base where it has another size: what the session
+    /// never cut off is seen as far as the new base has it.
+    pub(crate) fn see_resized_base(&mut self, node: &NodeId, before: &[u32], after: &[u32]) {
+        if let Some(seen) = self.visible.get_mut(node) {
+            *seen = seen_after(seen, before, after);
+        }
+    }
+
     /// Returns whether a reference of the base is still seen through the session's resizes.
     pub(crate) fn sees_base_chunk(&self, node: &NodeId, index: &[u32]) -> bool {
         self.visible
@@ -257,6 +265,18 @@ impl ChangeSet {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.chunks.values().map(ChunkTable::memory_bytes).sum()
     }
+}
+
+/// Returns what is seen of a grid that grew or shrank from `before` to `after` under a session that saw it
+/// within `seen`.
+pub(crate) fn seen_after(seen: &[u32], before: &[u32], after: &[u32]) -> Vec<u32> {
+    if seen.len() != before.len() || seen.len() != after.len() {
+        return seen.to_vec();
+    }
+    let sizes = seen.iter().zip(before).zip(after);
+    sizes
+        .map(|((seen, before), after)| if seen < before { *seen } else { *after })
+        .collect()
 }
 
 /// Returns whether an index has the rank of a grid and lies within it.

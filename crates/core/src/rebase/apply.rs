@@ -51,6 +51,9 @@ pub(crate) fn carried_over(
         if !sides.theirs.updated.contains(&node.id) {
             continue;
         }
+        if let Some((before, after)) = sides.grids(path) {
+            changes.see_resized_base(&node.id, &before, &after);
+        }
         let Some(document) = sides.merged(path, node) else {
             continue;
         };

@@ -7,7 +7,7 @@ use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
 
 use super::changes::Changes;
 use super::conflict::Conflict;
-use crate::change_set::{ChangeSet, ChunkTable, WrittenNode, within};
+use crate::change_set::{ChangeSet, ChunkTable, WrittenNode, seen_after, within};
 use crate::metadata::document::{Reach, merge, reach};
 use crate::session::Base;
 
@@ -241,14 +241,11 @@ impl Sides<'_> {
             return chunks.clone();
         };
         let (reach, array) = (reach(before, &node.document), node.metadata.array());
+        let seen = self.seen_after(path, &node.id);
         let fits = |index: &ChunkIndex| match (reach, array) {
             (Reach::Nothing | Reach::Attributes, _) => true,
             (Reach::Shape, Some(array)) => {
-                array.contains(index)
-                    && self
-                        .ours
-                        .visible_grid(&node.id)
-                        .is_none_or(|grid| within(index, grid) || self.is_new(path, index))
+                array.contains(index) && seen.as_ref().is_none_or(|grid| within(index, grid))
             }
             _ => false,
         };
@@ -259,11 +256,21 @@ impl Sides<'_> {
             .collect()
     }
 
-    /// Whether a chunk is outside the grid that the array had before.
-    fn is_new(&self, path: &NodePath, index: &[u32]) -> bool {
-        let record = self.before.position(path).map(|it| self.before.record(it));
-        let metadata = record.and_then(|record| self.before.metadata(record).ok());
-        !metadata.is_some_and(|it| it.array().is_some_and(|array| array.contains(index)))
+    /// The grid within which our edits leave chunks of their snapshot to be seen; `None`: all of it.
+    fn seen_after(&self, path: &NodePath, node: &NodeId) -> Option<Vec<u32>> {
+        let seen = self.ours.visible_grid(node)?;
+        let (before, after) = self.grids(path)?;
+        Some(seen_after(seen, &before, &after))
+    }
+
+    /// The grids of an array before and after their commit.
+    pub(super) fn grids(&self, path: &NodePath) -> Option<(Vec<u32>, Vec<u32>)> {
+        let grid = |base: &Base| {
+            let record = base.record(base.position(path)?);
+            let metadata = base.metadata(record).ok()?;
+            Some(metadata.array()?.chunk_counts.clone())
+        };
+        Some((grid(self.before)?, grid(self.after)?))
     }
 
     fn written(

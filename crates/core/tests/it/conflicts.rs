@@ -471,3 +471,41 @@ async fn a_delete_that_wins_takes_what_they_created_along() {
     let session = rebased(&row, &solver).await;
     assert_eq!(session.nodes(&path("/g")).expect("sound").len(), 3);
 }
+
+#[tokio::test]
+async fn what_both_sides_added_to_an_array_that_both_made_longer_stays() {
+    let longer = array(20, r#","attributes":{"x":1,"y":1}"#);
+    let row = Row {
+        rule: "equal growths, and chunks of both in what is new",
+        ours: vec![Meta("/b", longer.clone()), Chunk("/b", 18, 1)],
+        theirs: vec![Meta("/b", longer.clone()), Chunk("/b", 17, 2)],
+        strict: &[],
+        compatible: &[],
+    };
+    let session = rebased(&row, &BasicSolver::default()).await;
+    assert_eq!(byte(&session, "/b", 4).await, Some(100));
+    assert_eq!(byte(&session, "/b", 17).await, Some(2));
+    assert_eq!(byte(&session, "/b", 18).await, Some(1));
+}
+
+#[tokio::test]
+async fn what_a_session_cut_off_does_not_come_back_with_their_growth() {
+    let of = |length| array(length, r#","attributes":{"x":1,"y":1}"#);
+    let ours = vec![Meta("/b", of(3)), Meta("/b", of(20)), Chunk("/b", 18, 1)];
+    let row = |theirs| Row {
+        rule: "ours cut the array to three chunks and made it longer again",
+        ours: ours.clone(),
+        theirs,
+        strict: &[],
+        compatible: &[],
+    };
+    let session = rebased(&row(vec![Meta("/b", of(20))]), &BasicSolver::default()).await;
+    for (index, expected) in [(2, Some(100)), (3, None), (4, None), (18, Some(1))] {
+        assert_eq!(byte(&session, "/b", index).await, expected, "{index}");
+    }
+    // Their chunk is where we cut: it would be lost.
+    let theirs = vec![Meta("/b", of(20)), Chunk("/b", 17, 2)];
+    let (found, ..) = outcome(&row(theirs), Detector::Strict).await;
+    let expected = "ZarrMetadataUpdateOfUpdatedChunks /b 17".to_owned();
+    assert_eq!(found, BTreeSet::from([expected]));
+}
