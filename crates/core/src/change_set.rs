@@ -5,6 +5,7 @@
 //! log records: a node created and deleted again leaves no trace.
 
 mod chunk_table;
+mod fold;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
 
 pub(crate) use chunk_table::{ChunkTable, PendingChunk};
+pub(crate) use fold::Fold;
 
 use crate::metadata::NodeMetadata;
 
@@ -49,14 +51,28 @@ pub(crate) enum NodeChange<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChangeSet {
     created: BTreeMap<NodePath, WrittenNode>,
+    /// Created nodes that are nodes of the base under another path, with that path: they keep their id, and
+    /// with it their chunks.
+    moved: BTreeMap<NodeId, NodePath>,
     updated: BTreeMap<NodePath, WrittenNode>,
     deleted: BTreeMap<NodePath, (NodeId, NodeKind)>,
     chunks: BTreeMap<NodeId, ChunkTable>,
     /// Where the arrays with a table are.
     array_paths: BTreeMap<NodeId, NodePath>,
-    /// Per base array that was ever smaller in this session: the grid within which base references are
-    /// still seen. A shrink followed by a growth must not bring them back.
-    visible: BTreeMap<NodeId, Vec<u32>>,
+    /// Base arrays whose metadata this session wrote.
+    visible: BTreeMap<NodeId, Visible>,
+    /// The highest revision of a table that was dropped: a new one goes on from there, so that equal revisions
+    /// of one array's tables always mean equal content.
+    dropped_revision: u64,
+}
+
+/// What is seen of an array of the base: a shrink followed by a growth must not bring references back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Visible {
+    /// Where the base has the array.
+    pub(crate) home: NodePath,
+    /// The grid within which its references are still seen.
+    pub(crate) grid: Vec<u32>,
 }
 
 impl ChangeSet {
@@ -69,6 +85,18 @@ impl ChangeSet {
 
     pub(crate) fn created(&self) -> &BTreeMap<NodePath, WrittenNode> {
         &self.created
+    }
+
+    /// Returns whether the session created this very node.
+    pub(crate) fn has_created(&self, path: &NodePath, node: &NodeId) -> bool {
+        self.created
+            .get(path)
+            .is_some_and(|created| created.id == *node)
+    }
+
+    /// Returns where the base has a node that the session moved.
+    pub(crate) fn moved_from(&self, node: &NodeId) -> Option<&NodePath> {
+        self.moved.get(node)
     }
 
     pub(crate) fn updated(&self) -> &BTreeMap<NodePath, WrittenNode> {
@@ -116,12 +144,14 @@ impl ChangeSet {
                 table.retain_within(counts);
             }
             if let Some(previous) = previous.and_then(NodeMetadata::array)
-                && !self.created.contains_key(path)
+                && (!self.created.contains_key(path) || self.moved.contains_key(&id))
             {
-                let seen = self
-                    .visible
-                    .entry(id)
-                    .or_insert_with(|| previous.chunk_counts.clone());
+                let home = self.moved.get(&id).unwrap_or(path);
+                let visible = self.visible.entry(id).or_insert_with(|| Visible {
+                    home: home.clone(),
+                    grid: previous.chunk_counts.clone(),
+                });
+                let seen = &mut visible.grid;
                 if seen.len() == counts.len() {
                     for (seen, count) in seen.iter_mut().zip(counts) {
                         *seen = (*seen).min(*count);
@@ -142,14 +172,48 @@ impl ChangeSet {
     /// Records the deletion of one node; `base` is its id and kind if the base snapshot has it under this
     /// path (also where the session has put another node in its place).
     pub(crate) fn delete_node(&mut self, path: &NodePath, base: Option<(NodeId, NodeKind)>) {
-        if let Some(node) = self.created.remove(path) {
-            self.chunks.remove(&node.id);
+        self.forget_created(path);
+        if let Some((id, kind)) = base
+            && !self.moved.contains_key(&id)
+        {
+            self.note_deleted(path.clone(), id, kind);
         }
-        if let Some((id, kind)) = base {
-            self.updated.remove(path);
-            self.chunks.remove(&id);
-            self.visible.remove(&id);
-            self.deleted.insert(path.clone(), (id, kind));
+    }
+
+    /// Records that a node has another path from now on. `node` is what stands there now, `base` its path in
+    /// the base if it is one of the base's nodes and was not moved before.
+    pub(crate) fn move_node(
+        &mut self,
+        from: &NodePath,
+        to: &NodePath,
+        node: WrittenNode,
+        base: Option<&NodePath>,
+    ) {
+        let (id, kind) = (node.id, node.kind());
+        self.updated.remove(from);
+        self.created.remove(from);
+        if let Some(base) = base {
+            self.deleted.insert(base.clone(), (id, kind));
+            self.moved.insert(id, base.clone());
+        }
+        if let Some(path) = self.array_paths.get_mut(&id) {
+            *path = to.clone();
+        }
+        self.created.insert(to.clone(), node);
+    }
+
+    /// Records that a moved node is back where the base has it; `changed` if its metadata is another.
+    pub(crate) fn move_back(&mut self, from: &NodePath, node: WrittenNode, changed: bool) {
+        let Some(home) = self.moved.remove(&node.id) else {
+            return;
+        };
+        self.created.remove(from);
+        self.deleted.remove(&home);
+        if let Some(path) = self.array_paths.get_mut(&node.id) {
+            *path = home.clone();
+        }
+        if changed {
+            self.updated.insert(home, node);
         }
     }
 
@@ -170,9 +234,15 @@ impl ChangeSet {
             .entry(node)
             .or_insert_with(|| {
                 self.array_paths.insert(node, path.clone());
-                ChunkTable::new(index.len())
+                ChunkTable::after_revision(index.len(), self.dropped_revision)
             })
             .set(index, chunk);
+    }
+
+    fn drop_table(&mut self, node: &NodeId) {
+        if let Some(table) = self.chunks.remove(node) {
+            self.dropped_revision = self.dropped_revision.max(table.revision());
+        }
     }
 
     /// Returns where an array is whose chunks the session wrote.
@@ -183,7 +253,9 @@ impl ChangeSet {
     /// Forgets a node that the session created: the base has it now.
     pub(crate) fn forget_created(&mut self, path: &NodePath) {
         if let Some(node) = self.created.remove(path) {
-            self.chunks.remove(&node.id);
+            self.drop_table(&node.id);
+            self.visible.remove(&node.id);
+            self.moved.remove(&node.id);
         }
     }
 
@@ -197,15 +269,18 @@ impl ChangeSet {
         self.deleted.remove(path);
     }
 
-    /// Puts other metadata in the place of an update, which changes no shape.
-    pub(crate) fn replace_updated(&mut self, path: &NodePath, node: WrittenNode) {
-        self.updated.insert(path.clone(), node);
+    /// Puts other metadata in the place of the session's, which changes no shape.
+    pub(crate) fn replace_metadata(&mut self, path: &NodePath, node: WrittenNode) {
+        match self.created.get_mut(path) {
+            Some(created) => *created = node,
+            None => drop(self.updated.insert(path.clone(), node)),
+        }
     }
 
     /// Records the deletion of a node of the base, whatever stands in its place.
     pub(crate) fn note_deleted(&mut self, path: NodePath, id: NodeId, kind: NodeKind) {
         self.updated.remove(&path);
-        self.chunks.remove(&id);
+        self.drop_table(&id);
         self.visible.remove(&id);
         self.deleted.insert(path, (id, kind));
     }
@@ -241,24 +316,28 @@ impl ChangeSet {
         }
     }
 
+    /// Base arrays whose metadata this session wrote, and how much of them is seen.
+    pub(crate) fn visible(&self) -> &BTreeMap<NodeId, Visible> {
+        &self.visible
+    }
+
     /// Moves the limits of what is seen of a base array to a base where it has another size: what the session
     /// never cut off is seen as far as the new base has it.
     pub(crate) fn see_resized_base(&mut self, node: &NodeId, before: &[u32], after: &[u32]) {
-        if let Some(seen) = self.visible.get_mut(node) {
-            *seen = seen_after(seen, before, after);
+        if let Some(visible) = self.visible.get_mut(node) {
+            visible.grid = seen_after(&visible.grid, before, after);
         }
     }
 
     /// Returns whether a reference of the base is still seen through the session's resizes.
     pub(crate) fn sees_base_chunk(&self, node: &NodeId, index: &[u32]) -> bool {
-        self.visible
-            .get(node)
+        self.visible_grid(node)
             .is_none_or(|grid| within(index, grid))
     }
 
     /// Returns the grid within which references of the base are seen, if a resize limits it.
     pub(crate) fn visible_grid(&self, node: &NodeId) -> Option<&[u32]> {
-        self.visible.get(node).map(Vec::as_slice)
+        self.visible.get(node).map(|visible| &visible.grid[..])
     }
 
     /// Returns the bytes that the pending references hold.

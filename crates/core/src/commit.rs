@@ -3,6 +3,7 @@
 //! Nothing is visible before the one conditional write of the ref, and everything is after it. Stopped
 //! anywhere, a commit leaves the old tip and some garbage, or the new tip.
 
+mod flush;
 mod manifests;
 mod plan;
 mod publish;
@@ -47,7 +48,7 @@ pub enum CommitOutcome {
         found: Option<SnapshotId>,
     },
     /// Edits collide with a commit that landed meanwhile, and the solver did not settle it. Nothing was
-    /// published; the session and its edits are based on the last commit that they did not collide with.
+    /// published; the session and its edits are as they were before the last rebase.
     Conflicts {
         /// The commit.
         snapshot: SnapshotId,
@@ -108,7 +109,7 @@ impl Commit {
         // Writes in flight end; their chunks belong to this commit.
         let _all_writes_ended = session.in_flight().write().await;
         let Some(solver) = self.solver.clone() else {
-            let tip = hold.tip().clone();
+            let tip = session.tip_held()?;
             return self.attempt(&mut hold, &tip).await;
         };
         let branch = session.branch().ok_or(SessionError::ReadOnly)?;
@@ -151,14 +152,12 @@ impl Commit {
     /// Writes and publishes once.
     async fn attempt(&self, hold: &mut Hold<'_>, tip: &Tip) -> Result<CommitOutcome, CommitError> {
         let session = &self.session;
-        let written = plan::write(
-            session,
-            tip,
-            &self.message,
-            &self.metadata,
-            self.allow_empty,
-        )
-        .await?;
+        let description = plan::Description {
+            message: &self.message,
+            metadata: &self.metadata,
+            allow_empty: self.allow_empty,
+        };
+        let written = plan::write(session, Some(tip), description).await?;
         match written {
             plan::Written::BranchMoved { found } => Ok(CommitOutcome::BranchMoved {
                 expected: tip.snapshot,
@@ -225,7 +224,7 @@ impl Session {
             Ok(held) => held,
             Err(committed) => return Ok(CommitOutcome::Committed(committed)),
         };
-        let tip = hold.tip().clone();
+        let tip = self.tip_held()?;
         let outcome = publish::resolve(self, snapshot, &tip).await;
         if let Ok(outcome) = &outcome {
             hold.then(publish::phase_after(outcome, &tip));

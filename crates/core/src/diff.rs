@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
     ArrayRecord, ChunkIndex, ChunkRef, Manifest, ManifestId, NodeId, NodeKind, NodePath, SnapshotId,
 };
@@ -11,6 +12,9 @@ use crate::RepositoryError;
 use crate::change_set::ChangeSet;
 use crate::objects::Objects;
 use crate::session::Base;
+
+/// Manifests loaded at a time.
+const MANIFESTS_AHEAD: usize = 8;
 
 /// The net difference between two states of a hierarchy. A node deleted and created again is in both lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,14 +138,30 @@ impl Diff {
     }
 }
 
-/// The chunks whose references differ between two states of one array. Manifests that both have are skipped
-/// by their ids.
+/// The chunks whose references differ between two states of one array.
 async fn changed_chunks(
     objects: &Objects,
     node: NodeId,
     old: Option<ArrayRecord<'_>>,
     new: ArrayRecord<'_>,
 ) -> Result<BTreeSet<ChunkIndex>, RepositoryError> {
+    let mut changed = BTreeSet::new();
+    for_each_change(objects, node, old, new, |index, _| {
+        changed.insert(ChunkIndex::from(index.to_vec()));
+    })
+    .await?;
+    Ok(changed)
+}
+
+/// Calls `found` with every chunk whose reference differs between two states of one array, and the new
+/// reference, if there is one. Manifests that both have are skipped by their ids.
+pub(crate) async fn for_each_change(
+    objects: &Objects,
+    node: NodeId,
+    old: Option<ArrayRecord<'_>>,
+    new: ArrayRecord<'_>,
+    mut found: impl FnMut(&[u32], Option<ChunkRef<'_>>),
+) -> Result<(), RepositoryError> {
     let ids = |array: Option<ArrayRecord<'_>>| -> HashSet<ManifestId> {
         array
             .iter()
@@ -154,24 +174,27 @@ async fn changed_chunks(
         load(objects, old.difference(&new)).await?,
         load(objects, new.difference(&old)).await?,
     );
-    let mut changed = BTreeSet::new();
-    for (here, there) in [(&old, &new), (&new, &old)] {
-        for manifest in &here.manifests {
-            let Some(refs) = manifest.array(&node) else {
-                continue;
-            };
-            let mut index = Vec::new();
-            for record in refs.refs() {
-                index.clear();
-                record.index_into(&mut index);
-                let chunk = record.chunk_ref()?;
-                if there.get(&node, &index)? != Some(chunk) {
-                    changed.insert(ChunkIndex::from(index.clone()));
-                }
+    let mut index = Vec::new();
+    for manifest in &new.manifests {
+        for record in manifest.array(&node).iter().flat_map(|refs| refs.refs()) {
+            index.clear();
+            record.index_into(&mut index);
+            let chunk = Some(record.chunk_ref()?);
+            if old.get(&node, &index)? != chunk {
+                found(&index, chunk);
             }
         }
     }
-    Ok(changed)
+    for manifest in &old.manifests {
+        for record in manifest.array(&node).iter().flat_map(|refs| refs.refs()) {
+            index.clear();
+            record.index_into(&mut index);
+            if new.get(&node, &index)?.is_none() {
+                found(&index, None);
+            }
+        }
+    }
+    Ok(())
 }
 
 struct Loaded {
@@ -195,9 +218,7 @@ async fn load(
 ) -> Result<Loaded, RepositoryError> {
     let mut ids: Vec<ManifestId> = ids.copied().collect();
     ids.sort_unstable();
-    let mut manifests = Vec::with_capacity(ids.len());
-    for id in ids {
-        manifests.push(objects.manifest(id).await?);
-    }
+    let loads = stream::iter(ids).map(|id| objects.manifest(id));
+    let manifests = loads.buffered(MANIFESTS_AHEAD).try_collect().await?;
     Ok(Loaded { manifests })
 }

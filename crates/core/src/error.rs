@@ -54,6 +54,16 @@ pub enum RepositoryError {
         /// What the store said.
         source: StorageError,
     },
+    /// The repository is there, and its configuration may not be.
+    #[error(
+        "the repository at {location} was created, but it is not known whether its configuration was stored: open it and save the configuration again"
+    )]
+    ConfigNotStored {
+        /// The store.
+        location: String,
+        /// What the store said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// No snapshot of the branch is as old as that.
     #[error("the history of {start} has no snapshot as old as the time given")]
     NoSnapshotAtTime {
@@ -67,6 +77,22 @@ pub enum RepositoryError {
         start: SnapshotId,
         /// How far it got.
         length: usize,
+    },
+    /// Nothing came before the first snapshot of a repository.
+    #[error(
+        "snapshot {snapshot} is the first of its repository: it changed nothing that was before"
+    )]
+    NoParent {
+        /// The snapshot.
+        snapshot: SnapshotId,
+    },
+    /// The histories never met.
+    #[error("the histories of {ours} and {theirs} have no snapshot in common")]
+    NoCommonAncestor {
+        /// One of them.
+        ours: SnapshotId,
+        /// The other.
+        theirs: SnapshotId,
     },
     /// Refs could not be read or edited.
     #[error(transparent)]
@@ -89,6 +115,11 @@ pub enum SessionError {
     /// Writes need a writable session.
     #[error("the session is read-only: open a writable session on a branch")]
     ReadOnly,
+    /// The session is on no branch.
+    #[error(
+        "the session is on no branch: merge it back into the session it was forked from, or flush it"
+    )]
+    NoBranch,
     /// The session has been committed.
     #[error("the session was committed as {0}: open a new one to go on writing")]
     Committed(SnapshotId),
@@ -98,6 +129,9 @@ pub enum SessionError {
     /// A commit's outcome is not known yet.
     #[error("the outcome of commit {0} is not known: resolve the session before writing on")]
     Unresolved(SnapshotId),
+    /// There are edits in the way.
+    #[error("the session has uncommitted edits: commit or discard them first")]
+    UncommittedChanges,
     /// No commit of the session has an unknown outcome.
     #[error("no commit of this session has an unknown outcome: there is nothing to resolve")]
     NothingUnresolved,
@@ -139,6 +173,23 @@ pub enum SessionError {
         /// One node below.
         child: NodePath,
     },
+    /// Something is there already.
+    #[error("there is a node at or below {path} already: delete it first")]
+    PathTaken {
+        /// The path.
+        path: NodePath,
+    },
+    /// A node cannot be moved below itself.
+    #[error("{from} cannot be moved to {to}, which is inside it")]
+    MoveIntoItself {
+        /// The node.
+        from: NodePath,
+        /// Where it was to go.
+        to: NodePath,
+    },
+    /// A path that no node can have.
+    #[error(transparent)]
+    Path(#[from] icefield_format::PathError),
     /// The document is no metadata.
     #[error(transparent)]
     Metadata(#[from] NodeMetadataError),
@@ -269,6 +320,9 @@ pub enum CommitError {
     /// A file cannot be encoded.
     #[error(transparent)]
     Format(#[from] FormatError),
+    /// A snapshot or ref of the repository could not be had.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
     /// The edits could not be carried over to the commit that was first.
     #[error("another commit was first, and the edits could not be carried over to it")]
     Rebase(#[from] crate::RebaseError),

@@ -36,6 +36,7 @@ mod change_set;
 mod commit;
 mod diff;
 mod error;
+mod history;
 mod metadata;
 mod objects;
 mod rebase;
@@ -61,6 +62,7 @@ pub use icefield_storage::{
 pub use commit::{Commit, CommitOutcome};
 pub use diff::Diff;
 pub use error::{CommitError, RepositoryError, SessionError};
+pub use history::{ApplyOutcome, MERGED_SNAPSHOT};
 pub use metadata::{
     ArrayMetadata, ChunkKeyEncoding, MetadataError, NodeMetadata, NodeMetadataError,
 };

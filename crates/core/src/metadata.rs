@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use icefield_format::NodePath;
+use icefield_format::{MAX_RANK, NodeKind, NodePath};
 
 /// Why a document is not the metadata of a Zarr v3 node.
 #[derive(Debug, thiserror::Error)]
@@ -111,6 +111,19 @@ impl NodeMetadata {
     pub fn parse(document: &[u8]) -> Result<Self, MetadataError> {
         let fields: Fields = serde_json::from_slice(document).map_err(MetadataError::Json)?;
         fields.check()
+    }
+
+    /// Checks that a document is of the kind that the snapshot says.
+    pub(crate) fn check_kind(self, kind: NodeKind) -> Result<Self, MetadataError> {
+        match (&self, kind) {
+            (Self::Group, NodeKind::Group) | (Self::Array(_), NodeKind::Array) => Ok(self),
+            (Self::Group, NodeKind::Array) => Err(invalid(
+                "it is a group's, and the snapshot has an array here",
+            )),
+            (Self::Array(_), NodeKind::Group) => Err(invalid(
+                "it is an array's, and the snapshot has a group here",
+            )),
+        }
     }
 
     /// Returns the array, if it is one.
@@ -221,6 +234,12 @@ impl Fields {
                 "the shape has {} dimensions, the chunk shape {}",
                 shape.len(),
                 chunk_shape.len()
+            )));
+        }
+        if shape.len() > MAX_RANK {
+            return Err(invalid(format!(
+                "{} dimensions are more than the {MAX_RANK} that chunk coordinates can have",
+                shape.len()
             )));
         }
         if chunk_shape.contains(&0) {

@@ -278,7 +278,7 @@ impl Objects {
         &self,
         id: SnapshotId,
         file: Bytes,
-    ) -> Result<(), SessionError> {
+    ) -> Result<Option<SystemTime>, SessionError> {
         self.put_file(Kind::Snapshot, layout::snapshot_key(id), file)
             .await
     }
@@ -298,6 +298,7 @@ impl Objects {
     ) -> Result<(), SessionError> {
         self.put_file(Kind::Manifest, layout::manifest_key(id), file)
             .await
+            .map(drop)
     }
 
     pub(crate) async fn put_transaction_log(
@@ -307,9 +308,16 @@ impl Objects {
     ) -> Result<(), SessionError> {
         self.put_file(Kind::TransactionLog, layout::transaction_log_key(id), file)
             .await
+            .map(drop)
     }
 
-    async fn put_file(&self, kind: Kind, key: String, file: Bytes) -> Result<(), SessionError> {
+    /// Returns the store's time of the write, where it says it.
+    async fn put_file(
+        &self,
+        kind: Kind,
+        key: String,
+        file: Bytes,
+    ) -> Result<Option<SystemTime>, SessionError> {
         let options = PutOptions::mode(PutMode::Create)
             .with_content_type("application/octet-stream")
             .with_user_metadata("ic_spec_ver", "1")
@@ -324,7 +332,9 @@ impl Objects {
             .with_class(ObjectClass::Chunk)
             .with_content_type("application/octet-stream");
         let key = parse_key(&layout::chunk_key(id))?;
-        put_fresh(&*self.storage, &key, bytes, options).await
+        put_fresh(&*self.storage, &key, bytes, options)
+            .await
+            .map(drop)
     }
 }
 
@@ -341,12 +351,12 @@ async fn put_fresh(
     key: &Key,
     bytes: Bytes,
     options: PutOptions,
-) -> Result<(), SessionError> {
+) -> Result<Option<SystemTime>, SessionError> {
     match storage.put_immutable(key, bytes.clone(), options).await? {
-        PutOutcome::Written(_) => Ok(()),
+        PutOutcome::Written(written) => Ok(written.store_time),
         PutOutcome::Refused => Err(SessionError::IdCollision { key: key.clone() }),
         PutOutcome::Unknown(source) => match storage.try_read(key).await {
-            Ok(Some((stored, _))) if stored == bytes => Ok(()),
+            Ok(Some((stored, _))) if stored == bytes => Ok(None),
             Ok(Some(_)) => Err(SessionError::IdCollision { key: key.clone() }),
             _ => Err(SessionError::WriteUnknown {
                 key: key.clone(),

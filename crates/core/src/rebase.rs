@@ -28,7 +28,8 @@ use crate::SessionError;
 use crate::change_set::{ChangeSet, PendingChunk};
 use crate::session::{Base, Phase, Session};
 use apply::carried_over;
-use detect::{ChunkSets, Sides, detect, double_writes};
+pub(crate) use detect::ChunkSets;
+use detect::{Sides, detect, double_writes};
 use solve::settle;
 
 /// What became of a rebase.
@@ -102,9 +103,10 @@ impl Session {
     /// # Errors
     /// [`RebaseError`]; the session is as before.
     pub async fn rebase(&self, solver: &dyn ConflictSolver) -> Result<RebaseOutcome, RebaseError> {
-        let hold = self.hold()?;
+        let _hold = self.hold()?;
         let _all_writes_ended = self.in_flight().write().await;
-        self.rebase_held(hold.tip(), solver).await
+        let tip = self.tip_held()?;
+        self.rebase_held(&tip, solver).await
     }
 
     /// As [`Session::rebase`], for a caller that keeps writes away.
@@ -143,7 +145,7 @@ impl Session {
         state.base = base;
         state.changes = changes;
         if let Phase::Committing { tip: held } = &mut state.phase {
-            *held = tip.clone();
+            *held = Some(tip.clone());
         }
         Ok(RebaseOutcome::Rebased {
             onto: tip.snapshot,
@@ -152,7 +154,7 @@ impl Session {
     }
 
     /// Carries edits past one commit.
-    async fn pass(
+    pub(crate) async fn pass(
         &self,
         before: &Arc<Base>,
         after: &Arc<Base>,
@@ -231,7 +233,8 @@ impl Session {
     }
 }
 
-enum Passed {
+/// What became of carrying edits past one commit.
+pub(crate) enum Passed {
     Through(Arc<ChangeSet>),
     Stopped(Vec<Conflict>),
 }

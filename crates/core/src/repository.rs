@@ -4,7 +4,9 @@ mod builder;
 mod revision;
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::SystemTime;
 
 use futures::stream::BoxStream;
 use icefield_format::{RepositoryConfig, SnapshotId};
@@ -20,6 +22,9 @@ use crate::objects::{CacheStatistics, Objects};
 use crate::session::{Base, Session};
 use crate::{Diff, RepositoryError, Settings};
 
+/// Seconds by which our clock and the store's may differ before it is worth a word.
+const CLOCK_TOLERANCE: u64 = 600;
+
 /// What all handles and sessions of one open repository share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -33,6 +38,8 @@ pub(crate) struct Shared {
     /// What the caller set; it goes before what is stored.
     own_config: RepositoryConfig,
     lost_races: Mutex<HashSet<BranchName>>,
+    /// In seconds, as of the last commit.
+    clock_ahead: AtomicI64,
 }
 
 impl Shared {
@@ -58,6 +65,22 @@ impl Shared {
         usize::from(self.config().inline_chunk_threshold())
     }
 
+    /// Compares our clock with that of the store, which said when it stored something.
+    pub(crate) fn compare_clocks(&self, store_time: SystemTime) {
+        let now = self.clock.now();
+        let ahead = match now.duration_since(store_time) {
+            Ok(ahead) => i64::try_from(ahead.as_secs()).unwrap_or(i64::MAX),
+            Err(behind) => i64::try_from(behind.duration().as_secs()).map_or(i64::MIN, |it| -it),
+        };
+        self.clock_ahead.store(ahead, Ordering::Relaxed);
+        if ahead.unsigned_abs() > CLOCK_TOLERANCE {
+            tracing::warn!(
+                ahead,
+                "this clock and the store's are more than ten minutes apart"
+            );
+        }
+    }
+
     /// Remembers that another writer was first on a branch: from then on the tip is read before writing.
     pub(crate) fn note_lost_race(&self, branch: &BranchName) {
         self.lost_races
@@ -79,6 +102,15 @@ impl Shared {
 pub struct Repository(Arc<Shared>);
 
 impl Repository {
+    /// The repository that a session belongs to.
+    pub(crate) fn of(shared: &Arc<Shared>) -> Self {
+        Self(Arc::clone(shared))
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0
+    }
+
     /// Begins to open or create the repository at a store.
     pub fn builder(storage: Arc<dyn Storage>) -> RepositoryBuilder {
         RepositoryBuilder::new(storage)
@@ -160,6 +192,27 @@ impl Repository {
         Ok(outcome)
     }
 
+    /// Reads the stored configuration again, after another handle has changed it.
+    ///
+    /// # Errors
+    /// [`RefsError::Config`] and what the store says; the configuration in force stays.
+    pub async fn reload_config(&self) -> Result<RepositoryConfig, RepositoryError> {
+        let stored = self.0.refs.config().await?;
+        *self
+            .0
+            .stored_config
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = stored;
+        Ok(self.0.config())
+    }
+
+    /// Returns how many seconds this machine's clock was ahead of the store's at the last commit, if they were
+    /// more than ten minutes apart. The times in the history are those of this clock.
+    pub fn clock_ahead(&self) -> Option<i64> {
+        let seconds = self.0.clock_ahead.load(Ordering::Relaxed);
+        (seconds.unsigned_abs() > CLOCK_TOLERANCE).then_some(seconds)
+    }
+
     /// Returns what the cache of decoded objects holds.
     pub fn cache_statistics(&self) -> CacheStatistics {
         self.0.objects.statistics()
@@ -209,6 +262,15 @@ impl Repository {
         let tip = self.0.refs.resolve_branch(&branch).await?;
         let base = self.base(tip.snapshot).await?;
         Ok(Session::writable(Arc::clone(&self.0), base, branch, tip))
+    }
+
+    /// Opens a writable session that belongs to no branch.
+    pub(crate) async fn detached_session(
+        &self,
+        id: SnapshotId,
+    ) -> Result<Session, RepositoryError> {
+        let base = self.base(id).await?;
+        Ok(Session::detached(Arc::clone(&self.0), base))
     }
 
     async fn base(&self, id: SnapshotId) -> Result<Base, RepositoryError> {
@@ -263,7 +325,10 @@ impl Repository {
         expected: Option<SnapshotId>,
     ) -> Result<EditOutcome, RepositoryError> {
         self.0.refs.check_target(target).await?;
-        let tip = self.0.refs.resolve_branch(name).await?;
+        let tip = match expected {
+            Some(_) => self.0.refs.resolve_branch(name).await?,
+            None => self.0.refs.branch_to_replace(name).await?,
+        };
         if expected.is_some_and(|expected| expected != tip.snapshot) {
             return Ok(EditOutcome::Refused(icefield_refs::Refusal::BranchMoved {
                 found: tip.snapshot,
@@ -285,7 +350,7 @@ impl Repository {
         if name.is_main() {
             return Err(RefsError::MainIsPermanent.into());
         }
-        let expected = self.0.refs.resolve_branch(name).await?;
+        let expected = self.0.refs.branch_to_replace(name).await?;
         let edit = RefEdit::DeleteBranch {
             name: name.clone(),
             expected,

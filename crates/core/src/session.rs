@@ -7,14 +7,16 @@ mod base;
 mod hold;
 mod list;
 mod read;
+mod rename;
 mod write;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
 use icefield_format::{NodeId, NodeKind, NodePath, SnapshotId};
 use icefield_refs::{BranchName, Tip};
+use serde_json::Value;
 
 pub(crate) use base::Base;
 pub(crate) use hold::Hold;
@@ -38,8 +40,6 @@ struct Inner {
     state: RwLock<State>,
     /// Held shared by writes while their chunk is on its way; a commit takes it whole.
     in_flight: tokio::sync::RwLock<()>,
-    /// Set when a panic left the state half changed; the session then only reads its base.
-    poisoned: AtomicBool,
 }
 
 /// What a session holds; reads and edits of it are short and never wait for storage.
@@ -48,6 +48,8 @@ pub(crate) struct State {
     pub(crate) base: Arc<Base>,
     pub(crate) changes: Arc<ChangeSet>,
     pub(crate) phase: Phase,
+    /// Facts that the commit is to record beside what its caller says.
+    pub(crate) metadata: BTreeMap<String, Value>,
     /// What earlier attempts to commit these edits have stored.
     written: WrittenManifests,
 }
@@ -56,16 +58,27 @@ pub(crate) struct State {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Phase {
     ReadOnly,
-    Open { tip: Tip },
-    Committing { tip: Tip },
-    Unresolved { tip: Tip, snapshot: SnapshotId },
-    Committed { snapshot: SnapshotId },
+    Open {
+        tip: Tip,
+    },
+    /// Writable, and on no branch: it can be flushed or merged back, not committed.
+    Detached,
+    Committing {
+        tip: Option<Tip>,
+    },
+    Unresolved {
+        tip: Tip,
+        snapshot: SnapshotId,
+    },
+    Committed {
+        snapshot: SnapshotId,
+    },
 }
 
 impl Phase {
     fn check_writable(&self) -> Result<(), SessionError> {
         match self {
-            Self::Open { .. } => Ok(()),
+            Self::Open { .. } | Self::Detached => Ok(()),
             Self::ReadOnly => Err(SessionError::ReadOnly),
             Self::Committing { .. } => Err(SessionError::CommitInProgress),
             Self::Unresolved { snapshot, .. } => Err(SessionError::Unresolved(*snapshot)),
@@ -121,7 +134,10 @@ impl State {
                 id: node.id,
                 metadata: Arc::clone(&node.metadata),
                 base_position: match self.changes.created().contains_key(path) {
-                    true => None,
+                    true => self
+                        .changes
+                        .moved_from(&node.id)
+                        .and_then(|from| self.base.position(from)),
                     false => self.base.position(path),
                 },
             }),
@@ -140,6 +156,10 @@ impl Session {
         Self::new(shared, base, Some(branch), Phase::Open { tip })
     }
 
+    pub(crate) fn detached(shared: Arc<Shared>, base: Base) -> Self {
+        Self::new(shared, base, None, Phase::Detached)
+    }
+
     /// A view of edits on a snapshot, to read only.
     pub(crate) fn view_of(
         shared: &Arc<Shared>,
@@ -150,6 +170,7 @@ impl Session {
             base: Arc::clone(base),
             changes: Arc::clone(changes),
             phase: Phase::ReadOnly,
+            metadata: BTreeMap::new(),
             written: WrittenManifests::default(),
         };
         Self::with_state(Arc::clone(shared), None, state)
@@ -160,6 +181,7 @@ impl Session {
             base: Arc::new(base),
             changes: Arc::default(),
             phase,
+            metadata: BTreeMap::new(),
             written: WrittenManifests::default(),
         };
         Self::with_state(shared, branch, state)
@@ -171,7 +193,6 @@ impl Session {
             branch,
             state: RwLock::new(state),
             in_flight: tokio::sync::RwLock::new(()),
-            poisoned: AtomicBool::new(false),
         }))
     }
 
@@ -182,18 +203,11 @@ impl Session {
     /// Reads the state. A panic in another task while it changed the state is an error from then on, not a
     /// second panic and not a half-made edit that gets committed.
     pub(crate) fn state(&self) -> Result<RwLockReadGuard<'_, State>, SessionError> {
-        self.0.state.read().map_err(|_| self.poison())
+        self.0.state.read().map_err(|_| aborted())
     }
 
     pub(crate) fn state_mut(&self) -> Result<RwLockWriteGuard<'_, State>, SessionError> {
-        self.0.state.write().map_err(|_| self.poison())
-    }
-
-    fn poison(&self) -> SessionError {
-        self.0.poisoned.store(true, Ordering::Relaxed);
-        SessionError::Aborted(
-            "an earlier edit panicked; open a new session and write again".to_owned(),
-        )
+        self.0.state.write().map_err(|_| aborted())
     }
 
     pub(crate) fn written_manifests(&self) -> Result<WrittenManifests, SessionError> {
@@ -257,6 +271,7 @@ impl Session {
         let mut state = self.state_mut()?;
         state.phase.check_writable()?;
         state.changes = Arc::default();
+        state.metadata.clear();
         // Revisions of new edits begin anew, so that what was stored for the old ones would be taken for theirs.
         state.written = WrittenManifests::default();
         Ok(())
@@ -269,4 +284,8 @@ impl Session {
     pub fn pending_bytes(&self) -> Result<usize, SessionError> {
         Ok(self.state()?.changes.memory_bytes())
     }
+}
+
+fn aborted() -> SessionError {
+    SessionError::Aborted("an earlier edit panicked; open a new session and write again".to_owned())
 }

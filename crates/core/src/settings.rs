@@ -9,7 +9,7 @@ pub struct Settings {
     /// Bytes of decoded snapshots, manifests and transaction logs kept in memory. Default 256 MiB.
     /// An object larger than this is still used, and decoded again the next time.
     pub cache_bytes: u64,
-    /// Storage requests in flight for one repository. Default 64.
+    /// Manifests that one commit sends at a time; at least one. Default 64.
     pub max_requests: usize,
     /// Limits for decoding files, against hostile ones.
     pub decode_limits: DecodeLimits,
@@ -36,7 +36,7 @@ impl Settings {
         self
     }
 
-    /// Returns the settings with another bound on requests in flight; at least one.
+    /// Returns the settings with another number of manifests that a commit sends at a time; at least one.
     #[must_use]
     pub fn with_max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests.max(1);

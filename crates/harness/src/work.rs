@@ -81,7 +81,8 @@ impl Work {
                 }
                 match outcome {
                     CommitOutcome::Committed(id) => {
-                        writeln!(log, "{id}")?;
+                        // One write, so that a kill cannot leave a line without its end behind.
+                        log.write_all(format!("{id}\n").as_bytes())?;
                         log.sync_data()?;
                         break;
                     }

@@ -172,8 +172,8 @@ impl Refs {
         }
     }
 
-    /// Decides an unknown move of a branch by its history: there, it landed; elsewhere in another state, it
-    /// never will; in the expected state, it may still.
+    /// Decides a move of a branch that was unknown, or refused, by what the branch says now. A refusal may be
+    /// the answer to a repetition, sent by a client below us, of a request that had landed.
     async fn settle(
         &self,
         name: &BranchName,
@@ -181,17 +181,26 @@ impl Refs {
         expected: &Tip,
         outcome: EditOutcome,
     ) -> Result<EditOutcome, RefsError> {
-        let EditOutcome::Unknown(source) = outcome else {
+        if let EditOutcome::Done(_) = outcome {
             return Ok(outcome);
+        }
+        // A commit is in the history of whatever was built on it. A reset leads to a snapshot that other
+        // histories have, too.
+        let is_commit = match self.snapshots.snapshot(target).await {
+            Ok(info) => info.parent_id() == Some(expected.snapshot),
+            Err(_) => false,
         };
-        match self.landed(name, target, expected).await {
-            Ok(Landed::Yes) => self.files.make_durable(EditOutcome::Done(None)).await,
-            Ok(Landed::Never(refusal)) => Ok(EditOutcome::Refused(refusal)),
-            Ok(Landed::NotYet) | Err(_) => Ok(EditOutcome::Unknown(source)),
+        match (
+            self.landed_since(name, target, expected, is_commit).await,
+            outcome,
+        ) {
+            (Ok(Landed::Yes), _) => self.files.make_durable(EditOutcome::Done(None)).await,
+            (Ok(Landed::Never(refusal)), _) => Ok(EditOutcome::Refused(refusal)),
+            (Ok(Landed::NotYet) | Err(_), outcome) => Ok(outcome),
         }
     }
 
-    /// Finds out whether a move of a branch to `target`, expected to replace `expected`, has landed.
+    /// Finds out whether the commit of `target`, expected to replace `expected`, has landed.
     ///
     /// # Errors
     /// What the store says.
@@ -201,18 +210,28 @@ impl Refs {
         target: SnapshotId,
         expected: &Tip,
     ) -> Result<Landed, RefsError> {
+        self.landed_since(name, target, expected, true).await
+    }
+
+    async fn landed_since(
+        &self,
+        name: &BranchName,
+        target: SnapshotId,
+        expected: &Tip,
+        is_commit: bool,
+    ) -> Result<Landed, RefsError> {
         let Some(tip) = self.branch(name).await? else {
             return Ok(Landed::Never(Refusal::BranchGone));
         };
-        if tip.snapshot == target {
-            return Ok(Landed::Yes);
-        }
         if tip.version == expected.version {
             return Ok(Landed::NotYet);
         }
+        if tip.snapshot == target {
+            return Ok(Landed::Yes);
+        }
         let mut history = self.ancestry(tip.snapshot);
         // Without a bound: a commit under many later ones must not be called lost.
-        while let Some(info) = history.try_next().await? {
+        while is_commit && let Some(info) = history.try_next().await? {
             if info.id == target {
                 return Ok(Landed::Yes);
             }
@@ -223,6 +242,25 @@ impl Refs {
         Ok(Landed::Never(Refusal::BranchMoved {
             found: tip.snapshot,
         }))
+    }
+
+    /// Returns the state of a branch that is to be replaced or deleted whatever it points to, also if its ref
+    /// file is damaged.
+    ///
+    /// # Errors
+    /// [`RefsError::BranchNotFound`] and what the store says.
+    pub async fn branch_to_replace(&self, name: &BranchName) -> Result<Tip, RefsError> {
+        match self.resolve_branch(name).await {
+            Err(RefsError::InvalidRefFile { .. }) => {
+                let version = self.files.branch_version(name).await?;
+                Ok(Tip {
+                    // It points nowhere; no snapshot has this id.
+                    snapshot: SnapshotId::from_bytes([0; 12]),
+                    version: version.ok_or_else(|| RefsError::BranchNotFound(name.clone()))?,
+                })
+            }
+            tip => tip,
+        }
     }
 
     /// Reads the stored configuration, `None` if none is stored.
@@ -263,7 +301,8 @@ pub enum Landed {
     Yes,
     /// It has not landed; the branch is in the state that the move expects, so that it still may.
     NotYet,
-    /// It has not landed and cannot any more.
+    /// It is not in the history of the branch, and cannot come any more: it never landed, or the branch was
+    /// reset or deleted since.
     Never(Refusal),
 }
 

@@ -64,6 +64,15 @@ impl RefFiles {
         self.read(&self.branch_key(name)?).await
     }
 
+    /// The state of the object that holds a branch, whatever is in it.
+    pub(crate) async fn branch_version(
+        &self,
+        name: &BranchName,
+    ) -> Result<Option<icefield_storage::Version>, RefsError> {
+        let read = self.storage.try_read(&self.branch_key(name)?).await?;
+        Ok(read.map(|(_, version)| version))
+    }
+
     pub(crate) async fn tag(&self, name: &TagName) -> Result<TagState, RefsError> {
         let (key, tombstone) = (self.tag_key(name)?, self.tombstone_key(name)?);
         let (tip, deleted) = futures::join!(self.read(&key), self.storage.exists(&tombstone));

@@ -44,7 +44,18 @@ impl Clock for SystemClock {
         reason = "this is the source that all others inject"
     )]
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(duration))
+        if tokio::runtime::Handle::try_current().is_ok() {
+            return Box::pin(tokio::time::sleep(duration));
+        }
+        // Nobody here drives tokio's timers.
+        let (done, waiting) = futures::channel::oneshot::channel::<()>();
+        std::thread::spawn(move || {
+            std::thread::sleep(duration);
+            drop(done);
+        });
+        Box::pin(async move {
+            let _ended = waiting.await;
+        })
     }
 }
 

@@ -17,6 +17,9 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use icefield_format::{Checksum, ChunkId, ChunkRef};
 use std::hash::BuildHasher;
 
+/// Bytes of overwritten inline chunks that are kept before the arena is rebuilt.
+const SPARE_BYTES: usize = 1 << 20;
+
 /// What the session did to one chunk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum PendingChunk<'a> {
@@ -50,6 +53,8 @@ pub(crate) struct ChunkTable {
     offset: Vec<u64>,
     length: Vec<u64>,
     inline: Vec<u8>,
+    /// Bytes of the arena that no row refers to any more.
+    dead: usize,
     locations: Vec<String>,
     checksums: Vec<StoredChecksum>,
     rows: HashTable<u32>,
@@ -59,6 +64,14 @@ pub(crate) struct ChunkTable {
 }
 
 impl ChunkTable {
+    /// Returns an empty table whose revisions go on after those of an earlier one.
+    pub(crate) fn after_revision(rank: usize, revision: u64) -> Self {
+        Self {
+            revision,
+            ..Self::new(rank)
+        }
+    }
+
     pub(crate) fn new(rank: usize) -> Self {
         Self {
             rank,
@@ -68,6 +81,7 @@ impl ChunkTable {
             offset: Vec::new(),
             length: Vec::new(),
             inline: Vec::new(),
+            dead: 0,
             locations: Vec::new(),
             checksums: Vec::new(),
             rows: HashTable::new(),
@@ -98,6 +112,10 @@ impl ChunkTable {
     /// Returns the number of changes made so far.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
+    }
+
+    pub(crate) fn advance_to(&mut self, revision: u64) {
+        self.revision = self.revision.max(revision);
     }
 
     /// Returns the index of a row.
@@ -164,10 +182,30 @@ impl ChunkTable {
             Some(row) => row as usize,
             None => self.append(index),
         };
+        if self.kind[row] == Kind::Inline {
+            self.dead += self.length[row] as usize;
+        }
         self.kind[row] = kind;
         self.object[row] = object;
         self.offset[row] = offset;
         self.length[row] = length;
+        if self.dead > SPARE_BYTES && self.dead > self.inline.len() / 2 {
+            self.compact();
+        }
+    }
+
+    /// Rebuilds the arena from the bytes that are still referred to.
+    fn compact(&mut self) {
+        let mut live = Vec::with_capacity(self.inline.len() - self.dead);
+        for row in 0..self.len() {
+            if self.kind[row] == Kind::Inline {
+                let start = self.offset[row] as usize;
+                self.offset[row] = live.len() as u64;
+                live.extend_from_slice(&self.inline[start..start + self.length[row] as usize]);
+            }
+        }
+        self.inline = live;
+        self.dead = 0;
     }
 
     /// Returns the rows in lexicographic order of their indices.

@@ -57,6 +57,33 @@ fn the_last_write_of_an_index_wins() {
 }
 
 #[test]
+fn inline_chunks_that_are_written_again_and_again_need_no_more_memory() {
+    let mut table = ChunkTable::new(1);
+    let (first, last) = ([7; 400], [39_999_u32 as u8; 500]);
+    table.set(&[7], PendingChunk::Set(ChunkRef::Inline(&first)));
+    for round in 0..40_000 {
+        let bytes = [round as u8; 500];
+        table.set(&[round % 5], PendingChunk::Set(ChunkRef::Inline(&bytes)));
+    }
+    assert!(table.memory_bytes() < 4 << 20, "{}", table.memory_bytes());
+    let inline = |bytes| Some(PendingChunk::Set(ChunkRef::Inline(bytes)));
+    assert_eq!(table.get(&[7]), inline(&first[..]));
+    assert_eq!(table.get(&[4]), inline(&last[..]));
+}
+
+#[test]
+fn a_table_that_is_made_again_has_new_revisions() {
+    let mut changes = ChangeSet::default();
+    let (at, id) = (path("/a"), NodeId::from_bytes([1; 8]));
+    changes.set_chunk(&at, id, &[0], native(1));
+    let revision = changes.chunks()[&id].revision();
+    changes.note_deleted(at.clone(), id, NodeKind::Array);
+    changes.forget_deleted(&at);
+    changes.set_chunk(&at, id, &[1], native(1));
+    assert!(changes.chunks()[&id].revision() > revision);
+}
+
+#[test]
 fn a_scalar_has_one_index() {
     let mut table = ChunkTable::new(0);
     table.set(&[], native(1));

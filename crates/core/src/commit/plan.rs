@@ -71,25 +71,35 @@ enum PlannedManifests {
     Rewrite { job: usize },
 }
 
-/// Writes everything that a commit needs, all of it invisible.
+/// What the new snapshot says of itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Description<'a> {
+    pub(super) message: &'a str,
+    pub(super) metadata: &'a BTreeMap<String, Value>,
+    pub(super) allow_empty: bool,
+}
+
+/// Writes everything that a commit needs, all of it invisible. Without a tip, no branch is asked where it
+/// stands, and the snapshot follows the session's base.
 #[tracing::instrument(name = "commit.plan", level = "debug", skip_all)]
 pub(super) async fn write(
     session: &Session,
-    tip: &Tip,
-    message: &str,
-    metadata: &BTreeMap<String, Value>,
-    allow_empty: bool,
+    tip: Option<&Tip>,
+    description: Description<'_>,
 ) -> Result<Written, CommitError> {
-    let (base, changes) = {
+    let (base, changes, mut metadata) = {
         let state = session.state()?;
-        (Arc::clone(&state.base), Arc::clone(&state.changes))
+        let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
+        (base, changes, state.metadata.clone())
     };
-    if changes.is_empty() && !allow_empty {
+    if changes.is_empty() && !description.allow_empty {
         return Err(CommitError::NothingToCommit);
     }
-    let branch = session.branch().ok_or(SessionError::ReadOnly)?;
+    metadata.extend(description.metadata.clone());
     let shared = session.shared();
-    if shared.has_lost_race(branch) {
+    if let (Some(tip), Some(branch)) = (tip, session.branch())
+        && shared.has_lost_race(branch)
+    {
         let found = shared.refs.branch(branch).await?;
         if found.as_ref() != Some(tip) {
             return Ok(Written::BranchMoved {
@@ -111,10 +121,10 @@ pub(super) async fn write(
         &new_manifests,
         NewSnapshot {
             id: snapshot_id,
-            parent_id: Some(tip.snapshot),
+            parent_id: Some(base.snapshot().id()),
             flushed_at,
-            message,
-            metadata,
+            message: description.message,
+            metadata: &metadata,
             manifest_files: &manifest_files(&base, &nodes, &new_manifests)?,
         },
     )?;
@@ -157,8 +167,14 @@ fn plan_nodes(
                 .chunks()
                 .get(&node.id)
                 .is_some_and(|it| !it.is_empty());
-            let manifests = match (node.metadata.array(), has_chunks) {
-                (Some(array), true) => new_job(session, jobs, node.id, array, Vec::new()),
+            let moved_from = changes
+                .moved_from(&node.id)
+                .and_then(|it| base.position(it));
+            let manifests = match (node.metadata.array(), has_chunks, moved_from) {
+                (Some(_), _, Some(position)) => {
+                    plan_manifests(session, base, changes, position, &node.metadata, jobs)
+                }
+                (Some(array), true, None) => new_job(session, jobs, node.id, array, Vec::new()),
                 _ => PlannedManifests::None,
             };
             nodes.push(PlannedNode {
@@ -469,15 +485,21 @@ async fn store(
     snapshot: Bytes,
     log: Bytes,
     manifests: Vec<(ManifestId, Bytes)>,
-    tip: &Tip,
+    tip: Option<&Tip>,
 ) -> Result<Written, CommitError> {
     let shared = session.shared();
     let objects = &shared.objects;
-    let branch = session.branch().ok_or(SessionError::ReadOnly)?;
+    let branch = tip.and(session.branch());
+    let look = async {
+        match branch {
+            Some(branch) => shared.refs.branch(branch).await,
+            None => Ok(None),
+        }
+    };
     let repo_key = Key::parse(layout::REPO).map_err(StorageError::from)?;
     let put_manifests = stream::iter(manifests)
         .map(|(id, file)| objects.put_manifest(id, file))
-        .buffer_unordered(shared.settings.max_requests)
+        .buffer_unordered(shared.settings.max_requests.max(1))
         .try_collect::<()>();
     let file = snapshot.clone();
     let (manifests, snapshot, log, upgraded, found) = futures::join!(
@@ -485,16 +507,20 @@ async fn store(
         objects.put_snapshot(snapshot_id, snapshot),
         objects.put_transaction_log(snapshot_id, log),
         shared.storage.exists(&repo_key),
-        shared.refs.branch(branch),
+        look,
     );
     manifests?;
-    snapshot?;
+    if let Some(store_time) = snapshot? {
+        shared.compare_clocks(store_time);
+    }
     log?;
     if upgraded? {
         return Err(CommitError::Upgraded);
     }
     let found = found?;
-    if found.as_ref() != Some(tip) {
+    if let Some(branch) = branch
+        && found.as_ref() != tip
+    {
         shared.note_lost_race(branch);
         return Ok(Written::BranchMoved {
             found: found.map(|tip| tip.snapshot),

@@ -38,7 +38,10 @@ async fn move_branch(
     let outcome = shared.refs.publish(edit).await?;
     tracing::debug!(?outcome, "the branch was asked to move");
     match outcome {
-        EditOutcome::Done(_) => committed(session, snapshot).await,
+        EditOutcome::Done(_) => {
+            stand_on(session, snapshot).await;
+            Ok(CommitOutcome::Committed(snapshot))
+        }
         EditOutcome::Refused(refusal) => {
             shared.note_lost_race(branch);
             Ok(moved(tip, &refusal))
@@ -57,15 +60,15 @@ fn moved(tip: &Tip, refusal: &Refusal) -> CommitOutcome {
     }
 }
 
-/// Puts the session onto its new snapshot. A commit that is published stays so whatever fails here.
-async fn committed(session: &Session, snapshot: SnapshotId) -> Result<CommitOutcome, CommitError> {
-    if let Ok(decoded) = session.shared().objects.snapshot(snapshot).await {
-        let mut state = session.state_mut()?;
+/// Puts the session onto its new snapshot, as far as it can be read back. A commit that is published stays so
+/// whatever fails here.
+pub(super) async fn stand_on(session: &Session, snapshot: SnapshotId) {
+    let decoded = session.shared().objects.snapshot(snapshot).await;
+    if let (Ok(decoded), Ok(mut state)) = (decoded, session.state_mut()) {
         state.base = Arc::new(Base::new(decoded));
         state.changes = Arc::default();
         state.phase = Phase::Committed { snapshot };
     }
-    Ok(CommitOutcome::Committed(snapshot))
 }
 
 /// Settles a commit whose outcome was unknown.
@@ -77,6 +80,8 @@ pub(super) async fn resolve(
     if let Some(outcome) = look(session, snapshot, tip).await? {
         return Ok(outcome);
     }
+    // The attempt may have been stopped before it made its objects durable.
+    session.shared().storage.sync().await?;
     let outcome = move_branch(session, snapshot, tip).await?;
     if let CommitOutcome::BranchMoved { .. } = outcome {
         // What refused this attempt may have been the first one, arriving late.
@@ -97,7 +102,8 @@ async fn look(
         Landed::Yes => {
             // It was the answer to this that may have been lost.
             shared.storage.sync().await?;
-            Some(committed(session, snapshot).await?)
+            stand_on(session, snapshot).await;
+            Some(CommitOutcome::Committed(snapshot))
         }
         Landed::Never(refusal) => Some(moved(tip, &refusal)),
         Landed::NotYet => None,

@@ -22,7 +22,7 @@ pub(super) async fn turn(shared: &Shared, branch: &BranchName) -> OwnedMutexGuar
     let turn = {
         let mut queues = QUEUES.lock().unwrap_or_else(PoisonError::into_inner);
         let queues = queues.get_or_insert_default();
-        let key = (shared.storage.to_string(), branch.clone());
+        let key = (place(shared), branch.clone());
         match queues.get(&key).and_then(Weak::upgrade) {
             Some(turn) => turn,
             None => {
@@ -34,4 +34,12 @@ pub(super) async fn turn(shared: &Shared, branch: &BranchName) -> OwnedMutexGuar
         }
     };
     turn.lock_owned().await
+}
+
+/// Says which store this is. What is on no disk has no name of its own: handles on it are the store.
+fn place(shared: &Shared) -> String {
+    match shared.storage.capabilities().durable {
+        true => shared.storage.to_string(),
+        false => format!("{:p}", Arc::as_ptr(&shared.storage)),
+    }
 }

@@ -36,10 +36,6 @@ impl Members {
             .map(|(_, value)| &**value)
     }
 
-    fn value(&self, name: &str) -> Option<Value> {
-        serde_json::from_str(self.get(name)?.get()).ok()
-    }
-
     /// Puts a value in the place of the member's old one, or at the end; `None` removes it.
     fn put(&mut self, name: &str, value: Option<Box<RawValue>>) {
         let place = self.0.iter().position(|(other, _)| other == name);
@@ -57,7 +53,7 @@ impl Members {
     fn differing(&self, other: &Self) -> BTreeSet<String> {
         let names = self.0.iter().chain(&other.0).map(|(name, _)| name);
         names
-            .filter(|name| self.value(name) != other.value(name))
+            .filter(|name| !same(self.get(name), other.get(name)))
             .cloned()
             .collect()
     }
@@ -84,6 +80,30 @@ impl Members {
     }
 }
 
+/// Whether two members hold the same value.
+fn same(a: Option<&RawValue>, b: Option<&RawValue>) -> bool {
+    let (Some(a), Some(b)) = (a, b) else {
+        return a.is_none() && b.is_none();
+    };
+    let (a, b) = (a.get(), b.get());
+    // Numbers of many digits are rounded when they are parsed: only their texts can be compared.
+    let exact = |text: &str| {
+        !text
+            .split(|c: char| !c.is_ascii_digit())
+            .any(|run| run.len() > 15)
+    };
+    a == b
+        || (exact(a)
+            && exact(b)
+            && match (
+                serde_json::from_str::<Value>(a),
+                serde_json::from_str::<Value>(b),
+            ) {
+                (Ok(a), Ok(b)) => a == b,
+                _ => false,
+            })
+}
+
 impl<'de> Deserialize<'de> for Members {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct InOrder;
@@ -96,9 +116,13 @@ impl<'de> Deserialize<'de> for Members {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Members, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = access.next_entry()? {
-                    members.push(member);
+                let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
+                let mut names = BTreeSet::new();
+                while let Some((name, value)) = access.next_entry::<String, _>()? {
+                    if !names.insert(name.clone()) {
+                        return Err(serde::de::Error::custom("a member is there twice"));
+                    }
+                    members.push((name, value));
                 }
                 Ok(Members(members))
             }
@@ -166,6 +190,9 @@ pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> 
     if ours.differing(&merged).is_empty() {
         return Some(theirs.to_vec());
     }
+    if base.differing(&ours).is_empty() {
+        return Some(theirs.to_vec());
+    }
     let only_attributes =
         |changed: BTreeSet<String>| changed.iter().all(|name| name == "attributes");
     if !only_attributes(base.differing(&ours)) || !only_attributes(base.differing(&merged)) {
@@ -175,8 +202,7 @@ pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> 
         (base.attributes()?, ours.attributes()?, merged.attributes()?);
     let (by_us, by_them) = (base.differing(&ours), base.differing(&attributes));
     for name in &by_us {
-        let same = ours.value(name) == attributes.value(name);
-        if by_them.contains(name) && !same {
+        if by_them.contains(name) && !same(ours.get(name), attributes.get(name)) {
             return None;
         }
         attributes.put(name, ours.get(name).map(ToOwned::to_owned));
@@ -219,6 +245,16 @@ mod tests {
         assert_eq!(merge(&base, &resized, &theirs), None);
         assert_eq!(merge(&base, &ours, &ours), Some(ours.clone()));
         assert_eq!(merge(b"nonsense", &ours, &theirs), None);
+    }
+
+    #[test]
+    fn long_numbers_are_compared_as_they_are_written() {
+        let number = |text: &str| document(&format!(r#"{{"n":{text}}}"#), "");
+        let (a, b) = (number("9007199254740993"), number("9007199254740992.0"));
+        assert_eq!(reach(&a, &b), Reach::Attributes);
+        assert_eq!(reach(&number("1.0"), &number("1.00")), Reach::Nothing);
+        let twice = document("{}", r#","shape":[1],"shape":[2]"#);
+        assert_eq!(reach(&twice, &twice), Reach::Chunks);
     }
 
     #[test]

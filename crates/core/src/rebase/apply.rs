@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use icefield_format::ChunkIndex;
+
 use super::detect::{Detector, Sides};
-use crate::change_set::{ChangeSet, WrittenNode};
+use crate::change_set::{ChangeSet, NodeChange, WrittenNode, within};
 use crate::metadata::{MetadataError, NodeMetadata};
 
 /// Returns our edits against their snapshot; chunks that both wrote alike are theirs.
@@ -31,6 +33,7 @@ pub(crate) fn carried_over(
             .position(path)
             .is_some_and(|position| sides.after.record(position).id() == *node);
         let survives = detector == Detector::Compatible
+            && sides.ours.moved_from(node).is_none()
             && sides.deleted_with_its_group(path)
             && (sides.theirs.updated.contains(node) || sides.theirs.chunks.contains_key(node));
         if !there || survives {
@@ -42,26 +45,32 @@ pub(crate) fn carried_over(
         let there = sides.after.position(&path).map(|it| sides.after.record(it));
         if let Some(theirs) = there
             && detector == Detector::Compatible
+            && sides.ours.deleted().contains_key(&path)
             && !changes.deleted().contains_key(&path)
         {
             changes.note_deleted(path, theirs.id(), theirs.kind());
         }
     }
-    for (path, node) in sides.ours.updated() {
+    for (node, visible) in sides.ours.visible() {
+        if let Some((before, after)) = sides.grids(&visible.home) {
+            changes.see_resized_base(node, &before, &after);
+        }
+    }
+    let moved = sides.ours.created().iter();
+    let moved = moved.filter(|(_, node)| sides.ours.moved_from(&node.id).is_some());
+    for (path, node) in sides.ours.updated().iter().chain(moved) {
         if !sides.theirs.updated.contains(&node.id) {
             continue;
         }
-        if let Some((before, after)) = sides.grids(path) {
-            changes.see_resized_base(&node.id, &before, &after);
-        }
+        let home = sides.home(path, &node.id);
         let Some(document) = sides.merged(path, node) else {
             continue;
         };
         let theirs = sides
             .after
-            .position(path)
+            .position(home)
             .map(|position| sides.after.record(position).user_data());
-        if theirs == Some(&document[..]) {
+        if theirs == Some(&document[..]) && home == path {
             changes.forget_updated(path);
         } else {
             let metadata = Arc::new(NodeMetadata::parse_new(&document, usize::MAX)?);
@@ -70,11 +79,26 @@ pub(crate) fn carried_over(
                 document: document.into(),
                 metadata,
             };
-            changes.replace_updated(path, merged);
+            changes.replace_metadata(path, merged);
         }
     }
     for (node, indices) in sides.equal {
-        changes.forget_chunks(node, indices);
+        // Where we had cut the array off, theirs is not seen: ours stays.
+        let seen = changes.visible_grid(node).map(<[u32]>::to_vec);
+        let seen = |index: &&ChunkIndex| seen.as_ref().is_none_or(|grid| within(index, grid));
+        let theirs = indices.iter().filter(seen).cloned().collect();
+        changes.forget_chunks(node, &theirs);
+    }
+    for node in &sides.theirs.updated {
+        // Deletions of chunks that their resize left no place for.
+        let Some(path) = sides.ours.array_path(node) else {
+            continue;
+        };
+        if matches!(changes.node(path), NodeChange::Unchanged)
+            && let Some((_, after)) = sides.grids(sides.home(path, node))
+        {
+            changes.keep_chunks_within(node, &after);
+        }
     }
     Ok(changes)
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath, TransactionLog};
 
+use crate::change_set::within;
 use crate::diff::Diff;
 use crate::session::Base;
 
@@ -53,7 +54,13 @@ impl Changes {
             chunks: diff
                 .updated_chunks
                 .iter()
-                .filter_map(|(path, chunks)| Some((id(after, path)?, chunks.clone())))
+                .filter_map(|(path, chunks)| {
+                    // A log does not name the chunks that went with a resize.
+                    let grid = after.grid(path)?;
+                    let inside = chunks.iter().filter(|index| within(index, &grid));
+                    Some((id(after, path)?, inside.cloned().collect()))
+                })
+                .filter(|(_, chunks): &(_, BTreeSet<_>)| !chunks.is_empty())
                 .collect(),
         }
     }

@@ -7,7 +7,7 @@ use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
 
 use super::changes::Changes;
 use super::conflict::Conflict;
-use crate::change_set::{ChangeSet, ChunkTable, WrittenNode, seen_after, within};
+use crate::change_set::{ChangeSet, ChunkTable, PendingChunk, WrittenNode, seen_after, within};
 use crate::metadata::document::{Reach, merge, reach};
 use crate::session::Base;
 
@@ -63,6 +63,9 @@ pub(crate) fn detect(detector: Detector, sides: &Sides<'_>) -> Vec<Conflict> {
     let mut conflicts = Vec::new();
     for (path, node) in sides.ours.created() {
         sides.created(detector, path, node, &mut conflicts);
+        if sides.ours.moved_from(&node.id).is_some() {
+            sides.updated(detector, path, node, &mut conflicts);
+        }
     }
     for (path, node) in sides.ours.updated() {
         sides.updated(detector, path, node, &mut conflicts);
@@ -70,13 +73,14 @@ pub(crate) fn detect(detector: Detector, sides: &Sides<'_>) -> Vec<Conflict> {
     for (node, table) in sides.ours.chunks() {
         if let Some(path) = sides.ours.array_path(node)
             && !table.is_empty()
-            && !sides
-                .ours
-                .created()
-                .values()
-                .any(|created| created.id == *node)
+            && (sides.ours.moved_from(node).is_some() || !sides.ours.has_created(path, node))
         {
             sides.written(detector, path, *node, table, &mut conflicts);
+        }
+    }
+    if detector == Detector::Strict {
+        for (node, visible) in sides.ours.visible() {
+            sides.cut_off(node, &visible.home, &mut conflicts);
         }
     }
     for (path, (node, kind)) in sides.ours.deleted() {
@@ -87,8 +91,13 @@ pub(crate) fn detect(detector: Detector, sides: &Sides<'_>) -> Vec<Conflict> {
 }
 
 impl Sides<'_> {
+    /// Where the snapshots have a node that our edits have at `path`.
+    pub(super) fn home<'a>(&'a self, path: &'a NodePath, node: &NodeId) -> &'a NodePath {
+        self.ours.moved_from(node).unwrap_or(path)
+    }
+
     fn document<'a>(&self, base: &'a Base, path: &NodePath, node: NodeId) -> Option<&'a [u8]> {
-        let record = base.record(base.position(path)?);
+        let record = base.record(base.position(self.home(path, &node))?);
         (record.id() == node).then(|| record.user_data())
     }
 
@@ -109,6 +118,16 @@ impl Sides<'_> {
                 });
             }
         }
+        if detector == Detector::Strict
+            && node.kind() == NodeKind::Array
+            && let Some(child) = self.child_that_stays(path)
+        {
+            conflicts.push(Conflict::NewNodeConflictsWithExistingNode {
+                path: path.clone(),
+                node: node.id,
+                theirs: child,
+            });
+        }
         for ancestor in path.ancestors() {
             if self.ours.created().contains_key(&ancestor) {
                 // What the ancestor itself collides with is reported for the ancestor.
@@ -118,6 +137,11 @@ impl Sides<'_> {
                 .after
                 .position(&ancestor)
                 .map(|it| self.after.record(it));
+            let gone = self.ours.deleted().get(&ancestor).map(|(node, _)| *node);
+            if gone.is_some() && now.as_ref().is_none_or(|record| Some(record.id()) == gone) {
+                // We deleted it ourselves.
+                continue;
+            }
             if let Some(record) = now {
                 if record.kind() == NodeKind::Array {
                     conflicts.push(Conflict::NewNodeInInvalidGroup {
@@ -143,6 +167,15 @@ impl Sides<'_> {
                 break;
             }
         }
+    }
+
+    /// A node below a path that will still be there.
+    fn child_that_stays(&self, path: &NodePath) -> Option<NodeId> {
+        self.after
+            .records_below(path)
+            .map(|record| (record.node_path(), record.id()))
+            .find(|(path, node)| self.ours.deleted().get(path).map(|(gone, _)| gone) != Some(node))
+            .map(|(_, node)| node)
     }
 
     /// The node that stands where we created one, unless it is the one that we deleted there.
@@ -172,6 +205,7 @@ impl Sides<'_> {
                 .array(position)
                 .is_none_or(|array| array.manifest_count() == 0);
         theirs.kind() == ours.kind()
+            && self.ours.moved_from(&ours.id).is_none()
             && no_chunks
             && reach(&ours.document, theirs.user_data()) == Reach::Nothing
     }
@@ -241,13 +275,14 @@ impl Sides<'_> {
             return chunks.clone();
         };
         let (reach, array) = (reach(before, &node.document), node.metadata.array());
-        let seen = self.seen_after(path, &node.id);
-        let fits = |index: &ChunkIndex| match (reach, array) {
-            (Reach::Nothing | Reach::Attributes, _) => true,
-            (Reach::Shape, Some(array)) => {
-                array.contains(index) && seen.as_ref().is_none_or(|grid| within(index, grid))
-            }
-            _ => false,
+        let cut_off = self.chunks_cut_off(&node.id, path);
+        let fits = |index: &ChunkIndex| {
+            let has_meaning = match (reach, array) {
+                (Reach::Nothing | Reach::Attributes, _) => true,
+                (Reach::Shape, Some(array)) => array.contains(index),
+                _ => false,
+            };
+            has_meaning && !cut_off.contains(index)
         };
         chunks
             .iter()
@@ -256,21 +291,49 @@ impl Sides<'_> {
             .collect()
     }
 
+    /// Reports chunks that our resizes cut off, of an array whose metadata is not ours any more: what we cut
+    /// off stays so.
+    fn cut_off(&self, node: &NodeId, home: &NodePath, conflicts: &mut Vec<Conflict>) {
+        if self.ours.updated().contains_key(home) || self.ours.moved_from(node).is_some() {
+            return;
+        }
+        let chunks = self.chunks_cut_off(node, home);
+        if !chunks.is_empty() {
+            conflicts.push(Conflict::ZarrMetadataUpdateOfUpdatedChunks {
+                path: home.clone(),
+                node: *node,
+                chunks,
+            });
+        }
+    }
+
+    /// The chunks that they wrote where our resizes cut the array off, and that we did not write again.
+    fn chunks_cut_off(&self, node: &NodeId, path: &NodePath) -> BTreeSet<ChunkIndex> {
+        let (Some(seen), Some(written)) =
+            (self.seen_after(path, node), self.theirs.chunks.get(node))
+        else {
+            return BTreeSet::new();
+        };
+        let table = self.ours.chunks().get(node);
+        written
+            .iter()
+            .filter(|index| {
+                !within(index, &seen) && table.and_then(|table| table.get(index)).is_none()
+            })
+            .cloned()
+            .collect()
+    }
+
     /// The grid within which our edits leave chunks of their snapshot to be seen; `None`: all of it.
-    fn seen_after(&self, path: &NodePath, node: &NodeId) -> Option<Vec<u32>> {
+    pub(super) fn seen_after(&self, path: &NodePath, node: &NodeId) -> Option<Vec<u32>> {
         let seen = self.ours.visible_grid(node)?;
-        let (before, after) = self.grids(path)?;
+        let (before, after) = self.grids(self.home(path, node))?;
         Some(seen_after(seen, &before, &after))
     }
 
     /// The grids of an array before and after their commit.
     pub(super) fn grids(&self, path: &NodePath) -> Option<(Vec<u32>, Vec<u32>)> {
-        let grid = |base: &Base| {
-            let record = base.record(base.position(path)?);
-            let metadata = base.metadata(record).ok()?;
-            Some(metadata.array()?.chunk_counts.clone())
-        };
-        Some((grid(self.before)?, grid(self.after)?))
+        Some((self.before.grid(path)?, self.after.grid(path)?))
     }
 
     fn written(
@@ -281,11 +344,13 @@ impl Sides<'_> {
         table: &ChunkTable,
         conflicts: &mut Vec<Conflict>,
     ) {
-        let all = || -> BTreeSet<ChunkIndex> {
+        let rows = |wanted: fn(PendingChunk<'_>) -> bool| -> BTreeSet<ChunkIndex> {
             (0..table.len() as u32)
+                .filter(|row| wanted(table.at(*row)))
                 .map(|row| ChunkIndex::from(table.index(row).to_vec()))
                 .collect()
         };
+        let all = || rows(|_| true);
         if self.theirs.deleted(&node).is_some() {
             conflicts.push(Conflict::ChunksUpdatedInDeletedArray {
                 path: path.clone(),
@@ -297,7 +362,11 @@ impl Sides<'_> {
         if self.theirs.updated.contains(&node) {
             let unfit = match detector {
                 Detector::Compatible => all(),
-                Detector::Strict => self.our_chunks_that_do_not_fit(path, node, all()),
+                // A chunk that we deleted needs no place.
+                Detector::Strict => {
+                    let set = rows(|chunk| chunk != PendingChunk::Deleted);
+                    self.our_chunks_that_do_not_fit(path, node, set)
+                }
             };
             if !unfit.is_empty() {
                 conflicts.push(Conflict::ChunksUpdatedInUpdatedArray {
@@ -341,14 +410,14 @@ impl Sides<'_> {
         let (Some(before), Some(after)) = documents else {
             return chunks;
         };
-        let record = self.after.position(path).map(|it| self.after.record(it));
+        let record = self.after.position(self.home(path, &node));
+        let record = record.map(|it| self.after.record(it));
         let metadata = record.and_then(|record| self.after.metadata(record).ok());
         let Some(array) = metadata.as_ref().and_then(|it| it.array()) else {
             return chunks;
         };
         match reach(before, after) {
             Reach::Nothing | Reach::Attributes => BTreeSet::new(),
-            // A chunk that we deleted needs no place.
             Reach::Shape => chunks
                 .into_iter()
                 .filter(|index| !array.contains(index))
@@ -370,6 +439,8 @@ impl Sides<'_> {
         }
         let updated = self.theirs.updated.contains(&node);
         match kind {
+            // It only has another path: what they did to it stays.
+            NodeKind::Array if self.ours.moved_from(&node).is_some() => {}
             NodeKind::Array => {
                 let touched = updated || self.theirs.chunks.contains_key(&node);
                 // The reference looks at the group that was named, not at what went with it.
@@ -383,7 +454,7 @@ impl Sides<'_> {
                 }
             }
             NodeKind::Group => {
-                if updated {
+                if updated && self.ours.moved_from(&node).is_none() {
                     conflicts.push(Conflict::DeleteOfUpdatedGroup {
                         path: path.clone(),
                         node,
@@ -410,9 +481,10 @@ impl Sides<'_> {
     /// The first node below a path that they created or changed.
     fn child_that_they_touched(&self, path: &NodePath) -> Option<NodePath> {
         let touched = |id: &NodeId| {
-            self.theirs.created.contains(id)
-                || self.theirs.updated.contains(id)
-                || self.theirs.chunks.contains_key(id)
+            self.ours.moved_from(id).is_none()
+                && (self.theirs.created.contains(id)
+                    || self.theirs.updated.contains(id)
+                    || self.theirs.chunks.contains_key(id))
         };
         self.after
             .records_below(path)

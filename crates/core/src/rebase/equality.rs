@@ -60,7 +60,8 @@ async fn equal(
     path: &NodePath,
     index: &ChunkIndex,
 ) -> Result<bool, SessionError> {
-    let theirs = theirs_view.chunk_location(path, index).await?;
+    let home = ours.moved_from(&node).unwrap_or(path);
+    let theirs = theirs_view.chunk_location(home, index).await?;
     let mine = match ours.chunk(&node, index) {
         Some(PendingChunk::Deleted) => return Ok(theirs.is_none()),
         Some(PendingChunk::Set(chunk)) => ChunkLocation::of(chunk),
@@ -80,7 +81,7 @@ async fn equal(
         _ => {
             let (mine, theirs) = futures::try_join!(
                 ours_view.chunk(path, index, ByteRange::All),
-                theirs_view.chunk(path, index, ByteRange::All)
+                theirs_view.chunk(home, index, ByteRange::All)
             )?;
             Ok(mine == theirs)
         }

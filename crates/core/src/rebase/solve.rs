@@ -1,17 +1,16 @@
 //! Answers to conflicts.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use icefield_format::{ChunkIndex, NodePath};
+use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
 use icefield_storage::BoxError;
 
 use super::conflict::Conflict;
 use super::detect::{Detector, Sides};
 use crate::Session;
-use crate::change_set::ChangeSet;
+use crate::change_set::{ChangeSet, NodeChange, WrittenNode, within};
 
 /// The answer to one conflict.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,15 +153,6 @@ impl ConflictSolver for BasicSolver {
     }
 }
 
-impl<S: ConflictSolver> From<S> for Box<dyn ConflictSolver>
-where
-    S: 'static,
-{
-    fn from(solver: S) -> Self {
-        Box::new(solver)
-    }
-}
-
 /// An answer that cannot be carried out.
 #[derive(Debug)]
 pub(crate) struct NotPossible;
@@ -178,7 +168,13 @@ pub(crate) fn settle(
     let changes = Arc::make_mut(changes);
     match (conflict, resolution) {
         (_, Resolution::Fail) => Err(NotPossible),
-        (Conflict::ChunkDoubleUpdate { .. }, Resolution::Ours | Resolution::Merged(_)) => Ok(()),
+        (Conflict::ChunkDoubleUpdate { .. }, Resolution::Ours) => Ok(()),
+        (Conflict::ChunkDoubleUpdate { chunks, .. }, Resolution::Merged(merged)) => {
+            match merged.iter().all(|(index, _)| chunks.contains(index)) {
+                true => Ok(()),
+                false => Err(NotPossible),
+            }
+        }
         (_, Resolution::Merged(_)) => Err(NotPossible),
         (Conflict::ChunkDoubleUpdate { node, chunks, .. }, Resolution::Theirs)
         | (Conflict::ChunksUpdatedInUpdatedArray { node, chunks, .. }, Resolution::Theirs)
@@ -197,27 +193,33 @@ pub(crate) fn settle(
             | Conflict::ZarrMetadataUpdateOfDeletedGroup { path, .. },
             Resolution::Theirs,
         ) => {
-            give_update_up(path, sides, changes);
+            give_update_up(path, conflict.node(), sides, changes);
             Ok(())
         }
         (Conflict::ZarrMetadataUpdateOfUpdatedChunks { path, node, chunks }, Resolution::Ours) => {
-            changes.delete_chunks(path, *node, chunks);
+            let grid = match changes.node(path) {
+                NodeChange::Written(written) => written.metadata.array().map(|it| &it.chunk_counts),
+                _ => None,
+            };
+            let grid = grid.cloned().or_else(|| Some(sides.grids(path)?.1));
+            // Those outside the grid have no place to be deleted from.
+            let grid = grid.unwrap_or_default();
+            let inside = |index: &&ChunkIndex| within(index, &grid);
+            let inside = chunks.iter().filter(inside).cloned().collect();
+            changes.delete_chunks(path, *node, &inside);
             Ok(())
         }
         (
             Conflict::DeleteOfUpdatedArray { path, .. }
             | Conflict::DeleteOfUpdatedGroup { path, .. },
             Resolution::Theirs,
-        ) => {
-            give_delete_up(path, changes);
-            Ok(())
-        }
+        ) => give_delete_up(path, changes),
         (Conflict::DeleteOfUpdatedGroup { path, .. }, Resolution::Ours) => {
             delete_theirs(path, sides, changes);
             Ok(())
         }
         (Conflict::NewNodeConflictsWithExistingNode { path, .. }, Resolution::Ours) => {
-            delete_theirs(path, sides, changes);
+            replace_theirs(path, sides, changes);
             Ok(())
         }
         (
@@ -226,13 +228,7 @@ pub(crate) fn settle(
             | Conflict::NewNodeInDeletedGroup { path, .. },
             Resolution::Theirs,
         ) => {
-            let below: BTreeSet<NodePath> = changes
-                .created()
-                .keys()
-                .filter(|created| *created == path || path.is_ancestor_of(created))
-                .cloned()
-                .collect();
-            below.iter().for_each(|path| changes.forget_created(path));
+            give_creation_up(path, sides, changes);
             Ok(())
         }
         (
@@ -247,15 +243,54 @@ pub(crate) fn settle(
     }
 }
 
+/// Forgets a node that we created. What we created below it stays if their node is a group, too.
+fn give_creation_up(path: &NodePath, sides: &Sides<'_>, changes: &mut ChangeSet) {
+    let there = sides.after.position(path).map(|it| sides.after.record(it));
+    let keeps_children = there.is_some_and(|record| record.kind() == NodeKind::Group);
+    let given_up: Vec<NodePath> = changes
+        .created()
+        .keys()
+        .filter(|created| *created == path || (!keeps_children && path.is_ancestor_of(created)))
+        .cloned()
+        .collect();
+    given_up
+        .iter()
+        .for_each(|path| changes.forget_created(path));
+}
+
+/// Deletes their node where we created one. What they have below it stays if both are groups.
+fn replace_theirs(path: &NodePath, sides: &Sides<'_>, changes: &mut ChangeSet) {
+    let theirs = sides.after.position(path).map(|it| sides.after.record(it));
+    let ours = changes.created().get(path).map(WrittenNode::kind);
+    match theirs {
+        Some(theirs) if theirs.kind() == NodeKind::Group && ours == Some(NodeKind::Group) => {
+            changes.note_deleted(path.clone(), theirs.id(), theirs.kind());
+        }
+        _ => delete_theirs(path, sides, changes),
+    }
+}
+
 /// Forgets our metadata of a node, and our chunks that theirs has no place for.
-fn give_update_up(path: &NodePath, sides: &Sides<'_>, changes: &mut ChangeSet) {
-    let Some(node) = changes.updated().get(path).map(|node| node.id) else {
-        return;
-    };
-    changes.forget_updated(path);
+fn give_update_up(path: &NodePath, node: NodeId, sides: &Sides<'_>, changes: &mut ChangeSet) {
+    let home = sides.home(path, &node);
+    let record = sides.after.position(home).map(|it| sides.after.record(it));
+    let metadata = record
+        .as_ref()
+        .and_then(|record| sides.after.metadata(*record).ok());
+    match (record, &metadata) {
+        _ if home == path => changes.forget_updated(path),
+        (Some(record), Some(metadata)) => {
+            let theirs = WrittenNode {
+                id: node,
+                document: Bytes::copy_from_slice(record.user_data()),
+                metadata: Arc::clone(metadata),
+            };
+            changes.replace_metadata(path, theirs);
+        }
+        // They deleted what we moved.
+        _ => changes.forget_created(path),
+    }
     changes.see_whole_base(&node);
-    let record = sides.after.position(path).map(|it| sides.after.record(it));
-    let metadata = record.and_then(|record| sides.after.metadata(record).ok());
     match metadata.as_ref().and_then(|metadata| metadata.array()) {
         Some(array) => changes.keep_chunks_within(&node, &array.chunk_counts),
         None => changes.keep_chunks_within(&node, &[]),
@@ -263,22 +298,48 @@ fn give_update_up(path: &NodePath, sides: &Sides<'_>, changes: &mut ChangeSet) {
 }
 
 /// Forgets the deletion of a node, of what is below it, and of the groups above it.
-fn give_delete_up(path: &NodePath, changes: &mut ChangeSet) {
-    let kept: Vec<NodePath> = changes
+fn give_delete_up(path: &NodePath, changes: &mut ChangeSet) -> Result<(), NotPossible> {
+    let kept: Vec<(NodePath, (NodeId, NodeKind))> = changes
         .deleted()
-        .keys()
-        .filter(|deleted| {
+        .iter()
+        .filter(|(deleted, _)| {
             *deleted == path || path.is_ancestor_of(deleted) || deleted.is_ancestor_of(path)
+        })
+        .map(|(path, node)| (path.clone(), *node))
+        .collect();
+    if kept
+        .iter()
+        .any(|(_, (node, _))| changes.moved_from(node).is_some())
+    {
+        // It was not deleted but moved, and cannot be in two places.
+        return Err(NotPossible);
+    }
+    // What we created in the place of a node that stays, or below an array that stays, has none left.
+    let displaced: Vec<NodePath> = changes
+        .created()
+        .keys()
+        .filter(|created| {
+            kept.iter().any(|(path, (_, kind))| {
+                path == *created || (*kind == NodeKind::Array && path.is_ancestor_of(created))
+            })
         })
         .cloned()
         .collect();
-    kept.iter().for_each(|path| changes.forget_deleted(path));
+    displaced
+        .iter()
+        .for_each(|path| changes.forget_created(path));
+    kept.iter()
+        .for_each(|(path, _)| changes.forget_deleted(path));
+    Ok(())
 }
 
 /// Deletes what they have at and below a path, so that only ours is left there.
 fn delete_theirs(path: &NodePath, sides: &Sides<'_>, changes: &mut ChangeSet) {
     let at = sides.after.position(path).map(|it| sides.after.record(it));
     for record in at.into_iter().chain(sides.after.records_below(path)) {
+        if changes.moved_from(&record.id()).is_some() {
+            continue;
+        }
         changes.note_deleted(record.node_path(), record.id(), record.kind());
     }
 }

@@ -76,7 +76,10 @@ impl RepositoryBuilder {
     /// # Errors
     /// [`RepositoryError::NotFound`], [`RepositoryError::NewerSpecVersion`], what the store says.
     pub async fn open(self) -> Result<Repository, RepositoryError> {
-        Ok(self.open_with(&BranchName::main()).await?.0)
+        let (repository, main) = self.open_with(&BranchName::main()).await?;
+        // A damaged main can be reset; whoever reads it is told.
+        exists(main)?;
+        Ok(repository)
     }
 
     /// Opens the repository and a session that reads one revision of it, with one round of requests fewer
@@ -95,7 +98,7 @@ impl RepositoryBuilder {
             return Ok((repository, session));
         };
         let (repository, tip) = self.open_with(name).await?;
-        let tip = tip.ok_or_else(|| RefsError::BranchNotFound(name.clone()))?;
+        let tip = tip?.ok_or_else(|| RefsError::BranchNotFound(name.clone()))?;
         let id = repository.walk(tip.snapshot, &revision).await?;
         let session = repository.session_at(id, &revision).await?;
         Ok((repository, session))
@@ -105,7 +108,7 @@ impl RepositoryBuilder {
     async fn open_with(
         self,
         branch: &BranchName,
-    ) -> Result<(Repository, Option<Tip>), RepositoryError> {
+    ) -> Result<(Repository, Result<Option<Tip>, RefsError>), RepositoryError> {
         let refs = self.refs(Arc::new(self.objects()));
         let repo_key = Key::parse(layout::REPO).map_err(StorageError::from)?;
         let (upgraded, tip, config) = futures::join!(
@@ -118,10 +121,13 @@ impl RepositoryBuilder {
                 location: self.location(),
             });
         }
-        let tip = tip?;
         // A repository exists if and only if its main branch does.
-        if tip.is_none() && (branch.is_main() || refs.branch(&BranchName::main()).await?.is_none())
-        {
+        let found = match &tip {
+            Ok(None) if branch.is_main() => false,
+            Ok(None) => exists(refs.branch(&BranchName::main()).await)?,
+            _ => true,
+        };
+        if !found {
             return Err(RepositoryError::NotFound {
                 location: self.location(),
             });
@@ -148,7 +154,7 @@ impl RepositoryBuilder {
         let flushed_at = micros_of_time(self.clock.now());
         let file = initial_snapshot(flushed_at, objects.writer());
         match objects.put_snapshot(SnapshotId::INITIAL, file).await {
-            Ok(()) => {}
+            Ok(_) => {}
             // Somebody else is creating it too, or was stopped: their first snapshot will do.
             Err(SessionError::IdCollision { .. }) => {
                 objects.snapshot(SnapshotId::INITIAL).await?;
@@ -236,13 +242,18 @@ impl RepositoryBuilder {
         if self.config.is_default() {
             return Ok(None);
         }
-        match refs.publish_config(&self.config, None).await? {
+        let not_stored = |source: Box<dyn std::error::Error + Send + Sync>| {
+            let location = self.location();
+            RepositoryError::ConfigNotStored { location, source }
+        };
+        let stored = refs.publish_config(&self.config, None).await;
+        match stored.map_err(|error| not_stored(error.into()))? {
             EditOutcome::Done(Some(version)) => Ok(Some(StoredConfig {
                 config: self.config.clone(),
                 version,
             })),
             EditOutcome::Done(None) | EditOutcome::Refused(_) => Ok(refs.config().await?),
-            EditOutcome::Unknown(source) => Err(self.unknown(source)),
+            EditOutcome::Unknown(source) => Err(not_stored(source.into())),
         }
     }
 
@@ -288,6 +299,15 @@ impl RepositoryBuilder {
             stored_config: RwLock::new(stored),
             own_config: self.config,
             lost_races: Mutex::new(HashSet::new()),
+            clock_ahead: std::sync::atomic::AtomicI64::new(0),
         }))
+    }
+}
+
+/// Whether there is a ref, damaged or not.
+fn exists(tip: Result<Option<Tip>, RefsError>) -> Result<bool, RefsError> {
+    match tip {
+        Err(RefsError::InvalidRefFile { .. }) => Ok(true),
+        tip => Ok(tip?.is_some()),
     }
 }

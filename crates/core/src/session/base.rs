@@ -73,13 +73,20 @@ impl Base {
         }))
     }
 
-    /// The parsed metadata of a node; the snapshot's own record decides between array and group.
+    /// The chunks per dimension of an array; `None` where there is none that can be read.
+    pub(crate) fn grid(&self, path: &NodePath) -> Option<Vec<u32>> {
+        let metadata = self.metadata(self.record(self.position(path)?)).ok()?;
+        Some(metadata.array()?.chunk_counts.clone())
+    }
+
+    /// The parsed metadata of a node, which must be of the kind that the snapshot says.
     pub(crate) fn metadata(
         &self,
         record: NodeRecord<'_>,
     ) -> Result<Arc<NodeMetadata>, SessionError> {
         let parse = || {
             NodeMetadata::parse(record.user_data())
+                .and_then(|metadata| metadata.check_kind(record.kind()))
                 .map(Arc::new)
                 .map_err(|source| {
                     SessionError::Metadata(NodeMetadataError {

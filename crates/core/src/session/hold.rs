@@ -11,29 +11,33 @@ use crate::SessionError;
 #[derive(Debug)]
 pub(crate) struct Hold<'a> {
     session: &'a Session,
-    tip: Tip,
     after: Option<Phase>,
 }
 
 impl Session {
-    /// Takes an open session.
+    /// Takes an open session on a branch.
     pub(crate) fn hold(&self) -> Result<Hold<'_>, SessionError> {
+        if matches!(self.state()?.phase, Phase::Detached) {
+            return Err(SessionError::NoBranch);
+        }
+        self.hold_any()
+    }
+
+    /// Takes a session that can be written.
+    pub(crate) fn hold_any(&self) -> Result<Hold<'_>, SessionError> {
         let mut state = self.state_mut()?;
         state.phase.check_writable()?;
-        let Phase::Open { tip } = &state.phase else {
-            return Err(SessionError::ReadOnly);
+        let tip = match &state.phase {
+            Phase::Open { tip } => Some(tip.clone()),
+            _ => None,
         };
-        let tip = tip.clone();
-        state.phase = Phase::Committing { tip: tip.clone() };
+        state.phase = Phase::Committing { tip };
         Ok(Hold {
             session: self,
-            tip,
             after: None,
         })
     }
-}
 
-impl Session {
     /// Takes a session whose commit has an unknown outcome; the snapshot in doubt comes with it. The other
     /// case is a session that turned out to be committed.
     pub(crate) fn hold_unresolved(
@@ -42,39 +46,34 @@ impl Session {
         let mut state = self.state_mut()?;
         match state.phase.clone() {
             Phase::Unresolved { tip, snapshot } => {
-                state.phase = Phase::Committing { tip: tip.clone() };
-                let after = Some(Phase::Unresolved {
-                    tip: tip.clone(),
-                    snapshot,
-                });
+                state.phase = Phase::Committing {
+                    tip: Some(tip.clone()),
+                };
                 let hold = Hold {
                     session: self,
-                    tip,
-                    after,
+                    after: Some(Phase::Unresolved { tip, snapshot }),
                 };
                 Ok(Ok((hold, snapshot)))
             }
             Phase::Committed { snapshot } => Ok(Err(snapshot)),
             Phase::Committing { .. } => Err(SessionError::CommitInProgress),
-            Phase::ReadOnly | Phase::Open { .. } => Err(SessionError::NothingUnresolved),
+            Phase::ReadOnly | Phase::Open { .. } | Phase::Detached => {
+                Err(SessionError::NothingUnresolved)
+            }
         }
     }
 
     /// The tip that a held session has now: a rebase moves it.
     pub(crate) fn tip_held(&self) -> Result<Tip, SessionError> {
         match &self.state()?.phase {
-            Phase::Committing { tip } => Ok(tip.clone()),
+            Phase::Committing { tip: Some(tip) } => Ok(tip.clone()),
+            Phase::Committing { tip: None } => Err(SessionError::NoBranch),
             _ => Err(SessionError::ReadOnly),
         }
     }
 }
 
 impl Hold<'_> {
-    /// Where the branch stood when the session was taken.
-    pub(crate) fn tip(&self) -> &Tip {
-        &self.tip
-    }
-
     /// Says which phase follows; `None`, as without this: open again, on the tip that the session has then.
     pub(crate) fn then(&mut self, phase: Option<Phase>) {
         self.after = phase;
@@ -86,7 +85,10 @@ impl Drop for Hold<'_> {
         if let Ok(mut state) = self.session.state_mut()
             && let Phase::Committing { tip } = &state.phase
         {
-            let open = Phase::Open { tip: tip.clone() };
+            let open = match tip {
+                Some(tip) => Phase::Open { tip: tip.clone() },
+                None => Phase::Detached,
+            };
             state.phase = self.after.take().unwrap_or(open);
         }
     }

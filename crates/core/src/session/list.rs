@@ -176,8 +176,7 @@ impl Session {
         Ok(nodes)
     }
 
-    /// Returns the names directly below a path, sorted, each with whether it is a node itself or only
-    /// has nodes below it.
+    /// Returns the names directly below a path, sorted: those of nodes, and those that only lead to nodes.
     ///
     /// # Errors
     /// As [`Session::metadata`].

@@ -45,7 +45,7 @@ impl StoredChunk {
 
 impl Session {
     /// Refuses writes of a session that cannot take them; while the result is held, no commit begins.
-    async fn begin_write(&self) -> Result<RwLockReadGuard<'_, ()>, SessionError> {
+    pub(super) async fn begin_write(&self) -> Result<RwLockReadGuard<'_, ()>, SessionError> {
         self.state()?.phase.check_writable()?;
         let permit = self.in_flight().read().await;
         self.state()?.phase.check_writable()?;

@@ -1,0 +1,490 @@
+//! Folding the edits of a fork back into those of the session that it was forked from. Pure: the caller finds
+//! out beforehand which doubly written chunks are equal.
+//!
+//! Both sides have edits on one base, and both began with the edits of the *origin*. What one side changed since
+//! and the other did not is taken; what both changed alike is taken once; anything else is a conflict. The rules
+//! prefer neither side, so that forks may be folded in any order and grouping.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use icefield_format::{Checksum, ChunkIndex, ChunkRef, NodeId, NodeKind, NodePath};
+
+use super::{ChangeSet, ChunkTable, PendingChunk, WrittenNode, within};
+use crate::metadata::document::{Reach, reach};
+use crate::rebase::{ChunkSets, Conflict, VersionSelection};
+use crate::session::Base;
+
+/// The edits that are folded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fold<'a> {
+    pub(crate) base: &'a Base,
+    pub(crate) origin: &'a ChangeSet,
+    pub(crate) ours: &'a ChangeSet,
+    pub(crate) theirs: &'a ChangeSet,
+}
+
+/// What a change set says of one path.
+#[derive(Clone, Copy, Debug)]
+struct Entry<'a> {
+    created: Option<&'a WrittenNode>,
+    updated: Option<&'a WrittenNode>,
+    deleted: Option<NodeId>,
+    moved_from: Option<&'a NodePath>,
+}
+
+impl PartialEq for Entry<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |node: Option<&WrittenNode>| node.map(|node| (node.id, node.document.clone()));
+        key(self.created) == key(other.created)
+            && key(self.updated) == key(other.updated)
+            && self.deleted == other.deleted
+            && self.moved_from == other.moved_from
+    }
+}
+
+impl ChangeSet {
+    fn entry(&self, path: &NodePath) -> Entry<'_> {
+        let created = self.created.get(path);
+        Entry {
+            created,
+            updated: self.updated.get(path),
+            deleted: self.deleted.get(path).map(|(id, _)| *id),
+            moved_from: created.and_then(|node| self.moved.get(&node.id)),
+        }
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &NodePath> {
+        let written = self.created.keys().chain(self.updated.keys());
+        written.chain(self.deleted.keys())
+    }
+}
+
+/// Nodes that both sides created alike under ids of their own, by their other id; the smaller id stays.
+type Unified = BTreeMap<NodeId, NodeId>;
+
+/// Their id of an array, its path, our table of it and theirs.
+type Tables<'a> = (NodeId, &'a NodePath, Option<&'a ChunkTable>, &'a ChunkTable);
+
+impl<'a> Fold<'a> {
+    /// The chunks that both sides wrote since the origin, differently as far as the references tell.
+    pub(crate) fn double_writes(&self) -> ChunkSets {
+        let mut both = ChunkSets::new();
+        for (node, path, ours, theirs) in self.tables() {
+            let Some(ours) = ours else { continue };
+            let origin = self.table(self.origin, path);
+            for row in 0..theirs.len() as u32 {
+                let index = theirs.index(row);
+                let (was, now) = (origin.and_then(|it| it.get(index)), Some(theirs.at(row)));
+                let mine = ours.get(index);
+                if now != was && mine != was && mine != now {
+                    both.entry(node).or_default().insert(index.to_vec().into());
+                }
+            }
+        }
+        both
+    }
+
+    /// Folds; `equal` are those of the double writes that hold equal bytes.
+    ///
+    /// # Errors
+    /// The conflicts, sorted.
+    pub(crate) fn run(
+        &self,
+        equal: &ChunkSets,
+        policy: VersionSelection,
+    ) -> Result<ChangeSet, Vec<Conflict>> {
+        let mut conflicts = Vec::new();
+        let mut folded = self.ours.clone();
+        let mut unified = Unified::new();
+        let mut paths: BTreeSet<&NodePath> = self.theirs.paths().collect();
+        paths.extend(self.origin.paths());
+        for path in paths {
+            self.fold_node(path, &mut folded, &mut unified, &mut conflicts);
+        }
+        folded.unify(&unified);
+        self.check_places(&folded, &mut conflicts);
+        self.fold_limits(&unified, &mut folded);
+        self.fold_chunks(equal, policy, &mut folded, &mut conflicts);
+        if conflicts.is_empty() {
+            return Ok(folded);
+        }
+        conflicts.sort();
+        conflicts.dedup();
+        Err(conflicts)
+    }
+
+    /// The tables of arrays that their side has chunks of, with their id and with our table of the array.
+    fn tables(&self) -> impl Iterator<Item = Tables<'a>> {
+        let fold = *self;
+        fold.theirs.chunks.iter().filter_map(move |(node, table)| {
+            let path = fold.theirs.array_paths.get(node)?;
+            Some((*node, path, fold.table(fold.ours, path), table))
+        })
+    }
+
+    /// The table of the array that a side has at a path.
+    fn table(&self, side: &'a ChangeSet, path: &NodePath) -> Option<&'a ChunkTable> {
+        side.chunks.get(&side.entry(path).id_in(self.base, path)?)
+    }
+
+    fn fold_node(
+        &self,
+        path: &NodePath,
+        folded: &mut ChangeSet,
+        unified: &mut Unified,
+        conflicts: &mut Vec<Conflict>,
+    ) {
+        let (was, ours, theirs) = (
+            self.origin.entry(path),
+            self.ours.entry(path),
+            self.theirs.entry(path),
+        );
+        if theirs == was || theirs == ours {
+            return;
+        }
+        if ours == was {
+            if let Some(node) = was.id_in(self.base, path)
+                && theirs.id_in(self.base, path) != Some(node)
+                && self.theirs.moved_from(&node).is_none()
+                && self.changed_chunks(self.ours, path).is_some()
+            {
+                let kind = NodeKind::Array;
+                conflicts.push(deleted_and_updated(path, node, kind, false));
+                return;
+            }
+            self.check_reach(path, was, theirs, self.ours, false, conflicts);
+            folded.take_entry(path, self.theirs);
+            return;
+        }
+        match (ours.created, theirs.created, ours.updated, theirs.updated) {
+            (Some(a), Some(b), ..)
+                if was.created.is_none()
+                    && ours.moved_from.is_none()
+                    && theirs.moved_from.is_none()
+                    && alike(a, b) =>
+            {
+                let (kept, other) = match a.id < b.id {
+                    true => (a, b),
+                    false => (b, a),
+                };
+                unified.insert(other.id, kept.id);
+                if let Some((id, kind)) = self.theirs.deleted.get(path) {
+                    folded.deleted.insert(path.clone(), (*id, *kind));
+                }
+                folded.created.insert(path.clone(), kept.clone());
+            }
+            (Some(a), Some(b), ..) if a.id != b.id => {
+                conflicts.push(Conflict::NewNodeConflictsWithExistingNode {
+                    path: path.clone(),
+                    node: a.id,
+                    theirs: b.id,
+                });
+            }
+            (_, _, Some(a), Some(b)) | (Some(a), Some(b), ..) if alike(a, b) => {
+                if b.document < a.document {
+                    folded.replace_metadata(path, b.clone());
+                }
+            }
+            (None, None, Some(a), None) => {
+                conflicts.push(deleted_and_updated(path, a.id, a.kind(), true));
+            }
+            (None, None, None, Some(b)) => {
+                conflicts.push(deleted_and_updated(path, b.id, b.kind(), false));
+            }
+            _ => {
+                let ids = [ours.id_in(self.base, path), theirs.id_in(self.base, path)];
+                let gone = [ours.deleted, theirs.deleted];
+                if let Some(node) = ids.into_iter().chain(gone).flatten().next() {
+                    let path = path.clone();
+                    conflicts.push(Conflict::ZarrMetadataDoubleUpdate { path, node });
+                }
+            }
+        }
+    }
+
+    /// The chunks of an array that a side wrote since the origin; `None` if there are none.
+    fn changed_chunks(&self, side: &'a ChangeSet, path: &NodePath) -> Option<BTreeSet<ChunkIndex>> {
+        let table = self.table(side, path)?;
+        let origin = self.table(self.origin, path);
+        let rows = 0..table.len() as u32;
+        let changed: BTreeSet<ChunkIndex> = rows
+            .filter(|row| origin.and_then(|it| it.get(table.index(*row))) != Some(table.at(*row)))
+            .map(|row| table.index(row).to_vec().into())
+            .collect();
+        (!changed.is_empty()).then_some(changed)
+    }
+
+    /// Checks that chunks which `writer` wrote keep their place and meaning under metadata that the other
+    /// side changed.
+    fn check_reach(
+        &self,
+        path: &NodePath,
+        was: Entry<'_>,
+        now: Entry<'_>,
+        writer: &'a ChangeSet,
+        ours_changed_metadata: bool,
+        conflicts: &mut Vec<Conflict>,
+    ) {
+        let (Some(after), Some(mut chunks)) = (now.written(), self.changed_chunks(writer, path))
+        else {
+            return;
+        };
+        let before = was.written().map(|node| node.document.clone());
+        let before = before.or_else(|| {
+            let record = self.base.record(self.base.position(path)?);
+            Some(bytes::Bytes::copy_from_slice(record.user_data()))
+        });
+        let Some(before) = before else { return };
+        match (reach(&before, &after.document), after.metadata.array()) {
+            (Reach::Nothing | Reach::Attributes, _) => chunks.clear(),
+            (Reach::Shape, Some(array)) => chunks.retain(|index| !array.contains(index)),
+            _ => {}
+        }
+        if chunks.is_empty() {
+            return;
+        }
+        let (path, node) = (path.clone(), after.id);
+        conflicts.push(match ours_changed_metadata {
+            true => Conflict::ZarrMetadataUpdateOfUpdatedChunks { path, node, chunks },
+            false => Conflict::ChunksUpdatedInUpdatedArray { path, node, chunks },
+        });
+    }
+
+    /// Checks that no new node is below an array or below a group that one side deleted.
+    fn check_places(&self, folded: &ChangeSet, conflicts: &mut Vec<Conflict>) {
+        for (path, node) in &folded.created {
+            for above in path.ancestors() {
+                if let Some(written) = folded.entry(&above).written() {
+                    if written.kind() == NodeKind::Array {
+                        conflicts.push(Conflict::NewNodeInInvalidGroup {
+                            path: path.clone(),
+                            node: node.id,
+                            array: above,
+                        });
+                    }
+                    break;
+                }
+                if folded.deleted.contains_key(&above) {
+                    conflicts.push(Conflict::NewNodeInDeletedGroup {
+                        path: path.clone(),
+                        node: node.id,
+                        group: above,
+                    });
+                    break;
+                }
+                if self.base.position(&above).is_some() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// What resizes cut off on either side stays cut off.
+    fn fold_limits(&self, unified: &Unified, folded: &mut ChangeSet) {
+        for (node, seen) in &self.theirs.visible {
+            if self.origin.visible.get(node) == Some(seen) {
+                continue;
+            }
+            let node = unified.get(node).unwrap_or(node);
+            match folded.visible.get_mut(node) {
+                Some(ours) if ours.grid.len() == seen.grid.len() => {
+                    for (ours, seen) in ours.grid.iter_mut().zip(&seen.grid) {
+                        *ours = (*ours).min(*seen);
+                    }
+                }
+                Some(_) => {}
+                None => {
+                    folded.visible.insert(*node, seen.clone());
+                }
+            }
+        }
+    }
+
+    fn fold_chunks(
+        &self,
+        equal: &ChunkSets,
+        policy: VersionSelection,
+        folded: &mut ChangeSet,
+        conflicts: &mut Vec<Conflict>,
+    ) {
+        for (their_id, path, ours, theirs) in self.tables() {
+            let origin = self.table(self.origin, path);
+            let Some(changed) = self.changed_chunks(self.theirs, path) else {
+                continue;
+            };
+            let Some(node) = folded.entry(path).id_in(self.base, path) else {
+                let kind = NodeKind::Array;
+                conflicts.push(deleted_and_updated(path, their_id, kind, false));
+                continue;
+            };
+            let (was, mine) = (self.origin.entry(path), self.ours.entry(path));
+            if mine != was {
+                self.check_reach(path, was, mine, self.theirs, true, conflicts);
+            }
+            let same = equal.get(&their_id);
+            let mut both = BTreeSet::new();
+            for index in changed {
+                let Some(now) = theirs.get(&index) else {
+                    continue;
+                };
+                let was = origin.and_then(|it| it.get(&index));
+                let mine = ours.and_then(|it| it.get(&index));
+                let take = if mine == was {
+                    true
+                } else if mine == Some(now) {
+                    false
+                } else if same.is_some_and(|it| it.contains(&index)) {
+                    // Equal bytes: any order of folding must end at one of the two references.
+                    mine.is_none_or(|mine| rank(now) < rank(mine))
+                } else {
+                    match policy {
+                        VersionSelection::UseOurs => false,
+                        VersionSelection::UseTheirs => true,
+                        VersionSelection::Fail => {
+                            both.insert(index);
+                            continue;
+                        }
+                    }
+                };
+                if take {
+                    folded.set_chunk(path, node, &index, now);
+                }
+            }
+            if !both.is_empty() {
+                conflicts.push(Conflict::ChunkDoubleUpdate {
+                    path: path.clone(),
+                    node,
+                    chunks: both,
+                });
+            }
+        }
+        let grids: Vec<(NodeId, Vec<u32>)> = folded
+            .chunks
+            .keys()
+            .filter_map(|node| {
+                let written = folded.entry(folded.array_paths.get(node)?).written()?;
+                Some((*node, written.metadata.array()?.chunk_counts.clone()))
+            })
+            .collect();
+        for (node, grid) in grids {
+            let outside = |table: &ChunkTable| {
+                (0..table.len() as u32).any(|row| !within(table.index(row), &grid))
+            };
+            if folded.chunks.get(&node).is_some_and(outside) {
+                folded.keep_chunks_within(&node, &grid);
+            }
+        }
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn written(&self) -> Option<&'a WrittenNode> {
+        self.created.or(self.updated)
+    }
+
+    /// The id of the node that stands at the path, if there is one.
+    fn id_in(&self, base: &Base, path: &NodePath) -> Option<NodeId> {
+        match (self.written(), self.deleted) {
+            (Some(node), _) => Some(node.id),
+            (None, Some(_)) => None,
+            (None, None) => base.position(path).map(|it| base.record(it).id()),
+        }
+    }
+}
+
+impl ChangeSet {
+    /// Takes over what another change set says of a path.
+    fn take_entry(&mut self, path: &NodePath, other: &Self) {
+        if let Some(gone) = self.created.remove(path)
+            && other
+                .created
+                .get(path)
+                .is_none_or(|node| node.id != gone.id)
+            && !other.moved.contains_key(&gone.id)
+        {
+            self.drop_table(&gone.id);
+            self.visible.remove(&gone.id);
+            self.moved.remove(&gone.id);
+        }
+        self.updated.remove(path);
+        match other.deleted.get(path) {
+            Some((id, kind)) => {
+                if !other.moved.contains_key(id) {
+                    self.drop_table(id);
+                    self.visible.remove(id);
+                }
+                self.deleted.insert(path.clone(), (*id, *kind));
+            }
+            None => drop(self.deleted.remove(path)),
+        }
+        if let Some(node) = other.updated.get(path) {
+            self.updated.insert(path.clone(), node.clone());
+        }
+        if let Some(node) = other.created.get(path) {
+            if let Some(home) = other.moved.get(&node.id) {
+                self.moved.insert(node.id, home.clone());
+                if let Some(at) = self.array_paths.get_mut(&node.id) {
+                    *at = path.clone();
+                }
+            }
+            self.created.insert(path.clone(), node.clone());
+        }
+    }
+
+    /// Gives the chunks of nodes that both sides created the id that stays.
+    fn unify(&mut self, unified: &Unified) {
+        for (from, to) in unified {
+            if let Some(mut table) = self.chunks.remove(from) {
+                self.drop_table(to);
+                self.dropped_revision = self.dropped_revision.max(table.revision()) + 1;
+                table.advance_to(self.dropped_revision);
+                self.chunks.insert(*to, table);
+            }
+            if let Some(path) = self.array_paths.remove(from) {
+                self.array_paths.insert(*to, path);
+            }
+        }
+    }
+}
+
+fn alike(a: &WrittenNode, b: &WrittenNode) -> bool {
+    a.kind() == b.kind() && reach(&a.document, &b.document) == Reach::Nothing
+}
+
+fn deleted_and_updated(path: &NodePath, node: NodeId, kind: NodeKind, by_them: bool) -> Conflict {
+    let path = path.clone();
+    match (kind, by_them) {
+        (NodeKind::Array, true) => Conflict::ZarrMetadataUpdateOfDeletedArray { path, node },
+        (NodeKind::Group, true) => Conflict::ZarrMetadataUpdateOfDeletedGroup { path, node },
+        (NodeKind::Array, false) => Conflict::DeleteOfUpdatedArray { path, node },
+        (NodeKind::Group, false) => Conflict::DeleteOfUpdatedGroup {
+            path,
+            node,
+            child: None,
+        },
+    }
+}
+
+/// A total order of what a chunk can be.
+fn rank(chunk: PendingChunk<'_>) -> impl Ord {
+    match chunk {
+        PendingChunk::Deleted => (0, Vec::new(), 0, 0, Vec::new()),
+        PendingChunk::Set(ChunkRef::Inline(bytes)) => (1, bytes.to_vec(), 0, 0, Vec::new()),
+        PendingChunk::Set(ChunkRef::Native { id, offset, length }) => {
+            (2, id.as_bytes().to_vec(), offset, length, Vec::new())
+        }
+        PendingChunk::Set(ChunkRef::Virtual {
+            location,
+            offset,
+            length,
+            checksum,
+        }) => {
+            let checksum = match checksum {
+                None => Vec::new(),
+                Some(Checksum::ETag(tag)) => tag.as_bytes().to_vec(),
+                Some(Checksum::LastModified(seconds)) => seconds.to_be_bytes().to_vec(),
+            };
+            (3, location.as_bytes().to_vec(), offset, length, checksum)
+        }
+    }
+}

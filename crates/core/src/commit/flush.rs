@@ -1,0 +1,37 @@
+//! Snapshots without a branch.
+
+use std::collections::BTreeMap;
+
+use icefield_format::SnapshotId;
+
+use super::{plan, publish};
+use crate::session::{Phase, Session};
+use crate::{CommitError, SessionError};
+
+impl Session {
+    /// Writes all edits as a snapshot that no branch or tag points to. It can be read by its id, and adopted
+    /// by a branch or tag that is created at it or reset to it; until then it counts as garbage. The session
+    /// is read-only then, at that snapshot.
+    ///
+    /// # Errors
+    /// [`CommitError::NothingToCommit`], the reasons why a session cannot be written, what the store says.
+    pub async fn flush(&self, message: impl Into<String>) -> Result<SnapshotId, CommitError> {
+        let message = message.into();
+        let mut hold = self.hold_any()?;
+        let _all_writes_ended = self.in_flight().write().await;
+        let description = plan::Description {
+            message: &message,
+            metadata: &BTreeMap::new(),
+            allow_empty: false,
+        };
+        let plan::Written::Prepared(prepared) = plan::write(self, None, description).await? else {
+            return Err(SessionError::ReadOnly.into());
+        };
+        let snapshot = prepared.snapshot();
+        // Whoever adopts it must find it after a loss of power.
+        self.shared().storage.sync().await?;
+        hold.then(Some(Phase::Committed { snapshot }));
+        publish::stand_on(self, snapshot).await;
+        Ok(snapshot)
+    }
+}

@@ -1,0 +1,197 @@
+//! Working with what was committed before: merge, cherry-pick, revert, squash.
+//!
+//! All of them take the difference of two snapshots as edits, and carry these over to a session's base as a
+//! rebase carries over the edits of a session: the same rules decide what collides, the same solvers settle it.
+//! The result is the uncommitted edits of a session, and its commit is a normal one.
+
+mod ancestor;
+mod edits;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use icefield_format::SnapshotId;
+use icefield_refs::{EditOutcome, SnapshotInfo};
+use serde_json::Value;
+
+pub(crate) use edits::edits_between;
+
+use crate::rebase::{Changes, Passed};
+use crate::session::Base;
+use crate::{
+    BranchName, CommitError, Conflict, ConflictSolver, Diff, RebaseError, Repository,
+    RepositoryError, Session, SessionError,
+};
+
+/// Under this name the metadata of a commit holds the id of the snapshot that was merged by it.
+pub const MERGED_SNAPSHOT: &str = "icefield_merged";
+
+/// What became of carrying the changes of one stretch of history over to another.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "the changes may not be in the session"]
+#[non_exhaustive]
+pub enum ApplyOutcome {
+    /// The changes are edits of the session now: commit it.
+    Applied(Diff),
+    /// The session's snapshot has all of it already.
+    NothingToDo,
+    /// Changes collide, and nobody settled it. The session is as before.
+    Conflicts(Vec<Conflict>),
+}
+
+impl Repository {
+    /// Returns the snapshot from which two histories went apart: their newest common ancestor, where a merge
+    /// counts as a descendant of both that it joined.
+    ///
+    /// # Errors
+    /// Objects that cannot be read; [`RepositoryError::NoCommonAncestor`].
+    pub async fn merge_base(
+        &self,
+        ours: SnapshotId,
+        theirs: SnapshotId,
+    ) -> Result<SnapshotId, RepositoryError> {
+        ancestor::merge_base(self, ours, theirs).await
+    }
+
+    /// Puts all that changed from one snapshot to another into one commit on top of the first, and creates a
+    /// branch that points to it. The history stays as it is. Returns the new snapshot and what became of
+    /// creating the branch.
+    ///
+    /// # Errors
+    /// A name that is not allowed for new refs; [`CommitError::NothingToCommit`] if nothing changed; what the
+    /// store says.
+    pub async fn squash(
+        &self,
+        from: SnapshotId,
+        to: SnapshotId,
+        branch: &str,
+        message: &str,
+    ) -> Result<(SnapshotId, EditOutcome), CommitError> {
+        BranchName::parse_new(branch).map_err(icefield_refs::RefsError::from)?;
+        let session = self.detached_session(from).await?;
+        let objects = &self.shared().objects;
+        let target = objects.snapshot(to).await?;
+        let base = Arc::clone(&session.state()?.base);
+        let edits = edits_between(objects, &base, &Base::new(target)).await?;
+        session.state_mut()?.changes = Arc::new(edits);
+        let snapshot = session.flush(message).await?;
+        Ok((snapshot, self.create_branch(branch, snapshot).await?))
+    }
+
+    /// Describes one snapshot.
+    ///
+    /// # Errors
+    /// An object that cannot be read.
+    pub async fn snapshot_info(&self, id: SnapshotId) -> Result<SnapshotInfo, RepositoryError> {
+        let snapshot = self.shared().objects.snapshot(id).await?;
+        Ok(SnapshotInfo::of(&snapshot)?)
+    }
+}
+
+impl Session {
+    /// Takes over what another history changed since it and the session's went apart, as far back as the last
+    /// merge of the two. The commit records the merged snapshot.
+    ///
+    /// # Errors
+    /// [`SessionError::UncommittedChanges`]; [`RepositoryError::NoCommonAncestor`]; objects that cannot be
+    /// read; what the solver says. The session is as before.
+    pub async fn merge(
+        &self,
+        source: SnapshotId,
+        solver: &dyn ConflictSolver,
+    ) -> Result<ApplyOutcome, RebaseError> {
+        let repository = Repository::of(self.shared());
+        let base = repository.merge_base(self.snapshot_id()?, source).await?;
+        let outcome = self.apply(base, source, solver).await?;
+        if let ApplyOutcome::Applied(_) = outcome {
+            let merged = Value::from(source.to_string());
+            let mut state = self.state_mut()?;
+            state.metadata.insert(MERGED_SNAPSHOT.to_owned(), merged);
+        }
+        Ok(outcome)
+    }
+
+    /// Takes over what one commit changed.
+    ///
+    /// # Errors
+    /// [`SessionError::UncommittedChanges`]; [`RepositoryError::NoParent`] for the first snapshot of a
+    /// repository; objects that cannot be read; what the solver says. The session is as before.
+    pub async fn cherry_pick(
+        &self,
+        commit: SnapshotId,
+        solver: &dyn ConflictSolver,
+    ) -> Result<ApplyOutcome, RebaseError> {
+        let parent = self.parent_of(commit).await?;
+        self.apply(parent, commit, solver).await
+    }
+
+    /// Takes back what one commit changed; what came after it stays.
+    ///
+    /// # Errors
+    /// As [`Session::cherry_pick`].
+    pub async fn revert(
+        &self,
+        commit: SnapshotId,
+        solver: &dyn ConflictSolver,
+    ) -> Result<ApplyOutcome, RebaseError> {
+        let parent = self.parent_of(commit).await?;
+        self.apply(commit, parent, solver).await
+    }
+
+    /// Takes over what changed from one snapshot to another, whatever their histories.
+    ///
+    /// # Errors
+    /// As [`Session::cherry_pick`].
+    pub async fn apply(
+        &self,
+        from: SnapshotId,
+        to: SnapshotId,
+        solver: &dyn ConflictSolver,
+    ) -> Result<ApplyOutcome, RebaseError> {
+        let _hold = self.hold()?;
+        let _all_writes_ended = self.in_flight().write().await;
+        let base = {
+            let state = self.state()?;
+            if !state.changes.is_empty() {
+                return Err(SessionError::UncommittedChanges.into());
+            }
+            Arc::clone(&state.base)
+        };
+        let shared = self.shared();
+        let objects = &shared.objects;
+        let (before, target) = futures::try_join!(objects.snapshot(from), objects.snapshot(to))?;
+        let (before, target) = (Arc::new(Base::new(before)), Base::new(target));
+        let edits = edits_between(objects, &before, &target).await?;
+        if edits.is_empty() {
+            return Ok(ApplyOutcome::NothingToDo);
+        }
+        let diff = Diff::between(objects, from, base.snapshot().id()).await?;
+        let theirs = Changes::of_diff(&diff, &before, &base);
+        let edits = Arc::new(edits);
+        let carried = match self.pass(&before, &base, &theirs, edits, solver).await? {
+            Passed::Through(carried) => carried,
+            Passed::Stopped(conflicts) => return Ok(ApplyOutcome::Conflicts(conflicts)),
+        };
+        if carried.is_empty() {
+            return Ok(ApplyOutcome::NothingToDo);
+        }
+        let applied = Diff::of_changes(&carried, &base);
+        self.state_mut()?.changes = carried;
+        Ok(ApplyOutcome::Applied(applied))
+    }
+
+    async fn parent_of(&self, commit: SnapshotId) -> Result<SnapshotId, RebaseError> {
+        let snapshot = self.shared().objects.snapshot(commit).await?;
+        let parent = SnapshotInfo::of(&snapshot)?.parent_id;
+        Ok(parent.ok_or(RepositoryError::NoParent { snapshot: commit })?)
+    }
+}
+
+/// The snapshots whose changes a commit joins with those of its parent.
+fn merged_by(info: &SnapshotInfo) -> BTreeSet<SnapshotId> {
+    let recorded = info.metadata.get(MERGED_SNAPSHOT).and_then(Value::as_str);
+    recorded
+        .and_then(|id| id.parse().ok())
+        .into_iter()
+        .collect()
+}
