@@ -4,6 +4,7 @@
 //! per array. Everything is kept as the *net* effect against the base snapshot, which is what a transaction
 //! log records: a node created and deleted again leaves no trace.
 
+mod blob;
 mod chunk_table;
 mod fold;
 
@@ -13,6 +14,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
 
+pub(crate) use blob::ForkBlob;
+pub use blob::ForkBlobError;
 pub(crate) use chunk_table::{ChunkTable, PendingChunk};
 pub(crate) use fold::Fold;
 

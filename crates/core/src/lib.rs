@@ -59,6 +59,7 @@ pub use icefield_storage::{
     Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy,
 };
 
+pub use change_set::ForkBlobError;
 pub use commit::{Commit, CommitOutcome};
 pub use diff::Diff;
 pub use error::{CommitError, RepositoryError, SessionError};
@@ -72,7 +73,9 @@ pub use rebase::{
     VersionSelection,
 };
 pub use repository::{Repository, RepositoryBuilder, Revision, Start};
-pub use session::{ChunkInfo, ChunkLocation, NodeInfo, Session, WriteMode};
+pub use session::{
+    ChunkInfo, ChunkLocation, ForkError, MergeOutcome, NodeInfo, Session, WriteMode,
+};
 pub use settings::Settings;
 
 #[cfg(doctest)]

@@ -22,6 +22,7 @@ use icefield_storage::BoxError;
 pub(crate) use changes::Changes;
 pub use conflict::Conflict;
 pub use detect::Detector;
+pub(crate) use equality::{WrittenTwice, equal_chunks};
 pub use solve::{BasicSolver, ConflictSolver, Resolution, VersionSelection};
 
 use crate::SessionError;
@@ -165,7 +166,24 @@ impl Session {
         let shared = self.shared();
         let both = double_writes(&ours, theirs);
         let equal = match solver.detector() {
-            Detector::Strict => equality::equal_chunks(shared, after, &ours, both).await?,
+            Detector::Strict => {
+                let written_twice = both
+                    .into_iter()
+                    .filter_map(|(node, chunks)| Some((node, ours.array_path(&node)?, chunks)))
+                    .flat_map(|(node, path, chunks)| {
+                        let theirs = ours.moved_from(&node).unwrap_or(path).clone();
+                        chunks.into_iter().map(move |index| WrittenTwice {
+                            node,
+                            index,
+                            ours: path.clone(),
+                            theirs: theirs.clone(),
+                        })
+                    })
+                    .collect();
+                let ours_view = Self::view_of(shared, after, &ours);
+                let theirs_view = Self::view_of(shared, after, &Arc::default());
+                equal_chunks(&ours_view, &theirs_view, written_twice).await?
+            }
             Detector::Compatible => ChunkSets::new(),
         };
         let sides = Sides {

@@ -4,6 +4,7 @@
 //! for its whole life. A writable one sees its base snapshot under its own uncommitted edits.
 
 mod base;
+mod fork;
 mod hold;
 mod list;
 mod read;
@@ -11,14 +12,17 @@ mod rename;
 mod write;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
 use icefield_format::{NodeId, NodeKind, NodePath, SnapshotId};
 use icefield_refs::{BranchName, Tip};
+use icefield_storage::Entropy;
 use serde_json::Value;
 
 pub(crate) use base::Base;
+pub(crate) use fork::Lineage;
+pub use fork::{ForkError, MergeOutcome};
 pub(crate) use hold::Hold;
 pub use list::{ChunkInfo, ChunkLocation, NodeInfo};
 pub use write::WriteMode;
@@ -38,6 +42,12 @@ struct Inner {
     shared: Arc<Shared>,
     branch: Option<BranchName>,
     state: RwLock<State>,
+    /// Where it comes from, if it is a fork.
+    lineage: Option<Lineage>,
+    /// What the last fork of it was told of where it comes from.
+    last_fork: Mutex<Option<Lineage>>,
+    /// Ids of nodes and chunks are drawn from it.
+    entropy: Arc<dyn Entropy>,
     /// Held shared by writes while their chunk is on its way; a commit takes it whole.
     in_flight: tokio::sync::RwLock<()>,
 }
@@ -73,6 +83,25 @@ pub(crate) enum Phase {
     Committed {
         snapshot: SnapshotId,
     },
+}
+
+impl Inner {
+    fn new(
+        shared: Arc<Shared>,
+        branch: Option<BranchName>,
+        state: State,
+        entropy: Arc<dyn Entropy>,
+    ) -> Self {
+        Self {
+            shared,
+            branch,
+            state: RwLock::new(state),
+            lineage: None,
+            last_fork: Mutex::new(None),
+            entropy,
+            in_flight: tokio::sync::RwLock::new(()),
+        }
+    }
 }
 
 impl Phase {
@@ -187,13 +216,45 @@ impl Session {
         Self::with_state(shared, branch, state)
     }
 
-    fn with_state(shared: Arc<Shared>, branch: Option<BranchName>, state: State) -> Self {
+    /// A writable session on no branch, with edits.
+    pub(crate) fn forked(
+        shared: &Arc<Shared>,
+        base: &Arc<Base>,
+        changes: Arc<ChangeSet>,
+        lineage: Lineage,
+    ) -> Self {
+        let state = State {
+            base: Arc::clone(base),
+            changes,
+            phase: Phase::Detached,
+            metadata: BTreeMap::new(),
+            written: WrittenManifests::default(),
+        };
+        let entropy = shared.entropy.derive();
         Self(Arc::new(Inner {
-            shared,
-            branch,
-            state: RwLock::new(state),
-            in_flight: tokio::sync::RwLock::new(()),
+            lineage: Some(lineage),
+            ..Inner::new(Arc::clone(shared), None, state, entropy)
         }))
+    }
+
+    fn with_state(shared: Arc<Shared>, branch: Option<BranchName>, state: State) -> Self {
+        let entropy = Arc::clone(&shared.entropy);
+        Self(Arc::new(Inner::new(shared, branch, state, entropy)))
+    }
+
+    pub(crate) fn lineage(&self) -> Option<&Lineage> {
+        self.0.lineage.as_ref()
+    }
+
+    pub(crate) fn last_fork(&self) -> MutexGuard<'_, Option<Lineage>> {
+        let last = self.0.last_fork.lock();
+        last.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn random<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.0.entropy.fill(&mut bytes);
+        bytes
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

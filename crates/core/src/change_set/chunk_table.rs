@@ -109,6 +109,10 @@ impl ChunkTable {
             + self.checksums.len() * 32
     }
 
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+
     /// Returns the number of changes made so far.
     pub(crate) fn revision(&self) -> u64 {
         self.revision

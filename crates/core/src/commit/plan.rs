@@ -109,7 +109,7 @@ pub(super) async fn write(
     }
     let mut jobs = Vec::new();
     let nodes = plan_nodes(session, &base, &changes, &mut jobs)?;
-    let snapshot_id = SnapshotId::from_bytes(shared.random());
+    let snapshot_id = SnapshotId::from_bytes(session.random());
     let new_manifests = run_jobs(session, &changes, &jobs).await?;
     let flushed_at =
         micros_of_time(shared.clock.now()).max(base.snapshot().flushed_at().saturating_add(1));
@@ -251,7 +251,7 @@ fn new_job(
     inputs: Vec<ManifestId>,
 ) -> PlannedManifests {
     jobs.push(ManifestJob {
-        id: ManifestId::from_bytes(session.shared().random()),
+        id: ManifestId::from_bytes(session.random()),
         node,
         grid: array.chunk_counts.clone(),
         inputs,

@@ -1,46 +1,35 @@
 //! Whether chunks that both sides wrote are equal. Bytes are fetched only where lengths are equal and the
 //! references do not decide.
 
-use std::sync::Arc;
-
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ByteRange, ChunkIndex, NodeId, NodePath};
 
 use super::detect::ChunkSets;
 use crate::SessionError;
-use crate::change_set::{ChangeSet, PendingChunk};
-use crate::repository::Shared;
-use crate::session::{Base, ChunkLocation, Session};
+use crate::session::{ChunkLocation, Session};
 
 /// Pairs compared at a time.
 const COMPARISONS: usize = 16;
 
-/// Returns those of the chunks that hold the same bytes in our edits and in their snapshot, or that both sides
-/// deleted.
-pub(super) async fn equal_chunks(
-    shared: &Arc<Shared>,
-    after: &Arc<Base>,
-    ours: &Arc<ChangeSet>,
-    both: ChunkSets,
+/// One chunk that both sides wrote, and where each has its array.
+#[derive(Debug)]
+pub(crate) struct WrittenTwice {
+    pub(crate) node: NodeId,
+    pub(crate) index: ChunkIndex,
+    pub(crate) ours: NodePath,
+    pub(crate) theirs: NodePath,
+}
+
+/// Returns those of the chunks that hold the same bytes in both views, or are in neither.
+pub(crate) async fn equal_chunks(
+    ours: &Session,
+    theirs: &Session,
+    chunks: Vec<WrittenTwice>,
 ) -> Result<ChunkSets, SessionError> {
-    let ours_view = Session::view_of(shared, after, ours);
-    let theirs_view = Session::view_of(shared, after, &Arc::default());
-    let pairs: Vec<(NodeId, NodePath, ChunkIndex)> = both
-        .into_iter()
-        .filter_map(|(node, chunks)| Some((node, ours.array_path(&node)?.clone(), chunks)))
-        .flat_map(|(node, path, chunks)| {
-            chunks
-                .into_iter()
-                .map(move |index| (node, path.clone(), index))
-        })
-        .collect();
-    let mut compared = stream::iter(pairs)
-        .map(|(node, path, index)| {
-            let (ours, ours_view, theirs_view) = (ours, &ours_view, &theirs_view);
-            async move {
-                let same = equal(ours, ours_view, theirs_view, node, &path, &index).await?;
-                Ok::<_, SessionError>(same.then_some((node, index)))
-            }
+    let mut compared = stream::iter(chunks)
+        .map(|chunk| async move {
+            let same = equal(ours, theirs, &chunk).await?;
+            Ok::<_, SessionError>(same.then_some((chunk.node, chunk.index)))
         })
         .buffer_unordered(COMPARISONS);
     let mut equal = ChunkSets::new();
@@ -53,37 +42,33 @@ pub(super) async fn equal_chunks(
 }
 
 async fn equal(
-    ours: &ChangeSet,
-    ours_view: &Session,
-    theirs_view: &Session,
-    node: NodeId,
-    path: &NodePath,
-    index: &ChunkIndex,
+    ours: &Session,
+    theirs: &Session,
+    chunk: &WrittenTwice,
 ) -> Result<bool, SessionError> {
-    let home = ours.moved_from(&node).unwrap_or(path);
-    let theirs = theirs_view.chunk_location(home, index).await?;
-    let mine = match ours.chunk(&node, index) {
-        Some(PendingChunk::Deleted) => return Ok(theirs.is_none()),
-        Some(PendingChunk::Set(chunk)) => ChunkLocation::of(chunk),
-        None => return Ok(false),
+    let index = &chunk.index;
+    let (mine, others) = futures::try_join!(
+        ours.chunk_location(&chunk.ours, index),
+        theirs.chunk_location(&chunk.theirs, index)
+    )?;
+    let (mine, others) = match (mine, others) {
+        (Some(mine), Some(others)) => (mine, others),
+        (mine, others) => return Ok(mine.is_none() && others.is_none()),
     };
-    let Some(theirs) = theirs else {
-        return Ok(false);
-    };
-    if mine.length() != theirs.length() {
+    if mine.length() != others.length() {
         return Ok(false);
     }
-    match (&mine, &theirs) {
+    match (&mine, &others) {
         (ChunkLocation::Virtual { .. }, _) | (_, ChunkLocation::Virtual { .. }) => {
-            Ok(mine == theirs)
+            Ok(mine == others)
         }
-        (ChunkLocation::Native { .. }, ChunkLocation::Native { .. }) if mine == theirs => Ok(true),
+        (ChunkLocation::Native { .. }, ChunkLocation::Native { .. }) if mine == others => Ok(true),
         _ => {
-            let (mine, theirs) = futures::try_join!(
-                ours_view.chunk(path, index, ByteRange::All),
-                theirs_view.chunk(home, index, ByteRange::All)
+            let (mine, others) = futures::try_join!(
+                ours.chunk(&chunk.ours, index, ByteRange::All),
+                theirs.chunk(&chunk.theirs, index, ByteRange::All)
             )?;
-            Ok(mine == theirs)
+            Ok(mine == others)
         }
     }
 }

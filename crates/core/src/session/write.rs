@@ -83,7 +83,7 @@ impl Session {
             }
             None => {
                 check_place(&state, path, &metadata)?;
-                let id = NodeId::from_bytes(self.shared().random());
+                let id = NodeId::from_bytes(self.random());
                 let node = WrittenNode {
                     id,
                     document,
@@ -159,7 +159,7 @@ impl Session {
         if bytes.len() <= self.shared().inline_threshold() {
             return Ok(StoredChunk::Inline);
         }
-        let id = ChunkId::from_bytes(self.shared().random());
+        let id = ChunkId::from_bytes(self.random());
         self.shared().objects.put_chunk(id, bytes.clone()).await?;
         Ok(StoredChunk::Native(id))
     }

@@ -4,96 +4,13 @@
 //! Each row starts from one hierarchy, commits *theirs*, and rebases *ours* onto it.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use icefield_core::{
-    BasicSolver, BranchName, ByteRange, CommitOutcome, Conflict, Detector, NodePath, RebaseOutcome,
-    Repository, Session, VersionSelection, WriteMode,
+    BasicSolver, BranchName, CommitOutcome, Conflict, Detector, NodePath, RebaseOutcome,
+    Repository, Session, VersionSelection,
 };
-use icefield_storage::Storage;
-use icefield_storage_memory::MemoryStorage;
 
-fn path(text: &str) -> NodePath {
-    NodePath::parse(text).expect("valid")
-}
-
-fn array(length: u64, extra: &str) -> String {
-    format!(
-        r#"{{"zarr_format":3,"node_type":"array","shape":[{length}],"data_type":"uint8","chunk_grid":{{"name":"regular","configuration":{{"chunk_shape":[1]}}}},"chunk_key_encoding":{{"name":"default"}},"fill_value":0,"codecs":[{{"name":"bytes"}}]{extra}}}"#
-    )
-}
-
-fn group(attributes: &str) -> String {
-    format!(r#"{{"zarr_format":3,"node_type":"group","attributes":{attributes}}}"#)
-}
-
-/// One edit of a session.
-#[derive(Clone, Debug)]
-enum Edit {
-    Meta(&'static str, String),
-    Chunk(&'static str, u32, u8),
-    NoChunk(&'static str, u32),
-    Delete(&'static str),
-}
-use Edit::{Chunk, Delete, Meta, NoChunk};
-
-async fn apply(session: &Session, edits: &[Edit]) {
-    for edit in edits {
-        match edit {
-            Meta(at, document) => session
-                .set_metadata(&path(at), document.clone().into(), WriteMode::Overwrite)
-                .await
-                .map(|_| ()),
-            // Long enough for an object of its own, so that equal bytes have different references.
-            Chunk(at, index, byte) => session
-                .set_chunk(
-                    &path(at),
-                    &[*index],
-                    vec![*byte; 600].into(),
-                    WriteMode::Overwrite,
-                )
-                .await
-                .map(|_| ()),
-            NoChunk(at, index) => session.delete_chunk(&path(at), &[*index]).await,
-            Delete(at) => session.delete_node(&path(at)).await.map(|_| ()),
-        }
-        .unwrap_or_else(|error| panic!("{edit:?}: {error}"));
-    }
-}
-
-async fn commit(session: &Session) {
-    match session.commit("edit").await.expect("valid") {
-        CommitOutcome::Committed(_) => {}
-        other => panic!("{other:?}"),
-    }
-}
-
-/// `/g` with the array `/g/a` of ten chunks, and the array `/b` of ten chunks, of which 0 to 4 are written.
-async fn start() -> Repository {
-    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    let repository = Repository::create(storage).await.expect("new");
-    let session = writer(&repository).await;
-    let mut edits = vec![
-        Meta("/", group(r#"{"x":1,"y":1}"#)),
-        Meta("/g", group(r#"{"x":1,"y":1}"#)),
-        Meta("/g/a", array(10, r#","attributes":{"x":1,"y":1}"#)),
-        Meta("/b", array(10, r#","attributes":{"x":1,"y":1}"#)),
-    ];
-    for index in 0..5 {
-        edits.push(Chunk("/g/a", index, 100));
-        edits.push(Chunk("/b", index, 100));
-    }
-    apply(&session, &edits).await;
-    commit(&session).await;
-    repository
-}
-
-async fn writer(repository: &Repository) -> Session {
-    repository
-        .write_session(BranchName::main())
-        .await
-        .expect("main exists")
-}
+use crate::edits::*;
 
 /// The name of a conflict's kind, and the chunks that it names.
 fn kind(conflict: &Conflict) -> String {
@@ -117,10 +34,6 @@ struct Row {
     theirs: Vec<Edit>,
     strict: &'static [&'static str],
     compatible: &'static [&'static str],
-}
-
-fn attributes(text: &str) -> String {
-    format!(r#","attributes":{text}"#)
 }
 
 #[expect(clippy::too_many_lines, reason = "a table: one entry a rule")]
@@ -418,11 +331,6 @@ async fn rebased(row: &Row, solver: &BasicSolver) -> Session {
         RebaseOutcome::Rebased { .. } => ours,
         other => panic!("{}: {other:?}", row.rule),
     }
-}
-
-async fn byte(session: &Session, at: &str, index: u32) -> Option<u8> {
-    let chunk = session.chunk(&path(at), &[index], ByteRange::All).await;
-    chunk.expect("readable").map(|bytes| bytes[0])
 }
 
 #[tokio::test]

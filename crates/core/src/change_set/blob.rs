@@ -1,0 +1,402 @@
+//! A fork as bytes, for other processes.
+//!
+//! ```text
+//! 8 bytes   "ICEFORK\0"
+//! 1 byte    version, 1
+//! rest      a zstd frame with a checksum: MessagePack of base, family, origin id, origin, changes
+//! ```
+//! Both change sets are columns, as in memory: per array one byte string for each of coordinates, kinds, chunk
+//! ids, offsets, lengths and inline bytes. Of the changes, only rows that are not in the origin are kept. A
+//! reader refuses versions that it does not know; fields at the end of a list that it does not know, too.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_format::{
+    Checksum, ChunkId, ChunkRef, FormatError, NodeId, NodeKind, NodePath, PathError, SnapshotId,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{ChangeSet, ChunkTable, PendingChunk, Visible, WrittenNode};
+use crate::metadata::{MetadataError, NodeMetadata};
+
+const MAGIC: &[u8; 8] = b"ICEFORK\0";
+const VERSION: u8 = 1;
+/// Coordinates count from the corner of the array.
+const ABSOLUTE: u8 = 0;
+/// The most bytes that a fork may have before compression.
+const MAX_BYTES: u64 = 4 << 30;
+const COMPRESSION_LEVEL: i32 = 3;
+
+/// Why bytes are not a fork that this program can open.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForkBlobError {
+    /// They begin differently.
+    #[error("these bytes are not a serialised fork")]
+    NotAFork,
+    /// A newer program wrote them.
+    #[error(
+        "the fork has version {0}, and this program reads version {VERSION}: use the newer program"
+    )]
+    NewerVersion(u8),
+    /// They end early, or were changed.
+    #[error("the serialised fork is truncated or damaged")]
+    Damaged(#[source] std::io::Error),
+    /// They are longer than any fork.
+    #[error("the serialised fork is longer than {MAX_BYTES} bytes")]
+    TooLong,
+    /// The content breaks a rule.
+    #[error("the serialised fork makes no sense: {0}")]
+    Invalid(String),
+    /// A path in it is none.
+    #[error("the serialised fork makes no sense")]
+    Path(#[from] PathError),
+    /// A document in it is no metadata.
+    #[error("the serialised fork makes no sense")]
+    Metadata(#[from] MetadataError),
+    /// An id in it is none.
+    #[error("the serialised fork makes no sense")]
+    Format(#[from] FormatError),
+    /// It cannot be encoded.
+    #[error("the fork cannot be serialised")]
+    Encode(#[source] std::io::Error),
+}
+
+/// All that a fork consists of.
+#[derive(Debug)]
+pub(crate) struct ForkBlob {
+    pub(crate) base: SnapshotId,
+    pub(crate) family: [u8; 12],
+    pub(crate) origin_id: [u8; 12],
+    pub(crate) origin: ChangeSet,
+    pub(crate) changes: ChangeSet,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Body(Bytes, Bytes, Bytes, Edits, Edits);
+
+/// A change set.
+#[derive(Default, Serialize, Deserialize)]
+struct Edits {
+    created: Vec<(String, Bytes, Bytes)>,
+    updated: Vec<(String, Bytes, Bytes)>,
+    deleted: Vec<(String, Bytes, bool)>,
+    moved: Vec<(Bytes, String)>,
+    visible: Vec<(Bytes, String, Vec<u32>)>,
+    arrays: Vec<Columns>,
+}
+
+/// The rows of one array.
+#[derive(Serialize, Deserialize)]
+struct Columns {
+    node: Bytes,
+    path: String,
+    addressing: u8,
+    rank: u16,
+    /// Whether rows of the origin that are not here are gone.
+    whole: bool,
+    coords: Bytes,
+    kinds: Bytes,
+    chunk_ids: Bytes,
+    offsets: Bytes,
+    lengths: Bytes,
+    inline: Bytes,
+    locations: Vec<(String, Option<String>, Option<u32>)>,
+}
+
+impl ForkBlob {
+    pub(crate) fn encode(&self) -> Result<Bytes, ForkBlobError> {
+        let body = Body(
+            Bytes::copy_from_slice(self.base.as_bytes()),
+            Bytes::copy_from_slice(&self.family),
+            Bytes::copy_from_slice(&self.origin_id),
+            Edits::of(&self.origin, &ChangeSet::default()),
+            Edits::of(&self.changes, &self.origin),
+        );
+        let failed = |error: std::io::Error| ForkBlobError::Encode(error);
+        let packed =
+            rmp_serde::to_vec(&body).map_err(|error| failed(std::io::Error::other(error)))?;
+        if packed.len() as u64 > MAX_BYTES {
+            return Err(ForkBlobError::TooLong);
+        }
+        let mut bytes = MAGIC.to_vec();
+        bytes.push(VERSION);
+        let mut encoder =
+            zstd::stream::write::Encoder::new(bytes, COMPRESSION_LEVEL).map_err(failed)?;
+        encoder.include_checksum(true).map_err(failed)?;
+        std::io::Write::write_all(&mut encoder, &packed).map_err(failed)?;
+        Ok(encoder.finish().map_err(failed)?.into())
+    }
+
+    pub(crate) fn decode(bytes: &[u8], metadata_limit: usize) -> Result<Self, ForkBlobError> {
+        let rest = bytes.strip_prefix(MAGIC).ok_or(ForkBlobError::NotAFork)?;
+        let (version, frame) = rest.split_first().ok_or(ForkBlobError::NotAFork)?;
+        if *version != VERSION {
+            return Err(ForkBlobError::NewerVersion(*version));
+        }
+        let mut packed = Vec::new();
+        let decoder = zstd::stream::read::Decoder::new(frame).map_err(ForkBlobError::Damaged)?;
+        let limited = &mut decoder.take(MAX_BYTES + 1);
+        limited
+            .read_to_end(&mut packed)
+            .map_err(ForkBlobError::Damaged)?;
+        if packed.len() as u64 > MAX_BYTES {
+            return Err(ForkBlobError::TooLong);
+        }
+        let invalid = |error: rmp_serde::decode::Error| ForkBlobError::Invalid(error.to_string());
+        let Body(base, family, origin_id, origin, changes) =
+            rmp_serde::from_slice(&packed).map_err(invalid)?;
+        let origin = origin.change_set(&ChangeSet::default(), metadata_limit)?;
+        let changes = changes.change_set(&origin, metadata_limit)?;
+        Ok(Self {
+            base: SnapshotId::from_bytes(fixed(&base)?),
+            family: fixed(&family)?,
+            origin_id: fixed(&origin_id)?,
+            origin,
+            changes,
+        })
+    }
+}
+
+impl Edits {
+    /// The edits of a change set; of its rows, those that are not in `origin`.
+    fn of(changes: &ChangeSet, origin: &ChangeSet) -> Self {
+        let id = |node: &NodeId| Bytes::copy_from_slice(node.as_bytes());
+        let written = |(path, node): (&NodePath, &WrittenNode)| {
+            (path.to_string(), id(&node.id), node.document.clone())
+        };
+        let deleted = changes.deleted.iter();
+        let arrays = changes.chunks.iter().filter_map(|(node, table)| {
+            let path = changes.array_paths.get(node)?;
+            Some(Columns::of(node, path, table, origin.chunks.get(node)))
+        });
+        Self {
+            created: changes.created.iter().map(written).collect(),
+            updated: changes.updated.iter().map(written).collect(),
+            deleted: deleted
+                .map(|(path, (node, kind))| (path.to_string(), id(node), *kind == NodeKind::Array))
+                .collect(),
+            moved: changes
+                .moved
+                .iter()
+                .map(|(node, from)| (id(node), from.to_string()))
+                .collect(),
+            visible: changes
+                .visible
+                .iter()
+                .map(|(node, seen)| (id(node), seen.home.to_string(), seen.grid.clone()))
+                .collect(),
+            arrays: arrays.collect(),
+        }
+    }
+
+    fn change_set(
+        self,
+        origin: &ChangeSet,
+        metadata_limit: usize,
+    ) -> Result<ChangeSet, ForkBlobError> {
+        let mut changes = ChangeSet::default();
+        let written = |(path, id, document): (String, Bytes, Bytes)| -> Result<_, ForkBlobError> {
+            let metadata = Arc::new(NodeMetadata::parse_new(&document, metadata_limit)?);
+            let id = NodeId::from_bytes(fixed(&id)?);
+            let node = WrittenNode {
+                id,
+                document,
+                metadata,
+            };
+            Ok((NodePath::parse(&path)?, node))
+        };
+        for node in self.created {
+            let (path, node) = written(node)?;
+            changes.created.insert(path, node);
+        }
+        for node in self.updated {
+            let (path, node) = written(node)?;
+            changes.updated.insert(path, node);
+        }
+        for (path, node, is_array) in self.deleted {
+            let kind = match is_array {
+                true => NodeKind::Array,
+                false => NodeKind::Group,
+            };
+            let node = NodeId::from_bytes(fixed(&node)?);
+            changes
+                .deleted
+                .insert(NodePath::parse(&path)?, (node, kind));
+        }
+        for (node, from) in self.moved {
+            let node = NodeId::from_bytes(fixed(&node)?);
+            changes.moved.insert(node, NodePath::parse(&from)?);
+        }
+        for (node, home, grid) in self.visible {
+            let home = NodePath::parse(&home)?;
+            let node = NodeId::from_bytes(fixed(&node)?);
+            changes.visible.insert(node, Visible { home, grid });
+        }
+        for columns in self.arrays {
+            let node = NodeId::from_bytes(fixed(&columns.node)?);
+            let path = NodePath::parse(&columns.path)?;
+            let table = columns.table(origin.chunks.get(&node))?;
+            changes.array_paths.insert(node, path);
+            changes.chunks.insert(node, table);
+        }
+        Ok(changes)
+    }
+}
+
+impl Columns {
+    fn of(node: &NodeId, path: &NodePath, table: &ChunkTable, origin: Option<&ChunkTable>) -> Self {
+        let gone = origin.is_some_and(|origin| {
+            (0..origin.len() as u32).any(|row| table.get(origin.index(row)).is_none())
+        });
+        let known = |row: u32| {
+            !gone && origin.and_then(|it| it.get(table.index(row))) == Some(table.at(row))
+        };
+        let mut columns = (Vec::new(), Vec::new(), Vec::new());
+        let (mut offsets, mut lengths, mut inline) = (Vec::new(), Vec::new(), Vec::new());
+        let mut locations: Vec<(String, Option<String>, Option<u32>)> = Vec::new();
+        // In the order of the coordinates: equal edits are equal bytes, and compress well.
+        for row in table.sorted_rows().into_iter().filter(|row| !known(*row)) {
+            let (coords, kinds, ids) = (&mut columns.0, &mut columns.1, &mut columns.2);
+            for coordinate in table.index(row) {
+                coords.extend_from_slice(&coordinate.to_le_bytes());
+            }
+            let (kind, offset, length) = match table.at(row) {
+                PendingChunk::Deleted => (0, 0, 0),
+                PendingChunk::Set(ChunkRef::Inline(bytes)) => {
+                    inline.extend_from_slice(bytes);
+                    (1, 0, bytes.len() as u64)
+                }
+                PendingChunk::Set(ChunkRef::Native { id, offset, length }) => {
+                    ids.extend_from_slice(id.as_bytes());
+                    (2, offset, length)
+                }
+                PendingChunk::Set(ChunkRef::Virtual {
+                    location,
+                    offset,
+                    length,
+                    checksum,
+                }) => {
+                    locations.push(match checksum {
+                        None => (location.to_owned(), None, None),
+                        Some(Checksum::ETag(tag)) => {
+                            (location.to_owned(), Some(tag.to_owned()), None)
+                        }
+                        Some(Checksum::LastModified(time)) => {
+                            (location.to_owned(), None, Some(time))
+                        }
+                    });
+                    (3, offset, length)
+                }
+            };
+            kinds.push(kind);
+            offsets.extend_from_slice(&u64::to_le_bytes(offset));
+            lengths.extend_from_slice(&u64::to_le_bytes(length));
+        }
+        Self {
+            node: Bytes::copy_from_slice(node.as_bytes()),
+            path: path.to_string(),
+            addressing: ABSOLUTE,
+            rank: table.rank() as u16,
+            whole: gone,
+            coords: columns.0.into(),
+            kinds: columns.1.into(),
+            chunk_ids: columns.2.into(),
+            offsets: offsets.into(),
+            lengths: lengths.into(),
+            inline: inline.into(),
+            locations,
+        }
+    }
+
+    /// The rows on top of those of the origin.
+    fn table(&self, origin: Option<&ChunkTable>) -> Result<ChunkTable, ForkBlobError> {
+        if self.addressing != ABSOLUTE {
+            return Err(invalid("chunks are addressed in a way that is not known"));
+        }
+        let (rank, rows) = (usize::from(self.rank), self.kinds.len());
+        let mut table = match origin {
+            Some(origin) if !self.whole && origin.rank() == rank => origin.clone(),
+            Some(_) if !self.whole => return Err(invalid("the rank of an array differs")),
+            _ => ChunkTable::new(rank),
+        };
+        let numbers = [
+            (&self.offsets, 8),
+            (&self.lengths, 8),
+            (&self.coords, 4 * rank),
+        ];
+        if numbers
+            .iter()
+            .any(|(column, width)| column.len() != rows * width)
+        {
+            return Err(invalid("columns of different lengths"));
+        }
+        let mut ids = self.chunk_ids.chunks_exact(12);
+        let mut inline = &self.inline[..];
+        let mut locations = self.locations.iter();
+        let number = |column: &Bytes, row: usize| u64::from_le_bytes(fixed_at(column, row * 8));
+        let mut index = Vec::with_capacity(rank);
+        for row in 0..rows {
+            index.clear();
+            let coords = (0..rank).map(|axis| fixed_at(&self.coords, (row * rank + axis) * 4));
+            index.extend(coords.map(u32::from_le_bytes));
+            let (offset, length) = (number(&self.offsets, row), number(&self.lengths, row));
+            if offset.checked_add(length).is_none() {
+                return Err(invalid("a chunk that ends beyond all objects"));
+            }
+            let chunk = match self.kinds[row] {
+                0 => PendingChunk::Deleted,
+                1 => {
+                    let length = usize::try_from(length).ok();
+                    let (bytes, rest) = length
+                        .and_then(|length| inline.split_at_checked(length))
+                        .ok_or_else(|| invalid("inline bytes are missing"))?;
+                    inline = rest;
+                    PendingChunk::Set(ChunkRef::Inline(bytes))
+                }
+                2 => {
+                    let id = ids.next().ok_or_else(|| invalid("chunk ids are missing"))?;
+                    PendingChunk::Set(ChunkRef::Native {
+                        id: ChunkId::from_bytes(fixed(id)?),
+                        offset,
+                        length,
+                    })
+                }
+                3 => {
+                    let location = locations.next();
+                    let (location, tag, time) =
+                        location.ok_or_else(|| invalid("locations are missing"))?;
+                    let checksum = tag.as_deref().map(Checksum::ETag);
+                    PendingChunk::Set(ChunkRef::Virtual {
+                        location,
+                        offset,
+                        length,
+                        checksum: checksum.or_else(|| time.map(Checksum::LastModified)),
+                    })
+                }
+                _ => return Err(invalid("a chunk of a kind that is not known")),
+            };
+            table.set(&index, chunk);
+        }
+        Ok(table)
+    }
+}
+
+fn invalid(problem: &str) -> ForkBlobError {
+    ForkBlobError::Invalid(problem.to_owned())
+}
+
+fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N], ForkBlobError> {
+    bytes
+        .try_into()
+        .map_err(|_| invalid("an id of another length"))
+}
+
+/// The bytes at a place that is known to be within a column.
+fn fixed_at<const N: usize>(column: &Bytes, at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&column[at..at + N]);
+    bytes
+}

@@ -1,0 +1,258 @@
+//! Sessions for the workers of a distributed write.
+//!
+//! A *fork* begins with the uncommitted edits of the session that it was forked from, its *origin*, and takes
+//! further ones. Serialised, it goes to another process; merged back, its edits since the origin become edits of
+//! that session. Chunks are in the store before their references are in a fork, so that only references travel.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_format::SnapshotId;
+
+use super::{Base, Session};
+use crate::change_set::{ChangeSet, Fold, ForkBlob, ForkBlobError};
+use crate::rebase::{ChunkSets, VersionSelection, WrittenTwice, equal_chunks};
+use crate::{Conflict, Repository, SessionError};
+
+/// Where a fork comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Lineage {
+    /// The session at the root of all its forks.
+    pub(crate) family: [u8; 12],
+    /// The state of that session from which the fork began.
+    pub(crate) origin_id: [u8; 12],
+    /// That state.
+    pub(crate) origin: Arc<ChangeSet>,
+}
+
+/// What became of merging forks.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "the forks may not be merged"]
+pub enum MergeOutcome {
+    /// Their edits are edits of the session now.
+    Merged,
+    /// Forks collide with each other or with the session, which is as before.
+    Conflicts(Vec<Conflict>),
+}
+
+/// Why a fork could not be made, read or merged. The session is as before.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForkError {
+    /// Only forks are serialised.
+    #[error("this session is no fork: fork it, and send the fork")]
+    NotAFork,
+    /// The fork belongs to another session, of this repository or of another.
+    #[error("the fork was not made from this session: merge it where it comes from")]
+    OtherSession,
+    /// Forks made from different states of one session are merged there, not into each other.
+    #[error(
+        "the two forks were made from different states of their session: merge each into that session"
+    )]
+    OtherOrigin,
+    /// The session has another base now.
+    #[error(
+        "the fork is based on snapshot {fork}, and the session on {session} since it was rebased: merge forks before rebasing"
+    )]
+    OtherBase {
+        /// What the fork is based on.
+        fork: SnapshotId,
+        /// What the session is based on.
+        session: SnapshotId,
+    },
+    /// The bytes are no fork.
+    #[error(transparent)]
+    Blob(#[from] ForkBlobError),
+    /// A snapshot of the repository could not be had.
+    #[error(transparent)]
+    Repository(#[from] crate::RepositoryError),
+    /// The session cannot be forked or merged into, or a chunk cannot be read.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+impl Repository {
+    /// Opens a fork that was serialised by [`Session::to_bytes`], here or in another process.
+    ///
+    /// # Errors
+    /// [`ForkError::Blob`] if the bytes are damaged or of a newer version;
+    /// [`crate::RepositoryError::Fetch`] if this is not the repository that it belongs to.
+    pub async fn open_fork(&self, bytes: &[u8]) -> Result<Session, ForkError> {
+        let shared = self.shared();
+        let blob = ForkBlob::decode(bytes, shared.settings.max_metadata_bytes)?;
+        let snapshot = shared.objects.snapshot(blob.base).await;
+        let base = Base::new(snapshot.map_err(crate::RepositoryError::from)?);
+        let lineage = Lineage {
+            family: blob.family,
+            origin_id: blob.origin_id,
+            origin: Arc::new(blob.origin),
+        };
+        let base = Arc::new(base);
+        Ok(Session::forked(
+            shared,
+            &base,
+            Arc::new(blob.changes),
+            lineage,
+        ))
+    }
+}
+
+impl Session {
+    /// Makes a fork with all edits made so far. Nothing is written to the store. Writes that are in flight are
+    /// not in the fork.
+    ///
+    /// # Errors
+    /// The reasons why a session cannot be written.
+    pub fn fork(&self) -> Result<Self, SessionError> {
+        let state = self.state()?;
+        state.phase.check_writable()?;
+        let lineage = match self.lineage() {
+            Some(lineage) => lineage.clone(),
+            None => self.new_lineage(&state.changes),
+        };
+        let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
+        drop(state);
+        Ok(Self::forked(self.shared(), &base, changes, lineage))
+    }
+
+    /// The lineage of forks of a session that is none itself.
+    fn new_lineage(&self, changes: &Arc<ChangeSet>) -> Lineage {
+        let mut last = self.last_fork();
+        let family = last.as_ref().map(|it| it.family);
+        match &*last {
+            Some(lineage) if Arc::ptr_eq(&lineage.origin, changes) => lineage.clone(),
+            _ => {
+                let lineage = Lineage {
+                    family: family.unwrap_or_else(|| self.random()),
+                    origin_id: self.random(),
+                    origin: Arc::clone(changes),
+                };
+                *last = Some(lineage.clone());
+                lineage
+            }
+        }
+    }
+
+    /// Returns whether the session is a fork.
+    pub fn is_fork(&self) -> bool {
+        self.lineage().is_some()
+    }
+
+    /// Serialises a fork: compact, with a version, without credentials. Its chunks are durable when this
+    /// returns.
+    ///
+    /// # Errors
+    /// [`ForkError::NotAFork`], what the store says.
+    pub async fn to_bytes(&self) -> Result<Bytes, ForkError> {
+        let lineage = self.lineage().ok_or(ForkError::NotAFork)?;
+        let _all_writes_ended = self.in_flight().write().await;
+        self.shared()
+            .storage
+            .sync()
+            .await
+            .map_err(SessionError::from)?;
+        let state = self.state()?;
+        state.phase.check_writable()?;
+        let blob = ForkBlob {
+            base: state.base.snapshot().id(),
+            family: lineage.family,
+            origin_id: lineage.origin_id,
+            origin: ChangeSet::clone(&lineage.origin),
+            changes: ChangeSet::clone(&state.changes),
+        };
+        Ok(blob.encode()?)
+    }
+
+    /// Takes over the edits of forks of this session, or, into a fork, of forks made from the same state. The
+    /// order and the grouping do not matter. A fork that was merged before adds nothing. What two sides did
+    /// alike is done once: equal chunks are not a conflict. What they did differently is, unless `policy` says
+    /// which of two chunks stays: `UseTheirs` is the one merged later.
+    ///
+    /// # Errors
+    /// [`ForkError`]; the session is as before.
+    pub async fn merge_forks<'a>(
+        &self,
+        forks: impl IntoIterator<Item = &'a Self>,
+        policy: VersionSelection,
+    ) -> Result<MergeOutcome, ForkError> {
+        let _permit = self.begin_write().await?;
+        let (base, start) = {
+            let state = self.state()?;
+            (Arc::clone(&state.base), Arc::clone(&state.changes))
+        };
+        let mut merged = Arc::clone(&start);
+        for fork in forks {
+            let theirs = self.check_fork(fork, &base)?;
+            let lineage = fork.lineage().ok_or(ForkError::NotAFork)?;
+            let fold = Fold {
+                base: &base,
+                origin: &lineage.origin,
+                ours: &merged,
+                theirs: &theirs,
+            };
+            let equal = self.equal_chunks(&fold, &base, &merged, &theirs).await?;
+            match fold.run(&equal, policy) {
+                Ok(folded) => merged = Arc::new(folded),
+                Err(conflicts) => return Ok(MergeOutcome::Conflicts(conflicts)),
+            }
+        }
+        let mut state = self.state_mut()?;
+        state.phase.check_in_flight()?;
+        if !Arc::ptr_eq(&state.changes, &start) {
+            return Err(SessionError::ChangedMeanwhile.into());
+        }
+        state.changes = merged;
+        Ok(MergeOutcome::Merged)
+    }
+
+    /// Checks that a fork belongs here, and returns its edits.
+    fn check_fork(&self, fork: &Self, base: &Base) -> Result<Arc<ChangeSet>, ForkError> {
+        let theirs = fork.lineage().ok_or(ForkError::NotAFork)?;
+        let family = match self.lineage() {
+            Some(ours) => Some(ours.family),
+            None => self.last_fork().as_ref().map(|it| it.family),
+        };
+        if family != Some(theirs.family) {
+            return Err(ForkError::OtherSession);
+        }
+        if self
+            .lineage()
+            .is_some_and(|ours| ours.origin_id != theirs.origin_id)
+        {
+            return Err(ForkError::OtherOrigin);
+        }
+        let state = fork.state()?;
+        let (fork, session) = (state.base.snapshot().id(), base.snapshot().id());
+        if fork != session {
+            return Err(ForkError::OtherBase { fork, session });
+        }
+        Ok(Arc::clone(&state.changes))
+    }
+
+    /// Finds out which of the chunks that both sides wrote hold equal bytes.
+    async fn equal_chunks(
+        &self,
+        fold: &Fold<'_>,
+        base: &Arc<Base>,
+        ours: &Arc<ChangeSet>,
+        theirs: &Arc<ChangeSet>,
+    ) -> Result<ChunkSets, SessionError> {
+        let shared = self.shared();
+        let ours_view = Self::view_of(shared, base, ours);
+        let theirs_view = Self::view_of(shared, base, theirs);
+        let written_twice = fold
+            .double_writes()
+            .into_iter()
+            .filter_map(|(node, chunks)| Some((node, theirs.array_path(&node)?, chunks)))
+            .flat_map(|(node, path, chunks)| {
+                chunks.into_iter().map(move |index| WrittenTwice {
+                    node,
+                    index,
+                    ours: path.clone(),
+                    theirs: path.clone(),
+                })
+            })
+            .collect();
+        equal_chunks(&ours_view, &theirs_view, written_twice).await
+    }
+}

@@ -1,0 +1,286 @@
+//! Merge, cherry-pick, revert, squash, and snapshots without a branch.
+
+use icefield_core::{
+    ApplyOutcome, BasicSolver, BranchName, CommitError, CommitOutcome, Detector, EditOutcome,
+    MERGED_SNAPSHOT, NodePath, RebaseError, Repository, RepositoryError, Session, SessionError,
+    SnapshotId, TagName,
+};
+
+use crate::edits::*;
+
+async fn tip(repository: &Repository, branch: &str) -> SnapshotId {
+    let branch: BranchName = branch.parse().expect("valid");
+    let session = repository.read_session(branch).await.expect("exists");
+    session.snapshot_id().expect("sound")
+}
+
+async fn branch(repository: &Repository, name: &str) -> SnapshotId {
+    let at = tip(repository, "main").await;
+    let created = repository.create_branch(name, at).await.expect("valid");
+    assert!(matches!(created, EditOutcome::Done(_)));
+    at
+}
+
+async fn on(repository: &Repository, branch: &str) -> Session {
+    let branch: BranchName = branch.parse().expect("valid");
+    repository.write_session(branch).await.expect("exists")
+}
+
+async fn edit(repository: &Repository, branch: &str, edits: &[Edit]) -> SnapshotId {
+    let session = on(repository, branch).await;
+    apply(&session, edits).await;
+    commit(&session).await;
+    session.snapshot_id().expect("sound")
+}
+
+async fn at(repository: &Repository, id: SnapshotId) -> Session {
+    repository.read_session(id).await.expect("exists")
+}
+
+fn paths(session: &Session) -> Vec<String> {
+    let nodes = session.nodes(&NodePath::root()).expect("sound");
+    nodes
+        .into_iter()
+        .map(|node| node.path.to_string())
+        .collect()
+}
+
+fn applied(outcome: Result<ApplyOutcome, RebaseError>) {
+    match outcome {
+        Ok(ApplyOutcome::Applied(_)) => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_merge_joins_two_branches_and_later_merges_go_on_from_it() {
+    let repository = start().await;
+    branch(&repository, "dev").await;
+    let resized = array(12, r#","attributes":{"x":1,"y":1}"#);
+    let dev = [
+        Chunk("/g/a", 1, 1),
+        NoChunk("/g/a", 2),
+        Meta("/n", array(3, "")),
+        Chunk("/n", 0, 7),
+        Meta("/g/a", resized),
+        Chunk("/g/a", 11, 11),
+    ];
+    let theirs = edit(&repository, "dev", &dev).await;
+    edit(&repository, "main", &[Chunk("/g/a", 3, 3), Delete("/b")]).await;
+    let session = on(&repository, "main").await;
+    applied(session.merge(theirs, &Detector::Strict).await);
+    commit(&session).await;
+    let merged = reader(&repository).await;
+    assert_eq!(paths(&merged), ["/", "/g", "/g/a", "/n"]);
+    for (index, value) in [
+        (0, Some(100)),
+        (1, Some(1)),
+        (2, None),
+        (3, Some(3)),
+        (11, Some(11)),
+    ] {
+        assert_eq!(byte(&merged, "/g/a", index).await, value, "{index}");
+    }
+    assert_eq!(byte(&merged, "/n", 0).await, Some(7));
+    let info = repository
+        .snapshot_info(tip(&repository, "main").await)
+        .await;
+    let recorded = info.expect("readable").metadata[MERGED_SNAPSHOT].clone();
+    assert_eq!(recorded, theirs.to_string());
+
+    // Merged again, nothing is left to do; after more edits, only those.
+    let session = on(&repository, "main").await;
+    let again = session.merge(theirs, &Detector::Strict).await;
+    assert_eq!(again.expect("decidable"), ApplyOutcome::NothingToDo);
+    let theirs = edit(&repository, "dev", &[Chunk("/g/a", 3, 33)]).await;
+    let outcome = session
+        .merge(theirs, &Detector::Strict)
+        .await
+        .expect("decidable");
+    assert!(
+        matches!(&outcome, ApplyOutcome::Conflicts(found) if found.len() == 1),
+        "{outcome:?}"
+    );
+    assert!(!session.has_changes().expect("sound"));
+    edit(&repository, "dev", &[Chunk("/g/a", 3, 3)]).await;
+    // In the other direction, from the merge on: what main got by itself.
+    let session = on(&repository, "dev").await;
+    applied(
+        session
+            .merge(tip(&repository, "main").await, &Detector::Strict)
+            .await,
+    );
+    commit(&session).await;
+    let dev = at(&repository, tip(&repository, "dev").await).await;
+    assert_eq!(paths(&dev), ["/", "/g", "/g/a", "/n"]);
+    assert_eq!(byte(&dev, "/g/a", 11).await, Some(11));
+}
+
+#[tokio::test]
+async fn a_merge_can_be_settled_by_a_solver() {
+    let repository = start().await;
+    branch(&repository, "dev").await;
+    let theirs = edit(&repository, "dev", &[Chunk("/b", 1, 1)]).await;
+    edit(&repository, "main", &[Chunk("/b", 1, 2), Chunk("/b", 2, 2)]).await;
+    let session = on(&repository, "main").await;
+    // Of a merge, the branch that is merged is ours.
+    applied(session.merge(theirs, &BasicSolver::default()).await);
+    assert_eq!(byte(&session, "/b", 1).await, Some(1));
+    assert_eq!(byte(&session, "/b", 2).await, Some(2));
+}
+
+#[tokio::test]
+async fn a_commit_is_picked_and_reverted() {
+    let repository = start().await;
+    branch(&repository, "dev").await;
+    edit(&repository, "dev", &[Chunk("/b", 6, 6)]).await;
+    let picked = [
+        Chunk("/b", 7, 7),
+        NoChunk("/b", 0),
+        Delete("/g"),
+        Meta("/n", group("{}")),
+        Meta("/b", array(10, r#","attributes":{"x":5,"y":1}"#)),
+    ];
+    let picked = edit(&repository, "dev", &picked).await;
+    edit(
+        &repository,
+        "main",
+        &[Meta("/b", array(10, r#","attributes":{"x":1,"y":6}"#))],
+    )
+    .await;
+    let before = tip(&repository, "main").await;
+    let session = on(&repository, "main").await;
+    applied(session.cherry_pick(picked, &Detector::Strict).await);
+    let now = committed(&repository, &session).await;
+    assert_eq!(paths(&now), ["/", "/b", "/n"]);
+    assert_eq!(byte(&now, "/b", 0).await, None);
+    assert_eq!(byte(&now, "/b", 6).await, None, "that was another commit");
+    assert_eq!(byte(&now, "/b", 7).await, Some(7));
+    let document = now.metadata(&path("/b")).expect("sound").expect("there");
+    assert_eq!(document, array(10, r#","attributes":{"x":5,"y":6}"#));
+
+    edit(&repository, "main", &[Chunk("/b", 8, 8)]).await;
+    let session = on(&repository, "main").await;
+    let pick = now.snapshot_id().expect("sound");
+    applied(session.revert(pick, &Detector::Strict).await);
+    let now = committed(&repository, &session).await;
+    assert_eq!(paths(&now), ["/", "/b", "/g", "/g/a"]);
+    assert_eq!(byte(&now, "/b", 8).await, Some(8), "what came after stays");
+    assert_eq!(byte(&now, "/g/a", 4).await, Some(100));
+    // All that is left of it is what came after.
+    let diff = repository
+        .diff(before, now.snapshot_id().expect("sound"))
+        .await;
+    let diff = diff.expect("readable");
+    let chunks: Vec<String> = diff.updated_chunks[&path("/b")]
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        (diff.updated_chunks.len(), chunks.len()),
+        (1, 1),
+        "{diff:?}"
+    );
+    assert!(diff.new_groups.is_empty() && diff.deleted_arrays.is_empty());
+}
+
+#[tokio::test]
+async fn reverting_what_was_changed_since_collides() {
+    let repository = start().await;
+    let commit = edit(&repository, "main", &[Chunk("/b", 7, 7)]).await;
+    edit(&repository, "main", &[Chunk("/b", 7, 8)]).await;
+    let session = on(&repository, "main").await;
+    let outcome = session
+        .revert(commit, &Detector::Strict)
+        .await
+        .expect("decidable");
+    assert!(matches!(outcome, ApplyOutcome::Conflicts(_)));
+    let first = session.revert(SnapshotId::INITIAL, &Detector::Strict).await;
+    assert!(matches!(
+        first,
+        Err(RebaseError::Repository(RepositoryError::NoParent { .. }))
+    ));
+    apply(&session, &[Chunk("/b", 1, 1)]).await;
+    let dirty = session.revert(commit, &Detector::Strict).await;
+    assert!(matches!(
+        dirty,
+        Err(RebaseError::Session(SessionError::UncommittedChanges))
+    ));
+}
+
+#[tokio::test]
+async fn a_range_is_squashed_into_one_commit_on_a_new_branch() {
+    let repository = start().await;
+    let from = tip(&repository, "main").await;
+    edit(
+        &repository,
+        "main",
+        &[Chunk("/b", 1, 1), Meta("/n", group("{}"))],
+    )
+    .await;
+    let session = on(&repository, "main").await;
+    session
+        .move_node(&path("/g"), &path("/n/g"))
+        .await
+        .expect("possible");
+    commit(&session).await;
+    edit(
+        &repository,
+        "main",
+        &[Chunk("/b", 1, 2), Chunk("/n/g/a", 9, 9)],
+    )
+    .await;
+    let to = tip(&repository, "main").await;
+    let (id, created) = repository
+        .squash(from, to, "short", "all of it")
+        .await
+        .expect("valid");
+    assert!(matches!(created, EditOutcome::Done(_)));
+    assert_eq!(tip(&repository, "short").await, id);
+    let info = repository.snapshot_info(id).await.expect("readable");
+    assert_eq!(
+        (info.parent_id, &info.message[..]),
+        (Some(from), "all of it")
+    );
+    assert!(repository.diff(to, id).await.expect("readable").is_empty());
+    let empty = repository.squash(to, to, "none", "nothing").await;
+    assert!(matches!(empty, Err(CommitError::NothingToCommit)));
+    let bad = repository.squash(from, to, "a/b", "bad name").await;
+    assert!(bad.is_err());
+}
+
+#[tokio::test]
+async fn a_flushed_snapshot_is_adopted_by_a_tag_or_a_branch() {
+    let repository = start().await;
+    let before = tip(&repository, "main").await;
+    let session = on(&repository, "main").await;
+    apply(&session, &[Chunk("/b", 1, 1)]).await;
+    let id = session.flush("aside").await.expect("valid");
+    assert_eq!(tip(&repository, "main").await, before, "no branch moved");
+    assert_eq!(session.snapshot_id().expect("sound"), id);
+    let write = session.delete_node(&path("/b")).await;
+    assert!(matches!(write, Err(SessionError::Committed(at)) if at == id));
+    assert_eq!(byte(&at(&repository, id).await, "/b", 1).await, Some(1));
+    let tagged = repository.create_tag("kept", id).await.expect("valid");
+    assert!(matches!(tagged, EditOutcome::Done(_)));
+    let tag: TagName = "kept".parse().expect("valid");
+    let by_tag = repository.read_session(tag).await.expect("exists");
+    assert_eq!(byte(&by_tag, "/b", 1).await, Some(1));
+    let main = BranchName::main();
+    let reset = repository
+        .reset_branch(&main, id, Some(before))
+        .await
+        .expect("valid");
+    assert!(matches!(reset, EditOutcome::Done(_)));
+    assert_eq!(byte(&reader(&repository).await, "/b", 1).await, Some(1));
+    let session = on(&repository, "main").await;
+    assert!(matches!(
+        session.flush("nothing").await,
+        Err(CommitError::NothingToCommit)
+    ));
+    apply(&session, &[Chunk("/b", 2, 2)]).await;
+    assert!(matches!(
+        session.commit("still open").await,
+        Ok(CommitOutcome::Committed(_))
+    ));
+}
