@@ -134,6 +134,17 @@ impl RevisionSpec {
     }
 }
 
+impl RevisionSpec {
+    /// Returns whether the text itself names this snapshot, by its id.
+    pub fn is_of_snapshot(&self, id: SnapshotId) -> bool {
+        (self.readings.iter()).any(|reading| match &reading.start {
+            Word::Start(Start::Snapshot(named)) => *named == id,
+            Word::Start(_) => false,
+            Word::Bare(word) => word.parse() == Ok(id),
+        })
+    }
+}
+
 impl fmt::Display for RevisionSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -168,10 +179,34 @@ impl From<Start> for RevisionSpec {
 
 impl Reading {
     async fn resolve(&self, repository: &Repository) -> Result<SnapshotId, RepositoryError> {
-        let start = match &self.start {
-            Word::Start(start) => start.clone(),
-            Word::Bare(word) => repository.start_of_word(word).await?,
+        let word = match &self.start {
+            Word::Start(start) => return self.follow(start.clone(), repository).await,
+            Word::Bare(word) => word,
         };
+        // Each ref is read where its snapshot is needed, not once more to see whether it is there.
+        let branch = BranchName::parse(word).map_err(RefsError::from)?;
+        let is_branch = self.follow(Start::Branch(branch), repository).await;
+        let absent = match is_branch {
+            Err(error) if is_no_such_ref(&error) => error,
+            found => return found,
+        };
+        let tag = TagName::parse(word).map_err(RefsError::from)?;
+        match self.follow(Start::Tag(tag), repository).await {
+            Err(error) if is_no_such_ref(&error) => {}
+            found => return found,
+        }
+        match word.parse() {
+            Ok(id) => self.follow(Start::Snapshot(id), repository).await,
+            Err(_) => Err(absent),
+        }
+    }
+
+    /// Goes from a start to where the suffixes lead.
+    async fn follow(
+        &self,
+        start: Start,
+        repository: &Repository,
+    ) -> Result<SnapshotId, RepositoryError> {
         let mut revision = Revision::from(start);
         for suffix in &self.suffixes {
             // A revision goes to a time first and then back. In any other order it takes two.

@@ -44,7 +44,7 @@ pub(super) async fn run(context: &Context, args: Import) -> Result<(), Failure> 
         .message
         .clone()
         .unwrap_or_else(|| default_message(&args));
-    let bar = Arc::new(Bar::new());
+    let bar = Arc::new(Bar::new("committing"));
     let mut import = ingest::Import::new(Arc::new(source))
         .into_group(args.group.clone())
         .progress(Arc::<Bar>::clone(&bar));
