@@ -74,7 +74,16 @@ impl Context {
     }
 
     async fn open(&self, location: &Location) -> Result<Repository, Failure> {
-        let storage = self.storage(location).await.map_err(|error| {
+        let storage = self.storage_of_repository(location).await?;
+        Ok(Repository::open(storage).await?)
+    }
+
+    /// Opens the store of a repository that should be there.
+    async fn storage_of_repository(
+        &self,
+        location: &Location,
+    ) -> Result<Arc<dyn Storage>, Failure> {
+        self.storage(location).await.map_err(|error| {
             let is_file = matches!(
                 error.downcast_ref(),
                 Some(LocationError::NotADirectory { .. })
@@ -85,8 +94,7 @@ impl Context {
                 failure.exit = Exit::NotFound;
             }
             failure
-        })?;
-        Ok(Repository::open(storage).await?)
+        })
     }
 
     /// Opens a repository and finds a version of it.
@@ -115,9 +123,20 @@ impl Context {
         location: &Location,
         revision: &RevisionSpec,
     ) -> Result<(Session, SnapshotId), Failure> {
-        let (repository, id) = self.open_at(location, revision).await?;
-        let session = repository.read_session(id).await;
-        Ok((session.map_err(|error| dangling(revision, error))?, id))
+        let (_, session, id) = self.open_session(location, revision).await?;
+        Ok((session, id))
+    }
+
+    async fn open_session(
+        &self,
+        location: &Location,
+        revision: &RevisionSpec,
+    ) -> Result<(Repository, Session, SnapshotId), Failure> {
+        let storage = self.storage_of_repository(location).await?;
+        let opened = revision.open_session(storage).await;
+        let (repository, session) = opened.map_err(|error| dangling(revision, error))?;
+        let id = session.snapshot_id()?;
+        Ok((repository, session, id))
     }
 }
 

@@ -6,10 +6,10 @@ use futures::TryStreamExt;
 use icefield::{ChunkKeyEncoding, NodeKind, NodePath, RefList, Repository, Session};
 use serde::Serialize;
 
+use super::Context;
 use super::log::{Names, SnapshotFacts};
 use super::nodes::encoding;
 use super::refs::{self, RefFacts};
-use super::{Context, dangling};
 use crate::args::Info;
 use crate::failure::Failure;
 use crate::output::escape::{first_line, printable};
@@ -51,9 +51,9 @@ struct OtherKeys {
 }
 
 pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
-    let (repository, id) = context.open_at(&args.location, &args.at.revision).await?;
-    let damage = |error| dangling(&args.at.revision, error);
-    let session = repository.read_session(id).await.map_err(damage)?;
+    let (repository, session, id) = context
+        .open_session(&args.location, &args.at.revision)
+        .await?;
     let refs = repository.refs().await?;
     let names = Names::of(&refs);
     let info = repository.ancestry(id).try_next().await?;
