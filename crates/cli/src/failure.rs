@@ -66,6 +66,11 @@ impl Failure {
         self
     }
 
+    #[cfg(test)]
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Prints it, and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         if self.exit != Exit::Closed {

@@ -1,5 +1,5 @@
-//! The table of exit codes, as far as a local disk can provoke them. Code 6 is tested beside the mapping, in
-//! `failure.rs`: a local disk always knows.
+//! The table of exit codes, as far as a local disk can provoke them. Code 6 is tested where faults
+//! can be made, in `commands/import.rs`: a local disk always knows.
 
 use crate::world::World;
 
