@@ -2,6 +2,7 @@
 
     python interop/verify_repos.py COPY ...
     python interop/verify_repos.py --below DIRECTORY      # each directory in it is a copy
+    python interop/verify_repos.py --below DIRECTORY --at-least 200
 
 A copy is a directory with
 
@@ -54,6 +55,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("copies", nargs="*", type=Path, metavar="COPY")
     parser.add_argument("--below", type=Path, metavar="DIRECTORY")
+    parser.add_argument(
+        "--at-least", type=int, default=1, metavar="N", help="fail if there are fewer copies than that"
+    )
     arguments = parser.parse_args()
     copies = arguments.copies
     if arguments.below:
@@ -71,8 +75,11 @@ def main():
             found += there
     print(f"{commits} acknowledged commits, all among {found} in the history, in {len(copies) - failed} repositories")
     print(f"{len(copies) - failed} passed, {failed} failed, 0 skipped")
-    # No copies at all means that whoever was to make them did not.
-    return 1 if failed or not copies or not commits else 0
+    # Too few copies mean that whoever was to make them did not.
+    if len(copies) < arguments.at_least:
+        print(f"FAIL {len(copies)} copies, at least {arguments.at_least} were expected")
+        return 1
+    return 1 if failed or not commits else 0
 
 
 if __name__ == "__main__":

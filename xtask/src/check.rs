@@ -14,6 +14,7 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
     stages.stage("fmt", || passed(fmt()));
     stages.stage("clippy", || passed(clippy()));
     stages.stage("doc", || passed(doc()));
+    stages.stage("features", || passed(features()));
     stages.stage("layers", || passed(layers::run()));
     stages.stage("codegen", || passed(codegen::run(true)));
     stages.stage("package", || passed(package()));
@@ -39,6 +40,22 @@ fn doc() -> Result<()> {
     cargo.env("RUSTDOCFLAGS", "-D warnings");
     cargo.arg("doc").args(workspace::SELECTION);
     process::run(cargo.arg("--no-deps"))
+}
+
+/// Checks what other builds never see, because they have all features: the facade with none and with each one alone,
+/// the crates below it without theirs. `cargo check` alone, in one target directory, which keeps it cheap.
+fn features() -> Result<()> {
+    let facade = ["local", "memory", "ingest", "zarrs"].map(|feature| ("icefield", feature));
+    let none = ["icefield", "icefield-zarr-store", "icefield-core"].map(|package| (package, ""));
+    for (package, feature) in none.into_iter().chain(facade) {
+        let mut cargo = process::cargo();
+        cargo.args(["check", "--package", package, "--no-default-features"]);
+        if !feature.is_empty() {
+            cargo.args(["--features", feature]);
+        }
+        process::run(&mut cargo)?;
+    }
+    Ok(())
 }
 
 /// Packages every published crate. `--allow-dirty`, because what is looked for is a package that cannot

@@ -27,10 +27,12 @@ pub fn run(environment: &Environment) -> Result<()> {
 /// commits that were acknowledged. See `interop/verify_repos.py` for what a copy looks like.
 ///
 /// # Errors
-/// If it misses a commit, finds a ref that nobody made, or cannot open a copy.
-pub fn verify(environment: &Environment, copies: &Path) -> Result<()> {
+/// If it misses a commit, finds a ref that nobody made, cannot open a copy, or there are fewer of them than
+/// `at_least`.
+pub fn verify(environment: &Environment, copies: &Path, at_least: usize) -> Result<()> {
     let mut python = script(environment, "verify_repos.py")?;
-    process::run(python.arg("--below").arg(copies))
+    python.arg("--below").arg(copies);
+    process::run(python.arg(format!("--at-least={at_least}")))
 }
 
 fn script(environment: &Environment, name: &str) -> Result<Command> {

@@ -13,6 +13,9 @@ use crate::{interop, workspace};
 /// `interop/verify_repos.py` describes. Without it the test keeps none.
 pub const VARIABLE: &str = "ICEFIELD_KILL_COPIES";
 
+/// How many copies there are at the least: one for each kill.
+const COPIES: usize = 200;
+
 /// Returns an empty directory for the copies.
 ///
 /// # Errors
@@ -24,7 +27,7 @@ pub fn fresh_copies() -> Result<PathBuf> {
 /// Lets the reference implementation look at the copies.
 ///
 /// # Errors
-/// If it finds an acknowledged commit missing, a branch that nobody made, or no copies.
+/// If it finds an acknowledged commit missing, a branch that nobody made, or too few copies.
 pub fn verify(environment: &Environment) -> Result<()> {
-    interop::verify(environment, &workspace::target()?.join("kill"))
+    interop::verify(environment, &workspace::target()?.join("kill"), COPIES)
 }

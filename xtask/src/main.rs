@@ -45,7 +45,7 @@ enum Command {
         #[arg(long)]
         list: bool,
     },
-    /// Checks format, lints, docs, layers, generated code and packages.
+    /// Checks format, lints, docs, features, layers, generated code and packages.
     Check {
         /// Runs only these stages (repeatable); see `--list`.
         #[arg(long, value_name = "STAGE")]

@@ -25,6 +25,8 @@ struct Line {
 #[derive(Debug)]
 pub struct Stages {
     only: Vec<String>,
+    /// What those need, in turn.
+    needed: Vec<String>,
     list: bool,
     known: Vec<String>,
     lines: Vec<Line>,
@@ -36,9 +38,18 @@ impl Stages {
     pub fn new(only: &[String], list: bool) -> Self {
         Self {
             only: only.to_vec(),
+            needed: Vec::new(),
             list,
             known: Vec::new(),
             lines: Vec::new(),
+        }
+    }
+
+    /// Says which stages a stage stands on: they run, too, when only that one was asked for. To be said before the
+    /// first of them.
+    pub fn needs(&mut self, name: &str, stages: &[&str]) {
+        if self.only.iter().any(|only| only == name) {
+            self.needed.extend(stages.iter().map(ToString::to_string));
         }
     }
 
@@ -79,17 +90,14 @@ impl Stages {
         });
     }
 
-    /// Says whether the stage of that name ran and passed, or was left out on purpose with `--only`
-    /// (then what it makes is taken to be there).
+    /// Says whether the stage of that name ran and passed.
     pub fn available(&self, name: &str) -> bool {
-        match self.lines.iter().find(|line| line.name == name) {
-            Some(line) => line.verdict == "passed",
-            None => true,
-        }
+        (self.lines.iter()).any(|line| line.name == name && line.verdict == "passed")
     }
 
     fn selected(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|only| only == name)
+        let mut asked = self.only.iter().chain(&self.needed);
+        self.only.is_empty() || asked.any(|asked| asked == name)
     }
 
     /// Prints the table and the closing line.
@@ -124,5 +132,39 @@ impl Stages {
             bail!("{failed} of {} stages failed", self.lines.len());
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs three stages, the last of which stands on the first, and returns those that ran.
+    fn ran(only: &[&str]) -> Vec<String> {
+        let only: Vec<String> = only.iter().map(ToString::to_string).collect();
+        let mut stages = Stages::new(&only, false);
+        stages.needs("third", &["first"]);
+        for name in ["first", "second", "third"] {
+            stages.stage(name, || Ok(Outcome::Passed));
+        }
+        stages.lines.into_iter().map(|line| line.name).collect()
+    }
+
+    #[test]
+    fn one_stage_brings_what_it_stands_on() {
+        assert_eq!(ran(&["third"]), ["first", "third"]);
+        assert_eq!(ran(&["second"]), ["second"]);
+        assert_eq!(ran(&[]), ["first", "second", "third"]);
+    }
+
+    #[test]
+    fn what_did_not_run_or_pass_is_not_available() {
+        let only = ["failing".to_owned(), "passing".to_owned()];
+        let mut stages = Stages::new(&only, false);
+        stages.stage("passing", || Ok(Outcome::Passed));
+        stages.stage("failing", || bail!("on purpose"));
+        stages.stage("left out", || Ok(Outcome::Passed));
+        let available = ["passing", "failing", "left out"].map(|name| stages.available(name));
+        assert_eq!(available, [true, false, false]);
     }
 }

@@ -15,6 +15,14 @@ const FUZZ_SECONDS: u32 = 10;
 /// If one fails.
 pub fn run(only: &[String], list: bool) -> Result<()> {
     let mut stages = Stages::new(only, list);
+    for stage in ["tour", "demo"] {
+        stages.needs(stage, &["programs"]);
+    }
+    for environment in &ENVIRONMENTS {
+        let python = python_stage(environment);
+        stages.needs(&interop_stage(environment), &[&python, "programs"]);
+        stages.needs(&judge_stage(environment), &[&python, "cargo-test"]);
+    }
     for environment in &ENVIRONMENTS {
         stages.stage(&python_stage(environment), || prepare(environment));
     }
@@ -23,6 +31,12 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
         cargo.arg("test").args(workspace::SELECTION);
         cargo.env(kill::VARIABLE, kill::fresh_copies()?);
         process::run(cargo.arg("--no-fail-fast")).map(|()| Outcome::Passed)
+    });
+    stages.stage("benches", || {
+        // Each once, on little data; in the profile and with the features of all other tests.
+        let mut cargo = process::cargo();
+        cargo.args(["test", "--package", "icefield-benches", "--all-features"]);
+        process::run(cargo.arg("--benches")).map(|()| Outcome::Passed)
     });
     stages.stage("programs", || {
         workspace::build_programs()?;
@@ -35,12 +49,12 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
     for environment in &ENVIRONMENTS {
         let python = python_stage(environment);
         let ready = stages.available(&python);
-        stages.stage(&format!("interop-{}", environment.name), || {
+        stages.stage(&interop_stage(environment), || {
             needs(&[(ready, &python), (programs, "programs")], || {
                 interop::run(environment)
             })
         });
-        stages.stage(&format!("kill-judged-{}", environment.name), || {
+        stages.stage(&judge_stage(environment), || {
             needs(&[(ready, &python), (tested, "cargo-test")], || {
                 kill::verify(environment)
             })
@@ -52,6 +66,14 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
 
 fn python_stage(environment: &Environment) -> String {
     format!("python-{}", environment.name)
+}
+
+fn interop_stage(environment: &Environment) -> String {
+    format!("interop-{}", environment.name)
+}
+
+fn judge_stage(environment: &Environment) -> String {
+    format!("kill-judged-{}", environment.name)
 }
 
 fn prepare(environment: &Environment) -> Result<Outcome> {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
 use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName};
 
+use crate::failure::chain;
+
 const EXIT_CODES: &str = "\
 LOCATION is a path or a URL: data/ocean, file:///data/my%20ocean, memory: (empty each time).
 REF is a branch, tag:NAME, branch:NAME or a snapshot id, then ~N (N snapshots back) or @TIME (the newest that is not
@@ -84,7 +86,7 @@ pub(crate) struct Facts {
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Init {
     /// Where to create it.
-    #[arg(value_parser = Location::parse)]
+    #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
     #[command(flatten)]
     pub(crate) facts: Facts,
@@ -95,13 +97,13 @@ pub(crate) struct Import {
     /// The Zarr v3 directory to copy.
     pub(crate) source: PathBuf,
     /// The repository.
-    #[arg(value_parser = Location::parse)]
+    #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
     /// The branch to commit to.
-    #[arg(long, value_parser = BranchName::parse, default_value = "main")]
+    #[arg(long, value_parser = in_full(BranchName::parse), default_value = "main")]
     pub(crate) branch: BranchName,
     /// The group to copy into; created if it is missing.
-    #[arg(long, value_name = "PATH", value_parser = node_path, default_value = "/")]
+    #[arg(long, value_name = "PATH", value_parser = in_full(node_path), default_value = "/")]
     pub(crate) group: NodePath,
     /// Append along this dimension to the arrays that are there.
     #[arg(long, value_name = "DIM")]
@@ -116,7 +118,7 @@ pub(crate) struct Import {
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Export {
     /// The repository.
-    #[arg(value_parser = Location::parse)]
+    #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
     /// The directory to write; it must not exist, or be empty.
     pub(crate) destination: PathBuf,
@@ -130,17 +132,17 @@ pub(crate) struct Export {
 #[derive(Clone, Debug, ArgGroup)]
 pub(crate) struct At {
     /// The version.
-    #[arg(long = "ref", value_name = "REF", value_parser = RevisionSpec::parse, default_value = "main")]
+    #[arg(long = "ref", value_name = "REF", value_parser = in_full(RevisionSpec::parse), default_value = "main")]
     pub(crate) revision: RevisionSpec,
 }
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Ls {
     /// The repository.
-    #[arg(value_parser = Location::parse)]
+    #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
     /// The group, or one array.
-    #[arg(value_parser = node_path, default_value = "/")]
+    #[arg(value_parser = in_full(node_path), default_value = "/")]
     pub(crate) path: NodePath,
     /// With shapes, types, and the chunks that exist.
     #[arg(short, long)]
@@ -154,7 +156,7 @@ pub(crate) struct Ls {
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Tree {
     /// The repository.
-    #[arg(value_parser = Location::parse)]
+    #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
     #[command(flatten)]
     pub(crate) at: At,
@@ -165,7 +167,7 @@ pub(crate) struct Tree {
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Cat {
     /// The repository.
-    #[arg(value_parser = Location::parse)]
+    #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
     /// The key, as tos/zarr.json or tos/c/0/0/0.
     pub(crate) key: String,
@@ -176,7 +178,7 @@ pub(crate) struct Cat {
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Log {
     /// The repository.
-    #[arg(value_parser = Location::parse)]
+    #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
     /// Stop after so many snapshots.
     #[arg(short = 'n', long, value_name = "N")]
@@ -190,7 +192,7 @@ pub(crate) struct Log {
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Info {
     /// The repository.
-    #[arg(value_parser = Location::parse)]
+    #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
     #[command(flatten)]
     pub(crate) at: At,
@@ -205,10 +207,10 @@ pub(crate) enum Branch {
     /// Create a branch.
     Create {
         /// The repository.
-        #[arg(value_parser = Location::parse)]
+        #[arg(value_parser = in_full(Location::parse))]
         location: Location,
         /// The new name.
-        #[arg(value_parser = new_branch)]
+        #[arg(value_parser = in_full(new_branch))]
         name: BranchName,
         #[command(flatten)]
         at: At,
@@ -218,10 +220,10 @@ pub(crate) enum Branch {
     /// Delete a branch; its snapshots stay.
     Delete {
         /// The repository.
-        #[arg(value_parser = Location::parse)]
+        #[arg(value_parser = in_full(Location::parse))]
         location: Location,
         /// The branch.
-        #[arg(value_parser = BranchName::parse)]
+        #[arg(value_parser = in_full(BranchName::parse))]
         name: BranchName,
         #[command(flatten)]
         facts: Facts,
@@ -229,16 +231,16 @@ pub(crate) enum Branch {
     /// Move a branch to another version.
     Reset {
         /// The repository.
-        #[arg(value_parser = Location::parse)]
+        #[arg(value_parser = in_full(Location::parse))]
         location: Location,
         /// The branch.
-        #[arg(value_parser = BranchName::parse)]
+        #[arg(value_parser = in_full(BranchName::parse))]
         name: BranchName,
         /// Where it shall point.
-        #[arg(long = "ref", value_name = "REF", value_parser = RevisionSpec::parse)]
+        #[arg(long = "ref", value_name = "REF", value_parser = in_full(RevisionSpec::parse))]
         revision: RevisionSpec,
         /// Only if it points there now; exit code 3 otherwise.
-        #[arg(long, value_name = "REF", value_parser = RevisionSpec::parse)]
+        #[arg(long, value_name = "REF", value_parser = in_full(RevisionSpec::parse))]
         expect: Option<RevisionSpec>,
         #[command(flatten)]
         facts: Facts,
@@ -252,10 +254,10 @@ pub(crate) enum Tag {
     /// Create a tag. Its name is never given again, even after it is deleted.
     Create {
         /// The repository.
-        #[arg(value_parser = Location::parse)]
+        #[arg(value_parser = in_full(Location::parse))]
         location: Location,
         /// The new name.
-        #[arg(value_parser = new_tag)]
+        #[arg(value_parser = in_full(new_tag))]
         name: TagName,
         #[command(flatten)]
         at: At,
@@ -265,10 +267,10 @@ pub(crate) enum Tag {
     /// Delete a tag.
     Delete {
         /// The repository.
-        #[arg(value_parser = Location::parse)]
+        #[arg(value_parser = in_full(Location::parse))]
         location: Location,
         /// The tag.
-        #[arg(value_parser = TagName::parse)]
+        #[arg(value_parser = in_full(TagName::parse))]
         name: TagName,
         #[command(flatten)]
         facts: Facts,
@@ -278,7 +280,7 @@ pub(crate) enum Tag {
 #[derive(Debug, ArgGroup)]
 pub(crate) struct ListRefs {
     /// The repository.
-    #[arg(value_parser = Location::parse)]
+    #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
     #[command(flatten)]
     pub(crate) facts: Facts,
@@ -287,13 +289,13 @@ pub(crate) struct ListRefs {
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Diff {
     /// The repository.
-    #[arg(value_parser = Location::parse)]
+    #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
     /// The older version.
-    #[arg(value_parser = RevisionSpec::parse)]
+    #[arg(value_parser = in_full(RevisionSpec::parse))]
     pub(crate) from: RevisionSpec,
     /// The newer version.
-    #[arg(value_parser = RevisionSpec::parse)]
+    #[arg(value_parser = in_full(RevisionSpec::parse))]
     pub(crate) to: RevisionSpec,
     #[command(flatten)]
     pub(crate) facts: Facts,
@@ -302,13 +304,13 @@ pub(crate) struct Diff {
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Inspect {
     /// The repository.
-    #[arg(value_parser = Location::parse)]
+    #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
     /// The kind of file.
     #[arg(value_enum)]
     pub(crate) kind: FileKind,
     /// The id of a snapshot (also of the one whose transaction log is meant) or of a manifest.
-    #[arg(value_parser = str::parse::<SnapshotId>)]
+    #[arg(value_parser = in_full(str::parse::<SnapshotId>))]
     pub(crate) id: SnapshotId,
     #[command(flatten)]
     pub(crate) facts: Facts,
@@ -323,6 +325,14 @@ pub(crate) enum FileKind {
     Manifest,
     /// What one commit changed.
     TransactionLog,
+}
+
+/// A parser whose error is the message with all its causes: clap prints the first message only, and the rule that a text
+/// breaks is often the last.
+fn in_full<T, E: std::error::Error>(
+    parse: impl Fn(&str) -> Result<T, E> + Clone,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| parse(text).map_err(|error| chain(&error))
 }
 
 /// A path with or without its first slash; a slash at the end is ignored.

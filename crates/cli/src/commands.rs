@@ -20,12 +20,12 @@ use std::sync::Arc;
 use icefield::storage::Storage;
 use icefield::storage::wrap::TracingStorage;
 use icefield::{
-    ConnectLocal, Fsync, Location, RefsError, Repository, RepositoryError, RevisionSpec, Schemes,
+    ConnectLocal, Error, Fsync, Location, LocationError, Repository, RevisionSpec, Schemes,
     Session, SnapshotId,
 };
 
 use crate::args::{self, Args, Command};
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, missing_snapshot};
 
 /// Which locations there are.
 pub(crate) struct Context {
@@ -68,13 +68,33 @@ impl Context {
     }
 
     /// Opens a store, watched for `-v`.
-    async fn storage(&self, location: &Location) -> Result<Arc<dyn Storage>, Failure> {
+    async fn storage(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
         let storage = self.schemes.storage(location).await?;
         Ok(Arc::new(TracingStorage::new(storage)))
     }
 
     async fn open(&self, location: &Location) -> Result<Repository, Failure> {
-        Ok(Repository::open(self.storage(location).await?).await?)
+        let storage = self.storage_of_repository(location).await?;
+        Ok(Repository::open(storage).await?)
+    }
+
+    /// Opens the store of a repository that should be there.
+    async fn storage_of_repository(
+        &self,
+        location: &Location,
+    ) -> Result<Arc<dyn Storage>, Failure> {
+        self.storage(location).await.map_err(|error| {
+            let is_file = matches!(
+                error.downcast_ref(),
+                Some(LocationError::NotADirectory { .. })
+            );
+            let mut failure = Failure::from(error);
+            if is_file {
+                // There is no repository, as if there were nothing at all.
+                failure.exit = Exit::NotFound;
+            }
+            failure
+        })
     }
 
     /// Opens a repository and finds a version of it.
@@ -84,8 +104,17 @@ impl Context {
         revision: &RevisionSpec,
     ) -> Result<(Repository, SnapshotId), Failure> {
         let repository = self.open(location).await?;
-        let id = revision.resolve(&repository).await?;
+        let id = self.find(&repository, revision).await?;
         Ok((repository, id))
+    }
+
+    /// Finds a version.
+    async fn find(
+        &self,
+        repository: &Repository,
+        revision: &RevisionSpec,
+    ) -> Result<SnapshotId, Failure> {
+        (revision.resolve(repository).await).map_err(|error| dangling(revision, error))
     }
 
     /// Opens a repository and reads a version of it.
@@ -94,16 +123,33 @@ impl Context {
         location: &Location,
         revision: &RevisionSpec,
     ) -> Result<(Session, SnapshotId), Failure> {
-        let (repository, id) = self.open_at(location, revision).await?;
-        match repository.read_session(id).await {
-            Ok(session) => Ok((session, id)),
-            // An id that the user named was looked for when it was resolved; this one a ref names.
-            Err(RepositoryError::Refs(RefsError::SnapshotNotFound(id))) => Err(Failure::new(
-                Exit::Damage,
-                format!("{revision} points to snapshot {id}, which is missing"),
-            )
-            .hint("`icefield branch reset` moves a branch to a snapshot that is there")),
-            Err(error) => Err(error.into()),
-        }
+        let (_, session, id) = self.open_session(location, revision).await?;
+        Ok((session, id))
+    }
+
+    async fn open_session(
+        &self,
+        location: &Location,
+        revision: &RevisionSpec,
+    ) -> Result<(Repository, Session, SnapshotId), Failure> {
+        let storage = self.storage_of_repository(location).await?;
+        let opened = revision.open_session(storage).await;
+        let (repository, session) = opened.map_err(|error| dangling(revision, error))?;
+        let id = session.snapshot_id()?;
+        Ok((repository, session, id))
+    }
+}
+
+/// Tells what went wrong with a version. A snapshot that the user named and that is not there was not found; one that a
+/// ref or a snapshot names is damage.
+fn dangling(revision: &RevisionSpec, error: impl Into<Error>) -> Failure {
+    let error = error.into();
+    match missing_snapshot(&error) {
+        Some(id) if !revision.is_of_snapshot(id) => Failure::new(
+            Exit::Damage,
+            format!("{revision} leads to snapshot {id}, which is missing"),
+        )
+        .hint("`icefield branch reset` moves a branch to a snapshot that is there"),
+        _ => error.into(),
     }
 }

@@ -1,10 +1,13 @@
 //! What went wrong, in one or two lines, and the exit code that tells a script.
 
-use std::error::Error as _;
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use icefield::{Error, ErrorKind, Unsettled};
+use icefield::ingest::{ExportError, ImportError, PlanError};
+use icefield::{
+    CommitError, Error, ErrorKind, RefsError, RepositoryError, SessionError, SnapshotId, Unsettled,
+    ZarrStoreError,
+};
 
 use crate::output::escape::printable;
 
@@ -63,12 +66,19 @@ impl Failure {
         self
     }
 
+    #[cfg(test)]
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Prints it, and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         if self.exit != Exit::Closed {
-            eprintln!("error: {}", printable(&self.message));
+            // Where nobody can be told, the exit code still says it.
+            let mut out = io::stderr().lock();
+            let _ = writeln!(out, "error: {}", printable(&self.message));
             if let Some(hint) = &self.hint {
-                eprintln!("hint: {}", printable(hint));
+                let _ = writeln!(out, "hint: {}", printable(hint));
             }
         }
         ExitCode::from(self.exit as u8)
@@ -90,7 +100,7 @@ impl From<Error> for Failure {
             true => Exit::Usage,
             false => Exit::of(error.kind()),
         };
-        let mut failure = Self::new(exit, chain(&error));
+        let mut failure = Self::new(exit, message(&error));
         failure.hint = hint(&error).map(str::to_owned);
         failure
     }
@@ -119,7 +129,12 @@ from_layers!(
 
 /// Whether an argument of ours is what is wrong.
 fn is_usage(error: &Error) -> bool {
-    error.downcast_ref::<icefield::LocationError>().is_some()
+    // A location that is well-formed and leads to a file is none of those.
+    let is_location = match error.downcast_ref() {
+        Some(icefield::LocationError::NotADirectory { .. }) | None => false,
+        Some(_) => true,
+    };
+    is_location
         || error.downcast_ref::<icefield::RevisionError>().is_some()
         || matches!(
             error.downcast_ref(),
@@ -127,8 +142,8 @@ fn is_usage(error: &Error) -> bool {
         )
 }
 
-/// The message and those of its causes, each once.
-fn chain(error: &Error) -> String {
+/// The message of an error and those of its causes, each once.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -141,35 +156,139 @@ fn chain(error: &Error) -> String {
     message
 }
 
+/// The layer that failed, whatever passed its error on.
+enum Layer<'a> {
+    Refs(&'a RefsError),
+    Repository(&'a RepositoryError),
+    Session(&'a SessionError),
+}
+
+impl<'a> Layer<'a> {
+    /// Errors that are passed on as they are have no place in the chain of sources: they are looked for by type.
+    fn of(error: &'a Error) -> Option<Self> {
+        if let Some(error) = error.downcast_ref() {
+            Some(Self::Refs(error))
+        } else if let Some(error) = error.downcast_ref() {
+            Some(Self::of_repository(error))
+        } else if let Some(error) = error.downcast_ref() {
+            Some(Self::Session(error))
+        } else if let Some(ZarrStoreError::Session(error)) = error.downcast_ref() {
+            Some(Self::Session(error))
+        } else if let Some(ExportError::Session(error)) = error.downcast_ref() {
+            Some(Self::Session(error))
+        } else if let Some(error) = error.downcast_ref() {
+            match error {
+                ImportError::Repository(error) => Some(Self::of_repository(error)),
+                ImportError::Session(error) | ImportError::Commit(CommitError::Session(error)) => {
+                    Some(Self::Session(error))
+                }
+                ImportError::Commit(CommitError::Refs(error)) => Some(Self::Refs(error)),
+                _ => None,
+            }
+        } else {
+            None
+        }
+    }
+
+    fn of_repository(error: &'a RepositoryError) -> Self {
+        match error {
+            RepositoryError::Refs(error) => Self::Refs(error),
+            error => Self::Repository(error),
+        }
+    }
+}
+
+/// The snapshot that was asked for, if what failed is that there is none.
+pub(crate) fn missing_snapshot(error: &Error) -> Option<SnapshotId> {
+    match Layer::of(error) {
+        Some(Layer::Refs(RefsError::SnapshotNotFound(id))) => Some(*id),
+        _ => None,
+    }
+}
+
+/// What is said instead of the message of a layer.
+fn message(error: &Error) -> String {
+    match Layer::of(error) {
+        // Below, this is a question of authority; here nobody can grant it.
+        Some(Layer::Session(SessionError::VirtualChunk {
+            path,
+            index,
+            location,
+        })) => format!(
+            "chunk {index} of {path} lies in {location}, outside the repository: virtual chunks cannot be read yet"
+        ),
+        _ => chain(error),
+    }
+}
+
 /// What to do, where the message does not say it.
 fn hint(error: &Error) -> Option<&'static str> {
-    if let Some(icefield::RepositoryError::NotFound { .. }) = error.downcast_ref() {
-        return Some("`icefield init LOCATION` creates one");
+    if let Some(ImportError::Plan(plan)) = error.downcast_ref() {
+        return plan_hint(plan);
     }
     if let Some(Unsettled::CommitUnknown { .. }) = error.downcast_ref() {
         return Some(
             "`icefield log LOCATION` shows the history; do not import again before you have looked",
         );
     }
-    Some(match error.kind() {
-        ErrorKind::Unavailable => "try again; nothing was changed",
-        ErrorKind::Corrupt => {
+    let layer = Layer::of(error);
+    match error.kind() {
+        ErrorKind::Unavailable => Some("try again; nothing was changed"),
+        ErrorKind::Corrupt => damage_hint(layer?),
+        ErrorKind::NotFound => match layer? {
+            Layer::Repository(RepositoryError::NotFound { .. }) => {
+                Some("`icefield init LOCATION` creates one")
+            }
+            Layer::Refs(error) => refs_hint(error),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The file of the branch that every repository has.
+const MAIN: &str = "refs/branch.main/ref.json";
+
+/// What may still be whole depends on what is damaged.
+fn damage_hint(layer: Layer<'_>) -> Option<&'static str> {
+    Some(match layer {
+        Layer::Refs(RefsError::Config { .. }) => {
+            "put back a copy of config.yaml; a repository without one has the default settings"
+        }
+        Layer::Refs(RefsError::InvalidRefFile { key, .. }) if key.as_str() == MAIN => {
+            "nothing can be opened without it: put back a copy of the file"
+        }
+        Layer::Refs(RefsError::InvalidRefFile { .. }) => {
+            "the other refs are not touched by this: `icefield branch list` and `icefield tag list` show them"
+        }
+        // A snapshot: its history cannot be followed any further, not even by `log`.
+        Layer::Refs(_) | Layer::Repository(_) => {
+            "what another ref points to may still be whole: `icefield branch list` and `icefield tag list` show them"
+        }
+        // The snapshot was read, and something that it refers to was not.
+        Layer::Session(_) => {
             "an older snapshot may still be whole: `icefield log` lists them, --ref ID reads one"
         }
-        ErrorKind::NotFound => match error.downcast_ref() {
-            Some(icefield::RepositoryError::Refs(refs)) => return refs_hint(refs),
-            _ => return None,
-        },
-        _ => return None,
     })
 }
 
-fn refs_hint(error: &icefield::RefsError) -> Option<&'static str> {
+fn plan_hint(error: &PlanError) -> Option<&'static str> {
     match error {
-        icefield::RefsError::BranchNotFound(name) if name.as_str().contains('@') => {
+        PlanError::AlreadyExists { .. } => {
+            Some("import below another --group, or append along a dimension with --append DIM")
+        }
+        PlanError::GroupDiffers { .. } => Some("import below another --group"),
+        PlanError::NotInTarget { .. } => Some("import it without --append first"),
+        _ => None,
+    }
+}
+
+fn refs_hint(error: &RefsError) -> Option<&'static str> {
+    match error {
+        RefsError::BranchNotFound(name) if name.as_str().contains('@') => {
             Some("a time is written in full, as main@2015-03-01T00:00:00Z")
         }
-        icefield::RefsError::BranchNotFound(_) | icefield::RefsError::TagNotFound(_) => {
+        RefsError::BranchNotFound(_) | RefsError::TagNotFound(_) => {
             Some("`icefield branch list` and `icefield tag list` show what there is")
         }
         _ => None,

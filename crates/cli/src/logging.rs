@@ -1,6 +1,6 @@
 //! What the layers report of their work, on standard error.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write as _};
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -32,7 +32,10 @@ pub(crate) fn start(verbose: u8) {
     let filter = match EnvFilter::try_new(&filter) {
         Ok(filter) => filter,
         Err(error) => {
-            eprintln!("warning: {VARIABLE} is not understood and has no effect: {error}");
+            let _ = writeln!(
+                io::stderr(),
+                "warning: {VARIABLE} is not understood and has no effect: {error}"
+            );
             return;
         }
     };
@@ -42,6 +45,8 @@ pub(crate) fn start(verbose: u8) {
         .with_span_events(FmtSpan::CLOSE)
         .with_ansi(!no_color && io::stderr().is_terminal())
         .with_writer(io::stderr)
+        // Or an event that cannot be printed is reported with `eprintln!`, which panics for the same reason.
+        .log_internal_errors(false)
         .init();
 }
 

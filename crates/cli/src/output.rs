@@ -3,7 +3,7 @@
 pub(crate) mod escape;
 pub(crate) mod table;
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, Write};
 use std::time::SystemTime;
 
 use icefield::Location;
@@ -25,17 +25,20 @@ struct Document<'a, T> {
     facts: &'a T,
 }
 
-/// Standard output.
-#[derive(Debug)]
+/// Where facts are printed: standard output, but in tests.
 pub(crate) struct Output {
-    out: BufWriter<StdoutLock<'static>>,
+    out: BufWriter<Box<dyn Write>>,
     json: bool,
 }
 
 impl Output {
     pub(crate) fn new(facts: Facts) -> Self {
+        Self::to(io::stdout().lock(), facts)
+    }
+
+    pub(crate) fn to(out: impl Write + 'static, facts: Facts) -> Self {
         Self {
-            out: BufWriter::new(io::stdout().lock()),
+            out: BufWriter::new(Box::new(out)),
             json: facts.json,
         }
     }

@@ -13,14 +13,17 @@ use crate::output::escape::printable;
 pub(crate) struct Bar {
     bar: ProgressBar,
     bytes: std::sync::atomic::AtomicU64,
+    /// What happens once all chunks are there.
+    last: &'static str,
 }
 
 impl Bar {
     /// Returns a bar. On anything but a terminal it draws nothing.
-    pub(crate) fn new() -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    pub(crate) fn new(last: &'static str) -> Self {
+        // A length from the start: one that is unknown cannot grow.
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(
-            "{spinner} {pos} of {len} chunks {wide_bar} {msg} {elapsed}",
+            "{spinner} {pos} of {len} chunks {wide_bar} {msg} {prefix} {elapsed}",
         ) {
             bar.set_style(style);
         }
@@ -28,6 +31,7 @@ impl Bar {
         Self {
             bar,
             bytes: Default::default(),
+            last,
         }
     }
 
@@ -66,6 +70,6 @@ impl Progress for Bar {
     }
 
     fn finishing(&self) {
-        self.bar.set_message("committing");
+        self.bar.set_message(self.last);
     }
 }

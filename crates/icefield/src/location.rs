@@ -63,6 +63,12 @@ pub enum LocationError {
         /// The URL.
         url: String,
     },
+    /// There is a file, where a directory is needed.
+    #[error("{} is a file; a repository is a directory", .path.display())]
+    NotADirectory {
+        /// The file.
+        path: PathBuf,
+    },
     /// Nobody registered the scheme.
     #[error(
         "no backend is registered for `{scheme}:` locations: {hint}; for a path with a colon in it, write ./{url}"

@@ -126,6 +126,11 @@ impl Connect for ConnectLocal {
         let path = location.path().ok_or_else(|| LocationError::NotAbsolute {
             url: location.as_str().to_owned(),
         })?;
+        // Whatever else is wrong with the path, the store says itself.
+        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_dir()) {
+            let path = path.to_owned();
+            return Err(LocationError::NotADirectory { path }.into());
+        }
         let storage = icefield_storage_local::LocalStorage::builder(path)
             .fsync(self.fsync)
             .read_only(self.read_only)

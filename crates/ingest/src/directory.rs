@@ -19,10 +19,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use icefield_core::{ArrayMetadata, NodePath};
+use icefield_zarr_store::ChunkKeys;
 
 use buffers::Buffers;
 
-use crate::chunk_key;
 use crate::{ChunkEntry, Hierarchy, Source, SourceError};
 
 /// Largest `zarr.json` that is read, in bytes.
@@ -100,6 +100,16 @@ impl Root {
     /// The directory of a node.
     fn directory_of(&self, node: &NodePath) -> PathBuf {
         self.path.join(&node.as_str()[1..])
+    }
+
+    /// Returns whether there is anything in a directory where the document of a node would be.
+    fn has_document(&self, directory: &Path) -> Result<bool, SourceError> {
+        let file = directory.join(names::DOCUMENT);
+        match fs::symlink_metadata(&file) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(self.io_error(&file, error)),
+        }
     }
 
     /// Reads a file that must be a regular one. With `length`, it must have exactly so many bytes.
@@ -181,13 +191,14 @@ impl Source for ZarrDirectory {
         length: u64,
     ) -> Result<Bytes, SourceError> {
         let root = Arc::clone(&self.0);
-        let key = chunk_key::encode(array.chunk_key_encoding, index);
-        let file = root.directory_of(path).join(key);
+        let file = root
+            .directory_of(path)
+            .join(ChunkKeys::of(array).key(index));
         blocking(move || root.read(&file, Some(length))).await
     }
 
     fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String {
-        let key = chunk_key::encode(array.chunk_key_encoding, index);
+        let key = ChunkKeys::of(array).key(index);
         self.0.name_of(&self.0.directory_of(path).join(key))
     }
 }

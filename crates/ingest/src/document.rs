@@ -103,16 +103,19 @@ pub(crate) fn stored(
             })
         }
         NodeMetadata::Array(_) => Ok(document.clone()),
-        NodeMetadata::Group => {
-            let members = Members::of(document)?;
-            Ok(match members.position("consolidated_metadata") {
-                Some(position) if &document[members.0[position].1.clone()] != b"null" => {
-                    without(document, &members, position)
-                }
-                _ => document.clone(),
-            })
-        }
+        NodeMetadata::Group => without_consolidated(document),
     }
+}
+
+/// Returns the document of a group without its consolidated metadata.
+pub(crate) fn without_consolidated(document: &Bytes) -> Result<Bytes, serde_json::Error> {
+    let members = Members::of(document)?;
+    Ok(match members.position("consolidated_metadata") {
+        Some(position) if &document[members.0[position].1.clone()] != b"null" => {
+            without(document, &members, position)
+        }
+        _ => document.clone(),
+    })
 }
 
 /// Removes one member together with one of the commas around it.

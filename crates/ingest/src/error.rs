@@ -67,6 +67,12 @@ pub enum SourceError {
         /// What is wrong with it.
         source: MetadataError,
     },
+    /// Something has the name of a document and is no file.
+    #[error("{name} is not a file: it should hold the metadata of a node")]
+    NoDocument {
+        /// What has that name.
+        name: String,
+    },
     /// Something lies among the chunks that is none.
     #[error(
         "{name} is not a chunk of the array it lies in: {problem}; remove it, or correct the array's metadata"
@@ -112,9 +118,7 @@ pub enum SourceError {
 #[non_exhaustive]
 pub enum PlanError {
     /// An array is there already.
-    #[error(
-        "{path} exists already: import below another --group, append with --append, or delete it first"
-    )]
+    #[error("{path} exists already")]
     AlreadyExists {
         /// The node.
         path: NodePath,
@@ -130,7 +134,7 @@ pub enum PlanError {
         source_kind: &'static str,
     },
     /// Both sides have a group with attributes, and not the same.
-    #[error("the group {path} exists already, and {difference}: import below another --group")]
+    #[error("the group {path} exists already, and {difference}")]
     GroupDiffers {
         /// The group.
         path: NodePath,
@@ -208,9 +212,7 @@ pub enum PlanError {
         path: NodePath,
     },
     /// The repository lacks an array.
-    #[error(
-        "{path} does not exist yet, so nothing can be appended to it: import it without --append first"
-    )]
+    #[error("{path} does not exist yet, so nothing can be appended to it")]
     NotInTarget {
         /// The array.
         path: NodePath,
@@ -269,6 +271,14 @@ pub enum ImportError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// There is nothing to commit.
+    #[error("{name} adds nothing to {group}: all that it holds is there already")]
+    AddsNothing {
+        /// The source.
+        name: String,
+        /// The group it should go into.
+        group: NodePath,
+    },
     /// The session refused.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -290,6 +300,14 @@ pub enum ExportError {
         /// The destination.
         path: PathBuf,
     },
+    /// The export would put its files among those of the repository.
+    #[error("{} lies in the repository {}: export to a place outside it", .path.display(), .repository.display())]
+    InsideRepository {
+        /// The destination.
+        path: PathBuf,
+        /// The directory of the repository.
+        repository: PathBuf,
+    },
     /// There is no directory to make it in.
     #[error("cannot make {}: the directory above it does not exist", .path.display())]
     NoParent {
@@ -308,6 +326,14 @@ pub enum ExportError {
         path: NodePath,
         /// The part of its path.
         name: String,
+    },
+    /// A document could not be edited.
+    #[error("the metadata of {path} cannot be rewritten")]
+    Document {
+        /// The node.
+        path: NodePath,
+        /// What is wrong.
+        source: serde_json::Error,
     },
     /// A chunk lies in another file.
     #[error(

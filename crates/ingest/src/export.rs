@@ -3,17 +3,21 @@
 mod target;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_core::{
-    ArrayMetadata, ByteRange, ChunkInfo, ChunkLocation, NodeKind, NodePath, Session, SessionError,
+    ArrayMetadata, ByteRange, ChunkInfo, ChunkLocation, NodeInfo, NodeKind, NodePath, Session,
+    SessionError,
 };
+use icefield_zarr_store::ChunkKeys;
 
-use crate::chunk_key;
+use crate::document;
 use crate::limits::Budget;
+use crate::progress::most_chunks;
 use crate::{ExportError, Limits, Progress};
 use target::Target;
 
@@ -37,10 +41,12 @@ pub struct ExportReport {
 /// An export that is being described: set what it needs, then [`Export::run`] it.
 ///
 /// Documents and chunks are written byte for byte as the session has them, under the keys that each
-/// array's own metadata asks for.
+/// array's own metadata asks for. Only the consolidated metadata of groups is left out: a copy of their children
+/// that nobody keeps up to date in a repository.
 #[must_use = "nothing is exported before it is run"]
 pub struct Export {
     session: Session,
+    outside: Option<PathBuf>,
     limits: Limits,
     progress: Arc<dyn Progress>,
 }
@@ -49,6 +55,7 @@ impl fmt::Debug for Export {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Export")
             .field("session", &self.session)
+            .field("outside", &self.outside)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
@@ -59,9 +66,16 @@ impl Export {
     pub fn new(session: Session) -> Self {
         Self {
             session,
+            outside: None,
             limits: Limits::default(),
             progress: Arc::new(()),
         }
+    }
+
+    /// Refuses a destination at or below this directory: that of the repository, whose files it would mix with.
+    pub fn outside(mut self, repository: impl Into<PathBuf>) -> Self {
+        self.outside = Some(repository.into());
+        self
     }
 
     /// Sets how much is under way at once.
@@ -76,10 +90,14 @@ impl Export {
         self
     }
 
-    /// Writes the directory `destination`, which must not exist or be empty. It is filled under a temporary
-    /// name beside it and renamed at the end, so that it is there whole or not at all.
+    /// Writes the directory `destination`, which must not exist or be empty.
     ///
-    /// A process that is killed leaves the temporary directory, `.NAME.….partial`, behind. Nothing is flushed
+    /// - A new one is filled under a temporary name beside it and renamed at the end, so that it is there whole
+    ///   or not at all.
+    /// - One that exists stays the directory it is, which may be a mount point. It is filled in a temporary
+    ///   directory inside, whose content moves up at the end, the root's `zarr.json` last.
+    ///
+    /// A process that is killed leaves the temporary directory, `.icefield-….partial`, behind. Nothing is flushed
     /// to disk: after a loss of power, export again.
     ///
     /// # Errors
@@ -90,11 +108,12 @@ impl Export {
         if nodes.is_empty() {
             return Err(ExportError::Empty);
         }
-        let target = Arc::new(Target::create(destination.as_ref()).await?);
+        let target = Target::create(destination.as_ref(), self.outside.as_deref()).await?;
+        let target = Arc::new(target);
         let mut report = ExportReport::default();
         let mut arrays = Vec::new();
         for node in nodes {
-            self.document(&target, &node.path).await?;
+            self.document(&target, &node).await?;
             match node.kind {
                 NodeKind::Group => report.groups += 1,
                 NodeKind::Array => {
@@ -110,9 +129,18 @@ impl Export {
         Ok(report)
     }
 
-    async fn document(&self, target: &Arc<Target>, path: &NodePath) -> Result<(), ExportError> {
+    async fn document(&self, target: &Arc<Target>, node: &NodeInfo) -> Result<(), ExportError> {
+        let path = &node.path;
         let gone = || SessionError::NodeNotFound { path: path.clone() };
-        let document = self.session.metadata(path)?.ok_or_else(gone)?;
+        let mut document = self.session.metadata(path)?.ok_or_else(gone)?;
+        if node.kind == NodeKind::Group {
+            document = document::without_consolidated(&document).map_err(|source| {
+                ExportError::Document {
+                    path: path.clone(),
+                    source,
+                }
+            })?;
+        }
         let file = target.document(path)?;
         Target::write(target, file, document).await
     }
@@ -124,6 +152,8 @@ impl Export {
         report: &mut ExportReport,
     ) -> Result<(), ExportError> {
         let budget = Budget::new(self.limits);
+        let most = arrays.iter().map(|array| most_chunks(&array.1));
+        self.progress.expected(most.fold(0, u64::saturating_add));
         let mut done = stream::iter(arrays)
             .flat_map(|array| self.listed(array))
             // Boxed, or the compiler loses sight of the whole being `Send`.
@@ -137,15 +167,29 @@ impl Export {
         Ok(())
     }
 
-    /// The chunks of one array, each with the array.
+    /// The chunks of one array, each with the array; at the end, it is known how many do not exist.
     fn listed(&self, array: Arc<ArrayToWrite>) -> BoxStream<'static, ListedChunk> {
         self.progress.array(&array.0);
-        match self.session.chunks(&array.0) {
-            Ok(chunks) => chunks
-                .map_ok(move |chunk| (Arc::clone(&array), chunk))
-                .boxed(),
-            Err(error) => stream::once(async { Err(error) }).boxed(),
-        }
+        let chunks = match self.session.chunks(&array.0) {
+            Ok(chunks) => chunks,
+            Err(error) => return stream::once(async { Err(error) }).boxed(),
+        };
+        let (progress, most) = (Arc::clone(&self.progress), most_chunks(&array.1));
+        let listed = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&listed);
+        let end = stream::once(async move {
+            progress.absent(most.saturating_sub(counted.load(Ordering::Relaxed)));
+            None
+        });
+        chunks
+            .map_ok(move |chunk| {
+                listed.fetch_add(1, Ordering::Relaxed);
+                (Arc::clone(&array), chunk)
+            })
+            .map(Some)
+            .chain(end)
+            .filter_map(std::future::ready)
+            .boxed()
     }
 
     /// Copies a chunk, and returns how long it was.
@@ -171,7 +215,7 @@ impl Export {
             .chunk(path, &chunk.index, ByteRange::All)
             .await?
             .ok_or_else(|| SessionError::NodeNotFound { path: path.clone() })?;
-        let key = chunk_key::encode(array.chunk_key_encoding, &chunk.index);
+        let key = ChunkKeys::of(array).key(&chunk.index);
         let file = target.chunk(path, &key)?;
         Target::write(target, file, bytes).await?;
         self.progress.chunk(length);

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use icefield_core::{BranchName, CommitOutcome, NodePath, Repository, Session, WriteMode};
+use icefield_core::{
+    BranchName, CommitError, CommitOutcome, NodePath, Repository, Session, WriteMode,
+};
 
 use crate::plan::{self, Existing, Plan};
 use crate::{Hierarchy, Ignored, ImportError, Limits, Progress, Source};
@@ -120,7 +122,15 @@ impl Import {
         let session = repository.write_session(branch).await?;
         let report = self.stage(&session).await?;
         self.progress.finishing();
-        let commit = session.commit(message).await?;
+        let commit = match session.commit(message).await {
+            Err(CommitError::NothingToCommit) => {
+                return Err(ImportError::AddsNothing {
+                    name: self.source.to_string(),
+                    group: self.group.clone(),
+                });
+            }
+            commit => commit?,
+        };
         Ok(Imported { report, commit })
     }
 

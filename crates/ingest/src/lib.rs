@@ -8,8 +8,8 @@
 //! not grow with the size of the data. Neither decodes a chunk: bytes go in and come out as they are.
 //!
 //! Decisions are pure and apart from the input and output: `plan` says what becomes of every node,
-//! `document` edits `zarr.json` documents without touching the bytes around the edit, `chunk_key` spells
-//! chunk keys.
+//! `document` edits `zarr.json` documents without touching the bytes around the edit. Chunk keys are spelt and
+//! read by `icefield-zarr-store`.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -29,7 +29,6 @@
 //! # }
 //! ```
 
-mod chunk_key;
 mod directory;
 mod document;
 mod error;

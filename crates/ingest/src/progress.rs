@@ -1,6 +1,6 @@
 //! Who wants to know how far an import or export is.
 
-use icefield_core::NodePath;
+use icefield_core::{ArrayMetadata, NodePath};
 
 /// Is told how far an import or export is, from the task that runs it. Do little: the copying waits.
 pub trait Progress: Send + Sync {
@@ -27,6 +27,11 @@ pub trait Progress: Send + Sync {
 
     /// All chunks are there; the commit, or the final rename, begins.
     fn finishing(&self) {}
+}
+
+/// As many chunks as the grid of an array has room for.
+pub(crate) fn most_chunks(array: &ArrayMetadata) -> u64 {
+    (array.chunk_counts.iter()).fold(1, |most, count| most.saturating_mul(u64::from(*count)))
 }
 
 /// Nobody wants to know.

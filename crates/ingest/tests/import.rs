@@ -98,9 +98,11 @@ async fn consolidated_metadata_is_left_behind() {
     );
     let repository = repository().await;
     run(tree.import(), &repository).await;
+    // Not by an export, which drops it itself.
+    let session = repository.read_session(BranchName::main()).await.unwrap();
     assert_eq!(
-        exported(&repository).await["zarr.json"],
-        br#"{"attributes": {"a": 1.0}, "zarr_format": 3, "node_type": "group"}"#
+        session.metadata(&path("/")).unwrap().unwrap(),
+        br#"{"attributes": {"a": 1.0}, "zarr_format": 3, "node_type": "group"}"#[..]
     );
 }
 
@@ -143,6 +145,117 @@ async fn foreign_files_are_left_out_and_told() {
             .keys()
             .any(|name| name.contains("void") || name.contains("notes"))
     );
+}
+
+#[tokio::test]
+async fn a_node_is_imported_whatever_its_name_looks_like() {
+    let tree = Tree::new();
+    tree.json("zarr.json", &group(json!({})));
+    for name in [
+        ".hidden",
+        "a.partial",
+        "__reserved",
+        "Thumbs.db",
+        "desktop.ini",
+    ] {
+        tree.json(&format!("{name}/zarr.json"), &array(&[2], &[1], &["t"]))
+            .file(&format!("{name}/c/0"), [1])
+            .file(&format!("group/{name}/below/c/0"), [2])
+            .json(
+                &format!("group/{name}/below/zarr.json"),
+                &array(&[1], &[1], &["t"]),
+            )
+            .json(&format!("group/{name}/zarr.json"), &group(json!({})));
+    }
+    tree.json("group/zarr.json", &group(json!({})));
+    let repository = repository().await;
+    let report = run(tree.import(), &repository).await;
+    assert_eq!(report.ignored.count(), 0, "{:?}", report.ignored);
+    let found = exported(&repository).await;
+    assert_eq!(found, files(tree.path()));
+
+    // And back again.
+    let session = repository.read_session(BranchName::main()).await.unwrap();
+    let place = Tree::new();
+    let out = place.path().join("out");
+    Export::new(session).run(&out).await.unwrap();
+    let again = common::repository().await;
+    run(
+        icefield_ingest::Import::new(std::sync::Arc::new(ZarrDirectory::open(&out).unwrap())),
+        &again,
+    )
+    .await;
+    assert_eq!(exported(&again).await, found);
+}
+
+#[tokio::test]
+async fn a_node_below_an_array_is_refused_whatever_its_name_looks_like() {
+    refused_with(
+        |tree| {
+            tree.json("x/.hidden/zarr.json", &group(json!({})));
+        },
+        "x/.hidden",
+    )
+    .await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_node_whose_name_is_not_utf_8_is_refused() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let tree = varied();
+    let directory = tree.path().join(OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&directory).unwrap();
+    let repository = repository().await;
+    let report = run(tree.import().into_group(path("/without")), &repository).await;
+    assert_eq!(report.ignored.count(), 1);
+    fs::write(directory.join("zarr.json"), group(json!({})).to_string()).unwrap();
+    let error = refused(tree.import(), &repository).await;
+    assert!(
+        matches!(&error, ImportError::Source(SourceError::NodeName { .. })),
+        "{error:?}"
+    );
+    assert!(chain(&error).contains("not UTF-8"), "{}", chain(&error));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_document_that_is_no_file_is_refused_as_such() {
+    let is_no_document = |error: &ImportError| matches!(error, ImportError::Source(SourceError::NoDocument { name }) if name.ends_with("zarr.json"));
+    let error = refused_with(
+        |tree| fs::create_dir_all(tree.path().join("g/zarr.json")).unwrap(),
+        "g/zarr.json",
+    )
+    .await;
+    assert!(is_no_document(&error), "{error:?}");
+    let error = refused_with(
+        |tree| {
+            let directory = tree.path().join("f");
+            fs::create_dir(&directory).unwrap();
+            let status = std::process::Command::new("mkfifo")
+                .arg(directory.join("zarr.json"))
+                .status();
+            assert!(status.unwrap().success());
+        },
+        "f/zarr.json",
+    )
+    .await;
+    assert!(is_no_document(&error), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_import_that_adds_nothing_says_so() {
+    let tree = Tree::new();
+    tree.json("zarr.json", &group(json!({"a": 1})));
+    let repository = repository().await;
+    run(tree.import(), &repository).await;
+    let error = refused(tree.import(), &repository).await;
+    assert!(
+        matches!(&error, ImportError::AddsNothing { group, .. } if group.is_root()),
+        "{error:?}"
+    );
+    assert!(error.to_string().contains("adds nothing to /"), "{error}");
 }
 
 /// Puts something into a tree that must not be there, and expects to be told its name.

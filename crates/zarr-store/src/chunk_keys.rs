@@ -7,7 +7,7 @@ use icefield_core::{ArrayMetadata, ChunkIndex, ChunkKeyEncoding, NodePath};
 
 use crate::key::{ChunkKeyProblem, directory};
 
-/// The chunk keys of one array, relative to the array's path.
+/// The chunk keys of one array, relative to the array's path: the one place where they are spelt and read.
 ///
 /// | | rank 2 | rank 0 |
 /// |---|---|---|
@@ -16,21 +16,24 @@ use crate::key::{ChunkKeyProblem, directory};
 /// | `v2`, `/` | `0/1` | `0` |
 /// | `v2`, `.` | `0.1` | `0` |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ChunkKeys {
+pub struct ChunkKeys {
     encoding: ChunkKeyEncoding,
     rank: usize,
 }
 
 impl ChunkKeys {
-    pub(crate) fn new(encoding: ChunkKeyEncoding, rank: usize) -> Self {
+    /// Returns the keys of an array with this encoding and so many dimensions.
+    pub fn new(encoding: ChunkKeyEncoding, rank: usize) -> Self {
         Self { encoding, rank }
     }
 
-    pub(crate) fn of(array: &ArrayMetadata) -> Self {
+    /// Returns the keys of an array.
+    pub fn of(array: &ArrayMetadata) -> Self {
         Self::new(array.chunk_key_encoding, array.rank())
     }
 
-    pub(crate) fn rank(self) -> usize {
+    /// Returns how many dimensions the array has.
+    pub fn rank(self) -> usize {
         self.rank
     }
 
@@ -40,6 +43,13 @@ impl ChunkKeys {
             ChunkKeyEncoding::Default { separator: '/' } if self.rank > 0 => Some("c/"),
             _ => None,
         }
+    }
+
+    /// Returns the key of a chunk.
+    pub fn key(self, index: &[u32]) -> String {
+        let mut key = String::new();
+        self.encode(index, &mut key);
+        key
     }
 
     /// Appends the key of a chunk.
@@ -75,8 +85,12 @@ impl ChunkKeys {
         key
     }
 
-    /// Reads the coordinates of a key back.
-    pub(crate) fn decode(self, text: &str) -> Result<ChunkIndex, ChunkKeyProblem> {
+    /// Reads the coordinates of a key back. Exactly the keys that [`ChunkKeys::key`] makes are accepted: `c/01` is
+    /// not another name of `c/1`. Whether the grid has such a chunk is not asked.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn decode(self, text: &str) -> Result<ChunkIndex, ChunkKeyProblem> {
         let (separator, coordinates) = match self.encoding {
             ChunkKeyEncoding::Default { separator } => {
                 let rest = text.strip_prefix('c').ok_or(ChunkKeyProblem::Form)?;
@@ -180,9 +194,7 @@ mod tests {
     ];
 
     fn text(encoding: ChunkKeyEncoding, index: &[u32]) -> String {
-        let mut key = String::new();
-        ChunkKeys::new(encoding, index.len()).encode(index, &mut key);
-        key
+        ChunkKeys::new(encoding, index.len()).key(index)
     }
 
     #[test]

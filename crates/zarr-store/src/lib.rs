@@ -57,6 +57,7 @@ mod store;
 #[cfg(feature = "zarrs")]
 mod zarrs;
 
+pub use chunk_keys::ChunkKeys;
 pub use error::{BlockingError, ZarrStoreError};
 pub use key::{ChunkKeyProblem, KeyError, KeyMismatch, ZarrKey, chunk_key, metadata_key};
 pub use store::{DirListing, ZarrStore};

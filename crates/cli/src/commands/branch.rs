@@ -1,11 +1,12 @@
 //! `icefield branch`
 
+use icefield::{EditOutcome, Refusal};
 use serde::Serialize;
 
-use super::Context;
 use super::refs::{self, Edited, RefFacts};
+use super::{Context, dangling};
 use crate::args::{Branch, ListRefs};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
 
 const KIND: &str = "branch";
@@ -26,7 +27,10 @@ pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> 
             facts,
         } => {
             let (repository, id) = context.open_at(&location, &at.revision).await?;
-            let outcome = repository.create_branch(name.as_str(), id).await?;
+            let outcome = repository
+                .create_branch(name.as_str(), id)
+                .await
+                .map_err(|error| dangling(&at.revision, error))?;
             refs::landed(outcome, KIND, name.as_str())?;
             refs::print(
                 &Edited {
@@ -67,10 +71,19 @@ pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> 
         } => {
             let (repository, id) = context.open_at(&location, &revision).await?;
             let expected = match expect {
-                Some(expect) => Some(expect.resolve(&repository).await?),
+                Some(expect) => Some(context.find(&repository, &expect).await?),
                 None => None,
             };
-            let outcome = repository.reset_branch(&name, id, expected).await?;
+            let outcome = repository
+                .reset_branch(&name, id, expected)
+                .await
+                .map_err(|error| dangling(&revision, error))?;
+            if let (Some(expected), EditOutcome::Refused(Refusal::BranchMoved { found })) =
+                (expected, &outcome)
+            {
+                let message = format!("branch {name} points to {found}, not to {expected}");
+                return Err(Failure::new(Exit::Conflict, message));
+            }
             refs::landed(outcome, KIND, name.as_str())?;
             refs::print(
                 &Edited {

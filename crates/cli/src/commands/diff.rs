@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use icefield::{ChunkIndex, NodePath, SnapshotId};
 use serde::Serialize;
 
-use super::Context;
+use super::{Context, dangling};
 use crate::args::Diff;
-use crate::failure::Failure;
+use crate::failure::{Failure, missing_snapshot};
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
 
@@ -38,8 +38,15 @@ struct Chunks {
 
 pub(super) async fn run(context: &Context, args: Diff) -> Result<(), Failure> {
     let (repository, from) = context.open_at(&args.location, &args.from).await?;
-    let to = args.to.resolve(&repository).await?;
-    let diff = repository.diff(from, to).await?;
+    let to = context.find(&repository, &args.to).await?;
+    let diff = repository.diff(from, to).await;
+    let diff = diff.map_err(|error| {
+        let error = icefield::Error::from(error);
+        match missing_snapshot(&error) {
+            Some(id) if id == to => dangling(&args.to, error),
+            _ => dangling(&args.from, error),
+        }
+    })?;
     let facts = Difference {
         location: output::location(&args.location),
         from,

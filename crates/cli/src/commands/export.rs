@@ -26,11 +26,12 @@ struct Exported {
 
 pub(super) async fn run(context: &Context, args: Export) -> Result<(), Failure> {
     let (session, snapshot_id) = context.session(&args.location, &args.at.revision).await?;
-    let bar = Arc::new(Bar::new());
-    let report = ingest::Export::new(session)
-        .progress(Arc::<Bar>::clone(&bar))
-        .run(&args.destination)
-        .await;
+    let bar = Arc::new(Bar::new("moving into place"));
+    let mut export = ingest::Export::new(session).progress(Arc::<Bar>::clone(&bar));
+    if let Some(repository) = args.location.path() {
+        export = export.outside(repository);
+    }
+    let report = export.run(&args.destination).await;
     bar.clear();
     let report = report?;
     let exported = Exported {

@@ -38,13 +38,18 @@ struct Ignored {
 }
 
 pub(super) async fn run(context: &Context, args: Import) -> Result<(), Failure> {
+    let out = Output::new(args.facts);
+    import(context, args, out).await
+}
+
+async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), Failure> {
     let source = ZarrDirectory::open(&args.source)?;
     let repository = context.open(&args.location).await?;
     let message = args
         .message
         .clone()
         .unwrap_or_else(|| default_message(&args));
-    let bar = Arc::new(Bar::new());
+    let bar = Arc::new(Bar::new("committing"));
     let mut import = ingest::Import::new(Arc::new(source))
         .into_group(args.group.clone())
         .progress(Arc::<Bar>::clone(&bar));
@@ -58,7 +63,6 @@ pub(super) async fn run(context: &Context, args: Import) -> Result<(), Failure> 
         icefield::CommitOutcome::Unknown { snapshot, .. } => Some(*snapshot),
         _ => None,
     };
-    let mut out = Output::new(args.facts);
     match icefield::committed(imported.commit) {
         Ok(snapshot_id) => out.facts(
             &facts(&args, "committed", snapshot_id, imported.report),
@@ -179,4 +183,93 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use clap::Parser;
+    use icefield::storage::Storage;
+    use icefield::storage::wrap::FaultyStorage;
+    use icefield::storage::wrap::fault::{Decision, Matcher, Plan, Verb};
+    use icefield::{Connect, Location, MemoryStorage, Repository, Schemes};
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    /// What was printed.
+    #[derive(Clone, Default)]
+    struct Printed(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Printed {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("not poisoned").write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// One store with faults, for every location of its scheme.
+    #[derive(Debug)]
+    struct Faulty(FaultyStorage);
+
+    #[async_trait::async_trait]
+    impl Connect for Faulty {
+        async fn connect(&self, _: &Location) -> Result<Arc<dyn Storage>, icefield::Error> {
+            Ok(Arc::new(self.0.clone()))
+        }
+    }
+
+    #[tokio::test]
+    async fn an_unknown_outcome_is_printed_with_its_snapshot_and_ends_with_6() {
+        let tree = tempfile::tempdir().expect("a directory");
+        std::fs::write(
+            tree.path().join("zarr.json"),
+            r#"{"zarr_format": 3, "node_type": "group"}"#,
+        )
+        .expect("written");
+        let store = FaultyStorage::new(Arc::new(MemoryStorage::new()), Plan::none());
+        Repository::create(Arc::new(store.clone()))
+            .await
+            .expect("created");
+        // The reply to the publishing write is lost, and nobody can look whether it arrived: opening, the session and the
+        // commit read the ref once each, every later read fails.
+        let publish = Matcher::verb(Verb::Put).below("refs/");
+        let looks = Matcher::verb(Verb::Get).below("refs/");
+        let plan = Plan::none().on(publish, 0, Decision::FailAfter);
+        store.set_plan((3..20).fold(plan, |plan, n| {
+            plan.on(looks.clone(), n, Decision::FailBefore)
+        }));
+
+        let context = Context {
+            schemes: Schemes::none().with("faulty", Arc::new(Faulty(store.clone()))),
+        };
+        let source = tree.path().to_str().expect("UTF-8");
+        let args = Args::try_parse_from(["icefield", "import", source, "faulty:x", "--json"]);
+        let Command::Import(args) = args.expect("a command").command else {
+            panic!("another command");
+        };
+        let printed = Printed::default();
+        let out = Output::to(printed.clone(), args.facts);
+        let failure = import(&context, args, out).await.expect_err("unknown");
+        assert_eq!(failure.exit, Exit::Unknown, "{failure:?}");
+
+        let printed = printed.0.lock().expect("not poisoned").clone();
+        let facts: serde_json::Value = serde_json::from_slice(&printed).expect("JSON");
+        assert_eq!(facts["outcome"], "unknown");
+        let id = facts["snapshot_id"].as_str().expect("an id");
+        assert!(failure.message().contains(id), "{}", failure.message());
+
+        // It is what the advice finds.
+        store.set_plan(Plan::none());
+        let repository = Repository::open(Arc::new(store)).await.expect("opened");
+        let tip = icefield::RevisionSpec::parse("main").expect("a branch");
+        assert_eq!(
+            tip.resolve(&repository).await.expect("there").to_string(),
+            id
+        );
+    }
 }

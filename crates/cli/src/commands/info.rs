@@ -51,10 +51,11 @@ struct OtherKeys {
 }
 
 pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
-    let (repository, id) = context.open_at(&args.location, &args.at.revision).await?;
-    let session = repository.read_session(id).await?;
-    let names = Names::read(&repository).await;
+    let (repository, session, id) = context
+        .open_session(&args.location, &args.at.revision)
+        .await?;
     let refs = repository.refs().await?;
+    let names = Names::of(&refs);
     let info = repository.ancestry(id).try_next().await?;
     let Some(info) = info else {
         return Err(icefield::RefsError::SnapshotNotFound(id).into());

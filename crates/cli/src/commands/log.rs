@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use futures::TryStreamExt;
-use icefield::{Repository, SnapshotId, SnapshotInfo};
+use icefield::{RefList, Repository, SnapshotId, SnapshotInfo};
 use serde::Serialize;
 
-use super::Context;
+use super::{Context, dangling};
 use crate::args::Log;
 use crate::failure::Failure;
 use crate::output::escape::{first_line, printable};
@@ -49,24 +49,24 @@ pub(super) struct Names(BTreeMap<SnapshotId, Vec<String>>);
 impl Names {
     /// Reads them. They only decorate: where refs cannot be listed, there are none.
     pub(super) async fn read(repository: &Repository) -> Self {
-        let mut names: BTreeMap<SnapshotId, Vec<String>> = BTreeMap::new();
         match repository.refs().await {
-            Ok(refs) => {
-                let branches = refs
-                    .branches
-                    .iter()
-                    .map(|(name, tip)| (name.to_string(), tip));
-                let tags = refs
-                    .tags
-                    .iter()
-                    .map(|(name, tip)| (format!("tag:{name}"), tip));
-                for (name, tip) in branches.chain(tags) {
-                    if let Ok(id) = tip {
-                        names.entry(*id).or_default().push(name);
-                    }
-                }
+            Ok(refs) => Self::of(&refs),
+            Err(error) => {
+                tracing::debug!(%error, "refs cannot be listed");
+                Self(BTreeMap::new())
             }
-            Err(error) => tracing::debug!(%error, "refs cannot be listed"),
+        }
+    }
+
+    /// Returns those of a list of refs.
+    pub(super) fn of(refs: &RefList) -> Self {
+        let mut names: BTreeMap<SnapshotId, Vec<String>> = BTreeMap::new();
+        let branches = (refs.branches.iter()).map(|(name, tip)| (name.to_string(), tip));
+        let tags = (refs.tags.iter()).map(|(name, tip)| (format!("tag:{name}"), tip));
+        for (name, tip) in branches.chain(tags) {
+            if let Ok(id) = tip {
+                names.entry(*id).or_default().push(name);
+            }
         }
         Self(names)
     }
@@ -80,7 +80,8 @@ pub(super) async fn run(context: &Context, args: Log) -> Result<(), Failure> {
     let mut snapshots = Vec::new();
     let mut left = args.limit.unwrap_or(usize::MAX);
     while left > 0
-        && let Some(info) = history.try_next().await?
+        && let Some(info) =
+            (history.try_next().await).map_err(|error| dangling(&args.at.revision, error))?
     {
         left -= 1;
         let facts = SnapshotFacts::new(info, &names);

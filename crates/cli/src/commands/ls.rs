@@ -63,7 +63,7 @@ fn listed(session: &Session, path: &NodePath) -> Result<Vec<NodePath>, Failure> 
 fn short(listing: &Listing, out: &mut dyn Write) -> io::Result<()> {
     for node in &listing.nodes {
         let slash = if node.array.is_some() { "" } else { "/" };
-        writeln!(out, "{}{slash}", printable(&node.name))?;
+        writeln!(out, "{}{slash}", printable(shown(node)))?;
     }
     Ok(())
 }
@@ -88,8 +88,16 @@ fn long(listing: &Listing, out: &mut dyn Write) -> io::Result<()> {
             &chunks.inline.count.to_string(),
             &chunks.external.count.to_string(),
             &output::bytes(chunks.bytes()),
-            &node.name,
+            shown(node),
         ]);
     }
     table.write(out)
+}
+
+/// The name of a node; the root has none and is shown as its path.
+fn shown(node: &NodeFacts) -> &str {
+    match node.name.as_str() {
+        "" => &node.path,
+        name => name,
+    }
 }

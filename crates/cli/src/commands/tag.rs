@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Context;
 use super::refs::{self, Edited, RefFacts};
+use super::{Context, dangling};
 use crate::args::{ListRefs, Tag};
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -28,7 +28,10 @@ pub(super) async fn run(context: &Context, args: Tag) -> Result<(), Failure> {
             facts,
         } => {
             let (repository, id) = context.open_at(&location, &at.revision).await?;
-            let outcome = repository.create_tag(name.as_str(), id).await?;
+            let outcome = repository
+                .create_tag(name.as_str(), id)
+                .await
+                .map_err(|error| dangling(&at.revision, error))?;
             refs::landed(outcome, KIND, name.as_str())?;
             refs::print(
                 &Edited {

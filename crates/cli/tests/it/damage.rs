@@ -152,3 +152,107 @@ fn a_newer_version_is_refused_by_name() {
         "{error}"
     );
 }
+
+#[test]
+fn a_ref_to_a_missing_snapshot_is_damage_in_every_command() {
+    let world = World::with_history();
+    let ids = world.history("r");
+    world.ok(&["branch", "create", "r", "other", "--ref", "v1"]);
+    let (tip, gone) = (world.path(&format!("r/snapshots/{}", ids[0])), &ids[0]);
+    fs::remove_file(tip).unwrap();
+    let commands: &[&[&str]] = &[
+        &["ls", "r"],
+        &["ls", "-l", "r"],
+        &["tree", "r"],
+        &["cat", "r", "x/zarr.json"],
+        &["log", "r"],
+        &["log", "r", "--ref", "main~1"],
+        &["info", "r"],
+        &["diff", "r", "v1", "main"],
+        &["diff", "r", "main", "v1"],
+        &["export", "r", "out"],
+        &["import", "two", "r", "--append", "t"],
+        &["branch", "create", "r", "new"],
+        &["branch", "reset", "r", "other", "--ref", "branch:main"],
+        &["tag", "create", "r", "new"],
+    ];
+    for args in commands {
+        let error = world.fails(5, args);
+        assert!(error.contains(gone), "{args:?}: {error}");
+    }
+    // Whoever names it by its id names something that is not there.
+    for name in [
+        gone.clone(),
+        gone.to_lowercase(),
+        format!("snapshot:{gone}"),
+    ] {
+        world.fails(4, &["ls", "r", "--ref", &name]);
+        world.fails(4, &["tag", "create", "r", "new", "--ref", &name]);
+    }
+    world.ok(&["log", "r", "--ref", "other"]);
+}
+
+/// The hint that a command ends with, if there is one.
+fn hint(world: &World, args: &[&str]) -> String {
+    let run = world.run(args);
+    assert_eq!(run.code, 5, "{args:?}: {run:?}");
+    (run.stderr.lines())
+        .find_map(|line| line.strip_prefix("hint: "))
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[test]
+fn what_to_do_depends_on_what_is_damaged() {
+    let world = World::with_history();
+    let ids = world.history("r");
+    let damaged = |file: &str, bytes: &str| {
+        let path = world.path(file);
+        let whole = fs::read(&path).unwrap_or_default();
+        fs::write(&path, bytes).unwrap();
+        (path, whole)
+    };
+    // A manifest: the history is whole.
+    let (path, whole) = damaged(
+        &format!("r/manifests/{}", newest(&world, "manifests")),
+        "nonsense",
+    );
+    assert!(hint(&world, &["ls", "-l", "r"]).contains("`icefield log` lists them"));
+    world.ok(&["log", "r"]);
+    world.ok(&["ls", "-l", "r", "--ref", &ids[1]]);
+    fs::write(path, whole).unwrap();
+
+    // The tip: there is no history to look at.
+    let (path, whole) = damaged(&format!("r/snapshots/{}", ids[0]), "nonsense");
+    for args in [&["ls", "r"][..], &["log", "r"], &["info", "r"]] {
+        let hint = hint(&world, args);
+        assert!(
+            !hint.contains("icefield log") && hint.contains("icefield tag list"),
+            "{args:?}: {hint}"
+        );
+    }
+    world.ok(&["ls", "r", "--ref", "v1"]);
+    fs::write(path, whole).unwrap();
+
+    // A ref, and the one without which nothing works.
+    world.ok(&["branch", "create", "r", "bad"]);
+    let (path, whole) = damaged("r/refs/branch.bad/ref.json", "{}");
+    let said = hint(&world, &["log", "r", "--ref", "bad"]);
+    assert!(said.contains("the other refs"), "{said}");
+    assert!(world.run(&["branch", "list", "r"]).stdout.contains("main"));
+    world.ok(&["tag", "list", "r"]);
+    fs::write(path, whole).unwrap();
+    let (path, whole) = damaged("r/refs/branch.main/ref.json", "{}");
+    for args in [&["log", "r"][..], &["tag", "list", "r"]] {
+        let said = hint(&world, args);
+        assert!(said.contains("put back a copy"), "{args:?}: {said}");
+    }
+    fs::write(path, whole).unwrap();
+
+    // The configuration.
+    let (path, _) = damaged("r/config.yaml", "{");
+    let said = hint(&world, &["log", "r"]);
+    assert!(said.contains("config.yaml"), "{said}");
+    fs::remove_file(path).unwrap();
+    world.ok(&["log", "r"]);
+}

@@ -1,5 +1,5 @@
-//! The table of exit codes, as far as a local disk can provoke them. Code 6 is tested beside the mapping, in
-//! `failure.rs`: a local disk always knows.
+//! The table of exit codes, as far as a local disk can provoke them. Code 6 is tested where faults
+//! can be made, in `commands/import.rs`: a local disk always knows.
 
 use crate::world::World;
 
@@ -18,6 +18,8 @@ fn every_code_means_what_the_help_says() {
         (1, &["branch", "delete", "r", "main"]),
         (1, &["import", "r/refs/branch.main/ref.json", "r"]),
         (1, &["import", "r", "r"]),
+        (1, &["export", "r", "r/refs/x"]),
+        (1, &["export", "r", "r/new"]),
         // The command itself is wrong.
         (2, &[]),
         (2, &["frobnicate", "r"]),
@@ -116,8 +118,18 @@ fn what_to_do_next_is_said() {
             "main@2015-03-01T00:00:00Z",
         ),
         (&["cat", "r", "x/c/9/9"], "keys are as"),
+        (
+            &["import", "one", "r", "--branch", "nobody"],
+            "icefield branch list",
+        ),
+        (&["import", "one", "nowhere"], "icefield init"),
     ] {
         let text = world.fails(4, args);
         assert!(text.contains(said), "{said} is not in: {text}");
     }
+    let text = world.fails(3, &["import", "one", "r"]);
+    assert!(
+        text.contains("--group") && text.contains("--append"),
+        "{text}"
+    );
 }

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::world::{World, group};
+use crate::world::{PROGRAM, World, array, group};
 
 const NASTY: &str = "a\u{1b}[31mred\u{202e}\nb";
 
@@ -85,4 +85,75 @@ fn no_progress_bar_without_a_terminal() {
     // `ok` checks that standard error is empty.
     world.ok(&["import", "tree", "r"]);
     world.ok(&["export", "r", "out"]);
+}
+
+/// A standard error that takes nothing: the reader of a pipe has gone.
+fn nobody() -> Stdio {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer.into()
+}
+
+#[test]
+fn a_failure_that_nobody_can_be_told_keeps_its_exit_code() {
+    let world = World::with_history();
+    let codes: &[(i32, &[&str])] = &[
+        (4, &["log", "nowhere"]),
+        (2, &["log"]),
+        (3, &["import", "one", "r"]),
+        (0, &["-vv", "log", "r"]),
+    ];
+    for (code, args) in codes {
+        let status = |stderr| {
+            let mut command = world.command(args);
+            command.stdout(Stdio::null()).stderr(stderr);
+            command.status().unwrap().code()
+        };
+        assert_eq!(status(nobody()), Some(*code), "{args:?}");
+        if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
+            assert_eq!(status(full.into()), Some(*code), "{args:?} to a full disk");
+        }
+    }
+    let status = world
+        .command(&["log", "r"])
+        .env("ICEFIELD_LOG", "=[")
+        .stdout(Stdio::null())
+        .stderr(nobody())
+        .status();
+    assert_eq!(status.unwrap().code(), Some(0));
+}
+
+/// Runs the program under a pseudo-terminal, and returns all that was drawn; `None` where no program `script` makes one.
+fn drawn(world: &World, command: &str) -> Option<String> {
+    let output = std::process::Command::new("script")
+        .args(["-qec", &format!("{PROGRAM} {command}"), "/dev/null"])
+        .current_dir(world.path(""))
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    assert!(output.status.success(), "{output:?}");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn the_progress_bar_knows_its_end_and_what_it_does() {
+    let world = World::new();
+    // Enough for the bar to be drawn a few times.
+    world.json("tree/x/zarr.json", &array(&[3000], &[1], &["t"]));
+    for chunk in 0..2500 {
+        world.file(&format!("tree/x/c/{chunk}"), vec![chunk as u8; 2000]);
+    }
+    world.ok(&["init", "r"]);
+    let Some(import) = drawn(&world, "import tree r --fsync each") else {
+        eprintln!(
+            "SKIPPED the_progress_bar_knows_its_end_and_what_it_does: no program `script` here"
+        );
+        return;
+    };
+    assert!(import.contains(" of 3000 chunks"), "{import:?}");
+    assert!(import.contains("/x"), "{import:?}");
+    let export = drawn(&world, "export r out").unwrap();
+    assert!(export.contains(" of 3000 chunks"), "{export:?}");
+    assert!(!export.contains("committing"), "{export:?}");
 }

@@ -70,7 +70,12 @@ pub(crate) fn carried_over(
             .after
             .position(home)
             .map(|position| sides.after.record(position).user_data());
-        if theirs == Some(&document[..]) && home == path {
+        // What we cut off is a change, whatever the shape is now.
+        let seen = changes.visible_grid(&node.id);
+        let cut = seen
+            .zip(sides.after.grid(home))
+            .is_some_and(|(seen, grid)| seen.iter().zip(&grid).any(|(seen, count)| seen < count));
+        if theirs == Some(&document[..]) && home == path && !cut {
             changes.forget_updated(path);
         } else {
             let metadata = Arc::new(NodeMetadata::parse_new(&document, usize::MAX)?);

@@ -434,10 +434,12 @@ impl Sides<'_> {
         kind: NodeKind,
         conflicts: &mut Vec<Conflict>,
     ) {
-        if self.theirs.deleted(&node).is_some() {
+        // They gave it another path, where it would stay.
+        let moved = detector == Detector::Strict && self.theirs.created.contains(&node);
+        if self.theirs.deleted(&node).is_some() && !moved {
             return;
         }
-        let updated = self.theirs.updated.contains(&node);
+        let updated = moved || self.theirs.updated.contains(&node);
         match kind {
             // It only has another path: what they did to it stays.
             NodeKind::Array if self.ours.moved_from(&node).is_some() => {}

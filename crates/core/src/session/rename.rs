@@ -37,6 +37,8 @@ impl Session {
         }
         let parent = to.parent().ok_or_else(|| missing(to))?;
         match state.node(&parent)? {
+            // A hierarchy needs no node at its root.
+            None if parent.is_root() => {}
             None => return Err(missing(&parent)),
             Some(node) if node.metadata.array().is_some() => {
                 return Err(SessionError::ParentIsArray {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use icefield_format::{
-    ArrayRefs, ChunkId, ChunkIndex, ChunkRef, Extents, ManifestId, NodeId, NodeKind, NodeRecord,
-    Snapshot, SnapshotId, layout,
+    ArrayRefs, ChunkId, ChunkIndex, ChunkRef, Extents, ManifestId, NodeId, NodeKind, NodePath,
+    NodeRecord, Snapshot, SnapshotId, layout,
 };
 use icefield_storage::{Key, Storage};
 
@@ -27,6 +27,7 @@ type Located = String;
 #[derive(Debug, Default)]
 struct Contents {
     nodes: BTreeMap<NodeId, (NodeKind, Vec<u8>)>,
+    paths: BTreeMap<NodeId, NodePath>,
     grids: BTreeMap<NodeId, Vec<u32>>,
     chunks: BTreeMap<NodeId, BTreeMap<ChunkIndex, Located>>,
 }
@@ -142,6 +143,7 @@ impl Walk {
             if path.ancestors().any(|above| arrays.contains(&above)) {
                 self.problem(format!("{id}: {path} is below an array"));
             }
+            contents.paths.insert(record.id(), path.clone());
             contents
                 .nodes
                 .insert(record.id(), (record.kind(), record.user_data().to_vec()));

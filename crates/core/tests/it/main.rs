@@ -15,6 +15,7 @@ mod h_values;
 mod history;
 mod moves;
 mod on_top;
+mod serial;
 mod sim;
 mod suite;
 mod support;

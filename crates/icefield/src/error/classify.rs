@@ -237,6 +237,8 @@ mod ingest {
                 Self::AlreadyExists { .. } => ErrorKind::AlreadyExists,
                 Self::NoParent { .. } | Self::Empty => ErrorKind::NotFound,
                 Self::NodeName { .. } | Self::VirtualChunk { .. } => ErrorKind::Unsupported,
+                Self::InsideRepository { .. } => ErrorKind::Invalid,
+                Self::Document { .. } => ErrorKind::Corrupt,
                 Self::Io { .. } => ErrorKind::Io,
                 Self::Session(error) => error.kind(),
                 _ => ErrorKind::Other,

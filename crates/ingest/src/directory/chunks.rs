@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use futures::stream::{self, BoxStream, StreamExt};
 use icefield_core::{ArrayMetadata, ChunkKeyEncoding, NodePath};
+use icefield_zarr_store::ChunkKeys;
 use tokio::sync::mpsc;
 
 use super::Root;
 use super::names::{DOCUMENT, is_foreign};
-use crate::chunk_key::{self, NoChunk};
 use crate::{ChunkEntry, SourceError};
 
 /// Entries listed ahead.
@@ -31,7 +31,7 @@ pub(super) fn list(
         directory: root.directory_of(path),
         root,
         encoding: array.chunk_key_encoding,
-        rank: array.rank(),
+        keys: ChunkKeys::of(array),
     };
     let start = async move {
         let (sender, receiver) = mpsc::channel(AHEAD);
@@ -52,7 +52,7 @@ struct ChunkWalk {
     root: Arc<Root>,
     directory: PathBuf,
     encoding: ChunkKeyEncoding,
-    rank: usize,
+    keys: ChunkKeys,
 }
 
 impl ChunkWalk {
@@ -75,6 +75,11 @@ impl ChunkWalk {
                 });
             }
             let found = match self.key(&file)? {
+                None if kind.is_dir() && self.root.has_document(&file)? => {
+                    return Err(
+                        self.no_chunk(&file, "it is a node, and an array has none below it")
+                    );
+                }
                 None => Some(ChunkEntry::Ignored {
                     name: self.root.name_of(&file),
                 }),
@@ -127,8 +132,8 @@ impl ChunkWalk {
     fn check_depth(&self, directory: &Path, key: &str) -> Result<(), SourceError> {
         let depth = key.split('/').count();
         let deepest = match self.encoding {
-            ChunkKeyEncoding::Default { separator: '/' } => self.rank,
-            ChunkKeyEncoding::V2 { separator: '/' } => self.rank.saturating_sub(1),
+            ChunkKeyEncoding::Default { separator: '/' } => self.keys.rank(),
+            ChunkKeyEncoding::V2 { separator: '/' } => self.keys.rank().saturating_sub(1),
             _ => 0,
         };
         match depth > deepest {
@@ -143,14 +148,12 @@ impl ChunkWalk {
         key: &str,
         entry: &fs::DirEntry,
     ) -> Result<ChunkEntry, SourceError> {
-        let index = chunk_key::decode(self.encoding, self.rank, key).map_err(|error| {
-            let example = chunk_key::encode(self.encoding, &vec![0; self.rank]);
-            match error {
-                NoChunk::Spelling => {
-                    self.no_chunk(file, &format!("its chunks have keys such as {example}"))
-                }
-                NoChunk::OutOfGrid => self.no_chunk(file, "it is outside every grid"),
-            }
+        let index = self.keys.decode(key).map_err(|problem| {
+            let example = self.keys.key(&vec![0; self.keys.rank()]);
+            self.no_chunk(
+                file,
+                &format!("{problem}; its chunks have keys such as {example}"),
+            )
         })?;
         let length = entry
             .metadata()
@@ -160,10 +163,7 @@ impl ChunkWalk {
             0 => Err(SourceError::EmptyChunk {
                 name: self.root.name_of(file),
             }),
-            _ => Ok(ChunkEntry::Chunk {
-                index: index.into(),
-                length,
-            }),
+            _ => Ok(ChunkEntry::Chunk { index, length }),
         }
     }
 

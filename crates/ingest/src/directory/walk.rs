@@ -1,6 +1,7 @@
 //! Finding the nodes: one pass over the directories that are no arrays.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,10 +70,7 @@ impl Walk<'_> {
             return Err(SourceError::Link { name: name() });
         }
         if !metadata.is_file() {
-            return Err(SourceError::NotAChunk {
-                name: name(),
-                problem: "it should be a file with the metadata of a node".to_owned(),
-            });
+            return Err(SourceError::NoDocument { name: name() });
         }
         let limit = MAX_DOCUMENT as usize;
         if metadata.len() > MAX_DOCUMENT {
@@ -105,29 +103,41 @@ impl Walk<'_> {
             let (file, kind) = (entry.path(), entry.file_type().map_err(fail)?);
             let name = entry.file_name();
             let called = || self.root.name_of(&file);
-            let Some(name) = name.to_str() else {
-                self.ignored.note(called());
-                continue;
-            };
             if name == DOCUMENT {
                 continue;
             }
             if kind.is_symlink() {
                 return Err(SourceError::Link { name: called() });
             }
-            if !is_node && is_format_2(name) {
+            if !is_node && name.to_str().is_some_and(is_format_2) {
                 return Err(SourceError::ZarrFormat2 { name: called() });
             }
-            if !kind.is_dir() || is_foreign(name) {
+            // `.a` and `a.partial` are legal names of nodes. What is a node is decided by its document, never
+            // by its name alone.
+            let is_foreign = name.to_str().is_none_or(is_foreign);
+            if !kind.is_dir() || is_foreign && !self.root.has_document(&file)? {
                 self.ignored.note(called());
                 continue;
             }
-            let child = path.join(name).map_err(|error| SourceError::NodeName {
-                name: called(),
-                source: error.into(),
-            })?;
-            self.pending.push((file, child));
+            self.pending
+                .push((file.clone(), child(path, &name, called)?));
         }
         Ok(())
     }
+}
+
+/// The path of a directory that is a node, or may have nodes below it.
+fn child(
+    path: &NodePath,
+    name: &OsStr,
+    called: impl Fn() -> String,
+) -> Result<NodePath, SourceError> {
+    let refused = |source| SourceError::NodeName {
+        name: called(),
+        source,
+    };
+    let name = name
+        .to_str()
+        .ok_or_else(|| refused("the name is not UTF-8".into()))?;
+    path.join(name).map_err(|error| refused(error.into()))
 }

@@ -1,5 +1,6 @@
-//! The directory that an export fills: made beside its final place, renamed there at the end.
+//! The directory that an export fills: made under a temporary name, put in its final place at the end.
 
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
@@ -14,37 +15,64 @@ use crate::ExportError;
 /// The document of a node.
 const DOCUMENT: &str = "zarr.json";
 
+/// What the name of the temporary directory begins and ends with. Short, whatever the destination is called: a
+/// name has 255 bytes at most.
+const TEMPORARY: (&str, &str) = (".icefield-", ".partial");
+
 /// A directory under its temporary name; removed when dropped before [`Target::finish`].
 #[derive(Debug)]
 pub(super) struct Target {
     temporary: TempDir,
     destination: PathBuf,
+    place: Place,
+}
+
+/// Where the temporary directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Beside the destination, which does not exist yet.
+    Beside,
+    /// Inside the destination. To rename over a directory that exists would replace it, and fail where it is a
+    /// mount point or its parent cannot be written.
+    Inside,
 }
 
 impl Target {
-    /// Makes the temporary directory.
-    pub(super) async fn create(destination: &Path) -> Result<Self, ExportError> {
+    /// Makes the temporary directory; none for a destination at or below `outside`.
+    pub(super) async fn create(
+        destination: &Path,
+        outside: Option<&Path>,
+    ) -> Result<Self, ExportError> {
         let destination = destination.to_owned();
-        blocking(move || Self::create_blocking(&destination)).await
+        let outside = outside.map(Path::to_owned);
+        blocking(move || Self::create_blocking(&destination, outside.as_deref())).await
     }
 
-    fn create_blocking(destination: &Path) -> Result<Self, ExportError> {
+    fn create_blocking(destination: &Path, outside: Option<&Path>) -> Result<Self, ExportError> {
         // As an absolute path, so that `..` or `.` at its end still have a name and a parent.
         let destination = match fs::canonicalize(destination) {
             Ok(existing) => existing,
             Err(_) => destination.to_owned(),
         };
-        check_free(&destination)?;
-        let (parent, name) = match (destination.parent(), destination.file_name()) {
-            (Some(parent), Some(name)) if parent.as_os_str().is_empty() => (Path::new("."), name),
-            (Some(parent), Some(name)) => (parent, name),
+        let (parent, place) = match (destination.parent(), destination.file_name()) {
+            _ if destination.is_dir() => (destination.as_path(), Place::Inside),
+            (Some(parent), Some(_)) if parent.as_os_str().is_empty() => {
+                (Path::new("."), Place::Beside)
+            }
+            (Some(parent), Some(_)) => (parent, Place::Beside),
             _ => return Err(ExportError::AlreadyExists { path: destination }),
         };
-        let mut prefix = std::ffi::OsString::from(".");
-        prefix.push(name);
-        prefix.push(".");
+        if let Some(repository) = outside
+            && is_within(parent, repository)
+        {
+            return Err(ExportError::InsideRepository {
+                path: destination,
+                repository: repository.to_owned(),
+            });
+        }
+        check_free(&destination, None)?;
         let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).suffix(".partial");
+        builder.prefix(TEMPORARY.0).suffix(TEMPORARY.1);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -55,6 +83,7 @@ impl Target {
             Ok(temporary) => Ok(Self {
                 temporary,
                 destination,
+                place,
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(ExportError::NoParent { path: destination })
@@ -120,31 +149,82 @@ impl Target {
         }
     }
 
-    /// Gives the directory its final name.
+    /// Puts what was written in its final place.
     pub(super) async fn finish(target: Arc<Self>) -> Result<(), ExportError> {
-        blocking(move || {
-            check_free(&target.destination)?;
-            // Over an empty directory, or over nothing.
-            fs::rename(target.temporary.path(), &target.destination).map_err(|source| match source
-                .kind()
-            {
-                io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory => {
-                    ExportError::AlreadyExists {
-                        path: target.destination.clone(),
-                    }
-                }
-                _ => ExportError::Io {
-                    path: target.destination.clone(),
-                    source,
-                },
-            })
+        blocking(move || match target.place {
+            Place::Beside => {
+                check_free(&target.destination, None)?;
+                target.rename(target.temporary.path(), &target.destination)
+            }
+            Place::Inside => {
+                check_free(&target.destination, Some(target.temporary.path()))?;
+                target.move_up()
+            }
         })
         .await
     }
+
+    /// Moves what is in the temporary directory up to the destination. If that fails half-way, what was moved is
+    /// moved back, to be removed with the rest.
+    fn move_up(&self) -> Result<(), ExportError> {
+        let temporary = self.temporary.path();
+        let mut moved: Vec<OsString> = Vec::new();
+        let all = names(temporary)
+            .map_err(|source| self.failed(source))
+            .and_then(|names| {
+                for name in names {
+                    self.rename(&temporary.join(&name), &self.destination.join(&name))?;
+                    moved.push(name);
+                }
+                Ok(())
+            });
+        if all.is_err() {
+            for name in moved {
+                let _ = fs::rename(self.destination.join(&name), temporary.join(&name));
+            }
+        }
+        all
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), ExportError> {
+        fs::rename(from, to).map_err(|source| match source.kind() {
+            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory => {
+                ExportError::AlreadyExists {
+                    path: self.destination.clone(),
+                }
+            }
+            _ => self.failed(source),
+        })
+    }
+
+    fn failed(&self, source: io::Error) -> ExportError {
+        ExportError::Io {
+            path: self.destination.clone(),
+            source,
+        }
+    }
 }
 
-/// Fails if there is anything but an empty directory.
-fn check_free(destination: &Path) -> Result<(), ExportError> {
+/// The names in a directory, that of the root's document last: a hierarchy without it is not yet one.
+fn names(directory: &Path) -> io::Result<Vec<OsString>> {
+    let mut names = fs::read_dir(directory)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<io::Result<Vec<_>>>()?;
+    names.sort_by_key(|name| name == DOCUMENT);
+    Ok(names)
+}
+
+/// Returns whether a directory is another one or lies below it, whatever links lead there.
+fn is_within(directory: &Path, above: &Path) -> bool {
+    match (fs::canonicalize(directory), fs::canonicalize(above)) {
+        (Ok(directory), Ok(above)) => directory.starts_with(above),
+        // One of them does not exist.
+        _ => false,
+    }
+}
+
+/// Fails if there is anything but an empty directory, or one with nothing in it but `ours`.
+fn check_free(destination: &Path, ours: Option<&Path>) -> Result<(), ExportError> {
     let taken = || ExportError::AlreadyExists {
         path: destination.to_owned(),
     };
@@ -156,10 +236,12 @@ fn check_free(destination: &Path) -> Result<(), ExportError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(fail(error)),
         Ok(metadata) if metadata.is_dir() => {
-            match fs::read_dir(destination).map_err(fail)?.next() {
-                None => Ok(()),
-                Some(_) => Err(taken()),
+            for entry in fs::read_dir(destination).map_err(fail)? {
+                if ours != Some(&entry.map_err(fail)?.path()) {
+                    return Err(taken());
+                }
             }
+            Ok(())
         }
         Ok(_) => Err(taken()),
     }

@@ -10,6 +10,7 @@ use icefield_core::{ByteRange, ChunkIndex, Session, WriteMode};
 
 use crate::limits::Budget;
 use crate::plan::{Action, Transfer};
+use crate::progress::most_chunks;
 use crate::{ChunkEntry, Ignored, ImportError, Limits, Progress, Source};
 
 /// What was moved.
@@ -78,7 +79,7 @@ pub(super) async fn run(
     progress.expected(
         transfers
             .iter()
-            .map(most_chunks)
+            .map(|transfer| most_chunks(&transfer.array))
             .fold(0, u64::saturating_add),
     );
     let works: Vec<Arc<Work>> = transfers
@@ -109,12 +110,6 @@ pub(super) async fn run(
     Ok(copied)
 }
 
-/// As many chunks as the grid has room for.
-fn most_chunks(transfer: &Transfer) -> u64 {
-    (transfer.array.chunk_counts.iter())
-        .fold(1, |most, count| most.saturating_mul(u64::from(*count)))
-}
-
 impl<'a> Mover<'a> {
     /// The entries of one array; at the end, it is known how many do not exist.
     fn jobs(&self, work: Arc<Work>) -> BoxStream<'a, Result<Job, ImportError>> {
@@ -134,7 +129,7 @@ impl<'a> Mover<'a> {
         });
         let end = stream::once(async move {
             let found = counted.listed.load(Ordering::Relaxed);
-            progress.absent(most_chunks(&counted.transfer).saturating_sub(found));
+            progress.absent(most_chunks(&counted.transfer.array).saturating_sub(found));
             None
         });
         jobs.map(Some)

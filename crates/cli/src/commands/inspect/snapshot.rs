@@ -79,19 +79,13 @@ impl Facts {
             file: "snapshot",
             id: snapshot.id(),
             parent_id: snapshot.parent_id(),
-            written_at: output::time(time_of(snapshot.flushed_at())),
+            written_at: output::time(icefield::time_of_micros(snapshot.flushed_at())),
             message: snapshot.message().to_owned(),
             metadata: snapshot.metadata()?,
             manifest_files: manifest_files.collect(),
             nodes: nodes.collect(),
         })
     }
-}
-
-fn time_of(micros: u64) -> std::time::SystemTime {
-    std::time::SystemTime::UNIX_EPOCH
-        .checked_add(std::time::Duration::from_micros(micros))
-        .unwrap_or(std::time::SystemTime::UNIX_EPOCH)
 }
 
 pub(super) fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {

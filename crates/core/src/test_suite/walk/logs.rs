@@ -36,6 +36,8 @@ pub(super) fn compare(log: &TransactionLog, parent: &Contents, child: &Contents)
         let mut must = BTreeSet::new();
         for (node, before) in parent.nodes.iter().filter(|(_, (of, _))| *of == kind) {
             match child.nodes.get(node) {
+                // A node that moved is logged as gone and come.
+                _ if came.contains(node) => {}
                 Some(after) if before != after => {
                     must.insert(*node);
                 }
@@ -67,7 +69,8 @@ fn chunks(log: &TransactionLog, parent: &Contents, child: &Contents, problems: &
             problems.push(format!("log {id}: chunks of {node}, which is no array"));
         }
     }
-    let (resized, none, no_refs) = (set(log.updated_arrays()), BTreeSet::new(), BTreeMap::new());
+    let resized = set(log.updated_arrays().chain(log.new_arrays()));
+    let (none, no_refs) = (BTreeSet::new(), BTreeMap::new());
     for node in child.grids.keys() {
         let logged = logged.get(node).unwrap_or(&none);
         let before = parent.chunks.get(node).unwrap_or(&no_refs);
@@ -90,10 +93,11 @@ fn set(ids: impl Iterator<Item = NodeId>) -> BTreeSet<NodeId> {
     ids.collect()
 }
 
+/// The nodes that are not there under the same path.
 fn only_in(here: &Contents, there: &Contents, kind: NodeKind) -> BTreeSet<NodeId> {
     let nodes = here.nodes.iter();
     nodes
-        .filter(|(id, (of, _))| *of == kind && !there.nodes.contains_key(*id))
+        .filter(|(id, (of, _))| *of == kind && here.paths.get(*id) != there.paths.get(*id))
         .map(|(id, _)| *id)
         .collect()
 }

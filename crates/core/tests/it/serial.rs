@@ -1,0 +1,67 @@
+//! Random interleavings of sessions against a serial model: every committed history must be one that the
+//! sessions could have made one after another.
+//!
+//! The model is a map of nodes. A session records its operations. When it commits, the new state must be what
+//! comes of its operations at some place between its base and the tip before it, those of the others in the order of
+//! their commits. Where a solver gave something up, no chunk and no node may hold what neither side wrote.
+
+mod model;
+mod run;
+
+use std::thread;
+use std::time::Duration;
+
+use run::{Report, Run};
+
+/// Interleavings in all, unless the variable says otherwise; every fourth on a store with faults.
+const INTERLEAVINGS: u64 = 20_000;
+const VARIABLE: &str = "ICEFIELD_INTERLEAVINGS";
+const SEED: u64 = 0x5E41A1;
+const THREADS: u64 = 2;
+
+#[test]
+fn every_committed_history_is_a_serial_one() {
+    let wanted = std::env::var(VARIABLE)
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let count = wanted.unwrap_or(INTERLEAVINGS);
+    let part = |first: u64| {
+        move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build();
+            let runtime = runtime.expect("a runtime");
+            let mut report = Report::default();
+            for number in (first..count).step_by(THREADS as usize) {
+                let seed = SEED.wrapping_mul(1_000_003).wrapping_add(number);
+                let run = Run::new(seed, number % 4 == 3);
+                let limited =
+                    async { tokio::time::timeout(Duration::from_secs(60), run.play()).await };
+                report += runtime.block_on(limited).expect("it ends");
+            }
+            report
+        }
+    };
+    let threads: Vec<_> = (0..THREADS)
+        .map(|first| thread::spawn(part(first)))
+        .collect();
+    let mut report = Report::default();
+    for thread in threads {
+        report += thread.join().expect("no interleaving fails");
+    }
+    eprintln!("{count} interleavings from seed {SEED:#x}: {report:?}");
+    // A test in which nothing collides would show nothing.
+    let many = count / 10;
+    assert!(
+        report.commits > many && report.rebased > many / 2,
+        "{report:?}"
+    );
+    assert!(
+        report.conflicts > many / 10 && report.settled > many / 20,
+        "{report:?}"
+    );
+    assert!(
+        report.moves > many / 20 && report.resets > many / 20,
+        "{report:?}"
+    );
+}

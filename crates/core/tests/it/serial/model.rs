@@ -1,0 +1,235 @@
+//! The serial model: what a hierarchy is, and what operations do to it.
+
+use std::collections::BTreeMap;
+
+use icefield_core::{ByteRange, NodeKind, NodePath, Session};
+
+use crate::edits::path;
+
+/// One node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) attributes: BTreeMap<String, u64>,
+    /// Of an array: its length, and the chunks that exist.
+    pub(super) array: Option<(u64, BTreeMap<u32, u8>)>,
+}
+
+impl Node {
+    pub(super) fn document(&self) -> String {
+        let attributes = serde_json::to_string(&self.attributes).expect("a map");
+        match &self.array {
+            None => crate::edits::group(&attributes),
+            Some((length, _)) => {
+                crate::edits::array(*length, &format!(r#","attributes":{attributes}"#))
+            }
+        }
+    }
+}
+
+/// What a session did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Create(&'static str, Node),
+    Delete(String),
+    Resize(String, u64),
+    SetAttribute(String, &'static str, u64),
+    Chunk(String, u32, u8),
+    NoChunk(String, u32),
+    Move(String, &'static str),
+    /// All that a session had done when it was rebased, as what it made of the tip.
+    Net(Box<Model>, Box<Model>),
+}
+
+/// A whole hierarchy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Model(pub(super) BTreeMap<String, Node>);
+
+fn below(path: &str, other: &str) -> bool {
+    other.len() > path.len() && other.starts_with(path) && other.as_bytes()[path.len()] == b'/'
+}
+
+impl Model {
+    fn parent_is_group(&self, path: &str) -> bool {
+        let parent = &path[..path.rfind('/').unwrap_or(0)];
+        parent.is_empty() || self.0.get(parent).is_some_and(|node| node.array.is_none())
+    }
+
+    fn subtree(&self, path: &str) -> Vec<String> {
+        let inside = |other: &&String| *other == path || below(path, other);
+        self.0.keys().filter(inside).cloned().collect()
+    }
+
+    /// Does what an operation does; `false` if it makes no sense here.
+    #[must_use]
+    pub(super) fn apply(&mut self, op: &Op) -> bool {
+        match op {
+            Op::Create(path, node) => {
+                if let Some(there) = self.0.get(*path) {
+                    // Equal and without chunks: it counts as created by both.
+                    let bare = |node: &Node| node.array.as_ref().is_none_or(|it| it.1.is_empty());
+                    return there.document() == node.document() && bare(there);
+                }
+                let fits = self.parent_is_group(path)
+                    && (node.array.is_none() || self.subtree(path).is_empty());
+                if fits {
+                    self.0.insert((*path).to_owned(), node.clone());
+                }
+                fits
+            }
+            Op::Delete(path) => {
+                for gone in self.subtree(path) {
+                    self.0.remove(&gone);
+                }
+                true
+            }
+            Op::Resize(path, to) => {
+                let Some((length, chunks)) = self.0.get_mut(path).and_then(|it| it.array.as_mut())
+                else {
+                    return false;
+                };
+                *length = *to;
+                chunks.retain(|index, _| u64::from(*index) < *to);
+                true
+            }
+            Op::SetAttribute(path, name, value) => match self.0.get_mut(path) {
+                None => false,
+                Some(node) => {
+                    node.attributes.insert((*name).to_owned(), *value);
+                    true
+                }
+            },
+            Op::Chunk(path, index, value) => {
+                let array = self.0.get_mut(path).and_then(|it| it.array.as_mut());
+                match array {
+                    Some((length, chunks)) if u64::from(*index) < *length => {
+                        chunks.insert(*index, *value);
+                        true
+                    }
+                    _ => false,
+                }
+            }
+            Op::NoChunk(path, index) => {
+                let array = self.0.get_mut(path).and_then(|it| it.array.as_mut());
+                array.is_some_and(|(_, chunks)| {
+                    chunks.remove(index);
+                    true
+                })
+            }
+            Op::Net(before, after) => match self.apply_net(before, after) {
+                None => false,
+                Some(state) => {
+                    *self = state;
+                    true
+                }
+            },
+            Op::Move(from, to) => {
+                let fits = self.0.contains_key(from)
+                    && from != to
+                    && !below(from, to)
+                    && self.subtree(to).is_empty()
+                    && self.parent_is_group(to);
+                if fits {
+                    for path in self.subtree(from) {
+                        let node = self.0.remove(&path).expect("listed");
+                        self.0.insert(format!("{to}{}", &path[from.len()..]), node);
+                    }
+                }
+                fits
+            }
+        }
+    }
+
+    pub(super) fn apply_all(&self, ops: &[Op]) -> Option<Self> {
+        let mut model = self.clone();
+        ops.iter().all(|op| model.apply(op)).then_some(model)
+    }
+
+    /// Does what leads from one state to another.
+    pub(super) fn apply_net(&self, before: &Self, after: &Self) -> Option<Self> {
+        let mut model = self.clone();
+        for path in before.0.keys().filter(|path| !after.0.contains_key(*path)) {
+            model.0.remove(path);
+        }
+        for (path, node) in &after.0 {
+            let Some(was) = before.0.get(path) else {
+                if model.0.get(path).is_some_and(|there| there != node) {
+                    return None;
+                }
+                model.0.insert(path.clone(), node.clone());
+                continue;
+            };
+            if was == node {
+                continue;
+            }
+            let there = model.0.get_mut(path)?;
+            if was.array.is_some() != node.array.is_some() {
+                // Another node stands there now.
+                there.clone_from(node);
+                continue;
+            }
+            for (name, value) in &node.attributes {
+                if was.attributes.get(name) != Some(value) {
+                    there.attributes.insert(name.clone(), *value);
+                }
+            }
+            let (Some((length, chunks)), Some((old, had))) = (&node.array, &was.array) else {
+                continue;
+            };
+            let (now, there) = there.array.as_mut()?;
+            if length != old {
+                *now = *length;
+            }
+            for index in had.keys().filter(|index| !chunks.contains_key(index)) {
+                there.remove(index);
+            }
+            for (index, value) in chunks {
+                if had.get(index) != Some(value) {
+                    there.insert(*index, *value);
+                }
+            }
+            let length = *now;
+            there.retain(|index, _| u64::from(*index) < length);
+        }
+        Some(model)
+    }
+
+    /// What a session really shows.
+    pub(super) async fn of(session: &Session) -> Self {
+        let mut nodes = BTreeMap::new();
+        for node in session.nodes(&NodePath::root()).expect("sound") {
+            if node.path.is_root() {
+                continue;
+            }
+            let document = session
+                .metadata(&node.path)
+                .expect("sound")
+                .expect("listed");
+            let document: serde_json::Value = serde_json::from_slice(&document).expect("JSON");
+            let attributes = document["attributes"]
+                .as_object()
+                .expect("written by this test");
+            let number = |value: &serde_json::Value| value.as_u64().expect("a number");
+            let attributes = attributes
+                .iter()
+                .map(|(name, value)| (name.clone(), number(value)))
+                .collect();
+            let array = match node.kind {
+                NodeKind::Group => None,
+                NodeKind::Array => {
+                    let length = number(&document["shape"][0]);
+                    let mut chunks = BTreeMap::new();
+                    for index in 0..length as u32 {
+                        let at = path(node.path.as_str());
+                        let chunk = session.chunk(&at, &[index], ByteRange::All).await;
+                        if let Some(bytes) = chunk.expect("readable") {
+                            chunks.insert(index, bytes[0]);
+                        }
+                    }
+                    Some((length, chunks))
+                }
+            };
+            nodes.insert(node.path.to_string(), Node { attributes, array });
+        }
+        Self(nodes)
+    }
+}
