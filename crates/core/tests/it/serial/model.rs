@@ -3,18 +3,57 @@
 use std::collections::BTreeMap;
 
 use icefield_core::{ByteRange, NodeKind, NodePath, Session};
+use icefield_format::NodeId;
 
 use crate::edits::path;
 
 /// One node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Eq)]
 pub(super) struct Node {
+    /// Its real id, where it is known: by it a moved node is told from a new one. States are equal without it.
+    pub(super) id: Option<NodeId>,
     pub(super) attributes: BTreeMap<String, u64>,
     /// Of an array: its length, and the chunks that exist.
     pub(super) array: Option<(u64, BTreeMap<u32, u8>)>,
 }
 
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.attributes == other.attributes && self.array == other.array
+    }
+}
+
 impl Node {
+    /// What becomes of a node when that happens to it which made `node` of `was`.
+    fn changed(mut self, was: &Self, node: &Self) -> Self {
+        if was.array.is_some() != node.array.is_some() {
+            // Another node stands there now.
+            return node.clone();
+        }
+        for (name, value) in &node.attributes {
+            if was.attributes.get(name) != Some(value) {
+                self.attributes.insert(name.clone(), *value);
+            }
+        }
+        let (Some((length, chunks)), Some((old, had)), Some((now, there))) =
+            (&node.array, &was.array, &mut self.array)
+        else {
+            return self;
+        };
+        if length != old {
+            *now = *length;
+        }
+        there.retain(|index, _| chunks.contains_key(index) || !had.contains_key(index));
+        for (index, value) in chunks {
+            if had.get(index) != Some(value) {
+                there.insert(*index, *value);
+            }
+        }
+        let length = *now;
+        there.retain(|index, _| u64::from(*index) < length);
+        self
+    }
+
     pub(super) fn document(&self) -> String {
         let attributes = serde_json::to_string(&self.attributes).expect("a map");
         match &self.array {
@@ -147,48 +186,33 @@ impl Model {
     /// Does what leads from one state to another.
     pub(super) fn apply_net(&self, before: &Self, after: &Self) -> Option<Self> {
         let mut model = self.clone();
+        let home = |path: &String, node: &Node| -> String {
+            let same = |(_, old): &(&String, &Node)| old.id.is_some() && old.id == node.id;
+            let old = before.0.iter().find(same);
+            old.map_or_else(|| path.clone(), |(home, _)| home.clone())
+        };
+        let mut found = Vec::new();
+        for (path, node) in &after.0 {
+            let home = home(path, node);
+            let there = match home == *path {
+                true => model.0.get(path).cloned(),
+                false => model.0.remove(&home),
+            };
+            found.push((path, node, before.0.get(&home), there));
+        }
         for path in before.0.keys().filter(|path| !after.0.contains_key(*path)) {
             model.0.remove(path);
         }
-        for (path, node) in &after.0 {
-            let Some(was) = before.0.get(path) else {
-                if model.0.get(path).is_some_and(|there| there != node) {
-                    return None;
-                }
-                model.0.insert(path.clone(), node.clone());
-                continue;
+        for (path, node, was, there) in found {
+            let placed = match (was, there) {
+                (None, Some(there)) if there != *node => return None,
+                (None, _) => node.clone(),
+                // Left as it was, by a session to which that was nothing.
+                (Some(was), None) if was == node => continue,
+                (Some(_), None) => return None,
+                (Some(was), Some(there)) => there.changed(was, node),
             };
-            if was == node {
-                continue;
-            }
-            let there = model.0.get_mut(path)?;
-            if was.array.is_some() != node.array.is_some() {
-                // Another node stands there now.
-                there.clone_from(node);
-                continue;
-            }
-            for (name, value) in &node.attributes {
-                if was.attributes.get(name) != Some(value) {
-                    there.attributes.insert(name.clone(), *value);
-                }
-            }
-            let (Some((length, chunks)), Some((old, had))) = (&node.array, &was.array) else {
-                continue;
-            };
-            let (now, there) = there.array.as_mut()?;
-            if length != old {
-                *now = *length;
-            }
-            for index in had.keys().filter(|index| !chunks.contains_key(index)) {
-                there.remove(index);
-            }
-            for (index, value) in chunks {
-                if had.get(index) != Some(value) {
-                    there.insert(*index, *value);
-                }
-            }
-            let length = *now;
-            there.retain(|index, _| u64::from(*index) < length);
+            model.0.insert(path.clone(), placed);
         }
         Some(model)
     }
@@ -228,7 +252,13 @@ impl Model {
                     Some((length, chunks))
                 }
             };
-            nodes.insert(node.path.to_string(), Node { attributes, array });
+            let id = Some(node.id);
+            let found = Node {
+                id,
+                attributes,
+                array,
+            };
+            nodes.insert(node.path.to_string(), found);
         }
         Self(nodes)
     }

@@ -226,6 +226,7 @@ impl Run {
             0..=2 => Op::Create(
                 self.pick(&GROUPS),
                 Node {
+                    id: None,
                     attributes: attributes(),
                     array: None,
                 },
@@ -236,6 +237,7 @@ impl Run {
                     _ => self.pick(&ARRAYS),
                 },
                 Node {
+                    id: None,
                     attributes: attributes(),
                     array: Some((3 + self.below(3), BTreeMap::new())),
                 },
@@ -367,10 +369,10 @@ impl Run {
     /// Sees what a session shows after it may have been rebased.
     async fn resync(&self, stage: &Stage, writer: &mut Writer, asked: bool) {
         let now = Model::of(&writer.session).await;
+        writer.settled |= asked;
         if now == writer.view {
             return;
         }
-        writer.settled |= asked;
         stage.check(writer, &now);
         let tip = stage.history.last().expect("never empty");
         if writer.session.snapshot_id().is_ok_and(|id| id == tip.id) {
