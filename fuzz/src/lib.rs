@@ -18,6 +18,7 @@ pub fn limits() -> DecodeLimits {
         max_decompressed: 4 << 20,
         max_ratio: 256,
         ratio_floor: 1 << 20,
+        max_metadata: 4 << 20,
     }
 }
 
