@@ -5,7 +5,7 @@ pub mod roundtrip;
 
 use std::path::{Path, PathBuf};
 
-use icefield_format::{DecodeLimits, FileKind, HEADER_LEN, MAGIC};
+use icefield_format::{DecodeLimits, FileKind, HEADER_LEN, MAGIC, Snapshot};
 
 /// Where seeds come from; unset when nothing shall be seeded.
 const SEEDS_FROM: &str = "ICEFIELD_FUZZ_SEEDS_FROM";
@@ -18,6 +18,7 @@ pub fn limits() -> DecodeLimits {
         max_decompressed: 4 << 20,
         max_ratio: 256,
         ratio_floor: 1 << 20,
+        max_metadata: 4 << 20,
     }
 }
 
@@ -46,6 +47,10 @@ pub enum Seeds {
     Named(&'static str),
     /// The paths of all files.
     Keys,
+    /// The `zarr.json` of every node in every snapshot.
+    Documents,
+    /// These.
+    Texts(&'static [&'static str]),
 }
 
 /// Fills the corpus, if the environment asks for it.
@@ -54,6 +59,13 @@ pub fn seed(seeds: &Seeds) {
     let (Some(from), Some(to)) = (variable(SEEDS_FROM), variable(SEEDS_TO)) else {
         return;
     };
+    if let Seeds::Texts(texts) = seeds {
+        for (number, text) in texts.iter().enumerate() {
+            let seed = to.join(format!("seed-{number:04}-text"));
+            std::fs::write(seed, text).expect("the corpus can be written");
+        }
+        return;
+    }
     let mut files = Vec::new();
     walk(&from, &mut files);
     for (number, file) in files.iter().enumerate() {
@@ -73,6 +85,16 @@ pub fn seed(seeds: &Seeds) {
             }
             Seeds::Named(name) if file.file_name().is_some_and(|found| found == *name) => {
                 put("file", &bytes());
+            }
+            Seeds::Documents if directory.is_some_and(|name| name == "snapshots") => {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                let Ok(id) = name.parse() else { continue };
+                let Ok(snapshot) = Snapshot::decode(&bytes(), id, &limits()) else {
+                    continue;
+                };
+                for (at, node) in snapshot.nodes().enumerate() {
+                    put(&format!("node-{at}"), node.user_data());
+                }
             }
             Seeds::Keys => {
                 let key = file.strip_prefix(&from).unwrap_or(file).to_string_lossy();

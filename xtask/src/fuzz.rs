@@ -18,6 +18,10 @@ const TARGETS: &[&str] = &[
     "ref_json",
     "config",
     "path_key",
+    "storage_key",
+    "zarr_key",
+    "zarr_metadata",
+    "location_revision",
 ];
 
 /// What makes libFuzzer see which code an input reaches, and with what it was compared.

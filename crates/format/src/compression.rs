@@ -166,10 +166,12 @@ pub(crate) fn decompress(
     } else {
         bytes.len() * 16
     };
-    let mut body = Vec::with_capacity(most.min(likely));
+    let mut body = buffer(most.min(likely), file)?;
     let mut outcome = decompress_into(&mut body, bytes);
     if outcome.is_err() && body.capacity() < most {
-        body = Vec::with_capacity(most);
+        // The small one first goes.
+        drop(std::mem::take(&mut body));
+        body = buffer(most, file)?;
         outcome = decompress_into(&mut body, bytes);
     }
     if let Err(reason) = outcome {
@@ -182,6 +184,15 @@ pub(crate) fn decompress(
     }
     body.shrink_to_fit();
     Ok(body)
+}
+
+/// Returns an empty buffer, or an error where `Vec::with_capacity` would end the process.
+pub(crate) fn buffer(bytes: usize, file: FormatFile) -> Result<Vec<u8>, FormatError> {
+    let mut buffer = Vec::new();
+    match buffer.try_reserve_exact(bytes) {
+        Ok(()) => Ok(buffer),
+        Err(_) => Err(FormatError::OutOfMemory { file, bytes }),
+    }
 }
 
 fn decompress_into(body: &mut Vec<u8>, bytes: &[u8]) -> Result<(), &'static str> {
@@ -218,7 +229,7 @@ pub(crate) fn compress_after(
     context
         .set_parameter(CParameter::ChecksumFlag(false))
         .map_err(fail)?;
-    let mut bytes = Vec::with_capacity(header.len() + zstd_safe::compress_bound(body.len()));
+    let mut bytes = buffer(header.len() + zstd_safe::compress_bound(body.len()), file)?;
     bytes.extend_from_slice(header);
     let mut end = Cursor::new(bytes);
     end.set_position(header.len() as u64);

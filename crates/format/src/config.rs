@@ -12,6 +12,7 @@ mod storage;
 use bytes::Bytes;
 use serde_yaml_ng::Value;
 
+use crate::budget::Budget;
 use crate::error::{FormatError, FormatFile};
 use section::{Entry, invalid, section};
 
@@ -31,6 +32,8 @@ pub use storage::{
 
 /// Largest file that is read.
 const MAX_FILE_LEN: usize = 4 << 20;
+/// Most memory that its values may take, aliases replaced by what they repeat.
+const MAX_IN_MEMORY: u64 = 32 << 20;
 
 section! { keywise
     /// The settings that are stored with a repository.
@@ -70,6 +73,15 @@ impl RepositoryConfig {
                 limit: MAX_FILE_LEN as u64,
             });
         }
+        let budget = Budget::new(MAX_IN_MEMORY);
+        let counted = budget.spend_on(serde_yaml_ng::Deserializer::from_slice(bytes));
+        if budget.is_exceeded() {
+            return Err(FormatError::TooLarge {
+                file,
+                limit: MAX_IN_MEMORY,
+            });
+        }
+        counted.map_err(|error| invalid("", error))?;
         let value: Value = serde_yaml_ng::from_slice(bytes).map_err(|error| invalid("", error))?;
         Self::read(value, "")
     }

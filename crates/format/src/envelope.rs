@@ -180,24 +180,31 @@ impl Header {
 ///
 /// A body may grow to [`ratio_floor`](Self::ratio_floor) whatever its compressed size, beyond that
 /// to [`max_ratio`](Self::max_ratio) times the compressed size, and never past
-/// [`max_decompressed`](Self::max_decompressed). So 25 kB cannot claim 800 MB, while manifests (6
-/// to 25 times smaller when compressed) and snapshots of many like nodes pass.
+/// [`max_decompressed`](Self::max_decompressed). Usual manifests shrink to a sixth or a
+/// twenty-fifth, but one of constant inline chunks to a thousandth; zstd itself could claim thirty
+/// thousand times its input. With the defaults no file takes more than 256 MiB unless it has a
+/// thousandth of that to show, so 25 kB cannot claim 800 MB. What an encoder writes always passes
+/// the default limits: it refuses what they would.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeLimits {
     /// Hard limit in bytes. Default: 2 GiB, the format's own.
     pub max_decompressed: u64,
-    /// Most decompressed bytes per compressed byte. Default: 256.
+    /// Most decompressed bytes per compressed byte. Default: 1024.
     pub max_ratio: u64,
-    /// Decompressed bytes that are allowed at any ratio. Default: 64 MiB.
+    /// Decompressed bytes that are allowed at any ratio. Default: 256 MiB.
     pub ratio_floor: u64,
+    /// Most memory, in bytes, that the metadata of one snapshot may take once it is decoded: its
+    /// texts, and 64 bytes for each value and each key of an object. Default: 64 MiB.
+    pub max_metadata: u64,
 }
 
 impl Default for DecodeLimits {
     fn default() -> Self {
         Self {
             max_decompressed: MAX_BODY_LEN,
-            max_ratio: 256,
-            ratio_floor: 64 << 20,
+            max_ratio: 1024,
+            ratio_floor: 256 << 20,
+            max_metadata: 64 << 20,
         }
     }
 }
@@ -282,7 +289,13 @@ impl Writer {
             });
         }
         let header = self.header(kind);
-        compression::compress_after(&header, body, self.compression_level, file).map(Bytes::from)
+        let sealed = compression::compress_after(&header, body, self.compression_level, file)?;
+        // What is acknowledged must be readable.
+        let limit = DecodeLimits::default().for_compressed(sealed.len() - HEADER_LEN);
+        if body.len() as u64 > limit {
+            return Err(FormatError::TooLarge { file, limit });
+        }
+        Ok(Bytes::from(sealed))
     }
 }
 
@@ -316,7 +329,11 @@ pub(crate) fn open(
         Compression::None if body.len() as u64 > limit => {
             return Err(FormatError::TooLarge { file, limit });
         }
-        Compression::None => body.to_vec(),
+        Compression::None => {
+            let mut copy = compression::buffer(body.len(), file)?;
+            copy.extend_from_slice(body);
+            copy
+        }
     };
     if body.len() as u64 >= MAX_BODY_LEN {
         return Err(FormatError::TooLarge {
@@ -349,6 +366,18 @@ mod tests {
         for body in [&b""[..], b"x", &[7; 300_000]] {
             assert_eq!(open_snapshot(&sealed(body)).unwrap(), body);
         }
+    }
+
+    #[test]
+    fn what_a_reader_would_refuse_is_not_sealed() {
+        let seal = |len: usize| {
+            let writer = Writer::default().with_compression_level(1);
+            writer.seal(FILE, FileKind::Snapshot, &vec![0; len])
+        };
+        let most = DecodeLimits::default().ratio_floor as usize;
+        assert_eq!(open_snapshot(&seal(most).unwrap()).unwrap().len(), most);
+        let error = seal(most + 1).unwrap_err();
+        assert!(matches!(error, FormatError::TooLarge { limit, .. } if limit == most as u64));
     }
 
     #[test]
@@ -425,8 +454,8 @@ mod tests {
     #[test]
     fn limits_grow_with_the_compressed_size() {
         let limits = DecodeLimits::default();
-        assert_eq!(limits.for_compressed(25_000), 64 << 20);
-        assert_eq!(limits.for_compressed(1 << 20), 256 << 20);
+        assert_eq!(limits.for_compressed(25_000), 256 << 20);
+        assert_eq!(limits.for_compressed(1 << 20), 1 << 30);
         assert_eq!(limits.for_compressed(usize::MAX), MAX_BODY_LEN);
     }
 }

@@ -212,6 +212,22 @@ pub enum FormatError {
         /// The limit, for uncompressed bytes.
         limit: u64,
     },
+    /// The memory for the body cannot be had.
+    #[error("{file} needs {bytes} bytes of memory that cannot be had")]
+    OutOfMemory {
+        /// The file.
+        file: FormatFile,
+        /// How many.
+        bytes: usize,
+    },
+    /// The metadata of a snapshot would take more memory than allowed.
+    #[error("{file} has metadata that would take more than {limit} bytes of memory")]
+    MetadataTooLarge {
+        /// The file.
+        file: FormatFile,
+        /// The limit.
+        limit: u64,
+    },
     /// The body is not a valid flatbuffer of this kind: offsets out of range, required fields
     /// missing.
     #[error("{file} is malformed")]

@@ -52,6 +52,7 @@
 //! - The same content gives the same bytes. An encoder refuses what decoding would.
 //! - `unsafe` is confined to generated code and one module of a few lines.
 
+mod budget;
 mod compression;
 pub mod config;
 mod envelope;
@@ -63,6 +64,7 @@ pub mod layout;
 mod limits;
 mod manifest;
 mod messagepack;
+mod order;
 mod path;
 mod ref_json;
 mod snapshot;

@@ -19,6 +19,7 @@ use bytes::Bytes;
 use crate::envelope::{self, DecodeLimits, FileKind};
 use crate::error::{FormatError, FormatFile};
 use crate::id::{ChunkId, ManifestId, NodeId};
+use crate::order;
 use raw::{Table, slot};
 use search::RefBox;
 
@@ -151,17 +152,9 @@ impl Manifest {
     #[must_use]
     pub fn array(&self, node: &NodeId) -> Option<ArrayRefs<'_>> {
         let (start, len) = self.arrays_vector();
-        let (mut low, mut high) = (0, len);
-        while low < high {
-            let middle = low.midpoint(high);
-            let array = self.array_at(start, middle);
-            match array.node_id().cmp(node) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return Some(array),
-            }
-        }
-        None
+        let compare = |at| self.array_at(start, at).node_id().cmp(node);
+        let position = order::search(0..len, compare).ok()?;
+        Some(self.array_at(start, position))
     }
 
     /// Finds the ref of one chunk.

@@ -4,9 +4,10 @@
 //! string keys; no bin and no ext. 32-bit floats are read, too. A float that is not a number is
 //! read as null, JSON has none.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::error::MessagePackError;
 
 /// Deepest nesting that is written. The same as that of JSON texts, through which values come in.
@@ -14,12 +15,15 @@ const MAX_DEPTH_WRITTEN: usize = 128;
 /// Deepest nesting that is read, so that hostile bytes cannot exhaust the stack.
 const MAX_DEPTH_READ: usize = 256;
 
-pub(crate) fn decode(bytes: &[u8]) -> Result<Value, MessagePackError> {
+/// Reads a value, within a budget of memory.
+pub(crate) fn decode(bytes: &[u8], budget: &Budget) -> Result<Value, MessagePackError> {
+    let fail = |error| MessagePackError::Decode(Box::new(error));
     let mut rest = bytes;
-    let mut deserializer = rmp_serde::Deserializer::new(&mut rest);
-    deserializer.set_max_depth(MAX_DEPTH_READ);
-    let value = Value::deserialize(&mut deserializer)
-        .map_err(|error| MessagePackError::Decode(Box::new(error)))?;
+    budget
+        .spend_on(&mut deserializer(&mut rest))
+        .map_err(fail)?;
+    let mut rest = bytes;
+    let value = Value::deserialize(&mut deserializer(&mut rest)).map_err(fail)?;
     if rest.is_empty() {
         Ok(value)
     } else {
@@ -27,16 +31,46 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Value, MessagePackError> {
     }
 }
 
+fn deserializer<'a, 'b>(
+    bytes: &'a mut &'b [u8],
+) -> rmp_serde::Deserializer<rmp_serde::decode::ReadReader<&'a mut &'b [u8]>> {
+    let mut deserializer = rmp_serde::Deserializer::new(bytes);
+    deserializer.set_max_depth(MAX_DEPTH_READ);
+    deserializer
+}
+
+/// Writes a value. Objects are sorted by their keys, so that equal values have equal bytes.
 pub(crate) fn encode(value: &Value) -> Result<Vec<u8>, MessagePackError> {
     let fail = |error| MessagePackError::Encode(Box::new(error));
     if is_deeper_than(value, MAX_DEPTH_WRITTEN) {
         return Err(fail(rmp_serde::encode::Error::DepthLimitExceeded));
     }
     let mut bytes = Vec::new();
-    value
+    Sorted(value)
         .serialize(&mut rmp_serde::Serializer::new(&mut bytes))
         .map_err(fail)?;
     Ok(bytes)
+}
+
+/// A value whose objects are written in the order of their keys. In memory they have that order or the
+/// one of insertion, depending on a feature of `serde_json` that any crate of the program may turn on.
+struct Sorted<'a>(&'a Value);
+
+impl Serialize for Sorted<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
+            Value::Object(items) => {
+                let mut items: Vec<_> = items
+                    .iter()
+                    .map(|(key, value)| (key, Sorted(value)))
+                    .collect();
+                items.sort_unstable_by_key(|(key, _)| *key);
+                serializer.collect_map(items)
+            }
+            plain => plain.serialize(serializer),
+        }
+    }
 }
 
 fn is_deeper_than(value: &Value, limit: usize) -> bool {
@@ -56,6 +90,10 @@ mod tests {
 
     use super::*;
 
+    fn decode(bytes: &[u8]) -> Result<Value, MessagePackError> {
+        super::decode(bytes, &Budget::new(1 << 20))
+    }
+
     #[test]
     fn values_take_the_shortest_form() {
         for (value, bytes) in [
@@ -72,6 +110,19 @@ mod tests {
         ] {
             assert_eq!(encode(&value).unwrap(), bytes, "{value}");
             assert_eq!(decode(bytes).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn objects_are_written_in_the_order_of_their_keys() {
+        // With `preserve_order`, which some crates turn on, the maps keep the order of insertion.
+        let object = |keys: &[&str]| {
+            let items = keys.iter().map(|key| ((*key).to_owned(), json!(1)));
+            Value::Object(items.collect())
+        };
+        let bytes = b"\x91\x83\xa1a\x01\xa1b\x01\xa1c\x01";
+        for keys in [["c", "b", "a"], ["a", "b", "c"], ["b", "a", "c"]] {
+            assert_eq!(encode(&json!([object(&keys)])).unwrap(), bytes);
         }
     }
 

@@ -12,15 +12,16 @@ mod record;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::budget::Budget;
 use crate::envelope::{self, DecodeLimits, FileKind};
 use crate::error::{FormatError, FormatFile};
 use crate::generated as fb;
 use crate::id::{ManifestId, SnapshotId};
 use crate::messagepack;
+use crate::order::search;
 use crate::path::NodePath;
 use crate::verified::{Root, Verified};
 
-pub(crate) use check::ascending;
 pub use encode::{
     ManifestRef, NewNode, NewNodeData, NewSnapshot, SnapshotEncoder, initial_snapshot,
 };
@@ -40,6 +41,7 @@ impl Root for SnapshotRoot {
 #[derive(Clone)]
 pub struct Snapshot {
     body: Verified<SnapshotRoot>,
+    max_metadata: u64,
 }
 
 /// Facts about one manifest file that a snapshot uses.
@@ -83,7 +85,10 @@ impl Snapshot {
         let name = FormatFile::Snapshot(id);
         let body = envelope::open(file, name, FileKind::Snapshot, limits)?;
         let body = Verified::new(body).map_err(|error| FormatError::malformed(name, error))?;
-        let snapshot = Self { body };
+        let snapshot = Self {
+            body,
+            max_metadata: limits.max_metadata,
+        };
         if snapshot.id() != id {
             let found = FormatFile::Snapshot(snapshot.id());
             return Err(FormatError::WrongObject {
@@ -132,17 +137,20 @@ impl Snapshot {
     /// Decodes the metadata of the commit.
     ///
     /// # Errors
-    /// [`FormatError::MessagePack`] with the key, if a value is no JSON value in MessagePack.
+    /// [`FormatError::MessagePack`] with the key, if a value is no JSON value in MessagePack;
+    /// [`FormatError::MetadataTooLarge`].
     pub fn metadata(&self) -> Result<BTreeMap<String, serde_json::Value>, FormatError> {
+        let (file, limit) = (self.file(), self.max_metadata);
+        let budget = Budget::new(limit);
         let decode = |item: fb::MetadataItem<'_>| {
             let name = item.name().to_owned();
-            match messagepack::decode(item.value().bytes()) {
+            budget.spend(name.len());
+            match messagepack::decode(item.value().bytes(), &budget) {
                 Ok(value) => Ok((name, value)),
-                Err(reason) => Err(FormatError::MessagePack {
-                    file: self.file(),
-                    name,
-                    reason,
-                }),
+                Err(_) if budget.is_exceeded() => {
+                    Err(FormatError::MetadataTooLarge { file, limit })
+                }
+                Err(reason) => Err(FormatError::MessagePack { file, name, reason }),
             }
         };
         self.root().metadata().iter().map(decode).collect()
@@ -183,7 +191,7 @@ impl Snapshot {
     /// The position where such a node would be.
     pub fn node_position(&self, path: &NodePath) -> Result<usize, usize> {
         let nodes = self.root().nodes();
-        search(nodes.len(), |at| {
+        search(0..nodes.len(), |at| {
             nodes
                 .get(at)
                 .path()
@@ -204,7 +212,7 @@ impl Snapshot {
     #[must_use]
     pub fn manifest_file(&self, id: &ManifestId) -> Option<ManifestFileInfo> {
         let files = self.root().manifest_files();
-        let at = search(files.len(), |at| files.get(at).id().0.cmp(id.as_bytes())).ok()?;
+        let at = search(0..files.len(), |at| files.get(at).id().0.cmp(id.as_bytes())).ok()?;
         Some(ManifestFileInfo::from_generated(files.get(at)))
     }
 
@@ -213,20 +221,6 @@ impl Snapshot {
     pub fn body_len(&self) -> usize {
         self.body.len()
     }
-}
-
-/// Binary search over positions; `compare` tells how the item there compares with the one wanted.
-fn search(len: usize, compare: impl Fn(usize) -> std::cmp::Ordering) -> Result<usize, usize> {
-    let (mut low, mut high) = (0, len);
-    while low < high {
-        let middle = low.midpoint(high);
-        match compare(middle) {
-            std::cmp::Ordering::Less => low = middle + 1,
-            std::cmp::Ordering::Greater => high = middle,
-            std::cmp::Ordering::Equal => return Ok(middle),
-        }
-    }
-    Err(low)
 }
 
 impl fmt::Debug for Snapshot {

@@ -13,7 +13,7 @@ use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
 use crate::id::{NodeId, SnapshotId};
 use crate::index::{ChunkIndex, MAX_RANK};
-use crate::snapshot::ascending;
+use crate::order::ascending;
 use crate::verified::{Root, Verified};
 
 pub use encode::TransactionLogEncoder;

@@ -13,6 +13,11 @@ use icefield_storage::{
 
 use crate::{BranchName, EditOutcome, RefList, RefsError, Refusal, TagName, TagState, Tip};
 
+/// Most bytes of a ref file that are read; a good one has 35.
+const MAX_REF_LEN: u64 = 64 << 10;
+/// Most bytes of `config.yaml` that are read, as many as decoding takes.
+const MAX_CONFIG_LEN: u64 = 4 << 20;
+
 /// The layout's form of the store's key form: two crates that must not know each other name it.
 pub(crate) fn key_form(storage: &dyn Storage) -> layout::KeyForm {
     match storage.capabilities().key_form {
@@ -50,7 +55,7 @@ impl RefFiles {
     }
 
     async fn read(&self, key: &Key) -> Result<Option<Tip>, RefsError> {
-        let Some((bytes, version)) = self.storage.try_read(key).await? else {
+        let Some((bytes, version)) = self.storage.try_read_at_most(key, MAX_REF_LEN).await? else {
             return Ok(None);
         };
         let snapshot = decode_ref(&bytes).map_err(|source| RefsError::InvalidRefFile {
@@ -306,7 +311,10 @@ impl RefFiles {
     pub(crate) async fn read_config(
         &self,
     ) -> Result<Option<(Bytes, icefield_storage::Version)>, RefsError> {
-        Ok(self.storage.try_read(&config_key()?).await?)
+        Ok(self
+            .storage
+            .try_read_at_most(&config_key()?, MAX_CONFIG_LEN)
+            .await?)
     }
 
     pub(crate) async fn write_config(

@@ -62,7 +62,7 @@ pub(crate) enum Lost {
 
 impl Lost {
     /// Returns the error that says so.
-    pub(crate) fn into_error(self, action: &'static str, target: &str) -> StorageError {
+    pub(crate) fn to_error(&self, action: &'static str, target: &str) -> StorageError {
         let why = match self {
             Self::NeverRan => "the runtime is shutting down",
             Self::Panicked => "BUG: the file system thread panicked",
@@ -134,6 +134,6 @@ where
 {
     match run_with(store, permits, (), move |store, ()| work(store)).await {
         Ok(((), result)) => result,
-        Err(lost) => Err(lost.into_error(action, target)),
+        Err(lost) => Err(lost.to_error(action, target)),
     }
 }

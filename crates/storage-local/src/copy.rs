@@ -32,9 +32,11 @@ impl Store {
                 .source_version
                 .as_ref()
                 .is_some_and(|wanted| wanted != version)
-                || self.is_refused(&order)?
             {
                 return Ok(PutOutcome::Refused);
+            }
+            if self.is_refused(&order)? {
+                return self.refuse(&order);
             }
             let mut temp = Temp::create(self, to)?;
             match &source.small {

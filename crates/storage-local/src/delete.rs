@@ -9,6 +9,7 @@ use crate::error;
 use crate::lock::KeyLock;
 use crate::store::{Store, split};
 use crate::sys::{Errno, Kind};
+use crate::version::nanos;
 
 impl Store {
     /// Deletes one object.
@@ -68,7 +69,7 @@ impl Store {
             }
         }
         if let Some(lock) = &mut lock
-            && let Err(errno) = lock.note_deleted(there.mtime)
+            && let Err(errno) = lock.note_deleted(there.mtime, nanos(self.clock.now()))
         {
             tracing::warn!(%key, %errno, "cannot note the time stamp of a deleted object");
         }
@@ -77,7 +78,10 @@ impl Store {
             match self.sys.stat_at(folder.as_fd(), name) {
                 Ok(now) if now.is_same_file(&there) => return Err(failed),
                 Err(Errno::NOENT) => {}
-                _ => return Ok(DeleteOutcome::Unknown(failed)),
+                _ => {
+                    self.note_unknown(key);
+                    return Ok(DeleteOutcome::Unknown(failed));
+                }
             }
         }
         drop(lock);

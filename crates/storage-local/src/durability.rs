@@ -15,20 +15,26 @@
 //!
 //! # Failed flushes are final
 //! After a failed `fsync` the kernel may have dropped the data and call the next one a success
-//! (that is how databases lost data). A handle whose deferred flush failed therefore refuses every further
-//! write and `sync`: it cannot tell which of its users wrote what was lost.
+//! (that is how databases lost data). A handle whose flush failed therefore refuses every further
+//! write and `sync`: it cannot tell which of its users wrote what was lost. What fails before a flush is
+//! tried (a directory cannot be opened, say) is an ordinary error; everything stays recorded.
+//!
+//! # What others wrote
+//! A refused `Create` may find the very object that it was to write, left by a writer that was killed
+//! before its own `sync`. So the object under a refused `Create` is recorded as well, and so is what a
+//! write of unknown outcome may have left.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use icefield_storage::StorageError;
+use icefield_storage::{Key, StorageError};
 
 use crate::blocking::in_parallel;
 use crate::builder::Fsync;
 use crate::error;
-use crate::store::{Store, lock};
+use crate::store::{Store, lock, split};
 use crate::sys::{Errno, Open};
 
 /// Directories remembered, waiting or durable.
@@ -64,6 +70,9 @@ impl Drop for Held {
 struct Pending {
     files: Vec<Held>,
     folders: HashSet<String>,
+    /// Objects of which no file is at hand: written by another handle and found to be what was to be
+    /// written, or written by this one as far as it knows.
+    objects: HashSet<Key>,
     /// More than these: the whole file system must be flushed.
     everything: bool,
 }
@@ -111,12 +120,9 @@ impl Durability {
         }
     }
 
-    /// Returns the error for a flush that failed, and remembers it if it is final.
+    /// Returns the error for a flush that failed, and remembers it: it is final. Not for what fails on
+    /// the way to a flush, which can be tried again.
     fn fail(&self, what: &str, errno: Errno) -> StorageError {
-        if matches!(errno, Errno::MFILE | Errno::NFILE) {
-            // Nothing was flushed because nothing could be opened; that can be tried again.
-            return error::of_place("flush", what, errno);
-        }
         tracing::error!(what, %errno, "a flush to disk failed");
         let mut failed = lock(&self.failed);
         if failed.is_none() {
@@ -156,6 +162,46 @@ impl Durability {
         Ok(())
     }
 
+    /// Records an object, whoever wrote it, to be flushed by `sync` if it is there then.
+    pub(crate) fn record_object(&self, key: &Key, syncfs: bool) {
+        {
+            let mut pending = lock(&self.pending);
+            if syncfs && pending.objects.len() >= MAX_FOLDERS {
+                pending.everything = true;
+            }
+            if pending.everything {
+                return;
+            }
+            pending.objects.insert(key.clone());
+        }
+        self.record_folder(split(key).0, syncfs);
+    }
+
+    /// Makes an object durable now, whoever wrote it, if it is there.
+    pub(crate) fn flush_object(&self, store: &Store, key: &Key) -> Result<(), StorageError> {
+        self.flush_file_of(store, key)?;
+        let path = split(key).0;
+        match store.folder("flush", path)? {
+            Some(folder) => {
+                self.flush_way(store, folder.as_fd(), path)?;
+                self.flush_folder(store, folder.as_fd(), path)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn flush_file_of(&self, store: &Store, key: &Key) -> Result<(), StorageError> {
+        match store.open_object(key) {
+            Ok((file, _)) => {
+                let flushed = store.sys.fsync(file.as_fd());
+                flushed.map_err(|errno| self.fail(key.as_str(), errno))
+            }
+            // Deleted since, or never written, and with it all that could be lost.
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Records a directory whose entries changed, to be flushed by `sync`.
     pub(crate) fn record_folder(&self, folder: &str, syncfs: bool) {
         let mut pending = lock(&self.pending);
@@ -177,10 +223,17 @@ impl Durability {
         folder: BorrowedFd<'_>,
         path: &str,
     ) -> Result<(), StorageError> {
-        store
-            .sys
-            .fsync(folder)
-            .map_err(|errno| self.fail(&format!("{}/{path}", store.name()), errno))
+        match store.sys.fsync(folder) {
+            // There is no such flush here, so none can have failed. The names are durable when the
+            // file system likes.
+            Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => {
+                tracing::debug!(path, "directories cannot be flushed on this file system");
+                Ok(())
+            }
+            flushed => {
+                flushed.map_err(|errno| self.fail(&format!("{}/{path}", store.name()), errno))
+            }
+        }
     }
 
     /// Makes the entries durable that lead to an open directory: another process may have made it a
@@ -191,34 +244,29 @@ impl Durability {
         folder: BorrowedFd<'_>,
         path: &str,
     ) -> Result<(), StorageError> {
-        self.walk_up(store, folder, path)
-            .map_err(|errno| self.fail(&format!("{}/{path}", store.name()), errno))
-    }
-
-    fn walk_up(&self, store: &Store, folder: BorrowedFd<'_>, path: &str) -> Result<(), Errno> {
-        let root = store.root().ok().flatten().ok_or(Errno::NOENT)?;
+        let root = store.root()?.ok_or_else(|| store.gone())?;
         let mut flushed = Vec::new();
         let mut child = path;
         let mut opened: Option<OwnedFd> = None;
         while !child.is_empty() {
-            let stat = store
-                .sys
-                .stat(opened.as_ref().map_or(folder, AsFd::as_fd))?;
+            let stat = store.sys.stat(opened.as_ref().map_or(folder, AsFd::as_fd));
+            let stat = stat.map_err(|errno| error::of_place("flush", child, errno))?;
             let id = (stat.dev, stat.ino);
             if lock(&self.durable).get(child) == Some(&id) {
                 break;
             }
             let parent = child.rsplit_once('/').map_or("", |(parent, _)| parent);
             if parent.is_empty() {
-                store.sys.fsync(root)?;
+                self.flush_folder(store, root, parent)?;
             } else {
-                let parent = match store.sys.open(root, parent, Open::DirectoryHere) {
+                let folder = match store.sys.open(root, parent, Open::DirectoryHere) {
+                    Ok(folder) => folder,
                     // Removed since, and with it all that could be lost.
                     Err(Errno::NOENT) => return Ok(()),
-                    other => other?,
+                    Err(errno) => return Err(error::of_place("flush", parent, errno)),
                 };
-                store.sys.fsync(parent.as_fd())?;
-                opened = Some(parent);
+                self.flush_folder(store, folder.as_fd(), parent)?;
+                opened = Some(folder);
             }
             flushed.push((child.to_owned(), id));
             child = parent;
@@ -234,13 +282,13 @@ impl Durability {
 
     /// Makes the entries above the root durable, once: those that this handle made, and the one of a
     /// root that it found, if it may.
-    fn flush_above(&self, store: &Store) -> Result<(), Errno> {
+    fn flush_above(&self, store: &Store) -> Result<(), StorageError> {
         let mut above = lock(&self.above);
         let Some(folders) = &*above else {
             return Ok(());
         };
         for folder in folders {
-            store.sys.fsync(folder.as_fd())?;
+            self.flush_folder(store, folder.as_fd(), "..")?;
         }
         if folders.is_empty()
             && let Ok(folder) = store.sys.open_root(&store.path.join(".."))
@@ -265,6 +313,7 @@ impl Durability {
             let mut now = lock(&self.pending);
             now.files.extend(pending.files);
             now.folders.extend(pending.folders);
+            now.objects.extend(pending.objects);
             now.everything |= pending.everything;
         }
         result
@@ -280,22 +329,27 @@ impl Durability {
         let final_error = |errno| self.fail(&name, errno);
         if pending.everything {
             store.sys.syncfs(root).map_err(final_error)?;
-            return self.flush_above(store).map_err(final_error);
+            return self.flush_above(store);
         }
         let files = pending.files.iter().map(|Held(file)| Job::File(file));
+        let objects = pending.objects.iter().map(Job::Object);
         let folders = pending.folders.iter().map(|path| Job::Folder(path));
         // One after another, each flush is a turn of the disk of its own; together they share one.
-        in_parallel(&files.chain(folders).collect::<Vec<_>>(), |job| match job {
-            Job::File(file) => store.sys.fsync(file.as_fd()).map_err(final_error),
-            // A directory that was removed since has nothing left to lose.
-            Job::Folder(path) => match store.folder("flush", path)? {
-                Some(folder) => {
-                    self.flush_way(store, folder.as_fd(), path)?;
-                    self.flush_folder(store, folder.as_fd(), path)
-                }
-                None => Ok(()),
+        in_parallel(
+            &files.chain(objects).chain(folders).collect::<Vec<_>>(),
+            |job| match job {
+                Job::File(file) => store.sys.fsync(file.as_fd()).map_err(final_error),
+                Job::Object(key) => self.flush_file_of(store, key),
+                // A directory that was removed since has nothing left to lose.
+                Job::Folder(path) => match store.folder("flush", path)? {
+                    Some(folder) => {
+                        self.flush_way(store, folder.as_fd(), path)?;
+                        self.flush_folder(store, folder.as_fd(), path)
+                    }
+                    None => Ok(()),
+                },
             },
-        })
+        )
     }
 }
 
@@ -303,5 +357,6 @@ impl Durability {
 #[derive(Debug)]
 enum Job<'a> {
     File(&'a OwnedFd),
+    Object(&'a Key),
     Folder(&'a str),
 }

@@ -28,10 +28,10 @@ impl Store {
         let key = &order.key;
         self.check_writable(key)?;
         let facts = self.facts()?;
-        if !facts.exclusive_create {
+        if let Some(what) = facts.no_create() {
             return Err(StorageError::Unsupported {
                 store: self.name(),
-                what: "exclusive create: this file system opens what it was told to create".into(),
+                what: what.into(),
             });
         }
         self.names.check_new(self, key)?;
@@ -58,7 +58,7 @@ impl Store {
                 Err(Errno::EXIST) => {
                     let folder = self.make_folder(path)?;
                     return match self.look("write", folder.as_fd(), key)? {
-                        Some(_) => Ok(PutOutcome::Refused),
+                        Some(_) => self.refuse(order),
                         // Deleted at this moment.
                         None => continue,
                     };
@@ -71,7 +71,10 @@ impl Store {
                     // A network file system may make the file and then fail to say so.
                     return match self.is_left_behind(key) {
                         false => Err(fail(errno)),
-                        true => Ok(PutOutcome::Unknown(fail(errno))),
+                        true => {
+                            self.note_unknown(key);
+                            Ok(PutOutcome::Unknown(fail(errno)))
+                        }
                     };
                 }
             };
@@ -87,7 +90,10 @@ impl Store {
                     let error = fail(errno);
                     return match self.undo(key, &file, facts.ignores_case) {
                         true => Err(error),
-                        false => Ok(PutOutcome::Unknown(error)),
+                        false => {
+                            self.note_unknown(key);
+                            Ok(PutOutcome::Unknown(error))
+                        }
                     };
                 }
             };

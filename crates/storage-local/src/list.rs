@@ -12,7 +12,7 @@ use icefield_storage::{Key, ListOptions, MAX_KEY_BYTES, ObjectMeta, StorageError
 use crate::error;
 use crate::store::Store;
 use crate::sys::{Entry, Errno, Kind, Open};
-use crate::version::{DIGEST_BELOW, last_modified, version};
+use crate::version::{DIGEST_BELOW, last_modified, nanos, version};
 use crate::workspace;
 
 /// Directories that a walk keeps open.
@@ -98,7 +98,7 @@ impl Walk {
     /// error it can be called again and goes on where it was.
     pub(crate) fn advance(&mut self, store: &Store, count: usize) -> Result<bool, StorageError> {
         if !self.begun {
-            if !workspace::is_reserved(&self.prefix) {
+            if !workspace::is_reserved(&self.prefix) && is_spelt_right(store, &self.prefix)? {
                 self.stack.extend(read_level(store, self.prefix.clone())?);
             }
             self.begun = true;
@@ -199,7 +199,7 @@ fn read_level(store: &Store, path: String) -> Result<Option<Level>, StorageError
             tracing::warn!(path, "skipping a name that is not UTF-8");
             continue;
         };
-        if path.is_empty() && workspace::is_reserved(&text) {
+        if workspace::is_reserved(&text) {
             continue;
         }
         let kind = match (entry.kind, store.root()?) {
@@ -238,14 +238,27 @@ fn read_level(store: &Store, path: String) -> Result<Option<Level>, StorageError
 
 /// Reads the names of a directory. If it changes meanwhile, it is read a second time: some file systems
 /// move an entry that is replaced to a place that the first reading had passed, and an object that was
-/// there all the time would be missing.
+/// there all the time would be missing. A time stamp shows a change only once its clock has ticked, so a
+/// directory that changed a moment ago counts as changing.
 fn read_names(store: &Store, folder: BorrowedFd<'_>) -> Result<Vec<Entry>, Errno> {
+    // The slowest clock of a file system ticks every two seconds, and is rounded down.
+    const TICK: i128 = 4_000_000_000;
     let before = store.sys.stat(folder)?.mtime;
     let mut entries = store.sys.read_dir(folder)?;
-    if store.sys.stat(folder)?.mtime != before {
+    let after = store.sys.stat(folder)?.mtime;
+    if after != before || after > nanos(store.clock.now()) - TICK {
         entries.extend(store.sys.read_dir(folder)?);
     }
     Ok(entries)
+}
+
+/// Returns whether a prefix is the name of a directory letter by letter, where case is ignored; the root
+/// has no name.
+fn is_spelt_right(store: &Store, prefix: &str) -> Result<bool, StorageError> {
+    let (Some(root), Ok(key)) = (store.root()?, Key::parse(prefix)) else {
+        return Ok(true);
+    };
+    store.names.is_exact(store, root, &key)
 }
 
 /// Opens a directory: `None` if there is none, `Some(None)` for the root.

@@ -88,19 +88,35 @@ impl KeyLock {
         Err(fail(Errno::AGAIN))
     }
 
-    /// Remembers that an object with this time stamp is about to be deleted.
-    pub(crate) fn note_deleted(&mut self, mtime: i128) -> Result<(), Errno> {
+    /// Remembers that an object with this time stamp is about to be deleted, unless it lies far in the
+    /// future: then some clock was wrong, and later objects shall not be measured by it.
+    pub(crate) fn note_deleted(&mut self, mtime: i128, now: i128) -> Result<(), Errno> {
         if self.deleted.is_some_and(|latest| latest >= mtime) {
             return Ok(());
         }
         let file = self.file.as_fd();
-        if self.deleted.is_none() {
+        if self.deleted.is_none() || is_far_ahead(mtime, now) {
             self.sys.write_at(file, b".", 0)?;
+            // The clock that counts is the file system's, which has just dated this write.
+            let now = self.sys.stat(file)?.mtime;
+            if is_far_ahead(mtime, now) {
+                let kept = self.deleted.unwrap_or(now);
+                self.sys.set_mtime(file, kept)?;
+                self.deleted = Some(kept);
+                return Ok(());
+            }
         }
         self.sys.set_mtime(file, mtime)?;
         self.deleted = Some(mtime);
         Ok(())
     }
+}
+
+/// Returns whether the time stamp of an object lies too far in the future to be believed. Where time
+/// stamps are coarse, quick updates run ahead of the clock, but never that far.
+pub(crate) fn is_far_ahead(mtime: i128, now: i128) -> bool {
+    const HOUR: i128 = 3_600_000_000_000;
+    mtime - now >= HOUR
 }
 
 impl Drop for KeyLock {

@@ -37,6 +37,22 @@ pub(crate) enum Place {
     Nothing,
 }
 
+impl Facts {
+    /// Returns why a put may not ask for a free name here, if it may not. One answer for chunks and for
+    /// metadata: a commit needs all of it, and must not fail at its last step, with its chunks written.
+    pub(crate) fn no_create(&self) -> Option<&'static str> {
+        if !self.exclusive_create {
+            Some("exclusive create: this file system opens what it was told to create")
+        } else if self.place == Place::Nothing {
+            Some("conditional create: this file system lets a rename or link replace what is there")
+        } else if !self.locks {
+            Some("conditional create: file locks on this file system keep nobody out")
+        } else {
+            None
+        }
+    }
+}
+
 const COMPOSED: &str = "\u{e9}";
 const DECOMPOSED: &str = "e\u{301}";
 

@@ -64,7 +64,7 @@ impl Storage for LocalStorage {
             Payload::Bytes(bytes) => {
                 let work = move |store: &Store, (): &mut ()| store.put_bytes(&order, &bytes);
                 let done = run_with(&self.0, &self.0.writes, (), work).await;
-                settle(key, done.map(|((), result)| result))
+                settle(&self.0, key, done.map(|((), result)| result))
             }
             Payload::Stream { size, stream } => upload::put(&self.0, order, size, stream).await,
         }
@@ -81,7 +81,7 @@ impl Storage for LocalStorage {
                 let (mut walk, result) = match run_with(&store, &store.reads, walk, work).await {
                     Ok(done) => done,
                     Err(lost) => {
-                        let error = lost.into_error("list", &store.name());
+                        let error = lost.to_error("list", &store.name());
                         return Some((stream::iter(vec![Err(error)]), None));
                     }
                 };
@@ -123,7 +123,7 @@ impl Storage for LocalStorage {
         let (source, target) = (from.clone(), to.clone());
         let work = move |store: &Store, (): &mut ()| store.copy(&source, &target, &options);
         let done = run_with(&self.0, &self.0.writes, (), work).await;
-        settle(to, done.map(|((), result)| result))
+        settle(&self.0, to, done.map(|((), result)| result))
     }
 
     async fn sync(&self) -> Result<(), StorageError> {
@@ -146,14 +146,16 @@ impl Storage for LocalStorage {
 
 /// Turns what came back of a write into an answer: work that panicked may have written.
 pub(crate) fn settle(
+    store: &Store,
     key: &Key,
     done: Result<Result<PutOutcome, StorageError>, Lost>,
 ) -> Result<PutOutcome, StorageError> {
     match done {
         Ok(result) => result,
-        Err(lost @ Lost::NeverRan) => Err(lost.into_error("write", key.as_str())),
+        Err(lost @ Lost::NeverRan) => Err(lost.to_error("write", key.as_str())),
         Err(lost @ Lost::Panicked) => {
-            Ok(PutOutcome::Unknown(lost.into_error("write", key.as_str())))
+            store.note_unknown(key);
+            Ok(PutOutcome::Unknown(lost.to_error("write", key.as_str())))
         }
     }
 }
@@ -185,18 +187,21 @@ async fn delete_batch(store: Arc<Store>, batch: Vec<Deletion>) -> Vec<Deleted> {
             }
             Err(lost) => {
                 // How far it came is not known.
-                let never_ran = matches!(lost, Lost::NeverRan);
-                let why = lost.into_error("delete", &store.name());
-                tracing::error!(%why, before, "a batch of deletions was lost");
+                let untouched = before == 0 && matches!(lost, Lost::NeverRan);
+                tracing::error!(?lost, before, "a batch of deletions was lost");
                 return batch
                     .iter()
                     .map(|deletion| {
-                        let error = Lost::Panicked.into_error("delete", deletion.key.as_str());
-                        let result = match never_ran && before == 0 {
+                        let key = &deletion.key;
+                        let error = lost.to_error("delete", key.as_str());
+                        let result = match untouched {
                             true => Err(error),
-                            false => Ok(DeleteOutcome::Unknown(error)),
+                            false => {
+                                store.note_unknown(key);
+                                Ok(DeleteOutcome::Unknown(error))
+                            }
                         };
-                        (deletion.key.clone(), result)
+                        (key.clone(), result)
                     })
                     .collect();
             }

@@ -352,6 +352,11 @@ impl Store {
         Err(fail(Errno::AGAIN))
     }
 
+    /// Returns whether the whole file system can be flushed, as far as that is known.
+    pub(crate) fn syncfs(&self) -> bool {
+        self.facts.get().is_some_and(|facts| facts.syncfs)
+    }
+
     /// Forgets the hidden directory because it is gone; the next use makes it again.
     pub(crate) fn forget_workspace(&self, seen: &Arc<Workspace>) {
         let mut slot = lock(&self.workspace);

@@ -130,7 +130,7 @@ impl Temp {
 
     /// Returns the digest for the version of an object with this content.
     pub(crate) fn digest(&self) -> Option<u64> {
-        self.digest.finish()
+        self.digest.finish(self.size)
     }
 
     /// Moves the time stamp past `floor`, by the smallest step that the file system keeps, and returns

@@ -1,4 +1,4 @@
-//! Tests of the whole backend, named after the cases of the fault catalogue.
+//! Tests of the whole backend, named after the cases in `docs/faults.md`.
 
 mod conformance;
 mod crash;

@@ -27,12 +27,12 @@ pub(crate) async fn put(
     mut stream: Parts,
 ) -> Result<PutOutcome, StorageError> {
     let key = order.key.clone();
-    let lost = |lost: Lost| lost.into_error("write", key.as_str());
+    let lost = |lost: Lost| lost.to_error("write", key.as_str());
     let order = Arc::new(order);
 
     let begin = Arc::clone(&order);
     let work = move |store: &Store, (): &mut ()| match store.is_refused(&begin)? {
-        true => Ok(None),
+        true => store.refuse(&begin).map(|_| None),
         false => Temp::create(store, &begin.key).map(Some),
     };
     let ((), begun) = run_with(store, &store.writes, (), work)
@@ -85,5 +85,5 @@ pub(crate) async fn put(
 
     let work = move |store: &Store, temp: &mut Temp| store.publish(&order, temp);
     let done = run_with(store, &store.writes, temp, work).await;
-    settle(&key, done.map(|(_, result)| result))
+    settle(store, &key, done.map(|(_, result)| result))
 }

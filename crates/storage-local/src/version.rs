@@ -51,9 +51,21 @@ impl Digester {
         }
     }
 
-    /// Returns the digest of all parts, if they are few enough to have one.
-    pub(crate) fn finish(&self) -> Option<u64> {
-        (self.size < DIGEST_BELOW).then(|| self.state.digest())
+    /// Returns the digest of an object of `size` bytes, if it is small enough to have one: then all of
+    /// it must have come as parts.
+    pub(crate) fn finish(&self, size: u64) -> Option<u64> {
+        (size < DIGEST_BELOW).then(|| {
+            assert_eq!(self.size, size, "BUG: a small object that was not digested");
+            self.state.digest()
+        })
+    }
+}
+
+/// Returns a time in the form of time stamps.
+pub(crate) fn nanos(time: SystemTime) -> i128 {
+    match time.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => since.as_nanos().cast_signed(),
+        Err(before) => -before.duration().as_nanos().cast_signed(),
     }
 }
 
@@ -148,7 +160,7 @@ mod tests {
             for part in bytes[..size].chunks(1000) {
                 parts.update(part);
             }
-            assert_eq!(parts.finish(), digest(&bytes[..size]));
+            assert_eq!(parts.finish(size as u64), digest(&bytes[..size]));
         }
     }
 
@@ -186,6 +198,8 @@ mod tests {
     fn times_before_1970_are_times() {
         let time = last_modified(&stat(-1_500_000_000, 0));
         assert_eq!(time, SystemTime::UNIX_EPOCH - Duration::from_millis(1500));
+        assert_eq!(nanos(time), -1_500_000_000);
+        assert_eq!(nanos(last_modified(&stat(7, 0))), 7);
         assert_eq!(etag(&stat(-1_500_000_000, 0)), "abc-0-0");
     }
 }

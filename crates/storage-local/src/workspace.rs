@@ -24,10 +24,11 @@ pub(crate) const HIDDEN: &str = ".icefield-local";
 /// How old a temporary file must be before a stranger removes it.
 pub(crate) const GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Returns whether a key lies in the hidden directory, also on a file system that ignores case.
+/// Returns whether a path lies in a hidden directory, also on a file system that ignores case. Not only
+/// in the one of this root: a directory below it may be the root of another store.
 pub(crate) fn is_reserved(path: &str) -> bool {
-    let first = path.split('/').next().unwrap_or_default();
-    first.eq_ignore_ascii_case(HIDDEN)
+    path.split('/')
+        .any(|segment| segment.eq_ignore_ascii_case(HIDDEN))
 }
 
 /// The open hidden directory.

@@ -16,7 +16,7 @@ use icefield_storage::{Key, ObjectClass, PutMode, PutOutcome, StorageError, Vers
 
 use crate::builder::Fsync;
 use crate::error;
-use crate::lock::KeyLock;
+use crate::lock::{KeyLock, is_far_ahead};
 use crate::probe::Place;
 use crate::store::{ATTEMPTS, Folder, Store, split};
 use crate::sys::{Errno, Stat};
@@ -68,7 +68,7 @@ impl Store {
             return self.create_in_place(order, bytes);
         }
         if self.is_refused(order)? {
-            return Ok(PutOutcome::Refused);
+            return self.refuse(order);
         }
         let mut temp = Temp::create(self, &order.key)?;
         temp.write(bytes)
@@ -89,22 +89,40 @@ impl Store {
         };
         match &order.mode {
             PutMode::Overwrite => Ok(false),
-            PutMode::Create if facts.place == Place::Nothing => unsupported(
-                "conditional create: this file system lets a rename or link replace what is there",
-            ),
             PutMode::Update(_) if !facts.locks => {
                 unsupported("conditional update: file locks on this file system keep nobody out")
             }
-            PutMode::Create => match self.open_object(&order.key) {
-                Ok(_) => Ok(true),
-                Err(error) if error.is_not_found() => Ok(false),
-                Err(error) => Err(error),
+            PutMode::Create => match (facts.no_create(), self.open_object(&order.key)) {
+                (Some(what), _) => unsupported(what),
+                (None, Ok(_)) => Ok(true),
+                (None, Err(error)) if error.is_not_found() => Ok(false),
+                (None, Err(error)) => Err(error),
             },
             PutMode::Update(expected) => match self.head(&order.key) {
                 Ok(meta) => Ok(meta.version != *expected),
                 Err(error) if error.is_not_found() => Ok(true),
                 Err(error) => Err(error),
             },
+        }
+    }
+
+    /// Answers that the condition of a put failed. Who finds its own bytes under the key of a refused
+    /// `Create` takes the object for its own, and may be the only one left to make it durable.
+    pub(crate) fn refuse(&self, order: &Order) -> Result<PutOutcome, StorageError> {
+        if order.mode == PutMode::Create {
+            match self.fsync {
+                Fsync::None => {}
+                Fsync::Commit => self.durability.record_object(&order.key, self.syncfs()),
+                Fsync::Each => self.durability.flush_object(self, &order.key)?,
+            }
+        }
+        Ok(PutOutcome::Refused)
+    }
+
+    /// Records a write that may have happened, so that `sync` makes durable what its caller will find.
+    pub(crate) fn note_unknown(&self, key: &Key) {
+        if self.fsync != Fsync::None {
+            self.durability.record_object(key, self.syncfs());
         }
     }
 
@@ -128,7 +146,7 @@ impl Store {
                     Some(folder) => folder,
                     None => {
                         self.check_root_is_there()?;
-                        return Ok(PutOutcome::Refused);
+                        return self.refuse(order);
                     }
                 },
                 _ => self.make_folder(path)?,
@@ -143,15 +161,22 @@ impl Store {
             self.names.check_new(self, key)?;
             let current = self.look("write", folder.as_fd(), key)?;
             if !self.holds(order, current.as_ref())? {
-                return Ok(PutOutcome::Refused);
+                drop(lock);
+                return self.refuse(order);
             }
             let written = temp.stat().map_err(fail)?;
             let stat = self.stamp(temp, written, current.as_ref(), lock.as_ref(), flush.file)?;
             match self.take_name(order, temp, &folder, &stat, facts.place)? {
                 Taken::Yes => {}
-                Taken::Refused => return Ok(PutOutcome::Refused),
+                Taken::Refused => {
+                    drop(lock);
+                    return self.refuse(order);
+                }
                 Taken::Again => continue,
-                Taken::Unknown(error) => return Ok(PutOutcome::Unknown(error)),
+                Taken::Unknown(error) => {
+                    self.note_unknown(key);
+                    return Ok(PutOutcome::Unknown(error));
+                }
             }
             drop(lock);
             if flush.folder {
@@ -194,13 +219,10 @@ impl Store {
         lock: Option<&KeyLock>,
         flush: bool,
     ) -> Result<Stat, StorageError> {
-        // Where time stamps are coarse, quick updates run ahead of the clock, and a new object must not
-        // fall back among them. Further ahead, the clock of the deleted one was wrong, and that is not to
-        // be handed on to every later object.
-        const AHEAD: i128 = 3_600_000_000_000;
+        // A clock that was wrong is not to be handed on to every later object.
         let deleted = lock
             .and_then(|lock| lock.deleted)
-            .filter(|deleted| deleted - stat.mtime < AHEAD);
+            .filter(|deleted| !is_far_ahead(*deleted, stat.mtime));
         let floor = current.map(|current| current.mtime).max(deleted);
         let Some(floor) = floor.filter(|floor| stat.mtime <= *floor) else {
             return Ok(stat);

@@ -44,6 +44,16 @@ pub enum StorageError {
         /// The size of the object in bytes.
         size: u64,
     },
+    /// The object has more bytes than the reader takes.
+    #[error("object {key} has {size} bytes, more than the limit of {limit}")]
+    ObjectTooLarge {
+        /// The key asked for.
+        key: Key,
+        /// The size of the object in bytes.
+        size: u64,
+        /// The most that is read.
+        limit: u64,
+    },
     /// The body did not have the length that was promised.
     #[error("object {key} gave {found} bytes instead of {expected}")]
     WrongLength {

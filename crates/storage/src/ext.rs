@@ -23,16 +23,43 @@ pub trait StorageExt: Storage {
         Ok((object.bytes().await?, meta))
     }
 
+    /// Reads a whole object that should be small. A larger one is refused before it is read.
+    ///
+    /// # Errors
+    /// As [`Storage::get`]; [`StorageError::ObjectTooLarge`] if it has more than `limit` bytes.
+    async fn read_at_most(
+        &self,
+        key: &Key,
+        limit: u64,
+    ) -> Result<(Bytes, ObjectMeta), StorageError> {
+        let options = GetOptions::default().with_max_size(limit);
+        let object = self.get(key, options).await?;
+        // A backend that does not know the option all the same says how large the object is.
+        GetOptions::default()
+            .with_max_size(limit)
+            .check(&object.meta, None)?;
+        let meta = object.meta.clone();
+        Ok((object.bytes().await?, meta))
+    }
+
+    /// Reads a whole object that should be small, `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`StorageExt::read_at_most`], except *not found*.
+    async fn try_read_at_most(
+        &self,
+        key: &Key,
+        limit: u64,
+    ) -> Result<Option<(Bytes, Version)>, StorageError> {
+        found(self.read_at_most(key, limit).await)
+    }
+
     /// Reads a whole object, `None` if there is none.
     ///
     /// # Errors
     /// As [`Storage::get`], except *not found*.
     async fn try_read(&self, key: &Key) -> Result<Option<(Bytes, Version)>, StorageError> {
-        match self.read(key).await {
-            Ok((bytes, meta)) => Ok(Some((bytes, meta.version))),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
+        found(self.read(key).await)
     }
 
     /// Returns whether an object exists.
@@ -95,6 +122,17 @@ pub trait StorageExt: Storage {
         self.list(ListOptions::prefix(prefix.clone()))
             .try_collect()
             .await
+    }
+}
+
+/// Turns *not found* into `None`.
+fn found(
+    read: Result<(Bytes, ObjectMeta), StorageError>,
+) -> Result<Option<(Bytes, Version)>, StorageError> {
+    match read {
+        Ok((bytes, meta)) => Ok(Some((bytes, meta.version))),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

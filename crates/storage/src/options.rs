@@ -51,6 +51,8 @@ pub struct GetOptions {
     pub if_none_match: Option<Condition>,
     /// Read only if the object was not written after this time, else [`StorageError::PreconditionFailed`].
     pub if_unmodified_since: Option<SystemTime>,
+    /// Read only if the object has no more bytes than this, else [`StorageError::ObjectTooLarge`].
+    pub max_size: Option<u64>,
 }
 
 impl GetOptions {
@@ -64,11 +66,11 @@ impl GetOptions {
 
     /// Decides the conditions and the range against a stored object, in the one order that all backends
     /// follow: first what must hold, then news, then the range. `etag` is the object's ETag, where the
-    /// backend has one. Returns the bytes to read, half open.
+    /// backend has one. Returns the bytes to read, half open. The size comes last but for the range.
     ///
     /// # Errors
     /// [`StorageError::PreconditionFailed`], [`StorageError::NotModified`],
-    /// [`StorageError::RangeNotSatisfiable`].
+    /// [`StorageError::ObjectTooLarge`], [`StorageError::RangeNotSatisfiable`].
     pub fn check(&self, meta: &ObjectMeta, etag: Option<&str>) -> Result<Range<u64>, StorageError> {
         let key = || meta.key.clone();
         let matches = |condition: &Condition| match condition {
@@ -87,6 +89,10 @@ impl GetOptions {
         }
         if self.if_none_match.as_ref().is_some_and(matches) {
             return Err(StorageError::NotModified { key: key() });
+        }
+        if let Some(limit) = self.max_size.filter(|limit| meta.size > *limit) {
+            let (key, size) = (key(), meta.size);
+            return Err(StorageError::ObjectTooLarge { key, size, limit });
         }
         self.range
             .resolve(meta.size)
@@ -108,6 +114,13 @@ impl GetOptions {
     #[must_use]
     pub fn with_if_none_match(mut self, condition: impl Into<Condition>) -> Self {
         self.if_none_match = Some(condition.into());
+        self
+    }
+
+    /// Returns the options with the condition that the object has no more bytes than this.
+    #[must_use]
+    pub fn with_max_size(mut self, bytes: u64) -> Self {
+        self.max_size = Some(bytes);
         self
     }
 

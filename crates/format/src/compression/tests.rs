@@ -31,6 +31,18 @@ fn noise(len: usize) -> Vec<u8> {
 }
 
 #[test]
+fn memory_that_cannot_be_had_is_an_error() {
+    let error = buffer(usize::MAX, FILE).unwrap_err();
+    assert!(matches!(
+        error,
+        FormatError::OutOfMemory {
+            bytes: usize::MAX,
+            ..
+        }
+    ));
+}
+
+#[test]
 fn other_kinds_of_frames_are_read() {
     let body = noise(200_000);
     let with_size = frame(&body, &[CParameter::ContentSizeFlag(true)]);

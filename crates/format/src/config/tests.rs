@@ -179,6 +179,24 @@ fn d44_d103_hostile_configurations() {
         laughs.push_str(&format!("a{level}: &a{level} [{below}]\n"));
     }
     assert!(fails(laughs.as_bytes()), "aliases that multiply");
+    // Few jumps, but each to a long list.
+    let items = "1, ".repeat(25_000);
+    let quadratic = format!("a: &a [{items}]\nb: [{}]\n", "*a, ".repeat(12_000));
+    let text = format!(
+        "a: &a {}\nb: [{}]\n",
+        "x".repeat(1 << 20),
+        "*a, ".repeat(200)
+    );
+    for aliases in [quadratic, text] {
+        let error = RepositoryConfig::decode(aliases.as_bytes()).unwrap_err();
+        assert!(matches!(error, FormatError::TooLarge { limit, .. } if limit == MAX_IN_MEMORY));
+    }
+    let few = "a: &a [1, 2]\nb: *a\nc: !tag {d: *a}\n";
+    assert_eq!(
+        decode(few).unknown.names().count(),
+        3,
+        "aliases as such are fine"
+    );
     assert!(matches!(
         RepositoryConfig::decode(&vec![b'#'; MAX_FILE_LEN + 1]),
         Err(FormatError::TooLarge { .. })

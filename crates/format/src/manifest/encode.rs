@@ -1,6 +1,5 @@
 //! Writing manifests, ref by ref.
 
-use std::cmp::Ordering;
 use std::fmt;
 
 use bytes::Bytes;
@@ -14,6 +13,7 @@ use crate::generated as fb;
 use crate::id::{ManifestId, NodeId};
 use crate::index::{Extents, MAX_RANK};
 use crate::limits;
+use crate::order;
 use crate::snapshot::ManifestFileInfo;
 use crate::verified::Root;
 
@@ -83,23 +83,7 @@ impl ManifestEncoder {
     pub fn begin_array(&mut self, node: NodeId) -> Result<(), FormatError> {
         let (file, list, position) = (self.file(), SortedList::Arrays, self.arrays.len());
         if let Some(current) = &self.current {
-            match current.node.cmp(&node) {
-                Ordering::Less => {}
-                Ordering::Equal => {
-                    return Err(FormatError::Duplicate {
-                        file,
-                        list,
-                        position,
-                    });
-                }
-                Ordering::Greater => {
-                    return Err(FormatError::Unsorted {
-                        file,
-                        list,
-                        position,
-                    });
-                }
-            }
+            order::check(current.node.cmp(&node), file, list, position)?;
         }
         self.end_array()?;
         self.current = Some(Current {
@@ -207,23 +191,7 @@ impl ManifestEncoder {
             });
         } else {
             let list = SortedList::ChunkRefs;
-            match self.last.as_slice().cmp(index) {
-                Ordering::Less => {}
-                Ordering::Equal => {
-                    return Err(FormatError::Duplicate {
-                        file,
-                        list,
-                        position,
-                    });
-                }
-                Ordering::Greater => {
-                    return Err(FormatError::Unsorted {
-                        file,
-                        list,
-                        position,
-                    });
-                }
-            }
+            order::check(self.last.as_slice().cmp(index), file, list, position)?;
         }
         if index.contains(&u32::MAX) {
             return Err(FormatError::CoordinateTooLarge { file, node });

@@ -9,6 +9,7 @@
 use std::cmp::Ordering;
 
 use super::refs::{ArrayRefs, RefRecord};
+use crate::order;
 
 /// Looks by interpolation before giving up on evenness.
 const MAX_LOOKS: usize = 4;
@@ -186,19 +187,6 @@ fn widen(
     bisect(array, low, high, index)
 }
 
-fn bisect(
-    array: &ArrayRefs<'_>,
-    mut low: usize,
-    mut high: usize,
-    index: &[u32],
-) -> Result<usize, usize> {
-    while low < high {
-        let middle = low.midpoint(high);
-        match array.record(middle).cmp_index(index) {
-            Ordering::Less => low = middle + 1,
-            Ordering::Greater => high = middle,
-            Ordering::Equal => return Ok(middle),
-        }
-    }
-    Err(low)
+fn bisect(array: &ArrayRefs<'_>, low: usize, high: usize, index: &[u32]) -> Result<usize, usize> {
+    order::search(low..high, |at| array.record(at).cmp_index(index))
 }

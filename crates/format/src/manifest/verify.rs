@@ -18,6 +18,7 @@ use crate::envelope::MAX_BODY_LEN;
 use crate::error::{FormatError, FormatFile, MalformedBody, SortedList};
 use crate::id::{ManifestId, NodeId};
 use crate::index::MAX_RANK;
+use crate::order;
 
 /// What the verifier learns.
 #[derive(Debug)]
@@ -229,36 +230,13 @@ impl<'a> Verifier<'a> {
             let node = NodeId::from_bytes(*raw::array(self.body, node));
             self.optional_bytes(&array, slot::ARRAY_EXTRA)?;
             if let Some(order) = previous.map(|previous| previous.cmp(&node)) {
-                self.check_order(order, SortedList::Arrays, position)?;
+                order::check(order, self.file, SortedList::Arrays, position)?;
             }
             previous = Some(node);
             let refs = self.required(&array, slot::ARRAY_REFS, 4, 4)?;
             total_refs += self.refs(refs, node)?;
         }
         Ok((id, total_refs))
-    }
-
-    #[inline]
-    fn check_order(
-        &self,
-        order: Ordering,
-        list: SortedList,
-        position: usize,
-    ) -> Result<(), FormatError> {
-        let file = self.file;
-        match order {
-            Ordering::Less => Ok(()),
-            Ordering::Equal => Err(FormatError::Duplicate {
-                file,
-                list,
-                position,
-            }),
-            Ordering::Greater => Err(FormatError::Unsorted {
-                file,
-                list,
-                position,
-            }),
-        }
     }
 
     /// Checks the refs of one array and returns their number.
@@ -281,7 +259,8 @@ impl<'a> Verifier<'a> {
                     // only where it interpolates.
                     corners = None;
                 }
-                self.check_order(compare(previous, index), SortedList::ChunkRefs, position)?;
+                let order = compare(previous, index);
+                order::check(order, self.file, SortedList::ChunkRefs, position)?;
             }
             if index.len() / 4 > MAX_RANK {
                 let found = index.len() / 4;

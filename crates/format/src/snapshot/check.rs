@@ -1,13 +1,12 @@
 //! The rules of a snapshot beyond its encoding.
 
-use std::cmp::Ordering;
-
 use super::Snapshot;
 use super::record::ManifestRefRecord;
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
 use crate::id::{ManifestId, NodeId};
 use crate::index::MAX_RANK;
+use crate::order::ascending;
 use crate::path;
 
 pub(super) fn check(snapshot: &Snapshot) -> Result<(), FormatError> {
@@ -86,35 +85,6 @@ fn check_array(
                 node,
                 manifest: id,
             });
-        }
-    }
-    Ok(())
-}
-
-/// Checks that the keys of a list strictly ascend.
-pub(crate) fn ascending<'a>(
-    len: usize,
-    file: FormatFile,
-    list: SortedList,
-    key: impl Fn(usize) -> &'a [u8],
-) -> Result<(), FormatError> {
-    for position in 1..len {
-        match key(position - 1).cmp(key(position)) {
-            Ordering::Less => {}
-            Ordering::Equal => {
-                return Err(FormatError::Duplicate {
-                    file,
-                    list,
-                    position,
-                });
-            }
-            Ordering::Greater => {
-                return Err(FormatError::Unsorted {
-                    file,
-                    list,
-                    position,
-                });
-            }
         }
     }
     Ok(())

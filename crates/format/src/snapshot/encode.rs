@@ -1,6 +1,5 @@
 //! Writing snapshots, node by node.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -9,13 +8,15 @@ use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use serde_json::Value;
 
 use super::{DimensionShape, INITIAL_MESSAGE, ManifestFileInfo, SnapshotRoot, check};
-use crate::envelope::{FileKind, IDENTIFIER, Writer};
+use crate::budget::Budget;
+use crate::envelope::{DecodeLimits, FileKind, IDENTIFIER, Writer};
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
 use crate::id::{ManifestId, NodeId, SnapshotId};
 use crate::index::{Extents, MAX_RANK};
 use crate::limits;
 use crate::messagepack;
+use crate::order;
 use crate::path;
 
 /// All of a new snapshot but its nodes.
@@ -105,6 +106,11 @@ impl<'a> SnapshotEncoder<'a> {
         FormatFile::Snapshot(self.header.id)
     }
 
+    #[cfg(test)]
+    pub(super) fn body_so_far(&self) -> usize {
+        self.builder.unfinished_data().len()
+    }
+
     /// Adds a node.
     ///
     /// # Errors
@@ -121,23 +127,12 @@ impl<'a> SnapshotEncoder<'a> {
         })?;
         if position > 0 {
             let list = SortedList::Nodes;
-            match self.last_path.as_bytes().cmp(node.path.as_bytes()) {
-                Ordering::Less => {}
-                Ordering::Equal => {
-                    return Err(FormatError::Duplicate {
-                        file,
-                        list,
-                        position,
-                    });
-                }
-                Ordering::Greater => {
-                    return Err(FormatError::Unsorted {
-                        file,
-                        list,
-                        position,
-                    });
-                }
-            }
+            order::check(
+                self.last_path.as_bytes().cmp(node.path.as_bytes()),
+                file,
+                list,
+                position,
+            )?;
         }
         self.check_data(&node)?;
         limits::check_room(&self.builder, file, size_of_node(&node))?;
@@ -290,7 +285,7 @@ impl<'a> SnapshotEncoder<'a> {
     ///
     /// # Errors
     /// `DuplicateNodeId`; `OwnParent`; `MessagePack` if a metadata value is nested too deeply;
-    /// `TooLarge`.
+    /// `MetadataTooLarge` and `TooLarge` if a reader with the default limits would refuse it.
     pub fn finish(mut self, writer: &Writer) -> Result<Bytes, FormatError> {
         let file = self.file();
         if self.header.parent_id == Some(self.header.id) {
@@ -300,8 +295,7 @@ impl<'a> SnapshotEncoder<'a> {
         let text: usize = self.header.metadata.keys().map(String::len).sum();
         let fixed = self.header.message.len() + text + 64 * self.header.metadata.len();
         let lists = 32 * self.manifest_files.len() + 4 * self.nodes.len();
-        limits::check_room(&self.builder, file, fixed + lists)?;
-        let metadata = self.metadata()?;
+        let metadata = self.metadata(fixed + lists)?;
         let builder = &mut self.builder;
         let metadata = builder.create_vector(&metadata);
         let manifest_files: Vec<_> = self
@@ -339,16 +333,31 @@ impl<'a> SnapshotEncoder<'a> {
         writer.seal(file, FileKind::Snapshot, builder.finished_data())
     }
 
-    fn metadata(&mut self) -> Result<Vec<WIPOffset<fb::MetadataItem<'static>>>, FormatError> {
+    /// Writes the metadata, leaving room for `rest` bytes; the names and tables of the metadata
+    /// are among them.
+    fn metadata(
+        &mut self,
+        rest: usize,
+    ) -> Result<Vec<WIPOffset<fb::MetadataItem<'static>>>, FormatError> {
         let file = self.file();
+        limits::check_room(&self.builder, file, rest)?;
+        let limit = DecodeLimits::default().max_metadata;
+        let budget = Budget::new(limit);
         let mut items = Vec::with_capacity(self.header.metadata.len());
         for (name, value) in self.header.metadata {
-            let value = messagepack::encode(value).map_err(|reason| FormatError::MessagePack {
+            let fail = |reason| FormatError::MessagePack {
                 file,
                 name: name.clone(),
                 reason,
-            })?;
-            limits::check_room(&self.builder, file, value.len())?;
+            };
+            let encoded = messagepack::encode(value).map_err(fail)?;
+            // A reader would refuse it.
+            budget.spend(name.len());
+            if budget.spend_on(value).is_err() && budget.is_exceeded() {
+                return Err(FormatError::MetadataTooLarge { file, limit });
+            }
+            let value = encoded;
+            limits::check_room(&self.builder, file, rest + value.len())?;
             let value = Some(self.builder.create_vector(&value));
             let name = Some(self.builder.create_string(name));
             let args = fb::MetadataItemArgs { name, value };
@@ -359,7 +368,7 @@ impl<'a> SnapshotEncoder<'a> {
 }
 
 /// Returns at least the bytes that a node takes in the body.
-fn size_of_node(node: &NewNode<'_>) -> usize {
+pub(super) fn size_of_node(node: &NewNode<'_>) -> usize {
     let data = match node.data {
         NewNodeData::Group => 0,
         NewNodeData::Array {
@@ -371,7 +380,12 @@ fn size_of_node(node: &NewNode<'_>) -> usize {
             let names: usize = names
                 .map(|name| 32 + name.as_ref().map_or(0, String::len))
                 .sum();
-            16 * shape.len() + names + manifests.len() * (64 + 8 * shape.len())
+            // Extents of another rank than the array's are carried over as they were found.
+            let extents = manifests.iter();
+            let extents: usize = extents
+                .map(|manifest| 64 + 8 * manifest.extents.rank())
+                .sum();
+            16 * shape.len() + names + extents
         }
     };
     256 + node.path.len() + node.user_data.len() + data

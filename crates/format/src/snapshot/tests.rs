@@ -477,3 +477,43 @@ fn metadata_that_is_not_messagepack_is_named() {
         "{error}"
     );
 }
+
+#[test]
+fn the_room_for_a_node_is_not_underestimated() {
+    let metadata = BTreeMap::new();
+    let files = [info(6)];
+    let extents = Extents::new(vec![0..1; 64]);
+    let manifests = vec![
+        ManifestRef {
+            id: MANIFEST,
+            extents
+        };
+        100
+    ];
+    let names = vec![Some("x".to_owned()); 2];
+    let shape = [DimensionShape {
+        array_length: 1,
+        chunk_length: 1,
+    }; 2];
+    let array = |shape, dimension_names| NewNodeData::Array {
+        shape,
+        dimension_names,
+        manifests: &manifests,
+    };
+    for data in [
+        NewNodeData::Group,
+        array(&[], None),
+        array(&shape, Some(&names)),
+    ] {
+        let mut encoder = SnapshotEncoder::new(header(&metadata, &files));
+        let node = NewNode {
+            data,
+            ..group(1, "/a")
+        };
+        let before = encoder.body_so_far();
+        encoder.push(node).unwrap();
+        let taken = encoder.body_so_far() - before;
+        let estimate = encode::size_of_node(&node);
+        assert!(taken <= estimate, "{taken} bytes, {estimate} estimated");
+    }
+}

@@ -1,6 +1,5 @@
 //! Writing transaction logs.
 
-use std::cmp::Ordering;
 use std::fmt;
 
 use bytes::Bytes;
@@ -13,6 +12,7 @@ use crate::generated as fb;
 use crate::id::{NodeId, SnapshotId};
 use crate::index::MAX_RANK;
 use crate::limits;
+use crate::order;
 
 /// The array whose chunks are being given.
 struct Current {
@@ -102,23 +102,7 @@ impl TransactionLogEncoder {
     pub fn begin_chunks(&mut self, node: NodeId) -> Result<(), FormatError> {
         let (file, list, position) = (self.file(), SortedList::UpdatedChunks, self.arrays.len());
         if let Some(current) = &self.current {
-            match current.node.cmp(&node) {
-                Ordering::Less => {}
-                Ordering::Equal => {
-                    return Err(FormatError::Duplicate {
-                        file,
-                        list,
-                        position,
-                    });
-                }
-                Ordering::Greater => {
-                    return Err(FormatError::Unsorted {
-                        file,
-                        list,
-                        position,
-                    });
-                }
-            }
+            order::check(current.node.cmp(&node), file, list, position)?;
         }
         self.end_chunks()?;
         self.current = Some(Current { node, rank: None });

@@ -34,6 +34,8 @@ pub(crate) struct Habits {
     pub(crate) open_files: Option<u64>,
     /// These flushes are skipped, though they say they were done.
     pub(crate) lazy: Lazy,
+    /// Directories cannot be flushed.
+    pub(crate) no_folder_flush: bool,
     /// A write takes this many bytes at most.
     pub(crate) short_writes: Option<usize>,
 }

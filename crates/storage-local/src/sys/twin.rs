@@ -335,6 +335,9 @@ impl Sys for Twin {
 
     fn fsync(&self, file: BorrowedFd<'_>) -> Result<()> {
         let stat = self.stat_of(file);
+        if self.habits.no_folder_flush && stat.kind == Kind::Directory {
+            return Err(Errno::INVAL);
+        }
         let lazy = match self.habits.lazy {
             Lazy::Nothing => false,
             Lazy::Files => stat.kind == Kind::File,

@@ -1,14 +1,16 @@
 //! Case 64: power is lost at any moment, and what was not flushed is lost in any combination.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use icefield_storage::{PutMode, Storage, StorageExt};
+use icefield_storage::{ObjectClass, PutMode, PutOptions, PutOutcome, Storage, StorageExt};
 
 use super::kit::{REF, Speak, key};
 use super::replay::{Tree, record, replay};
+use crate::sys::Errno;
 use crate::sys::habits::{Habits, Lazy};
 use crate::sys::record::Event;
-use crate::sys::twin::Twin;
+use crate::sys::twin::{Call, Twin};
 use crate::{Fsync, LocalStorage};
 
 /// The chunks and other objects that a commit writes.
@@ -239,6 +241,100 @@ fn e64_another_handle_that_made_the_directory_a_moment_ago_is_not_relied_on() {
         other => Err(format!("{other:?}")),
     };
     replay(&recording, &law).expect("the law holds");
+}
+
+/// A first writer is killed before it has flushed anything. A second one, which was to write the same, finds
+/// everything there, and its commit stands on it.
+#[test]
+fn e64_what_a_killed_writer_left_is_made_durable_by_who_adopts_it() {
+    for fsync in [Fsync::Commit, Fsync::Each] {
+        let adopt = async |store: LocalStorage, twin: Arc<Twin>| {
+            let killed = LocalStorage::builder(store.to_string())
+                .fsync(Fsync::None)
+                .sys(Arc::<Twin>::clone(&twin))
+                .open()
+                .expect("opened");
+            write_objects(&killed).await;
+            drop(killed);
+            let (_, tip) = store
+                .try_read(&key(REF))
+                .await
+                .expect("read")
+                .expect("there");
+            for (at, class) in CHUNKS
+                .map(|at| (at, ObjectClass::Chunk))
+                .into_iter()
+                .chain(OBJECTS.map(|at| (at, ObjectClass::Metadata)))
+            {
+                let bytes = format!("bytes of {at}").into();
+                let options = PutOptions::default().with_class(class);
+                let put = store.put_immutable(&key(at), bytes, options).await;
+                super::kit::written(put.expect("adopted"));
+            }
+            if fsync == Fsync::Commit {
+                store.sync().await.expect("flushed");
+            }
+            store.write(REF, "S2", PutMode::Update(tip)).await;
+            twin.mark("committed");
+        };
+        let recording = record(Habits::default(), fsync, &[(REF, "S1")], adopt);
+        // The first writer flushes nothing, so its objects may be torn until they are adopted.
+        let law = commit_law(&[Some("S1"), Some("S2")]);
+        let law = move |tree: &Tree, marks: &[&str]| match tree.get(REF).map(Vec::as_slice) {
+            Some(b"S1") if !marks.contains(&"committed") => Ok(()),
+            _ => law(tree, marks),
+        };
+        replay(&recording, &law).expect("the law holds");
+    }
+}
+
+/// The file system says that it failed and cannot say whether it did. The writer reads its object back, finds it
+/// whole, and goes on.
+#[test]
+fn e64_a_write_of_unknown_outcome_is_made_durable_as_well() {
+    for panics in [false, true] {
+        let scenario = async move |store: LocalStorage, twin: Arc<Twin>| {
+            let (_, tip) = store
+                .try_read(&key(REF))
+                .await
+                .expect("read")
+                .expect("there");
+            for at in CHUNKS {
+                store.chunk(at, format!("bytes of {at}")).await;
+            }
+            for at in OBJECTS {
+                let once = AtomicBool::new(true);
+                let weak = Arc::downgrade(&twin);
+                match panics {
+                    true => twin.hook(move |_, call| {
+                        let now = call == Call::Unlock && once.swap(false, Ordering::Relaxed);
+                        assert!(!now, "planted");
+                    }),
+                    false => {
+                        twin.fail_late(Call::RenameNew, 0, Errno::IO);
+                        twin.hook(move |_, call| {
+                            if call == Call::RenameNew && once.swap(false, Ordering::Relaxed) {
+                                let twin = weak.upgrade().expect("in use");
+                                twin.fail(Call::StatAt, 0, 2, Errno::IO);
+                            }
+                        });
+                    }
+                }
+                let bytes = format!("bytes of {at}");
+                let put = store
+                    .try_put(at, bytes, PutMode::Create, ObjectClass::Metadata)
+                    .await;
+                assert!(matches!(put, Ok(PutOutcome::Unknown(_))), "{put:?}");
+                twin.hook(|_, _| ());
+                assert!(store.text(at).await.is_some());
+            }
+            store.sync().await.expect("flushed");
+            store.write(REF, "S2", PutMode::Update(tip)).await;
+            twin.mark("committed");
+        };
+        let recording = record(Habits::default(), Fsync::Commit, &[(REF, "S1")], scenario);
+        replay(&recording, &commit_law(&[Some("S1"), Some("S2")])).expect("the law holds");
+    }
 }
 
 #[test]

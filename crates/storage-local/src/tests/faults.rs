@@ -316,6 +316,47 @@ fn e74_a_failed_flush_is_final() {
 }
 
 #[test]
+fn e74_a_failure_on_the_way_to_a_flush_is_not_final() {
+    super::kit::run(async {
+        for call in [Call::OpenDirectory, Call::Stat] {
+            let rig = Rig::new(Habits::default());
+            rig.store.chunk("chunks/1", "one").await;
+            rig.twin.fail(call, 0, usize::MAX, Errno::IO);
+            rig.store.sync().await.expect_err("not flushed");
+            rig.twin.reset();
+            rig.store.chunk("chunks/2", "two").await;
+            rig.store.sync().await.expect("flushed");
+            let calls = rig.twin.reset();
+            let flushes = calls.iter().filter(|call| **call == Call::Fsync).count();
+            assert!(flushes >= 3, "both files and the directory: {calls:?}");
+        }
+    });
+}
+
+#[test]
+fn e74_directories_that_cannot_be_flushed_are_a_fact_not_a_failure() {
+    super::kit::run(async {
+        for fsync in [Fsync::Commit, Fsync::Each] {
+            let habits = Habits {
+                no_folder_flush: true,
+                ..Habits::default()
+            };
+            let rig = Rig::with(habits, |builder| builder.fsync(fsync));
+            rig.store.chunk("chunks/1", "one").await;
+            rig.store.sync().await.expect("flushed as far as can be");
+            let version = rig.store.write("ref", "1", PutMode::Create).await;
+            rig.store.write("ref", "2", PutMode::Update(version)).await;
+            let _ = rig
+                .store
+                .delete_one(key("ref").into())
+                .await
+                .expect("deleted");
+            rig.store.sync().await.expect("flushed as far as can be");
+        }
+    });
+}
+
+#[test]
 fn e74_a_failed_flush_fails_the_sync_of_everybody_who_waits() {
     super::kit::run(async {
         let rig = Rig::new(Habits::default());

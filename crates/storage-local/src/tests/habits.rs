@@ -154,7 +154,17 @@ fn e76_without_locks_conditions_on_a_state_are_refused() {
     ] {
         run(async {
             let rig = Rig::new(habits);
-            let version = rig.store.write("a", "1", PutMode::Create).await;
+            // Also a create, of metadata and of chunks: no commit could follow.
+            for (at, class) in [
+                ("snapshots/1", ObjectClass::Metadata),
+                ("chunks/1", ObjectClass::Chunk),
+            ] {
+                let put = rig.store.try_put(at, "1", PutMode::Create, class).await;
+                let message = unsupported(put);
+                assert!(message.contains("file locks"), "{message}");
+            }
+            assert!(rig.store.keys().await.is_empty());
+            let version = rig.store.write("a", "1", PutMode::Overwrite).await;
             let update = PutMode::Update(version.clone());
             let put = rig
                 .store

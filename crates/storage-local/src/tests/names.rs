@@ -1,6 +1,6 @@
 //! Case 70: file systems that take two names for one.
 
-use icefield_storage::{CopyOptions, ObjectClass, PutMode, Storage, StorageExt};
+use icefield_storage::{CopyOptions, ObjectClass, Prefix, PutMode, Storage, StorageExt};
 
 use super::kit::{Rig, Speak, key, run, unsupported};
 use crate::sys::habits::Habits;
@@ -46,6 +46,14 @@ fn e70_a_key_that_differs_in_case_only_is_refused_where_case_is_ignored() {
             .await
             .expect("nothing to delete");
         assert_eq!(rig.store.text(main).await.as_deref(), Some("1"));
+        // Nor listed by it.
+        for (prefix, count) in [("refs", 1), ("Refs", 0), ("refs/branch.Main", 0)] {
+            for store in [rig.store.clone(), rig.again()] {
+                let prefix = Prefix::parse(prefix).expect("valid");
+                let listed = store.list_all(&prefix).await.expect("listed");
+                assert_eq!(listed.len(), count, "{prefix:?}");
+            }
+        }
         // Another name in a directory of many is no collision.
         for i in 0..20 {
             rig.store.chunk(&format!("chunks/C{i}"), "x").await;

@@ -194,5 +194,13 @@ fn the_version_sees_a_change_by_another_program() {
         store.write("ref", "DDDD", PutMode::Create).await;
         let now = store.head(&key("ref")).await.expect("there").last_modified;
         assert!(now < far);
+        // And where time stamps of deleted objects are kept, none lies in the future.
+        let locks = dir.path().join(".icefield-local/locks");
+        let soon = icefield_storage::Clock::now(&icefield_storage::SystemClock)
+            + Duration::from_secs(3600);
+        for lock in std::fs::read_dir(locks).expect("read") {
+            let meta = lock.expect("read").metadata().expect("there");
+            assert!(meta.modified().expect("a time") < soon);
+        }
     });
 }

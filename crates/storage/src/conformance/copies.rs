@@ -1,6 +1,6 @@
 //! Copies within the store, with the conditions of a put.
 
-use super::trial::{Trial, key, refused, written};
+use super::trial::{Trial, key, pattern, refused, written};
 use crate::{CopyOptions, PutMode, PutOutcome, StorageError};
 
 async fn copy(t: &Trial, from: &str, to: &str, options: impl Into<CopyOptions>) -> PutOutcome {
@@ -79,4 +79,16 @@ pub(super) async fn copy_of_one_state(t: Trial) {
     refused(&copy(&t, "a/b", "c/e", of_one()).await);
     t.expect("c/d", b"one").await;
     t.expect_absent("c/e").await;
+}
+
+pub(super) async fn copy_of_a_large_object_has_the_version_of_head(t: Trial) {
+    let bytes = pattern(3, t.effort.large);
+    t.store("a/b", bytes.clone()).await;
+    let copied = written(copy(&t, "a/b", "c/d", PutMode::Overwrite).await);
+    assert_eq!(t.head("c/d").await.version, copied);
+    t.expect("c/d", &bytes).await;
+    if t.updates().await {
+        // The version is good for the next write.
+        written(t.put("c/d", "small", PutMode::Update(copied)).await);
+    }
 }

@@ -200,3 +200,26 @@ pub(super) async fn blocking_read_agrees_with_get(t: Trial) {
         }
     }
 }
+
+pub(super) async fn an_object_beyond_the_limit_is_not_read(t: Trial) {
+    let version = t.store("a/b", "seven b").await;
+    let at = key("a/b");
+    let read = |limit| t.store.try_read_at_most(&at, limit);
+    let found = read(7).await.expect("small enough").expect("there");
+    assert_eq!(found, ("seven b".into(), version));
+    for limit in [0, 6] {
+        let error = read(limit).await.expect_err("too large");
+        assert!(
+            matches!(&error, StorageError::ObjectTooLarge { size: 7, .. }),
+            "{error:?}"
+        );
+        let get = GetOptions::default().with_max_size(limit);
+        let error = t.store.get(&at, get).await.expect_err("too large");
+        assert!(
+            matches!(&error, StorageError::ObjectTooLarge { .. }),
+            "{error:?}"
+        );
+    }
+    let missing = t.store.try_read_at_most(&key("missing"), 7).await;
+    assert!(missing.expect("answered").is_none());
+}

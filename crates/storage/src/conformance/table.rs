@@ -38,7 +38,8 @@ macro_rules! __conformance_cases {
                 if_unmodified_since_compares_the_stores_time
                 conditions_on_a_missing_object_are_not_found
                 head_agrees_with_get_and_list
-                blocking_read_agrees_with_get;
+                blocking_read_agrees_with_get
+                an_object_beyond_the_limit_is_not_read;
             ranges:
                 range_reaches_both_ends
                 empty_range_is_empty
@@ -86,7 +87,8 @@ macro_rules! __conformance_cases {
                 copy_replaces
                 copy_creates_or_is_refused
                 copy_updates_or_is_refused
-                copy_of_one_state;
+                copy_of_one_state
+                copy_of_a_large_object_has_the_version_of_head;
             keys:
                 odd_characters_come_back_verbatim
                 percent_signs_are_not_decoded

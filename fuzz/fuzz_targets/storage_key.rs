@@ -1,0 +1,49 @@
+//! Keys and prefixes of a store.
+
+#![no_main]
+
+use icefield_fuzz::{Seeds, seed};
+use icefield_storage::{Key, MAX_KEY_BYTES, Prefix};
+use libfuzzer_sys::fuzz_target;
+
+fn one(text: &str) {
+    let key = Key::parse(text);
+    if let Ok(key) = &key {
+        assert_eq!(key.as_str(), text);
+        // Joined to a root, it does not leave the root.
+        let bad = |segment: &str| matches!(segment, "" | "." | "..") || segment.contains('\0');
+        assert!(!key.segments().any(bad) && text.len() <= MAX_KEY_BYTES);
+        assert_eq!(key.segments().collect::<Vec<_>>().join("/"), text);
+        assert!(key.is_below(&Prefix::all()));
+    }
+    if let Ok(prefix) = Prefix::parse(text) {
+        assert_eq!(Prefix::parse(prefix.as_str()).as_ref(), Ok(&prefix));
+        assert!(key.is_err() || prefix.as_str() == text);
+        if let Ok(key) = prefix.key("x") {
+            assert_eq!(key.below(&prefix), Some("x"));
+        }
+    }
+}
+
+fuzz_target!(
+    init: seed(&Seeds::Keys),
+    |input: &[u8]| {
+        let Ok(text) = std::str::from_utf8(input) else {
+            return;
+        };
+        one(text);
+        // What is below what, by whole segments.
+        let Some((prefix, rest)) = text.split_once('\n') else {
+            return;
+        };
+        let (Ok(prefix), Ok(key)) = (Prefix::parse(prefix), Key::parse(rest)) else {
+            return;
+        };
+        if let Some(below) = key.below(&prefix) {
+            assert_eq!(prefix.key(below), Ok(key.clone()));
+        }
+        if let Ok(joined) = prefix.key(key.as_str()) {
+            assert_eq!(joined.below(&prefix), Some(key.as_str()));
+        }
+    }
+);
