@@ -198,7 +198,14 @@ impl Model {
                 true => model.0.get(path).cloned(),
                 false => model.0.remove(&home),
             };
-            found.push((path, node, before.0.get(&home), there));
+            let old = before.0.get(&home);
+            // Another node in the place of the old one.
+            let new =
+                old.is_some_and(|old| old.id.is_some() && node.id.is_some() && old.id != node.id);
+            match new {
+                true => found.push((path, node, None, there.filter(|there| Some(there) != old))),
+                false => found.push((path, node, old, there)),
+            }
         }
         for path in before.0.keys().filter(|path| !after.0.contains_key(*path)) {
             model.0.remove(path);

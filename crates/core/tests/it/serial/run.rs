@@ -455,9 +455,13 @@ impl Stage {
         for place in 0..=missed.len() {
             for edits in &edits {
                 let mut state = edits.on(&before);
-                for later in &missed[place..] {
+                for (number, later) in missed.iter().enumerate().skip(place) {
                     let ops = later.ops.as_deref().unwrap_or_default();
-                    state = state.and_then(|state| state.apply_all(ops));
+                    let tip = &self.history[base + number].state;
+                    state = state.and_then(|state| {
+                        let stepwise = state.apply_all(ops);
+                        stepwise.or_else(|| state.apply_net(tip, &later.state))
+                    });
                 }
                 if state.as_ref() == Some(found) {
                     return;
