@@ -242,7 +242,8 @@ impl ChangeSet {
             .set(index, chunk);
     }
 
-    fn drop_table(&mut self, node: &NodeId) {
+    /// Forgets what the session did to the chunks of an array.
+    pub(crate) fn drop_table(&mut self, node: &NodeId) {
         if let Some(table) = self.chunks.remove(node) {
             self.dropped_revision = self.dropped_revision.max(table.revision());
         }

@@ -293,7 +293,7 @@ fn give_update_up(path: &NodePath, node: NodeId, sides: &Sides<'_>, changes: &mu
     changes.see_whole_base(&node);
     match metadata.as_ref().and_then(|metadata| metadata.array()) {
         Some(array) => changes.keep_chunks_within(&node, &array.chunk_counts),
-        None => changes.keep_chunks_within(&node, &[]),
+        None => changes.drop_table(&node),
     }
 }
 

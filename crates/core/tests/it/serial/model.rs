@@ -183,43 +183,57 @@ impl Model {
         ops.iter().all(|op| model.apply(op)).then_some(model)
     }
 
-    /// Does what leads from one state to another.
+    /// Where the node with an id is, or else the one at a path.
+    fn place(&self, id: Option<NodeId>, path: &String) -> String {
+        let same = |(_, node): &(&String, &Node)| node.id.is_some() && node.id == id;
+        let found = self.0.iter().find(same);
+        found.map_or_else(|| path.clone(), |(place, _)| place.clone())
+    }
+
+    /// Does what leads from one state to another, node by node.
     pub(super) fn apply_net(&self, before: &Self, after: &Self) -> Option<Self> {
         let mut model = self.clone();
-        let home = |path: &String, node: &Node| -> String {
-            let same = |(_, old): &(&String, &Node)| old.id.is_some() && old.id == node.id;
-            let old = before.0.iter().find(same);
-            old.map_or_else(|| path.clone(), |(home, _)| home.clone())
-        };
         let mut found = Vec::new();
         for (path, node) in &after.0 {
-            let home = home(path, node);
-            let there = match home == *path {
-                true => model.0.get(path).cloned(),
-                false => model.0.remove(&home),
-            };
+            let home = before.place(node.id, path);
             let old = before.0.get(&home);
-            // Another node in the place of the old one.
-            let new =
-                old.is_some_and(|old| old.id.is_some() && node.id.is_some() && old.id != node.id);
-            match new {
-                true => found.push((path, node, None, there.filter(|there| Some(there) != old))),
-                false => found.push((path, node, old, there)),
-            }
+            let old = old.filter(|old| old.id.is_none() || old.id == node.id);
+            let Some(was) = old else {
+                found.push((path.clone(), node, None, None));
+                continue;
+            };
+            let at = self.place(was.id, &home);
+            let there = model.0.remove(&at);
+            let goes_to = if home == *path { at } else { path.clone() };
+            found.push((goes_to, node, Some(was), there));
         }
-        for path in before.0.keys().filter(|path| !after.0.contains_key(*path)) {
-            model.0.remove(path);
+        for (path, node) in &before.0 {
+            let stays = after
+                .0
+                .values()
+                .any(|other| other.id.is_some() && other.id == node.id);
+            if !stays && (node.id.is_some() || !after.0.contains_key(path)) {
+                let at = self.place(node.id, path);
+                let same = model.0.get(&at).is_some_and(|there| {
+                    there.id.is_none() || node.id.is_none() || there.id == node.id
+                });
+                if same {
+                    model.0.remove(&at);
+                }
+            }
         }
         for (path, node, was, there) in found {
             let placed = match (was, there) {
-                (None, Some(there)) if there != *node => return None,
                 (None, _) => node.clone(),
                 // Left as it was, by a session to which that was nothing.
                 (Some(was), None) if was == node => continue,
                 (Some(_), None) => return None,
                 (Some(was), Some(there)) => there.changed(was, node),
             };
-            model.0.insert(path.clone(), placed);
+            if model.0.get(&path).is_some_and(|there| *there != placed) {
+                return None;
+            }
+            model.0.insert(path, placed);
         }
         Some(model)
     }

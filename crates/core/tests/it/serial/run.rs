@@ -20,7 +20,7 @@ use icefield_storage_memory::MemoryStorage;
 use super::model::{Model, Node, Op};
 use crate::edits::path;
 
-const STEPS: u64 = 40;
+const STEPS: u64 = 60;
 const GROUPS: [&str; 3] = ["/g", "/h", "/g/k"];
 const ARRAYS: [&str; 4] = ["/a", "/g/a", "/g/k/b", "/h/b"];
 const NAMES: [&str; 3] = ["x", "y", "z"];
@@ -144,20 +144,20 @@ impl Run {
             let writer = &mut writers[number];
             self.faults(&stage, true);
             match self.below(100) {
-                0..=66 => self.edit(&stage, writer).await,
-                67..=82 => {
+                0..=79 => self.edit(&stage, writer).await,
+                80..=90 => {
                     let solver = self.solver();
                     if self.commit(&mut stage, writer, Some(solver)).await {
                         *writer = stage.open().await;
                     }
                 }
-                83..=87 => {
+                91..=93 => {
                     if self.commit(&mut stage, writer, None).await {
                         *writer = stage.open().await;
                     }
                 }
-                88..=93 => self.rebase(&stage, writer).await,
-                94..=96 => *writer = stage.open().await,
+                94..=96 => self.rebase(&stage, writer).await,
+                97..=98 => *writer = stage.open().await,
                 _ => self.reset(&mut stage).await,
             }
         }
@@ -453,14 +453,15 @@ impl Stage {
         }
         let mut tried = Vec::new();
         for place in 0..=missed.len() {
-            for edits in &edits {
+            // The others step by step, or, where they were rebased themselves, as what they made of their tip.
+            for (edits, stepwise) in edits.iter().flat_map(|it| [(it, true), (it, false)]) {
                 let mut state = edits.on(&before);
                 for (number, later) in missed.iter().enumerate().skip(place) {
                     let ops = later.ops.as_deref().unwrap_or_default();
                     let tip = &self.history[base + number].state;
-                    state = state.and_then(|state| {
-                        let stepwise = state.apply_all(ops);
-                        stepwise.or_else(|| state.apply_net(tip, &later.state))
+                    state = state.and_then(|state| match stepwise {
+                        true => state.apply_all(ops),
+                        false => state.apply_net(tip, &later.state),
                     });
                 }
                 if state.as_ref() == Some(found) {
