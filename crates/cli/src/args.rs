@@ -70,6 +70,18 @@ pub(crate) enum Command {
     Tag(Tag),
     /// Show what differs between two versions.
     Diff(Diff),
+    /// Take over into a branch what another version changed since the two went apart.
+    Merge(Carry),
+    /// Take over into a branch what one commit changed.
+    CherryPick(Carry),
+    /// Take back on a branch what one commit changed; what came after it stays.
+    Revert(Carry),
+    /// Put all that changed between two versions into one commit on a new branch.
+    Squash(Squash),
+    /// Give an array or group another path, in one commit; no chunk is copied.
+    Mv(Mv),
+    /// Compare a version with another one that it may be merged into, or show what a serialised fork holds.
+    Status(Status),
     /// Show what one file of the repository says.
     #[command(after_help = "A manifest's id is printed by `inspect snapshot`.")]
     Inspect(Inspect),
@@ -297,6 +309,97 @@ pub(crate) struct Diff {
     /// The newer version.
     #[arg(value_parser = in_full(RevisionSpec::parse))]
     pub(crate) to: RevisionSpec,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Carry {
+    /// The repository.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) location: Location,
+    /// The version to merge, or the commit to pick or to revert.
+    #[arg(value_name = "REF", value_parser = in_full(RevisionSpec::parse))]
+    pub(crate) revision: RevisionSpec,
+    /// The branch to commit to.
+    #[arg(long, value_parser = in_full(BranchName::parse), default_value = "main")]
+    pub(crate) branch: BranchName,
+    /// What stays where both changed the same thing.
+    #[arg(long, value_enum, default_value_t = OnConflict::Fail, value_name = "SIDE")]
+    pub(crate) on_conflict: OnConflict,
+    /// The commit message.
+    #[arg(short, long)]
+    pub(crate) message: Option<String>,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+/// Whose change stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnConflict {
+    /// Nothing is committed; exit code 3.
+    Fail,
+    /// That of the version named.
+    Source,
+    /// That of the branch.
+    Branch,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Squash {
+    /// The repository.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) location: Location,
+    /// The version that the new commit follows.
+    #[arg(value_parser = in_full(RevisionSpec::parse))]
+    pub(crate) from: RevisionSpec,
+    /// The version that it shows.
+    #[arg(value_parser = in_full(RevisionSpec::parse))]
+    pub(crate) to: RevisionSpec,
+    /// The new branch.
+    #[arg(value_parser = in_full(new_branch))]
+    pub(crate) name: BranchName,
+    /// The commit message.
+    #[arg(short, long)]
+    pub(crate) message: Option<String>,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Mv {
+    /// The repository.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) location: Location,
+    /// The array or group.
+    #[arg(value_parser = in_full(node_path))]
+    pub(crate) from: NodePath,
+    /// Its new path.
+    #[arg(value_parser = in_full(node_path))]
+    pub(crate) to: NodePath,
+    /// The branch to commit to.
+    #[arg(long, value_parser = in_full(BranchName::parse), default_value = "main")]
+    pub(crate) branch: BranchName,
+    /// The commit message.
+    #[arg(short, long)]
+    pub(crate) message: Option<String>,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Status {
+    /// The repository.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) location: Location,
+    #[command(flatten)]
+    pub(crate) at: At,
+    /// The version to compare with.
+    #[arg(long, value_name = "REF", value_parser = in_full(RevisionSpec::parse), default_value = "main")]
+    pub(crate) against: RevisionSpec,
+    /// Show the uncommitted edits of a serialised fork instead.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["revision", "against"])]
+    pub(crate) fork: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) facts: Facts,
 }

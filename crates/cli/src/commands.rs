@@ -1,6 +1,7 @@
 //! One module per command. Each reads through the facade, gathers its facts in a serialisable value, and prints that.
 
 mod branch;
+mod carry;
 mod cat;
 mod diff;
 mod export;
@@ -10,8 +11,11 @@ mod init;
 mod inspect;
 mod log;
 mod ls;
+mod mv;
 mod nodes;
 mod refs;
+mod squash;
+mod status;
 mod tag;
 mod tree;
 
@@ -47,6 +51,12 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Branch(args) => branch::run(&context, args).await,
         Command::Tag(args) => tag::run(&context, args).await,
         Command::Diff(args) => diff::run(&context, args).await,
+        Command::Merge(args) => carry::run(&context, carry::Kind::Merge, args).await,
+        Command::CherryPick(args) => carry::run(&context, carry::Kind::CherryPick, args).await,
+        Command::Revert(args) => carry::run(&context, carry::Kind::Revert, args).await,
+        Command::Squash(args) => squash::run(&context, args).await,
+        Command::Mv(args) => mv::run(&context, args).await,
+        Command::Status(args) => status::run(&context, args).await,
         Command::Inspect(args) => inspect::run(&context, args).await,
     }
 }

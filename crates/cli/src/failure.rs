@@ -246,20 +246,14 @@ fn hint(error: &Error) -> Option<&'static str> {
     }
 }
 
-/// The file of the branch that every repository has.
-const MAIN: &str = "refs/branch.main/ref.json";
-
 /// What may still be whole depends on what is damaged.
 fn damage_hint(layer: Layer<'_>) -> Option<&'static str> {
     Some(match layer {
         Layer::Refs(RefsError::Config { .. }) => {
             "put back a copy of config.yaml; a repository without one has the default settings"
         }
-        Layer::Refs(RefsError::InvalidRefFile { key, .. }) if key.as_str() == MAIN => {
-            "nothing can be opened without it: put back a copy of the file"
-        }
         Layer::Refs(RefsError::InvalidRefFile { .. }) => {
-            "the other refs are not touched by this: `icefield branch list` and `icefield tag list` show them"
+            "the other refs are not touched by this: `icefield branch list` and `tag list` show them, `branch reset` replaces it"
         }
         // A snapshot: its history cannot be followed any further, not even by `log`.
         Layer::Refs(_) | Layer::Repository(_) => {

@@ -68,7 +68,7 @@ impl Repository {
         message: &str,
     ) -> Result<(SnapshotId, EditOutcome), CommitError> {
         BranchName::parse_new(branch).map_err(icefield_refs::RefsError::from)?;
-        let session = self.detached_session(from).await?;
+        let session = self.write_session_at(from).await?;
         let objects = &self.shared().objects;
         let target = objects.snapshot(to).await?;
         let base = Arc::clone(&session.state()?.base);
@@ -148,7 +148,7 @@ impl Session {
         to: SnapshotId,
         solver: &dyn ConflictSolver,
     ) -> Result<ApplyOutcome, RebaseError> {
-        let _hold = self.hold()?;
+        let _hold = self.hold_any()?;
         let _all_writes_ended = self.in_flight().write().await;
         let base = {
             let state = self.state()?;

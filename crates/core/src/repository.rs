@@ -264,11 +264,11 @@ impl Repository {
         Ok(Session::writable(Arc::clone(&self.0), base, branch, tip))
     }
 
-    /// Opens a writable session that belongs to no branch.
-    pub(crate) async fn detached_session(
-        &self,
-        id: SnapshotId,
-    ) -> Result<Session, RepositoryError> {
+    /// Opens a writable session that belongs to no branch. It can be flushed, not committed.
+    ///
+    /// # Errors
+    /// An object that cannot be read.
+    pub async fn write_session_at(&self, id: SnapshotId) -> Result<Session, RepositoryError> {
         let base = self.base(id).await?;
         Ok(Session::detached(Arc::clone(&self.0), base))
     }

@@ -123,6 +123,7 @@ from_layers! {
     icefield_core::SessionError,
     icefield_core::CommitError,
     icefield_core::RebaseError,
+    icefield_core::ForkError,
     icefield_core::NodeMetadataError,
     icefield_zarr_store::ZarrStoreError,
     crate::LocationError,

@@ -50,14 +50,14 @@ mod runtime;
 mod schemes;
 
 pub use icefield_core::{
-    ArrayMetadata, BasicSolver, BranchName, ByteRange, CacheStatistics, ChunkId, ChunkIndex,
-    ChunkInfo, ChunkKeyEncoding, ChunkLocation, Commit, CommitError, CommitOutcome, Conflict,
-    ConflictSolver, DecodeLimits, Detector, Diff, EditOutcome, FetchError, ManifestId,
-    MetadataError, NameError, NodeId, NodeInfo, NodeKind, NodeMetadata, NodeMetadataError,
-    NodePath, RebaseError, RebaseOutcome, RefList, RefsError, Refusal, Repository,
-    RepositoryBuilder, RepositoryConfig, RepositoryError, Resolution, Revision, Session,
-    SessionError, Settings, SnapshotId, SnapshotInfo, Start, TagName, VersionSelection, WriteMode,
-    micros_of_time, time_of_micros,
+    ApplyOutcome, ArrayMetadata, BasicSolver, BranchName, ByteRange, CacheStatistics, ChunkId,
+    ChunkIndex, ChunkInfo, ChunkKeyEncoding, ChunkLocation, Commit, CommitError, CommitOutcome,
+    Conflict, ConflictSolver, DecodeLimits, Detector, Diff, EditOutcome, FetchError, ForkBlobError,
+    ForkError, MERGED_SNAPSHOT, ManifestId, MergeOutcome, MetadataError, NameError, NodeId,
+    NodeInfo, NodeKind, NodeMetadata, NodeMetadataError, NodePath, RebaseError, RebaseOutcome,
+    RefList, RefsError, Refusal, Repository, RepositoryBuilder, RepositoryConfig, RepositoryError,
+    Resolution, Revision, Session, SessionError, Settings, SnapshotId, SnapshotInfo, Start,
+    TagName, VersionSelection, WriteMode, micros_of_time, time_of_micros,
 };
 pub use icefield_format as format;
 #[cfg(feature = "ingest")]

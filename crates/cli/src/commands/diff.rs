@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use icefield::{ChunkIndex, NodePath, SnapshotId};
+use icefield::{ChunkIndex, Diff, NodePath, SnapshotId};
 use serde::Serialize;
 
 use super::{Context, dangling};
-use crate::args::Diff;
+use crate::args;
 use crate::failure::{Failure, missing_snapshot};
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
@@ -20,6 +20,13 @@ struct Difference {
     location: String,
     from: SnapshotId,
     to: SnapshotId,
+    #[serde(flatten)]
+    changes: Changes,
+}
+
+/// What changed.
+#[derive(Serialize)]
+pub(super) struct Changes {
     new_groups: Vec<String>,
     new_arrays: Vec<String>,
     deleted_groups: Vec<String>,
@@ -30,13 +37,13 @@ struct Difference {
 }
 
 #[derive(Serialize)]
-struct Chunks {
+pub(super) struct Chunks {
     path: String,
     count: usize,
     indices: Vec<Vec<u32>>,
 }
 
-pub(super) async fn run(context: &Context, args: Diff) -> Result<(), Failure> {
+pub(super) async fn run(context: &Context, args: args::Diff) -> Result<(), Failure> {
     let (repository, from) = context.open_at(&args.location, &args.from).await?;
     let to = context.find(&repository, &args.to).await?;
     let diff = repository.diff(from, to).await;
@@ -51,15 +58,23 @@ pub(super) async fn run(context: &Context, args: Diff) -> Result<(), Failure> {
         location: output::location(&args.location),
         from,
         to,
-        new_groups: paths(&diff.new_groups),
-        new_arrays: paths(&diff.new_arrays),
-        deleted_groups: paths(&diff.deleted_groups),
-        deleted_arrays: paths(&diff.deleted_arrays),
-        updated_groups: paths(&diff.updated_groups),
-        updated_arrays: paths(&diff.updated_arrays),
-        updated_chunks: chunks(diff.updated_chunks),
+        changes: Changes::of(diff),
     };
-    Output::new(args.facts).facts(&facts, text)
+    Output::new(args.facts).facts(&facts, |facts, out| facts.changes.text(out))
+}
+
+impl Changes {
+    pub(super) fn of(diff: Diff) -> Self {
+        Self {
+            new_groups: paths(&diff.new_groups),
+            new_arrays: paths(&diff.new_arrays),
+            deleted_groups: paths(&diff.deleted_groups),
+            deleted_arrays: paths(&diff.deleted_arrays),
+            updated_groups: paths(&diff.updated_groups),
+            updated_arrays: paths(&diff.updated_arrays),
+            updated_chunks: chunks(diff.updated_chunks),
+        }
+    }
 }
 
 fn paths(paths: &BTreeSet<NodePath>) -> Vec<String> {
@@ -77,34 +92,38 @@ fn chunks(chunks: BTreeMap<NodePath, BTreeSet<ChunkIndex>>) -> Vec<Chunks> {
         .collect()
 }
 
-fn text(facts: &Difference, out: &mut dyn Write) -> io::Result<()> {
-    for (mark, kind, paths) in [
-        ('-', "group", &facts.deleted_groups),
-        ('-', "array", &facts.deleted_arrays),
-        ('+', "group", &facts.new_groups),
-        ('+', "array", &facts.new_arrays),
-        ('~', "group", &facts.updated_groups),
-        ('~', "array", &facts.updated_arrays),
-    ] {
-        for path in paths {
-            writeln!(out, "{mark} {kind:5}  {}", printable(path))?;
+impl Changes {
+    /// One line for each node, and for the chunks of each array.
+    pub(super) fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let facts = self;
+        for (mark, kind, paths) in [
+            ('-', "group", &facts.deleted_groups),
+            ('-', "array", &facts.deleted_arrays),
+            ('+', "group", &facts.new_groups),
+            ('+', "array", &facts.new_arrays),
+            ('~', "group", &facts.updated_groups),
+            ('~', "array", &facts.updated_arrays),
+        ] {
+            for path in paths {
+                writeln!(out, "{mark} {kind:5}  {}", printable(path))?;
+            }
         }
+        for chunks in &facts.updated_chunks {
+            let shown: Vec<String> = chunks
+                .indices
+                .iter()
+                .take(EXAMPLES)
+                .map(|index| format!("{index:?}"))
+                .collect();
+            let more = if chunks.count > EXAMPLES { " …" } else { "" };
+            writeln!(
+                out,
+                "~ chunks {}  {}: {}{more}",
+                printable(&chunks.path),
+                count(chunks.count as u64, "chunk", "chunks"),
+                shown.join(" ")
+            )?;
+        }
+        Ok(())
     }
-    for chunks in &facts.updated_chunks {
-        let shown: Vec<String> = chunks
-            .indices
-            .iter()
-            .take(EXAMPLES)
-            .map(|index| format!("{index:?}"))
-            .collect();
-        let more = if chunks.count > EXAMPLES { " …" } else { "" };
-        writeln!(
-            out,
-            "~ chunks {}  {}: {}{more}",
-            printable(&chunks.path),
-            count(chunks.count as u64, "chunk", "chunks"),
-            shown.join(" ")
-        )?;
-    }
-    Ok(())
 }

@@ -7,6 +7,7 @@ mod bad_input;
 mod commands;
 mod damage;
 mod exit_codes;
+mod history;
 mod import;
 mod interrupted;
 mod logging;

@@ -150,6 +150,24 @@ impl Conflict {
         }
     }
 
+    /// Returns the name of the rule, which is that of the variant.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NewNodeConflictsWithExistingNode { .. } => "NewNodeConflictsWithExistingNode",
+            Self::NewNodeInInvalidGroup { .. } => "NewNodeInInvalidGroup",
+            Self::NewNodeInDeletedGroup { .. } => "NewNodeInDeletedGroup",
+            Self::ZarrMetadataDoubleUpdate { .. } => "ZarrMetadataDoubleUpdate",
+            Self::ZarrMetadataUpdateOfDeletedArray { .. } => "ZarrMetadataUpdateOfDeletedArray",
+            Self::ZarrMetadataUpdateOfDeletedGroup { .. } => "ZarrMetadataUpdateOfDeletedGroup",
+            Self::ZarrMetadataUpdateOfUpdatedChunks { .. } => "ZarrMetadataUpdateOfUpdatedChunks",
+            Self::ChunksUpdatedInDeletedArray { .. } => "ChunksUpdatedInDeletedArray",
+            Self::ChunksUpdatedInUpdatedArray { .. } => "ChunksUpdatedInUpdatedArray",
+            Self::ChunkDoubleUpdate { .. } => "ChunkDoubleUpdate",
+            Self::DeleteOfUpdatedArray { .. } => "DeleteOfUpdatedArray",
+            Self::DeleteOfUpdatedGroup { .. } => "DeleteOfUpdatedGroup",
+        }
+    }
+
     /// Returns the chunks that collide, if it is about chunks.
     pub fn chunks(&self) -> Option<&BTreeSet<ChunkIndex>> {
         match self {

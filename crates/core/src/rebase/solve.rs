@@ -122,6 +122,21 @@ impl Default for BasicSolver {
     }
 }
 
+impl BasicSolver {
+    /// Returns a solver that gives one answer to every conflict, found by the strict rules.
+    pub fn of(selection: VersionSelection) -> Self {
+        Self {
+            detector: Detector::Strict,
+            on_chunk_conflict: selection,
+            on_metadata_conflict: selection,
+            on_delete_of_updated_array: selection,
+            on_delete_of_updated_group: selection,
+            on_update_of_deleted: selection,
+            on_new_node: selection,
+        }
+    }
+}
+
 #[async_trait]
 impl ConflictSolver for BasicSolver {
     fn detector(&self) -> Detector {

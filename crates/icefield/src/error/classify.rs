@@ -1,8 +1,8 @@
 //! Which kind each error of the layers is.
 
 use icefield_core::{
-    CommitError, FetchError, NameError, NodeMetadataError, RebaseError, RefsError, RepositoryError,
-    SessionError,
+    CommitError, FetchError, ForkBlobError, ForkError, NameError, NodeMetadataError, RebaseError,
+    RefsError, RepositoryError, SessionError,
 };
 use icefield_format::{FormatError, IdError, PathError};
 use icefield_storage::{KeyError, StorageError};
@@ -101,7 +101,8 @@ impl Classify for RepositoryError {
             Self::AlreadyExists { .. } | Self::NotEmpty { .. } => ErrorKind::AlreadyExists,
             Self::NewerSpecVersion { .. } => ErrorKind::Unsupported,
             Self::UnsafeStore { .. } => ErrorKind::ReadOnly,
-            Self::CreateUnknown { .. } => ErrorKind::OutcomeUnknown,
+            Self::CreateUnknown { .. } | Self::ConfigNotStored { .. } => ErrorKind::OutcomeUnknown,
+            Self::NoParent { .. } | Self::NoCommonAncestor { .. } => ErrorKind::Invalid,
             Self::Refs(error) => error.kind(),
             Self::Fetch(error) => error.kind(),
             Self::Format(error) => error.kind(),
@@ -116,7 +117,12 @@ impl Classify for SessionError {
         match self {
             Self::ReadOnly => ErrorKind::ReadOnly,
             Self::NodeNotFound { .. } => ErrorKind::NotFound,
-            Self::ArrayChanged { .. } => ErrorKind::Conflict,
+            Self::ArrayChanged { .. } | Self::ChangedMeanwhile => ErrorKind::Conflict,
+            Self::PathTaken { .. } => ErrorKind::AlreadyExists,
+            Self::MoveIntoItself { .. } | Self::UncommittedChanges | Self::NoBranch => {
+                ErrorKind::Invalid
+            }
+            Self::Path(error) => error.kind(),
             Self::Unresolved(_) => ErrorKind::OutcomeUnknown,
             Self::ChunkMissing { .. } | Self::ChunkTruncated { .. } => ErrorKind::Corrupt,
             Self::VirtualChunk { .. } => ErrorKind::Unsupported,
@@ -139,6 +145,18 @@ impl Classify for SessionError {
     }
 }
 
+impl Classify for ForkError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Blob(ForkBlobError::NewerVersion(_)) => ErrorKind::Unsupported,
+            Self::Blob(ForkBlobError::Damaged(_)) => ErrorKind::Corrupt,
+            Self::Repository(error) => error.kind(),
+            Self::Session(error) => error.kind(),
+            _ => ErrorKind::Invalid,
+        }
+    }
+}
+
 impl Classify for CommitError {
     fn kind(&self) -> ErrorKind {
         match self {
@@ -148,6 +166,7 @@ impl Classify for CommitError {
             Self::Refs(error) => error.kind(),
             Self::Format(error) => error.kind(),
             Self::Rebase(error) => error.kind(),
+            Self::Repository(error) => error.kind(),
             _ => ErrorKind::Other,
         }
     }

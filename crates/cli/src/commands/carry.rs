@@ -1,0 +1,166 @@
+//! `icefield merge`, `cherry-pick` and `revert`
+
+use std::io::{self, Write};
+
+use icefield::{
+    ApplyOutcome, BasicSolver, CommitOutcome, Conflict, Repository, Session, SnapshotId,
+    VersionSelection,
+};
+use serde::Serialize;
+
+use super::diff::Changes;
+use super::{Context, dangling};
+use crate::args::{Carry, OnConflict};
+use crate::failure::{Exit, Failure};
+use crate::output::escape::printable;
+use crate::output::{self, Output, count};
+
+/// What is carried over to the branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Merge,
+    CherryPick,
+    Revert,
+}
+
+#[derive(Serialize)]
+struct Carried {
+    location: String,
+    branch: String,
+    /// `committed`, `nothing to do`, or `conflicts`.
+    outcome: &'static str,
+    source: SnapshotId,
+    snapshot_id: Option<SnapshotId>,
+    changes: Option<Changes>,
+    conflicts: Vec<ConflictFacts>,
+}
+
+#[derive(Serialize)]
+struct ConflictFacts {
+    kind: &'static str,
+    path: String,
+    chunks: Vec<Vec<u32>>,
+    message: String,
+}
+
+pub(super) async fn run(context: &Context, kind: Kind, args: Carry) -> Result<(), Failure> {
+    let (repository, source) = context.open_at(&args.location, &args.revision).await?;
+    let session = repository.write_session(args.branch.clone()).await?;
+    let solver = solver(args.on_conflict);
+    let applied = match kind {
+        Kind::Merge => session.merge(source, &solver).await,
+        Kind::CherryPick => session.cherry_pick(source, &solver).await,
+        Kind::Revert => session.revert(source, &solver).await,
+    };
+    let applied = applied.map_err(|error| dangling(&args.revision, error))?;
+    let mut carried = Carried {
+        location: output::location(&args.location),
+        branch: args.branch.to_string(),
+        outcome: "committed",
+        source,
+        snapshot_id: None,
+        changes: None,
+        conflicts: Vec::new(),
+    };
+    let mut out = Output::new(args.facts);
+    let conflicts = match applied {
+        ApplyOutcome::Applied(diff) => {
+            carried.changes = Some(Changes::of(diff));
+            let message = message(&repository, kind, &args, source).await?;
+            match commit(&session, message, solver).await? {
+                Ok(snapshot) => {
+                    carried.snapshot_id = Some(snapshot);
+                    return out.facts(&carried, text);
+                }
+                Err(conflicts) => conflicts,
+            }
+        }
+        ApplyOutcome::Conflicts(conflicts) => conflicts,
+        _ => {
+            carried.outcome = "nothing to do";
+            return out.facts(&carried, text);
+        }
+    };
+    carried.outcome = "conflicts";
+    carried.conflicts = conflicts.iter().map(ConflictFacts::of).collect();
+    out.facts(&carried, text)?;
+    let conflicts = count(conflicts.len() as u64, "conflict", "conflicts");
+    let message = format!(
+        "{conflicts} with branch {}: nothing was committed",
+        args.branch
+    );
+    Err(Failure::new(Exit::Conflict, message)
+        .hint("`--on-conflict source` or `--on-conflict branch` says which side stays"))
+}
+
+/// Commits; if the branch moves meanwhile, the changes are carried over once more.
+async fn commit(
+    session: &Session,
+    message: String,
+    solver: BasicSolver,
+) -> Result<Result<SnapshotId, Vec<Conflict>>, Failure> {
+    let outcome = session.commit(message).rebase_with(solver).await;
+    match outcome.map_err(icefield::Error::from)? {
+        CommitOutcome::Conflicts { conflicts, .. } => Ok(Err(conflicts)),
+        outcome => Ok(Ok(icefield::committed(outcome)?)),
+    }
+}
+
+fn solver(on_conflict: OnConflict) -> BasicSolver {
+    // To the solver, what is carried over is ours, and what the branch has is theirs.
+    let selection = match on_conflict {
+        OnConflict::Fail => VersionSelection::Fail,
+        OnConflict::Source => VersionSelection::UseOurs,
+        OnConflict::Branch => VersionSelection::UseTheirs,
+    };
+    BasicSolver::of(selection)
+}
+
+async fn message(
+    repository: &Repository,
+    kind: Kind,
+    args: &Carry,
+    source: SnapshotId,
+) -> Result<String, Failure> {
+    if let Some(message) = &args.message {
+        return Ok(message.clone());
+    }
+    let what = || async {
+        let info = repository.snapshot_info(source).await?;
+        Ok::<_, Failure>(format!("{source}: {}", info.message))
+    };
+    Ok(match kind {
+        Kind::Merge => format!("Merge {} into {}", args.revision, args.branch),
+        Kind::CherryPick => format!("Cherry-pick {}", what().await?),
+        Kind::Revert => format!("Revert {}", what().await?),
+    })
+}
+
+impl ConflictFacts {
+    fn of(conflict: &Conflict) -> Self {
+        let chunks = conflict.chunks().into_iter().flatten();
+        Self {
+            kind: conflict.kind(),
+            path: conflict.path().to_string(),
+            chunks: chunks.map(|index| index.to_vec()).collect(),
+            message: conflict.to_string(),
+        }
+    }
+}
+
+fn text(facts: &Carried, out: &mut dyn Write) -> io::Result<()> {
+    let branch = printable(&facts.branch);
+    for conflict in &facts.conflicts {
+        writeln!(out, "! {}", printable(&conflict.message))?;
+    }
+    match (&facts.snapshot_id, &facts.changes) {
+        (Some(snapshot), Some(changes)) => {
+            changes.text(out)?;
+            writeln!(out, "committed {snapshot} to {branch}")
+        }
+        _ if facts.conflicts.is_empty() => {
+            writeln!(out, "{branch} has all of {} already", facts.source)
+        }
+        _ => Ok(()),
+    }
+}
