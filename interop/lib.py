@@ -74,10 +74,10 @@ def dump(repository):
 
 
 def write(repository, operations):
-    """Has our side apply a list of operations to a repository."""
+    """Has our side apply a list of operations to a repository; returns its commits and the conflicts of its rebases."""
     spec = Path(f"{repository}.operations.json")
     spec.write_text(json.dumps(operations, ensure_ascii=False))
-    program("ICEFIELD_PROBE", "write", repository, spec)
+    return json.loads(program("ICEFIELD_PROBE", "write", repository, spec))
 
 
 def icefield(*arguments):
@@ -116,8 +116,8 @@ def delete(key):
     return {"op": "delete", "key": key}
 
 
-def session(branch="main"):
-    return {"op": "session", "branch": branch}
+def session(branch="main", name=""):
+    return {"op": "session", "branch": branch, "name": name}
 
 
 def commit(message, metadata=None):

@@ -7,7 +7,9 @@ import icechunk
 import xarray
 import zarr
 
-import icefield_writes  # noqa: F401  (registers its cases)
+import conflicts  # noqa: F401  (registers its cases)
+import history_tools  # noqa: F401
+import icefield_writes  # noqa: F401
 import reference_writes  # noqa: F401
 import taking_turns  # noqa: F401
 from lib import leave, run_cases

@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use base64::Engine;
-use icefield_core::{BranchName, CommitOutcome, EditOutcome, Repository, Session, TagName};
+use icefield_core::{
+    BranchName, CommitOutcome, Conflict, Detector, EditOutcome, RebaseOutcome, Repository, Session,
+    TagName,
+};
 use icefield_zarr_store::ZarrStore;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One operation. Keys are Zarr keys; refs are branch names or snapshot ids.
@@ -21,7 +24,18 @@ pub enum Operation {
     Session {
         /// The branch.
         branch: String,
+        /// A name, if there are several.
+        #[serde(default)]
+        name: String,
     },
+    /// Goes back to a session that is open.
+    Use {
+        /// Its name.
+        name: String,
+    },
+    /// Carries the session over to the tip of its branch, by the rules of the reference implementation, with no
+    /// answer to any conflict.
+    Rebase,
     /// Sets a key, to a text or to bytes in base 64.
     Set {
         /// The Zarr key.
@@ -70,26 +84,79 @@ pub enum Operation {
     },
 }
 
-/// Applies operations in order. Returns the ids of the commits.
+/// What a script did.
+#[derive(Debug, Default, Serialize)]
+pub struct Applied {
+    /// The ids of the commits.
+    pub commits: Vec<String>,
+    /// The conflicts of each rebase.
+    pub rebases: Vec<Vec<Found>>,
+}
+
+/// One conflict.
+#[derive(Debug, Serialize)]
+pub struct Found {
+    /// The name of the rule.
+    pub kind: &'static str,
+    /// The node.
+    pub path: String,
+    /// The chunks.
+    pub chunks: Vec<Vec<u32>>,
+}
+
+impl Found {
+    fn of(conflict: &Conflict) -> Self {
+        let chunks = conflict.chunks().into_iter().flatten();
+        let path = match conflict {
+            // As the reference names it.
+            Conflict::NewNodeInInvalidGroup { array, .. } => array,
+            other => other.path(),
+        };
+        Self {
+            kind: conflict.kind(),
+            path: path.to_string(),
+            chunks: chunks.map(|index| index.to_vec()).collect(),
+        }
+    }
+}
+
+/// Applies operations in order.
 ///
 /// # Errors
 /// The first operation that fails, with its number.
-pub async fn apply(location: &Path, operations: Vec<Operation>) -> anyhow::Result<Vec<String>> {
+pub async fn apply(location: &Path, operations: Vec<Operation>) -> anyhow::Result<Applied> {
     let storage = crate::storage(location)?;
     let mut repository = match operations.first() {
         Some(Operation::Create) => Repository::create(Arc::clone(&storage)).await?,
         _ => Repository::open(Arc::clone(&storage)).await?,
     };
     let mut session: Option<Session> = None;
-    let mut commits = Vec::new();
+    let mut sessions: BTreeMap<String, Session> = BTreeMap::new();
+    let mut applied = Applied::default();
     for (number, operation) in operations.into_iter().enumerate() {
         let step = format!("operation {number}: {operation:?}");
         match operation {
             Operation::Create if number == 0 => {}
             Operation::Create => repository = Repository::create(Arc::clone(&storage)).await?,
-            Operation::Session { branch } => {
+            Operation::Session { branch, name } => {
                 let branch: BranchName = branch.parse()?;
-                session = Some(repository.write_session(branch).await.context(step)?);
+                let opened = repository.write_session(branch).await.context(step)?;
+                sessions.insert(name, opened.clone());
+                session = Some(opened);
+            }
+            Operation::Use { name } => {
+                session = Some(sessions.get(&name).context(step)?.clone());
+            }
+            Operation::Rebase => {
+                let session = session.as_ref().context("no session is open")?;
+                let outcome = session.rebase(&Detector::Compatible).await.context(step)?;
+                applied.rebases.push(match outcome {
+                    RebaseOutcome::Rebased { .. } => Vec::new(),
+                    RebaseOutcome::Conflicts { conflicts, .. } => {
+                        conflicts.iter().map(Found::of).collect()
+                    }
+                    RebaseOutcome::BranchGone => bail!("the branch is gone"),
+                });
             }
             Operation::Set { key, text, base64 } => {
                 let value = match (text, base64) {
@@ -110,7 +177,7 @@ pub async fn apply(location: &Path, operations: Vec<Operation>) -> anyhow::Resul
                     commit = commit.metadata(name, value);
                 }
                 match commit.await.context(step)? {
-                    CommitOutcome::Committed(id) => commits.push(id.to_string()),
+                    CommitOutcome::Committed(id) => applied.commits.push(id.to_string()),
                     other => bail!("not committed: {other:?}"),
                 }
             }
@@ -137,7 +204,7 @@ pub async fn apply(location: &Path, operations: Vec<Operation>) -> anyhow::Resul
             }
         }
     }
-    Ok(commits)
+    Ok(applied)
 }
 
 fn store(session: &Option<Session>) -> anyhow::Result<ZarrStore> {

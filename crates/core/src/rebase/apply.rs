@@ -32,11 +32,7 @@ pub(crate) fn carried_over(
             .after
             .position(path)
             .is_some_and(|position| sides.after.record(position).id() == *node);
-        let survives = detector == Detector::Compatible
-            && sides.ours.moved_from(node).is_none()
-            && sides.deleted_with_its_group(path)
-            && (sides.theirs.updated.contains(node) || sides.theirs.chunks.contains_key(node));
-        if !there || survives {
+        if !there {
             changes.forget_deleted(path);
         }
     }

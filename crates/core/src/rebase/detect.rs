@@ -129,7 +129,7 @@ impl Sides<'_> {
             });
         }
         for ancestor in path.ancestors() {
-            if self.ours.created().contains_key(&ancestor) {
+            if detector == Detector::Strict && self.ours.created().contains_key(&ancestor) {
                 // What the ancestor itself collides with is reported for the ancestor.
                 break;
             }
@@ -445,10 +445,7 @@ impl Sides<'_> {
             NodeKind::Array if self.ours.moved_from(&node).is_some() => {}
             NodeKind::Array => {
                 let touched = updated || self.theirs.chunks.contains_key(&node);
-                // The reference looks at the group that was named, not at what went with it.
-                let only_with_its_group =
-                    detector == Detector::Compatible && self.deleted_with_its_group(path);
-                if touched && !only_with_its_group {
+                if touched {
                     conflicts.push(Conflict::DeleteOfUpdatedArray {
                         path: path.clone(),
                         node,
@@ -473,11 +470,6 @@ impl Sides<'_> {
                 }
             }
         }
-    }
-
-    pub(super) fn deleted_with_its_group(&self, path: &NodePath) -> bool {
-        path.ancestors()
-            .any(|ancestor| self.ours.deleted().contains_key(&ancestor))
     }
 
     /// The first node below a path that they created or changed.

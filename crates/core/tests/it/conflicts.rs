@@ -247,7 +247,7 @@ fn table() -> Vec<Row> {
             ours: vec![Delete("/g")],
             theirs: vec![Chunk("/g/a", 2, 2)],
             strict: &["DeleteOfUpdatedArray /g/a", "DeleteOfUpdatedGroup /g"],
-            compatible: &[],
+            compatible: &["DeleteOfUpdatedArray /g/a"],
         },
         Row {
             rule: "deleting what they deleted",

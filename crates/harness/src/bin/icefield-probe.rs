@@ -19,9 +19,9 @@ fn main() -> anyhow::Result<()> {
         ["write", location, script] => {
             let operations = serde_json::from_slice(&std::fs::read(script)?)?;
             let location = PathBuf::from(location);
-            let commits =
+            let applied =
                 runtime.block_on(icefield_harness::script::apply(&location, operations))?;
-            serde_json::json!({ "commits": commits })
+            serde_json::to_value(applied)?
         }
         _ => bail!("usage: icefield-probe dump LOCATION | write LOCATION SCRIPT.json"),
     };
