@@ -152,6 +152,7 @@ impl Commit {
     /// Writes and publishes once.
     async fn attempt(&self, hold: &mut Hold<'_>, tip: &Tip) -> Result<CommitOutcome, CommitError> {
         let session = &self.session;
+        session.state_mut()?.attempts += 1;
         let description = plan::Description {
             message: &self.message,
             metadata: &self.metadata,

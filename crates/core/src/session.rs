@@ -60,6 +60,8 @@ pub(crate) struct State {
     pub(crate) phase: Phase,
     /// Facts that the commit is to record beside what its caller says.
     pub(crate) metadata: BTreeMap<String, Value>,
+    /// How often a commit of these edits was tried.
+    pub(crate) attempts: u32,
     /// What earlier attempts to commit these edits have stored.
     written: WrittenManifests,
 }
@@ -200,6 +202,7 @@ impl Session {
             changes: Arc::clone(changes),
             phase: Phase::ReadOnly,
             metadata: BTreeMap::new(),
+            attempts: 0,
             written: WrittenManifests::default(),
         };
         Self::with_state(Arc::clone(shared), None, state)
@@ -211,6 +214,7 @@ impl Session {
             changes: Arc::default(),
             phase,
             metadata: BTreeMap::new(),
+            attempts: 0,
             written: WrittenManifests::default(),
         };
         Self::with_state(shared, branch, state)
@@ -228,6 +232,7 @@ impl Session {
             changes,
             phase: Phase::Detached,
             metadata: BTreeMap::new(),
+            attempts: 0,
             written: WrittenManifests::default(),
         };
         let entropy = shared.entropy.derive();
@@ -313,6 +318,14 @@ impl Session {
     /// [`SessionError::Aborted`] after a panic inside the session.
     pub fn has_changes(&self) -> Result<bool, SessionError> {
         Ok(!self.state()?.changes.is_empty())
+    }
+
+    /// Returns how often a commit of the session was tried: once, and again after each lost race.
+    ///
+    /// # Errors
+    /// [`SessionError::Aborted`] after a panic inside the session.
+    pub fn commit_attempts(&self) -> Result<u32, SessionError> {
+        Ok(self.state()?.attempts)
     }
 
     /// Returns the uncommitted edits, net of each other.

@@ -28,6 +28,14 @@ const BATCHES: usize = 4;
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Storage for LocalStorage {
+    fn place(&self) -> Option<String> {
+        let root = std::fs::canonicalize(&self.0.path);
+        Some(format!(
+            "file:{}",
+            root.as_ref().unwrap_or(&self.0.path).display()
+        ))
+    }
+
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::full(KeyForm::ObjectStorePath);
         capabilities.user_metadata = false;

@@ -106,6 +106,10 @@ impl fmt::Debug for MemoryStorage {
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Storage for MemoryStorage {
+    fn place(&self) -> Option<String> {
+        Some(format!("memory:{:p}", Arc::as_ptr(&self.0)))
+    }
+
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::full(self.0.key_form);
         capabilities.durable = false;

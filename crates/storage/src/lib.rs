@@ -104,6 +104,12 @@ pub trait Storage: fmt::Debug + fmt::Display + Send + Sync + 'static {
         options: CopyOptions,
     ) -> Result<PutOutcome, StorageError>;
 
+    /// Returns a name by which handles on one and the same place are known to this process; `None` if a handle
+    /// cannot tell. Writers that share a place take turns instead of losing race after race to each other.
+    fn place(&self) -> Option<String> {
+        None
+    }
+
     /// Makes durable all that this handle has written so far. A commit calls it before it publishes.
     /// Nothing to do where an acknowledged write is durable already.
     ///

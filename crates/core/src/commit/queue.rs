@@ -36,10 +36,8 @@ pub(super) async fn turn(shared: &Shared, branch: &BranchName) -> OwnedMutexGuar
     turn.lock_owned().await
 }
 
-/// Says which store this is. What is on no disk has no name of its own: handles on it are the store.
+/// Says which store this is: by its place, or else as this very handle.
 fn place(shared: &Shared) -> String {
-    match shared.storage.capabilities().durable {
-        true => shared.storage.to_string(),
-        false => format!("{:p}", Arc::as_ptr(&shared.storage)),
-    }
+    let place = shared.storage.place();
+    place.unwrap_or_else(|| format!("{:p}", Arc::as_ptr(&shared.storage)))
 }

@@ -174,6 +174,10 @@ impl fmt::Display for CountingStorage {
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Storage for CountingStorage {
+    fn place(&self) -> Option<String> {
+        self.inner.place()
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }

@@ -57,6 +57,10 @@ impl fmt::Display for LatencyStorage {
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Storage for LatencyStorage {
+    fn place(&self) -> Option<String> {
+        self.inner.place()
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }

@@ -101,6 +101,10 @@ fn relative_outcome(prefix: &Prefix, outcome: PutOutcome) -> PutOutcome {
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Storage for PrefixStorage {
+    fn place(&self) -> Option<String> {
+        Some(format!("{}, below {:?}", self.inner.place()?, self.prefix))
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }

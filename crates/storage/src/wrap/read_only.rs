@@ -39,6 +39,10 @@ impl fmt::Display for ReadOnlyStorage {
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Storage for ReadOnlyStorage {
+    fn place(&self) -> Option<String> {
+        self.inner.place()
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             writable: false,

@@ -107,6 +107,10 @@ impl Drop for Operation {
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Storage for TracingStorage {
+    fn place(&self) -> Option<String> {
+        self.inner.place()
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }
