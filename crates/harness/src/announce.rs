@@ -37,6 +37,10 @@ impl fmt::Display for Announce {
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl Storage for Announce {
+    fn place(&self) -> Option<String> {
+        self.0.place()
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
     }

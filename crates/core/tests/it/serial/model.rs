@@ -184,10 +184,10 @@ impl Model {
     }
 
     /// Where the node with an id is, or else the one at a path.
-    fn place(&self, id: Option<NodeId>, path: &String) -> String {
+    fn place(&self, id: Option<NodeId>, path: &str) -> String {
         let same = |(_, node): &(&String, &Node)| node.id.is_some() && node.id == id;
         let found = self.0.iter().find(same);
-        found.map_or_else(|| path.clone(), |(place, _)| place.clone())
+        found.map_or_else(|| path.to_owned(), |(place, _)| place.clone())
     }
 
     /// Does what leads from one state to another, node by node.

@@ -67,6 +67,11 @@ impl FaultyStorage {
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Storage for FaultyStorage {
+    /// None: its faults are this handle's own, as if it were in another process.
+    fn place(&self) -> Option<String> {
+        None
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }
