@@ -6,7 +6,7 @@ import numpy as np
 import zarr
 
 import reference
-from lib import case, icefield
+from lib import case, commit, icefield, session, set_bytes, set_json, write
 
 
 def values(path, branch="main", tag=None):
@@ -102,3 +102,20 @@ def a_rename_of_a_subtree(work):
     expected[1] = 7
     assert_values(values(repository), {"other/z": series(9000, 2), "other/renamed": expected})
     reference.assert_agreement(repository, branches=("main", "dev"))
+
+
+@case
+def a_flushed_snapshot_adopted_by_a_tag(work):
+    array = {"zarr_format": 3, "node_type": "array", "shape": [2, 300], "data_type": "int32",
+             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 300]}},
+             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+             "fill_value": 0, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "attributes": {}}
+    aside = series(40, 2)
+    write(work / "repo", [
+        {"op": "create"}, session(),
+        set_json("zarr.json", {"zarr_format": 3, "node_type": "group"}), set_json("x/zarr.json", array),
+        commit("empty"), session(), set_bytes("x/c/0/0", aside.tobytes()),
+        {"op": "flush", "message": "aside", "tag": "kept"}])
+    assert_values(values(work / "repo"), {"x": np.zeros((2, 300), dtype="int32")})
+    assert_values(values(work / "repo", tag="kept"), {"x": aside})
+    reference.assert_agreement(work / "repo", tags=("kept",))

@@ -33,6 +33,13 @@ pub enum Operation {
         /// Its name.
         name: String,
     },
+    /// Writes the session as a snapshot of no branch, and tags it.
+    Flush {
+        /// The message.
+        message: String,
+        /// The tag that adopts it.
+        tag: String,
+    },
     /// Carries the session over to the tip of its branch, by the rules of the reference implementation, with no
     /// answer to any conflict.
     Rebase,
@@ -147,6 +154,12 @@ pub async fn apply(location: &Path, operations: Vec<Operation>) -> anyhow::Resul
             Operation::Use { name } => {
                 session = Some(sessions.get(&name).context(step)?.clone());
             }
+            Operation::Flush { message, tag } => {
+                let session = session.as_ref().context("no session is open")?;
+                let id = session.flush(message).await.context(step.clone())?;
+                done(repository.create_tag(&tag, id).await.context(step)?)?;
+                applied.commits.push(id.to_string());
+            }
             Operation::Rebase => {
                 let session = session.as_ref().context("no session is open")?;
                 let outcome = session.rebase(&Detector::Compatible).await.context(step)?;
@@ -205,6 +218,22 @@ pub async fn apply(location: &Path, operations: Vec<Operation>) -> anyhow::Resul
         }
     }
     Ok(applied)
+}
+
+/// Writes to a fork that another process made: reads it from a file, and puts it back there.
+///
+/// # Errors
+/// A fork that cannot be read, a write that is refused.
+pub async fn write_fork(location: &Path, fork: &Path, index: u32, byte: u8) -> anyhow::Result<()> {
+    let repository = Repository::open(crate::storage(location)?).await?;
+    let session = repository.open_fork(&std::fs::read(fork)?).await?;
+    let array = icefield_core::NodePath::parse("/x")?;
+    let bytes = vec![byte; 700].into();
+    session
+        .set_chunk(&array, &[index], bytes, icefield_core::WriteMode::Overwrite)
+        .await?;
+    std::fs::write(fork, session.to_bytes().await?)?;
+    Ok(())
 }
 
 fn store(session: &Option<Session>) -> anyhow::Result<ZarrStore> {

@@ -343,3 +343,36 @@ async fn lost_races_write_no_manifest_twice_that_nobody_touched() {
         assert_eq!(byte(&session, at, index).await, Some(value));
     }
 }
+
+#[tokio::test]
+async fn a_clock_far_from_the_stores_is_told_and_a_clock_that_goes_back_is_put_up_with() {
+    use icefield_storage::ManualClock;
+    use std::time::{Duration, SystemTime};
+
+    let hour = Duration::from_secs(3600);
+    let noon = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600);
+    let theirs = ManualClock::new(noon);
+    let storage = MemoryStorage::builder()
+        .clock(Arc::new(theirs.clone()))
+        .build();
+    let storage: Arc<dyn Storage> = Arc::new(storage);
+    let clock = ManualClock::new(noon);
+    let builder = Repository::builder(Arc::clone(&storage)).clock(Arc::new(clock.clone()));
+    let repository = builder.create().await.expect("new");
+    let mut ahead = Vec::new();
+    for (number, now) in [noon, noon + hour, noon - hour, noon]
+        .into_iter()
+        .enumerate()
+    {
+        clock.set(now);
+        let session = writer(&repository).await;
+        let at: &'static str = ["/a", "/b", "/c", "/d"][number];
+        apply(&session, &[Meta(at, group("{}"))]).await;
+        commit(&session).await;
+        ahead.push(repository.clock_ahead());
+    }
+    assert_eq!(ahead, [None, Some(3600), Some(-3600), None]);
+    let tip = storage_tip(&repository).await;
+    let history: Vec<_> = repository.ancestry(tip).try_collect().await.expect("sound");
+    assert!(history.is_sorted_by(|newer, older| newer.written_at > older.written_at));
+}

@@ -10,6 +10,8 @@ use icefield_core::{
     Repository, Session, VersionSelection,
 };
 
+use icefield_testkit::stores::{delete, put};
+
 use crate::edits::*;
 
 /// The name of a conflict's kind, and the chunks that it names.
@@ -274,11 +276,24 @@ fn table() -> Vec<Row> {
 }
 
 async fn outcome(row: &Row, detector: Detector) -> (BTreeSet<String>, Session, Repository) {
+    outcome_of(row, detector, true).await
+}
+
+/// As [`outcome`], with or without the transaction log of their commit.
+async fn outcome_of(
+    row: &Row,
+    detector: Detector,
+    with_log: bool,
+) -> (BTreeSet<String>, Session, Repository) {
     let repository = start().await;
     let (ours, theirs) = (writer(&repository).await, writer(&repository).await);
     apply(&ours, &row.ours).await;
     apply(&theirs, &row.theirs).await;
     commit(&theirs).await;
+    if !with_log {
+        let id = theirs.snapshot_id().expect("sound");
+        delete(repository.storage(), &format!("transactions/{id}")).await;
+    }
     let before = ours.status().expect("sound");
     let found = match ours.rebase(&detector).await.expect(row.rule) {
         RebaseOutcome::Rebased { commits, .. } => {
@@ -295,7 +310,7 @@ async fn outcome(row: &Row, detector: Detector) -> (BTreeSet<String>, Session, R
 }
 
 #[tokio::test]
-async fn every_rule_of_both_detectors() {
+async fn b24_every_rule_of_both_detectors() {
     for row in table() {
         for (detector, expected) in [
             (Detector::Strict, row.strict),
@@ -416,4 +431,62 @@ async fn what_a_session_cut_off_does_not_come_back_with_their_growth() {
     let (found, ..) = outcome(&row(theirs), Detector::Strict).await;
     let expected = "ZarrMetadataUpdateOfUpdatedChunks /b 17".to_owned();
     assert_eq!(found, BTreeSet::from([expected]));
+}
+
+#[tokio::test]
+async fn without_a_log_the_snapshots_give_the_same_answers() {
+    for row in table() {
+        for detector in [Detector::Strict, Detector::Compatible] {
+            let (expected, ..) = outcome_of(&row, detector, true).await;
+            let (found, ..) = outcome_of(&row, detector, false).await;
+            assert_eq!(found, expected, "{detector:?}: {}", row.rule);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_is_damaged_or_newer_is_an_error_and_the_session_stays() {
+    let repository = start().await;
+    let (ours, theirs) = (writer(&repository).await, writer(&repository).await);
+    apply(&ours, &[Chunk("/b", 1, 1)]).await;
+    apply(&theirs, &[Chunk("/b", 2, 2)]).await;
+    commit(&theirs).await;
+    let id = theirs.snapshot_id().expect("sound");
+    let key = format!("transactions/{id}");
+    let whole = icefield_testkit::stores::read(repository.storage(), &key).await;
+    let mut newer = whole.to_vec();
+    newer[36] = 2;
+    for (file, said) in [(newer, "version 2"), (whole[..40].to_vec(), &key[13..])] {
+        delete(repository.storage(), &key).await;
+        put(repository.storage(), &key, file).await;
+        let error = ours.rebase(&Detector::Strict).await;
+        if let Err(error) = error {
+            let text = chain(&error);
+            assert!(text.contains(said), "{text}");
+        } else {
+            panic!("{error:?}");
+        }
+        assert_eq!(
+            byte(&ours, "/b", 1).await,
+            Some(1),
+            "the session is as before"
+        );
+    }
+    delete(repository.storage(), &key).await;
+    put(repository.storage(), &key, whole).await;
+    assert!(matches!(
+        ours.rebase(&Detector::Strict).await,
+        Ok(RebaseOutcome::Rebased { .. })
+    ));
+}
+
+/// An error with all its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }

@@ -23,7 +23,16 @@ fn main() -> anyhow::Result<()> {
                 runtime.block_on(icefield_harness::script::apply(&location, operations))?;
             serde_json::to_value(applied)?
         }
-        _ => bail!("usage: icefield-probe dump LOCATION | write LOCATION SCRIPT.json"),
+        ["fork", location, fork, index, byte] => {
+            let (location, fork) = (PathBuf::from(location), PathBuf::from(fork));
+            let (index, byte) = (index.parse()?, byte.parse()?);
+            let write = icefield_harness::script::write_fork(&location, &fork, index, byte);
+            runtime.block_on(write)?;
+            serde_json::json!({ "written": index })
+        }
+        _ => bail!(
+            "usage: icefield-probe dump LOCATION | write LOCATION SCRIPT.json | fork LOCATION FORK INDEX BYTE"
+        ),
     };
     let mut out = std::io::stdout().lock();
     serde_json::to_writer(&mut out, &answer)?;

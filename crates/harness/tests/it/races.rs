@@ -60,7 +60,7 @@ async fn two_processes_lose_none_of_400_commits() {
 }
 
 #[tokio::test]
-async fn of_16_processes_that_create_one_location_one_wins() {
+async fn b20_of_16_processes_that_create_one_location_one_wins() {
     let folder = tempfile::tempdir().expect("writable");
     for round in 0..5 {
         let repository = folder.path().join(format!("created-{round}"));
