@@ -32,6 +32,8 @@ fn e77_leftovers_of_dead_writers_are_ignored_then_removed() {
         std::fs::write(tmp.join("dead"), "torn").expect("written");
         // A writer that lives holds the lock on its file, however long it takes.
         let busy = open();
+        // Its first write probes the disk, with temporary files of its own.
+        busy.write("a", "x", PutMode::Overwrite).await;
         let (send, receive) = futures::channel::mpsc::unbounded();
         let payload = Payload::Stream {
             size: None,
