@@ -35,8 +35,9 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
     stages.stage("benches", || {
         // Each once, on little data; in the profile and with the features of all other tests.
         let mut cargo = process::cargo();
-        cargo.args(["test", "--package", "icefield-benches", "--all-features"]);
-        process::run(cargo.arg("--benches")).map(|()| Outcome::Passed)
+        // Of the whole workspace, so that nothing is built again with other features.
+        cargo.args(["test", "--workspace", "--all-features"]);
+        process::run(cargo.args(["--bench", "*"])).map(|()| Outcome::Passed)
     });
     stages.stage("programs", || {
         workspace::build_programs()?;
