@@ -205,6 +205,26 @@ impl ChangeSet {
         self.created.insert(to.clone(), node);
     }
 
+    /// Records a node of the base under another path; what the base has at its old path is recorded apart.
+    pub(crate) fn insert_moved(&mut self, home: &NodePath, to: NodePath, node: WrittenNode) {
+        self.moved.insert(node.id, home.clone());
+        self.created.insert(to, node);
+    }
+
+    /// Gives a node that the session created another id.
+    pub(crate) fn change_id(&mut self, path: &NodePath, id: NodeId) {
+        let Some(node) = self.created.get_mut(path) else {
+            return;
+        };
+        let old = std::mem::replace(&mut node.id, id);
+        if let Some(table) = self.chunks.remove(&old) {
+            self.chunks.insert(id, table);
+        }
+        if let Some(path) = self.array_paths.remove(&old) {
+            self.array_paths.insert(id, path);
+        }
+    }
+
     /// Records that a moved node is back where the base has it; `changed` if its metadata is another.
     pub(crate) fn move_back(&mut self, from: &NodePath, node: WrittenNode, changed: bool) {
         let Some(home) = self.moved.remove(&node.id) else {

@@ -190,6 +190,9 @@ pub enum SessionError {
         /// Where it was to go.
         to: NodePath,
     },
+    /// Forks are merged path by path.
+    #[error("a fork moves no nodes: move them in the session that it is merged into")]
+    MoveInFork,
     /// A path that no node can have.
     #[error(transparent)]
     Path(#[from] icefield_format::PathError),

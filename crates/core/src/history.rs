@@ -7,15 +7,16 @@
 mod ancestor;
 mod edits;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use icefield_format::SnapshotId;
+use icefield_format::{NodeId, NodePath, SnapshotId};
 use icefield_refs::{EditOutcome, SnapshotInfo};
 use serde_json::Value;
 
 pub(crate) use edits::edits_between;
 
+use crate::change_set::ChangeSet;
 use crate::rebase::{Changes, Passed};
 use crate::session::Base;
 use crate::{
@@ -105,7 +106,10 @@ impl Session {
         let outcome = self.apply(base, source, solver).await?;
         if let ApplyOutcome::Applied(_) = outcome {
             let merged = Value::from(source.to_string());
+            let snapshot = self.shared().objects.snapshot(source).await?;
             let mut state = self.state_mut()?;
+            // Walks over histories rely on it that a child is newer than all that it came from.
+            state.newer_than = snapshot.flushed_at();
             state.metadata.insert(MERGED_SNAPSHOT.to_owned(), merged);
         }
         Ok(outcome)
@@ -161,10 +165,11 @@ impl Session {
         let objects = &shared.objects;
         let (before, target) = futures::try_join!(objects.snapshot(from), objects.snapshot(to))?;
         let (before, target) = (Arc::new(Base::new(before)), Base::new(target));
-        let edits = edits_between(objects, &before, &target).await?;
+        let mut edits = edits_between(objects, &before, &target).await?;
         if edits.is_empty() {
             return Ok(ApplyOutcome::NothingToDo);
         }
+        self.draw_ids_again(&base, &mut edits);
         let diff = Diff::between(objects, from, base.snapshot().id()).await?;
         let theirs = Changes::of_diff(&diff, &before, &base);
         let edits = Arc::new(edits);
@@ -178,6 +183,24 @@ impl Session {
         let applied = Diff::of_changes(&carried, &base);
         self.state_mut()?.changes = carried;
         Ok(ApplyOutcome::Applied(applied))
+    }
+
+    /// A node that is created again, and that the session's snapshot has under another path, is another node.
+    fn draw_ids_again(&self, base: &Base, edits: &mut ChangeSet) {
+        let nodes = base.snapshot().nodes();
+        let homes: HashMap<_, _> = nodes.map(|node| (node.id(), node.node_path())).collect();
+        let twice: Vec<NodePath> = edits
+            .created()
+            .iter()
+            .filter(|(path, node)| {
+                edits.moved_from(&node.id).is_none()
+                    && homes.get(&node.id).is_some_and(|home| home != *path)
+            })
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in twice {
+            edits.change_id(&path, NodeId::from_bytes(self.random()));
+        }
     }
 
     async fn parent_of(&self, commit: SnapshotId) -> Result<SnapshotId, RebaseError> {

@@ -60,6 +60,8 @@ pub(crate) struct State {
     pub(crate) phase: Phase,
     /// Facts that the commit is to record beside what its caller says.
     pub(crate) metadata: BTreeMap<String, Value>,
+    /// The commit is to be newer than this, in microseconds since 1970.
+    pub(crate) newer_than: u64,
     /// How often a commit of these edits was tried.
     pub(crate) attempts: u32,
     /// What earlier attempts to commit these edits have stored.
@@ -202,6 +204,7 @@ impl Session {
             changes: Arc::clone(changes),
             phase: Phase::ReadOnly,
             metadata: BTreeMap::new(),
+            newer_than: 0,
             attempts: 0,
             written: WrittenManifests::default(),
         };
@@ -214,6 +217,7 @@ impl Session {
             changes: Arc::default(),
             phase,
             metadata: BTreeMap::new(),
+            newer_than: 0,
             attempts: 0,
             written: WrittenManifests::default(),
         };
@@ -232,6 +236,7 @@ impl Session {
             changes,
             phase: Phase::Detached,
             metadata: BTreeMap::new(),
+            newer_than: 0,
             attempts: 0,
             written: WrittenManifests::default(),
         };
@@ -346,6 +351,7 @@ impl Session {
         state.phase.check_writable()?;
         state.changes = Arc::default();
         state.metadata.clear();
+        state.newer_than = 0;
         // Revisions of new edits begin anew, so that what was stored for the old ones would be taken for theirs.
         state.written = WrittenManifests::default();
         Ok(())

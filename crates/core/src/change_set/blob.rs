@@ -9,6 +9,7 @@
 //! ids, offsets, lengths and inline bytes. Of the changes, only rows that are not in the origin are kept. A
 //! reader refuses versions that it does not know; fields at the end of a list that it does not know, too.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -18,8 +19,9 @@ use icefield_format::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{ChangeSet, ChunkTable, PendingChunk, Visible, WrittenNode};
+use super::{ChangeSet, ChunkTable, PendingChunk, Visible, WrittenNode, within};
 use crate::metadata::{MetadataError, NodeMetadata};
+use crate::session::Base;
 
 const MAGIC: &[u8; 8] = b"ICEFORK\0";
 const VERSION: u8 = 1;
@@ -27,6 +29,9 @@ const VERSION: u8 = 1;
 const ABSOLUTE: u8 = 0;
 /// The most bytes that a fork may have before compression.
 const MAX_BYTES: u64 = 4 << 30;
+/// A longer one may have so many times its length: most of it is random ids, which hardly shrink.
+const MAX_RATIO: u64 = 256;
+const RATIO_FLOOR: u64 = 64 << 20;
 const COMPRESSION_LEVEL: i32 = 3;
 
 /// Why bytes are not a fork that this program can open.
@@ -45,7 +50,7 @@ pub enum ForkBlobError {
     #[error("the serialised fork is truncated or damaged")]
     Damaged(#[source] std::io::Error),
     /// They are longer than any fork.
-    #[error("the serialised fork is longer than {MAX_BYTES} bytes")]
+    #[error("the serialised fork is longer than any that this program makes")]
     TooLong,
     /// The content breaks a rule.
     #[error("the serialised fork makes no sense: {0}")]
@@ -138,11 +143,12 @@ impl ForkBlob {
         }
         let mut packed = Vec::new();
         let decoder = zstd::stream::read::Decoder::new(frame).map_err(ForkBlobError::Damaged)?;
-        let limited = &mut decoder.take(MAX_BYTES + 1);
+        let limit = (frame.len() as u64 * MAX_RATIO).clamp(RATIO_FLOOR, MAX_BYTES);
+        let limited = &mut decoder.take(limit + 1);
         limited
             .read_to_end(&mut packed)
             .map_err(ForkBlobError::Damaged)?;
-        if packed.len() as u64 > MAX_BYTES {
+        if packed.len() as u64 > limit {
             return Err(ForkBlobError::TooLong);
         }
         let invalid = |error: rmp_serde::decode::Error| ForkBlobError::Invalid(error.to_string());
@@ -157,6 +163,53 @@ impl ForkBlob {
             origin,
             changes,
         })
+    }
+}
+
+impl ForkBlob {
+    /// Checks that the edits are edits of this base: what is not checked here would be committed as it is.
+    pub(crate) fn check(&self, base: &Base) -> Result<(), ForkBlobError> {
+        self.origin.check(base)?;
+        self.changes.check(base)
+    }
+}
+
+impl ChangeSet {
+    fn check(&self, base: &Base) -> Result<(), ForkBlobError> {
+        let at = |path: &NodePath| base.position(path).map(|it| base.record(it).id());
+        let known: BTreeSet<NodeId> = base.snapshot().nodes().map(|node| node.id()).collect();
+        let mut created = BTreeSet::new();
+        for node in self.created.values() {
+            let moved = self.moved.contains_key(&node.id);
+            if !created.insert(node.id) || known.contains(&node.id) != moved {
+                return Err(invalid("two nodes of one id"));
+            }
+        }
+        let here = |(path, node): (&NodePath, &NodeId)| at(path) == Some(*node);
+        let homes = self.moved.iter().map(|(node, home)| (home, node));
+        let updated = self.updated.iter().map(|(path, node)| (path, &node.id));
+        let deleted = self.deleted.iter().map(|(path, (node, _))| (path, node));
+        let visible = self.visible.iter().map(|(node, seen)| (&seen.home, node));
+        if !homes.chain(updated).chain(deleted).chain(visible).all(here) {
+            return Err(invalid("it edits nodes that its snapshot does not have"));
+        }
+        for (node, table) in &self.chunks {
+            let path = self.array_paths.get(node);
+            let path = path.ok_or_else(|| invalid("chunks without an array"))?;
+            let written = self.created.get(path).or_else(|| self.updated.get(path));
+            let grid = match written.filter(|written| written.id == *node) {
+                Some(written) => written.metadata.array().map(|it| it.chunk_counts.clone()),
+                None => base.grid_of(node, path),
+            };
+            let grid = grid.ok_or_else(|| invalid("chunks of what is no array"))?;
+            let rows = 0..table.len() as u32;
+            if table.rank() != grid.len()
+                || !rows.into_iter().all(|row| within(table.index(row), &grid))
+            {
+                return Err(invalid("chunks outside the grid of their array"));
+            }
+        }
+        Ok(())
     }
 }
 

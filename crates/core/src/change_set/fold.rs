@@ -104,7 +104,7 @@ impl<'a> Fold<'a> {
         folded.unify(&unified);
         self.check_places(&folded, &mut conflicts);
         self.fold_limits(&unified, &mut folded);
-        self.fold_chunks(equal, policy, &mut folded, &mut conflicts);
+        self.fold_chunks(equal, policy, &unified, &mut folded, &mut conflicts);
         if conflicts.is_empty() {
             return Ok(folded);
         }
@@ -264,7 +264,7 @@ impl<'a> Fold<'a> {
                     }
                     break;
                 }
-                if folded.deleted.contains_key(&above) {
+                if folded.deleted.contains_key(&above) || self.origin.created.contains_key(&above) {
                     conflicts.push(Conflict::NewNodeInDeletedGroup {
                         path: path.clone(),
                         node: node.id,
@@ -300,19 +300,49 @@ impl<'a> Fold<'a> {
         }
     }
 
+    /// Forgets chunks of the origin that a resize on their side cut off, where ours still has them as they were.
+    fn drop_rows(
+        &self,
+        node: NodeId,
+        origin: Option<&ChunkTable>,
+        ours: Option<&ChunkTable>,
+        theirs: &ChunkTable,
+        folded: &mut ChangeSet,
+    ) {
+        let Some(origin) = origin else { return };
+        let dropped: BTreeSet<ChunkIndex> = (0..origin.len() as u32)
+            .filter(|row| {
+                let index = origin.index(*row);
+                theirs.get(index).is_none()
+                    && ours.and_then(|it| it.get(index)) == Some(origin.at(*row))
+            })
+            .map(|row| origin.index(row).to_vec().into())
+            .collect();
+        if !dropped.is_empty() {
+            folded.forget_chunks(&node, &dropped);
+        }
+    }
+
     fn fold_chunks(
         &self,
         equal: &ChunkSets,
         policy: VersionSelection,
+        unified: &Unified,
         folded: &mut ChangeSet,
         conflicts: &mut Vec<Conflict>,
     ) {
         for (their_id, path, ours, theirs) in self.tables() {
             let origin = self.table(self.origin, path);
+            let now_at = folded.entry(path).id_in(self.base, path);
+            let theirs_now = unified.get(&their_id).copied().unwrap_or(their_id);
+            if now_at == Some(theirs_now) {
+                self.drop_rows(theirs_now, origin, ours, theirs, folded);
+            }
             let Some(changed) = self.changed_chunks(self.theirs, path) else {
                 continue;
             };
-            let Some(node) = folded.entry(path).id_in(self.base, path) else {
+            // Gone, or another array in its place.
+            let Some(node) = now_at.filter(|node| *node == theirs_now) else {
                 let kind = NodeKind::Array;
                 conflicts.push(deleted_and_updated(path, their_id, kind, false));
                 continue;

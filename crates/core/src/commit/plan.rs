@@ -87,10 +87,11 @@ pub(super) async fn write(
     tip: Option<&Tip>,
     description: Description<'_>,
 ) -> Result<Written, CommitError> {
-    let (base, changes, mut metadata) = {
+    let (base, changes, mut metadata, newer_than) = {
         let state = session.state()?;
         let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
-        (base, changes, state.metadata.clone())
+        let newer_than = state.newer_than.max(base.snapshot().flushed_at());
+        (base, changes, state.metadata.clone(), newer_than)
     };
     if changes.is_empty() && !description.allow_empty {
         return Err(CommitError::NothingToCommit);
@@ -111,8 +112,7 @@ pub(super) async fn write(
     let nodes = plan_nodes(session, &base, &changes, &mut jobs)?;
     let snapshot_id = SnapshotId::from_bytes(session.random());
     let new_manifests = run_jobs(session, &changes, &jobs).await?;
-    let flushed_at =
-        micros_of_time(shared.clock.now()).max(base.snapshot().flushed_at().saturating_add(1));
+    let flushed_at = micros_of_time(shared.clock.now()).max(newer_than.saturating_add(1));
     let snapshot = encode_snapshot(
         session,
         &base,

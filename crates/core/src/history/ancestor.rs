@@ -1,6 +1,6 @@
 //! Where two histories went apart.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use futures::future::try_join_all;
 use icefield_format::SnapshotId;
@@ -32,8 +32,10 @@ pub(super) async fn merge_base(
     let mut infos: HashMap<SnapshotId, SnapshotInfo> = HashMap::new();
     let mut waiting: BTreeSet<(std::time::SystemTime, SnapshotId)> = BTreeSet::new();
     let mut unread = vec![ours, theirs];
+    // Snapshots that only a merge names; they may have expired since.
+    let mut only_merged: HashSet<SnapshotId> = HashSet::new();
     loop {
-        for info in read(repository, &mut unread).await? {
+        for info in read(repository, &mut unread, &only_merged).await? {
             waiting.insert((info.written_at, info.id));
             infos.insert(info.id, info);
         }
@@ -45,14 +47,21 @@ pub(super) async fn merge_base(
             return Ok(id);
         }
         let info = &infos[&id];
-        let mut parents = merged_by(info);
-        parents.extend(info.parent_id);
-        for parent in parents {
+        let merged = merged_by(info);
+        only_merged.extend(merged.iter().filter(|id| !reached.contains_key(*id)));
+        if let Some(parent) = &info.parent_id {
+            only_merged.remove(parent);
+        }
+        for parent in merged.into_iter().chain(info.parent_id) {
             let sides = reached.entry(parent).or_default();
+            let grew = (from.ours && !sides.ours) || (from.theirs && !sides.theirs);
             sides.ours |= from.ours;
             sides.theirs |= from.theirs;
-            if !infos.contains_key(&parent) {
-                unread.push(parent);
+            match infos.get(&parent) {
+                None => unread.push(parent),
+                // Older than its child by its clock only: once more, with what is known now.
+                Some(info) if grew => drop(waiting.insert((info.written_at, parent))),
+                Some(_) => {}
             }
         }
     }
@@ -62,6 +71,7 @@ pub(super) async fn merge_base(
 async fn read(
     repository: &Repository,
     unread: &mut Vec<SnapshotId>,
+    may_be_gone: &HashSet<SnapshotId>,
 ) -> Result<Vec<SnapshotInfo>, RepositoryError> {
     let mut infos = Vec::with_capacity(unread.len());
     unread.sort_unstable();
@@ -70,7 +80,11 @@ async fn read(
         let reads = round.iter().map(|id| async move {
             match repository.snapshot_info(*id).await {
                 Ok(info) => Ok(Some(info)),
-                Err(RepositoryError::Fetch(FetchError::Missing { .. })) => Ok(None),
+                Err(RepositoryError::Fetch(FetchError::Missing { .. }))
+                    if may_be_gone.contains(id) =>
+                {
+                    Ok(None)
+                }
                 Err(error) => Err(error),
             }
         });

@@ -53,7 +53,7 @@ pub(crate) async fn edits_between(
                         document: Bytes::copy_from_slice(old.user_data()),
                         id,
                     };
-                    edits.move_node(home, &path, before, Some(home));
+                    edits.insert_moved(home, path.clone(), before);
                 }
                 if old.user_data() != new.user_data() {
                     let before = from.metadata(old)?;

@@ -48,7 +48,7 @@ pub(crate) fn carried_over(
         }
     }
     for (node, visible) in sides.ours.visible() {
-        if let Some((before, after)) = sides.grids(&visible.home) {
+        if let Some((before, after)) = sides.grids(node, &visible.home) {
             changes.see_resized_base(node, &before, &after);
         }
     }
@@ -69,7 +69,7 @@ pub(crate) fn carried_over(
         // What we cut off is a change, whatever the shape is now.
         let seen = changes.visible_grid(&node.id);
         let cut = seen
-            .zip(sides.after.grid(home))
+            .zip(sides.after.grid_of(&node.id, home))
             .is_some_and(|(seen, grid)| seen.iter().zip(&grid).any(|(seen, count)| seen < count));
         if theirs == Some(&document[..]) && home == path && !cut {
             changes.forget_updated(path);
@@ -96,7 +96,7 @@ pub(crate) fn carried_over(
             continue;
         };
         if matches!(changes.node(path), NodeChange::Unchanged)
-            && let Some((_, after)) = sides.grids(sides.home(path, node))
+            && let Some((_, after)) = sides.grids(node, sides.home(path, node))
         {
             changes.keep_chunks_within(node, &after);
         }

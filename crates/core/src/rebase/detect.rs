@@ -327,13 +327,16 @@ impl Sides<'_> {
     /// The grid within which our edits leave chunks of their snapshot to be seen; `None`: all of it.
     pub(super) fn seen_after(&self, path: &NodePath, node: &NodeId) -> Option<Vec<u32>> {
         let seen = self.ours.visible_grid(node)?;
-        let (before, after) = self.grids(self.home(path, node))?;
+        let (before, after) = self.grids(node, self.home(path, node))?;
         Some(seen_after(seen, &before, &after))
     }
 
     /// The grids of an array before and after their commit.
-    pub(super) fn grids(&self, path: &NodePath) -> Option<(Vec<u32>, Vec<u32>)> {
-        Some((self.before.grid(path)?, self.after.grid(path)?))
+    pub(super) fn grids(&self, node: &NodeId, path: &NodePath) -> Option<(Vec<u32>, Vec<u32>)> {
+        Some((
+            self.before.grid_of(node, path)?,
+            self.after.grid_of(node, path)?,
+        ))
     }
 
     fn written(

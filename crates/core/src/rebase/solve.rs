@@ -34,7 +34,8 @@ pub trait ConflictSolver: std::fmt::Debug + Send + Sync {
         Detector::Strict
     }
 
-    /// Answers one conflict. `ours` reads the session with its edits, `before` the snapshot that both started
+    /// Answers one conflict. Commits to the same branch wait until the answer is there, so that one made from in
+    /// here would wait for itself. `ours` reads the session with its edits, `before` the snapshot that both started
     /// from, `theirs` the commit in the way.
     ///
     /// # Errors
@@ -216,7 +217,7 @@ pub(crate) fn settle(
                 NodeChange::Written(written) => written.metadata.array().map(|it| &it.chunk_counts),
                 _ => None,
             };
-            let grid = grid.cloned().or_else(|| Some(sides.grids(path)?.1));
+            let grid = grid.cloned().or_else(|| Some(sides.grids(node, path)?.1));
             // Those outside the grid have no place to be deleted from.
             let grid = grid.unwrap_or_default();
             let inside = |index: &&ChunkIndex| within(index, &grid);
@@ -229,7 +230,11 @@ pub(crate) fn settle(
             | Conflict::DeleteOfUpdatedGroup { path, .. },
             Resolution::Theirs,
         ) => give_delete_up(path, changes),
-        (Conflict::DeleteOfUpdatedGroup { path, .. }, Resolution::Ours) => {
+        (Conflict::DeleteOfUpdatedGroup { path, node, .. }, Resolution::Ours) => {
+            if changes.moved_from(node).is_some() {
+                // It only moved: what they created in it would go in silence.
+                return Err(NotPossible);
+            }
             delete_theirs(path, sides, changes);
             Ok(())
         }
@@ -242,10 +247,7 @@ pub(crate) fn settle(
             | Conflict::NewNodeInInvalidGroup { path, .. }
             | Conflict::NewNodeInDeletedGroup { path, .. },
             Resolution::Theirs,
-        ) => {
-            give_creation_up(path, sides, changes);
-            Ok(())
-        }
+        ) => give_creation_up(path, sides, changes),
         (
             Conflict::ChunksUpdatedInUpdatedArray { .. }
             | Conflict::ChunksUpdatedInDeletedArray { .. }
@@ -259,7 +261,11 @@ pub(crate) fn settle(
 }
 
 /// Forgets a node that we created. What we created below it stays if their node is a group, too.
-fn give_creation_up(path: &NodePath, sides: &Sides<'_>, changes: &mut ChangeSet) {
+fn give_creation_up(
+    path: &NodePath,
+    sides: &Sides<'_>,
+    changes: &mut ChangeSet,
+) -> Result<(), NotPossible> {
     let there = sides.after.position(path).map(|it| sides.after.record(it));
     let keeps_children = there.is_some_and(|record| record.kind() == NodeKind::Group);
     let given_up: Vec<NodePath> = changes
@@ -268,9 +274,18 @@ fn give_creation_up(path: &NodePath, sides: &Sides<'_>, changes: &mut ChangeSet)
         .filter(|created| *created == path || (!keeps_children && path.is_ancestor_of(created)))
         .cloned()
         .collect();
+    let moved = |path: &NodePath| {
+        let node = changes.created().get(path);
+        node.is_some_and(|node| changes.moved_from(&node.id).is_some())
+    };
+    if given_up.iter().any(moved) {
+        // Given up, a node that only moved would be gone.
+        return Err(NotPossible);
+    }
     given_up
         .iter()
         .for_each(|path| changes.forget_created(path));
+    Ok(())
 }
 
 /// Deletes their node where we created one. What they have below it stays if both are groups.
@@ -289,6 +304,7 @@ fn replace_theirs(path: &NodePath, sides: &Sides<'_>, changes: &mut ChangeSet) {
 fn give_update_up(path: &NodePath, node: NodeId, sides: &Sides<'_>, changes: &mut ChangeSet) {
     let home = sides.home(path, &node);
     let record = sides.after.position(home).map(|it| sides.after.record(it));
+    let record = record.filter(|record| record.id() == node);
     let metadata = record
         .as_ref()
         .and_then(|record| sides.after.metadata(*record).ok());

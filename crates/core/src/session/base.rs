@@ -79,6 +79,12 @@ impl Base {
         Some(metadata.array()?.chunk_counts.clone())
     }
 
+    /// The chunks per dimension of the array with this id, if it is at a path.
+    pub(crate) fn grid_of(&self, node: &NodeId, path: &NodePath) -> Option<Vec<u32>> {
+        let there = self.record(self.position(path)?).id();
+        (there == *node).then(|| self.grid(path))?
+    }
+
     /// The parsed metadata of a node, which must be of the kind that the snapshot says.
     pub(crate) fn metadata(
         &self,

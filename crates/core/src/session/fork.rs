@@ -82,6 +82,7 @@ impl Repository {
         let blob = ForkBlob::decode(bytes, shared.settings.max_metadata_bytes)?;
         let snapshot = shared.objects.snapshot(blob.base).await;
         let base = Base::new(snapshot.map_err(crate::RepositoryError::from)?);
+        blob.check(&base)?;
         let lineage = Lineage {
             family: blob.family,
             origin_id: blob.origin_id,
@@ -164,7 +165,8 @@ impl Session {
     }
 
     /// Takes over the edits of forks of this session, or, into a fork, of forks made from the same state. The
-    /// order and the grouping do not matter. A fork that was merged before adds nothing. What two sides did
+    /// order and the grouping do not matter. A fork that was merged before adds nothing, unless the session has
+    /// changed the same things since. What two sides did
     /// alike is done once: equal chunks are not a conflict. What they did differently is, unless `policy` says
     /// which of two chunks stays: `UseTheirs` is the one merged later.
     ///
@@ -182,6 +184,8 @@ impl Session {
         };
         let mut merged = Arc::clone(&start);
         for fork in forks {
+            // Writes that are in flight there are part of it.
+            drop(fork.in_flight().write().await);
             let theirs = self.check_fork(fork, &base)?;
             let lineage = fork.lineage().ok_or(ForkError::NotAFork)?;
             let fold = Fold {

@@ -16,8 +16,11 @@ impl Session {
     /// # Errors
     /// [`SessionError::NodeNotFound`] if there is nothing to move, or no group to move it into;
     /// [`SessionError::PathTaken`]; [`SessionError::MoveIntoItself`], which the root always is;
-    /// [`SessionError::ParentIsArray`]; the reasons why a session cannot be written.
+    /// [`SessionError::ParentIsArray`]; [`SessionError::MoveInFork`]; the reasons why a session cannot be written.
     pub async fn move_node(&self, from: &NodePath, to: &NodePath) -> Result<(), SessionError> {
+        if self.is_fork() {
+            return Err(SessionError::MoveInFork);
+        }
         let _permit = self.begin_write().await?;
         let mut state = self.state_mut()?;
         state.phase.check_in_flight()?;

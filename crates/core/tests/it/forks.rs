@@ -393,3 +393,49 @@ async fn eight_forks_of_ten_thousand_chunks_give_the_same_manifest_in_any_order(
     assert_eq!(manifests[0], manifests[1]);
     assert_eq!(manifests[0], manifests[2]);
 }
+
+#[tokio::test]
+async fn what_the_origin_made_and_a_fork_deleted_takes_no_children() {
+    let repository = start().await;
+    for order in [[0, 1], [1, 0]] {
+        let session = writer(&repository).await;
+        apply(
+            &session,
+            &[
+                Meta("/n", group("{}")),
+                Meta("/m", array(10, "")),
+                Chunk("/m", 5, 5),
+            ],
+        )
+        .await;
+        let forks = [session.fork().expect("open"), session.fork().expect("open")];
+        apply(&forks[0], &[Delete("/n")]).await;
+        apply(&forks[1], &[Meta("/n/x", group("{}"))]).await;
+        let found = conflicts(&session, &[&forks[order[0]], &forks[order[1]]]).await;
+        assert!(format!("{found:?}").contains("InDeletedGroup"), "{found:?}");
+        // An array made anew is not the one that the other wrote to.
+        let forks = [session.fork().expect("open"), session.fork().expect("open")];
+        apply(
+            &forks[0],
+            &[
+                Delete("/b"),
+                Meta("/b", array(10, r#","attributes":{"x":1,"y":1}"#)),
+            ],
+        )
+        .await;
+        apply(&forks[1], &[Chunk("/b", 1, 1)]).await;
+        let found = conflicts(&session, &[&forks[order[0]], &forks[order[1]]]).await;
+        assert!(format!("{found:?}").contains("Delete"), "{found:?}");
+        // What a fork cut off does not come back with the growth.
+        let fork = session.fork().expect("open");
+        apply(
+            &fork,
+            &[Meta("/m", array(3, "")), Meta("/m", array(10, ""))],
+        )
+        .await;
+        merged(&session, &[&fork]).await;
+        assert_eq!(byte(&session, "/m", 5).await, None);
+        let moving = fork.move_node(&path("/b"), &path("/c")).await;
+        assert!(matches!(moving, Err(SessionError::MoveInFork)));
+    }
+}

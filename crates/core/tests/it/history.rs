@@ -284,3 +284,121 @@ async fn a_flushed_snapshot_is_adopted_by_a_tag_or_a_branch() {
         Ok(CommitOutcome::Committed(_))
     ));
 }
+
+#[tokio::test]
+async fn paths_that_moves_leave_free_can_be_used_again() {
+    let repository = start().await;
+    let from = tip(&repository, "main").await;
+    for (name, moves, edits) in [
+        (
+            "replaced",
+            vec![("/b", "/z")],
+            vec![Meta("/b", group("{}"))],
+        ),
+        ("chain", vec![("/b", "/c"), ("/g/a", "/b")], vec![]),
+        (
+            "swap",
+            vec![("/b", "/t"), ("/g/a", "/b"), ("/t", "/g/a")],
+            vec![Chunk("/b", 7, 7)],
+        ),
+    ] {
+        let created = repository.create_branch(name, from).await.expect("valid");
+        assert!(matches!(created, EditOutcome::Done(_)));
+        let session = on(&repository, name).await;
+        for (from, to) in moves {
+            session
+                .move_node(&path(from), &path(to))
+                .await
+                .expect("possible");
+        }
+        apply(&session, &edits).await;
+        commit(&session).await;
+        let to = tip(&repository, name).await;
+        let squashed = repository
+            .squash(from, to, &format!("{name}-short"), "all")
+            .await;
+        let (id, _) = squashed.expect("valid");
+        assert_eq!(
+            paths(&at(&repository, to).await),
+            paths(&at(&repository, id).await),
+            "{name}"
+        );
+        assert!(
+            repository.diff(to, id).await.expect("readable").is_empty(),
+            "{name}"
+        );
+        let session = on(&repository, "main").await;
+        applied(session.merge(to, &Detector::Strict).await);
+        assert_eq!(paths(&session), paths(&at(&repository, to).await), "{name}");
+        session.discard_changes().expect("open");
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_is_picked_twice_is_two_nodes() {
+    let repository = start().await;
+    branch(&repository, "dev").await;
+    let made = [Meta("/n", array(3, "")), Chunk("/n", 0, 7)];
+    let made = edit(&repository, "dev", &made).await;
+    let session = on(&repository, "main").await;
+    applied(session.cherry_pick(made, &Detector::Strict).await);
+    session
+        .move_node(&path("/n"), &path("/m"))
+        .await
+        .expect("possible");
+    commit(&session).await;
+    let session = on(&repository, "main").await;
+    applied(session.cherry_pick(made, &Detector::Strict).await);
+    apply(&session, &[Chunk("/n", 1, 1)]).await;
+    let now = committed(&repository, &session).await;
+    let node = |at: &str| now.nodes(&path(at)).expect("sound")[0].id;
+    assert_ne!(node("/n"), node("/m"));
+    for (at, index, value) in [
+        ("/n", 0, Some(7)),
+        ("/n", 1, Some(1)),
+        ("/m", 0, Some(7)),
+        ("/m", 1, None),
+    ] {
+        assert_eq!(byte(&now, at, index).await, value, "{at} {index}");
+    }
+}
+
+#[tokio::test]
+async fn giving_way_never_deletes_what_only_moved() {
+    let repository = start().await;
+    let all = [
+        icefield_core::VersionSelection::UseTheirs,
+        icefield_core::VersionSelection::UseOurs,
+    ];
+    for selection in all {
+        let (ours, theirs) = (on(&repository, "main").await, on(&repository, "main").await);
+        ours.move_node(&path("/b"), &path("/c"))
+            .await
+            .expect("possible");
+        ours.move_node(&path("/g"), &path("/h"))
+            .await
+            .expect("possible");
+        apply(
+            &theirs,
+            &[Meta("/c", array(2, "")), Meta("/g/n", group("{}"))],
+        )
+        .await;
+        commit(&theirs).await;
+        let outcome = ours
+            .rebase(&BasicSolver::of(selection))
+            .await
+            .expect("decidable");
+        assert!(
+            matches!(outcome, icefield_core::RebaseOutcome::Conflicts { .. }),
+            "{outcome:?}"
+        );
+        assert_eq!(
+            byte(&ours, "/c", 0).await,
+            Some(100),
+            "the session is as before"
+        );
+        let undo = on(&repository, "main").await;
+        apply(&undo, &[Delete("/c"), Delete("/g/n")]).await;
+        commit(&undo).await;
+    }
+}

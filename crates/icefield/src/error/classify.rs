@@ -119,9 +119,10 @@ impl Classify for SessionError {
             Self::NodeNotFound { .. } => ErrorKind::NotFound,
             Self::ArrayChanged { .. } | Self::ChangedMeanwhile => ErrorKind::Conflict,
             Self::PathTaken { .. } => ErrorKind::AlreadyExists,
-            Self::MoveIntoItself { .. } | Self::UncommittedChanges | Self::NoBranch => {
-                ErrorKind::Invalid
-            }
+            Self::MoveIntoItself { .. }
+            | Self::MoveInFork
+            | Self::UncommittedChanges
+            | Self::NoBranch => ErrorKind::Invalid,
             Self::Path(error) => error.kind(),
             Self::Unresolved(_) => ErrorKind::OutcomeUnknown,
             Self::ChunkMissing { .. } | Self::ChunkTruncated { .. } => ErrorKind::Corrupt,
