@@ -22,17 +22,28 @@ const ROUNDS: usize = 5;
 const TRIES: u16 = 1000;
 
 fn main() -> anyhow::Result<()> {
+    let sides = match std::env::args().nth(1).as_deref() {
+        None => vec![Side::Icefield, Side::Icechunk],
+        Some("icefield") => vec![Side::Icefield],
+        Some(other) => anyhow::bail!("{other:?} is no side to be run alone: only `icefield` is"),
+    };
+    // Kept until the end: file systems are slow to hand out again what was deleted a moment ago.
+    let scratch = tempfile::tempdir()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     println!("writers  side       commits/s (median of {ROUNDS})  in the history, of those tried");
     for writers in [2, 8, 32] {
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let mut figures = vec![Vec::new(); sides.len()];
         for _ in 0..ROUNDS {
             // In turns, so that whatever else the machine does disturbs both.
-            ours.push(runtime.block_on(round(writers, Side::Icefield))?);
-            theirs.push(runtime.block_on(round(writers, Side::Icechunk))?);
+            for (side, figures) in sides.iter().zip(&mut figures) {
+                figures.push(runtime.block_on(round(scratch.path(), writers, *side))?);
+            }
         }
-        let (ours, theirs) = (median("icefield", writers, ours), median("icechunk", writers, theirs));
-        println!("{writers:>7}  ratio      {:.2}", ours / theirs);
+        let medians = sides.iter().zip(figures);
+        let medians: Vec<f64> = medians.map(|(side, it)| median(side.name(), writers, it)).collect();
+        if let [ours, theirs] = medians[..] {
+            println!("{writers:>7}  ratio      {:.2}", ours / theirs);
+        }
     }
     Ok(())
 }
@@ -41,6 +52,15 @@ fn main() -> anyhow::Result<()> {
 enum Side {
     Icefield,
     Icechunk,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Icefield => "icefield",
+            Self::Icechunk => "icechunk",
+        }
+    }
 }
 
 /// Commits per second, and how many landed of how many.
@@ -55,12 +75,12 @@ fn median(name: &str, writers: u32, mut figures: Vec<Figure>) -> f64 {
     rate
 }
 
-async fn round(writers: u32, side: Side) -> anyhow::Result<Figure> {
-    let folder = tempfile::tempdir()?;
-    prepare(folder.path(), writers * COMMITS).await?;
+async fn round(scratch: &Path, writers: u32, side: Side) -> anyhow::Result<Figure> {
+    let folder = tempfile::tempdir_in(scratch)?.keep();
+    prepare(&folder, writers * COMMITS).await?;
     let begin = Instant::now();
     let tasks = (0..writers).map(|number| {
-        let path = folder.path().to_owned();
+        let path = folder.clone();
         tokio::spawn(async move {
             match side {
                 Side::Icefield => ours(&path, number * COMMITS).await,
@@ -72,7 +92,7 @@ async fn round(writers: u32, side: Side) -> anyhow::Result<Figure> {
         task?;
     }
     let elapsed = begin.elapsed();
-    let repository = open(folder.path()).await?;
+    let repository = open(&folder).await?;
     let tip = repository.resolve(&BranchName::main().into()).await?;
     let history: Vec<_> = repository.ancestry(tip).try_collect().await?;
     // Without the first snapshot and the preparation.

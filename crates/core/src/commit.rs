@@ -22,7 +22,9 @@ use icefield_storage::StorageError;
 use serde_json::Value;
 
 pub(crate) use manifests::WrittenManifests;
+use queue::Turn;
 
+use crate::objects::Fresh;
 use crate::rebase::{Conflict, ConflictSolver, RebaseOutcome};
 use crate::session::{Hold, Phase, Session};
 use crate::{CommitError, SessionError};
@@ -108,15 +110,42 @@ impl Commit {
         let mut hold = session.hold()?;
         // Writes in flight end; their chunks belong to this commit.
         let _all_writes_ended = session.in_flight().write().await;
-        let Some(solver) = self.solver.clone() else {
-            let tip = session.tip_held()?;
-            return self.attempt(&mut hold, &tip).await;
+        let tip = session.tip_held()?;
+        let Some(solver) = self.solver.take() else {
+            if let Some(refused) = self.look(&tip).await? {
+                return Ok(refused);
+            }
+            return Ok(self.attempt(&mut hold, &tip).await?.0);
         };
         let branch = session.branch().ok_or(SessionError::ReadOnly)?;
-        let _our_turn = queue::turn(session.shared(), branch).await;
+        if self.changes_nothing()? {
+            return Err(CommitError::NothingToCommit);
+        }
+        let turn = Turn::wait(session.shared(), branch, tip.snapshot).await;
+        let mut seen = None;
+        if turn.has_passed(tip.snapshot) {
+            if let Some(refused) = self.follow(&tip, &*solver).await? {
+                return Ok(refused);
+            }
+            seen = Some(session.tip_held()?);
+        }
         for lost in 0..self.tries {
             let tip = session.tip_held()?;
-            let outcome = self.attempt(&mut hold, &tip).await?;
+            let refused = match &seen {
+                Some(seen) if *seen == tip => None,
+                _ => self.look(&tip).await?,
+            };
+            let outcome = match refused {
+                Some(refused) => refused,
+                None => {
+                    let (outcome, fresh) = self.attempt(&mut hold, &tip).await?;
+                    if let (CommitOutcome::Committed(id), Some(fresh)) = (&outcome, fresh) {
+                        turn.hand_on(*id, fresh);
+                        return Ok(outcome);
+                    }
+                    outcome
+                }
+            };
             let CommitOutcome::BranchMoved { found: Some(_), .. } = &outcome else {
                 return Ok(outcome);
             };
@@ -126,31 +155,65 @@ impl Commit {
             if lost > 0 {
                 pause(&session, lost).await;
             }
-            match session.rebase_held(&tip, &*solver).await? {
-                // What both sides did alike may leave nothing to do; the commit is still one.
-                RebaseOutcome::Rebased { .. } => self.allow_empty = true,
-                RebaseOutcome::Conflicts {
-                    snapshot,
-                    conflicts,
-                } => {
-                    return Ok(CommitOutcome::Conflicts {
-                        snapshot,
-                        conflicts,
-                    });
-                }
-                RebaseOutcome::BranchGone => {
-                    return Ok(CommitOutcome::BranchMoved {
-                        expected: tip.snapshot,
-                        found: None,
-                    });
-                }
+            if let Some(refused) = self.follow(&tip, &*solver).await? {
+                return Ok(refused);
             }
+            seen = Some(session.tip_held()?);
         }
         unreachable!("BUG: the last try returns")
     }
 
+    fn changes_nothing(&self) -> Result<bool, SessionError> {
+        Ok(!self.allow_empty && self.session.state()?.changes.is_empty())
+    }
+
+    /// Once a race on the branch was lost, looks where it stands before anything is written. Returns the
+    /// outcome if there is no chance.
+    async fn look(&self, tip: &Tip) -> Result<Option<CommitOutcome>, CommitError> {
+        let shared = self.session.shared();
+        let branch = self.session.branch().ok_or(SessionError::ReadOnly)?;
+        if self.changes_nothing()? || !shared.has_lost_race(branch) {
+            return Ok(None);
+        }
+        let found = shared.refs.branch(branch).await?;
+        Ok((found.as_ref() != Some(tip)).then(|| CommitOutcome::BranchMoved {
+            expected: tip.snapshot,
+            found: found.map(|tip| tip.snapshot),
+        }))
+    }
+
+    /// Carries the edits over to where the branch stands. Returns the outcome if that cannot be.
+    async fn follow(
+        &mut self,
+        tip: &Tip,
+        solver: &dyn ConflictSolver,
+    ) -> Result<Option<CommitOutcome>, CommitError> {
+        Ok(match self.session.rebase_held(tip, solver).await? {
+            RebaseOutcome::Rebased { .. } => {
+                // What both sides did alike may leave nothing to do; the commit is still one.
+                self.allow_empty = true;
+                None
+            }
+            RebaseOutcome::Conflicts {
+                snapshot,
+                conflicts,
+            } => Some(CommitOutcome::Conflicts {
+                snapshot,
+                conflicts,
+            }),
+            RebaseOutcome::BranchGone => Some(CommitOutcome::BranchMoved {
+                expected: tip.snapshot,
+                found: None,
+            }),
+        })
+    }
+
     /// Writes and publishes once.
-    async fn attempt(&self, hold: &mut Hold<'_>, tip: &Tip) -> Result<CommitOutcome, CommitError> {
+    async fn attempt(
+        &self,
+        hold: &mut Hold<'_>,
+        tip: &Tip,
+    ) -> Result<(CommitOutcome, Option<Fresh>), CommitError> {
         let session = &self.session;
         session.state_mut()?.attempts += 1;
         let description = plan::Description {
@@ -160,24 +223,24 @@ impl Commit {
         };
         let written = plan::write(session, Some(tip), description).await?;
         match written {
-            plan::Written::BranchMoved { found } => Ok(CommitOutcome::BranchMoved {
-                expected: tip.snapshot,
-                found,
-            }),
+            plan::Written::BranchMoved { found } => {
+                let expected = tip.snapshot;
+                Ok((CommitOutcome::BranchMoved { expected, found }, None))
+            }
             plan::Written::Prepared(prepared) => {
                 // Dropped while the branch is being moved, nobody knows whether it was.
                 hold.then(Some(Phase::Unresolved {
                     tip: tip.clone(),
                     snapshot: prepared.snapshot(),
                 }));
-                let outcome = publish::publish(session, prepared, tip).await;
+                let outcome = publish::publish(session, &prepared, tip).await;
                 hold.then(
                     outcome
                         .as_ref()
                         .ok()
                         .and_then(|it| publish::phase_after(it, tip)),
                 );
-                outcome
+                Ok((outcome?, Some(prepared.into_fresh())))
             }
         }
     }

@@ -53,6 +53,30 @@ enum Decoded {
     TransactionLog(Arc<TransactionLog>),
 }
 
+impl Decoded {
+    fn body_len(&self) -> usize {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.body_len(),
+            Self::Manifest(manifest) => manifest.body_len(),
+            Self::TransactionLog(log) => log.body_len(),
+        }
+    }
+}
+
+/// Bytes of the largest manifest file that is decoded again by the one who wrote it.
+const REMEMBERED: usize = 256 << 10;
+
+/// Objects as they were just written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fresh(Vec<((Kind, [u8; 12]), Decoded)>);
+
+impl Fresh {
+    pub(crate) fn bytes(&self) -> usize {
+        let sizes = self.0.iter().map(|(_, decoded)| decoded.body_len() + 128);
+        sizes.sum()
+    }
+}
+
 /// Makes an object of a file that should have the given id.
 type Decode = fn(&[u8], [u8; 12], &Settings) -> Result<Decoded, FormatError>;
 
@@ -61,12 +85,7 @@ struct ByBytes;
 
 impl Weighter<(Kind, [u8; 12]), Decoded> for ByBytes {
     fn weight(&self, _: &(Kind, [u8; 12]), object: &Decoded) -> u64 {
-        let body = match object {
-            Decoded::Snapshot(snapshot) => snapshot.body_len(),
-            Decoded::Manifest(manifest) => manifest.body_len(),
-            Decoded::TransactionLog(log) => log.body_len(),
-        };
-        body as u64 + 128
+        object.body_len() as u64 + 128
     }
 }
 
@@ -186,6 +205,18 @@ impl Objects {
         }
     }
 
+    /// A commit whose snapshot and log are in memory.
+    pub(crate) fn held_commit(
+        &self,
+        id: SnapshotId,
+    ) -> Option<(Arc<Snapshot>, Arc<TransactionLog>)> {
+        let held = |kind| self.cache.get(&(kind, *id.as_bytes()));
+        match (held(Kind::Snapshot)?, held(Kind::TransactionLog)?) {
+            (Decoded::Snapshot(snapshot), Decoded::TransactionLog(log)) => Some((snapshot, log)),
+            _ => None,
+        }
+    }
+
     pub(crate) async fn manifest(&self, id: ManifestId) -> Result<Arc<Manifest>, FetchError> {
         let key = layout::manifest_key(id);
         match self
@@ -283,12 +314,42 @@ impl Objects {
             .await
     }
 
-    /// Keeps a snapshot that was just written, so that reading it needs no request.
-    pub(crate) fn remember_snapshot(&self, id: SnapshotId, file: &[u8]) -> Result<(), FormatError> {
-        let id = *id.as_bytes();
-        let decoded = decode_snapshot(file, id, &self.settings)?;
-        self.cache.insert((Kind::Snapshot, id), decoded);
-        Ok(())
+    /// Decodes what was just written, and keeps it: reading it needs no request. Files too large to be worth
+    /// the time are left out.
+    pub(crate) fn remember(
+        &self,
+        snapshot: (SnapshotId, &[u8]),
+        log: &[u8],
+        manifests: &[(ManifestId, Bytes)],
+    ) -> Result<Fresh, FormatError> {
+        let id = *snapshot.0.as_bytes();
+        let settings = &self.settings;
+        let mut objects = vec![
+            (
+                (Kind::Snapshot, id),
+                decode_snapshot(snapshot.1, id, settings)?,
+            ),
+            ((Kind::TransactionLog, id), decode_log(log, id, settings)?),
+        ];
+        for (id, file) in manifests {
+            if file.len() <= REMEMBERED {
+                let id = *id.as_bytes();
+                let decoded = decode_manifest(file, id, settings)?;
+                objects.push(((Kind::Manifest, id), decoded));
+            }
+        }
+        let fresh = Fresh(objects);
+        self.adopt(&fresh);
+        Ok(fresh)
+    }
+
+    /// Keeps what somebody else has just written to the same store.
+    pub(crate) fn adopt(&self, fresh: &Fresh) {
+        for (id, decoded) in &fresh.0 {
+            if self.cache.peek(id).is_none() {
+                self.cache.insert(*id, decoded.clone());
+            }
+        }
     }
 
     pub(crate) async fn put_manifest(

@@ -29,11 +29,7 @@ const BATCHES: usize = 4;
 #[async_trait]
 impl Storage for LocalStorage {
     fn place(&self) -> Option<String> {
-        let root = std::fs::canonicalize(&self.0.path);
-        Some(format!(
-            "file:{}",
-            root.as_ref().unwrap_or(&self.0.path).display()
-        ))
+        Some(self.0.place())
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -34,6 +34,7 @@ pub(crate) struct Store {
     pub(crate) durability: Durability,
     /// Opened once: what the path means later does not matter.
     root: OnceLock<OwnedFd>,
+    place: OnceLock<String>,
     workspace: Mutex<Option<Arc<Workspace>>>,
     facts: OnceLock<Facts>,
     pub(crate) names: Names,
@@ -96,9 +97,25 @@ impl Store {
             reads: Arc::new(Semaphore::new(reads)),
             writes: Arc::new(Semaphore::new(writes)),
             root: OnceLock::new(),
+            place: OnceLock::new(),
             workspace: Mutex::new(None),
             facts: OnceLock::new(),
             names: Names::default(),
+        }
+    }
+
+    /// Returns the place by which handles of this process know each other.
+    pub(crate) fn place(&self) -> String {
+        if let Some(place) = self.place.get() {
+            return place.clone();
+        }
+        match std::fs::canonicalize(&self.path) {
+            Ok(path) => {
+                let place = format!("file:{}", path.display());
+                self.place.get_or_init(|| place).clone()
+            }
+            // Not there yet.
+            Err(_) => format!("file:{}", self.path.display()),
         }
     }
 

@@ -1,10 +1,11 @@
-//! Test support shared by the icefield crates: looking at stores, the stored fixtures, and repositories
-//! written by hand.
+//! Test support shared by the icefield crates: looking at stores, the stored fixtures, repositories written
+//! by hand, and tasks whose steps interleave as a seed says.
 //!
 //! Everything here panics where it cannot do what it was asked to: that is a broken test.
 
 pub mod fixtures;
 pub mod forge;
+pub mod interleave;
 pub mod stores;
 
 #[cfg(doctest)]

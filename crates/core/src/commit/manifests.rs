@@ -86,6 +86,13 @@ impl ManifestJob {
         }
     }
 
+    /// How many references it merges, at most.
+    pub(super) fn size(&self, changes: &ChangeSet, inputs: &[Arc<Manifest>]) -> usize {
+        let old = inputs.iter().filter_map(|it| it.array(&self.node));
+        let new = changes.chunks().get(&self.node).map_or(0, ChunkTable::len);
+        old.map(|refs| refs.len()).sum::<usize>() + new
+    }
+
     /// Merges and encodes. `None` if no reference is left.
     pub(super) fn run(
         &self,
@@ -101,6 +108,7 @@ impl ManifestJob {
         let mut rows = rows.iter().copied().peekable();
         let mut base = BaseRefs::new(inputs, &self.node);
         let visible = changes.visible_grid(&self.node);
+        let mut index = Vec::with_capacity(self.grid.len());
         loop {
             let order = match (base.peek(), rows.peek()) {
                 (None, None) => break,
@@ -115,7 +123,7 @@ impl ManifestJob {
                 encoder.push(table.index(row), chunk)?;
             }
             if order != Ordering::Greater
-                && let Some((index, input, position)) = base.next()
+                && let Some((input, position)) = base.next(&mut index)
                 && order == Ordering::Less
                 && within(&index, &self.grid)
                 && visible.is_none_or(|grid| within(&index, grid))
@@ -173,9 +181,11 @@ impl<'a> BaseRefs<'a> {
         self.heads.peek().map(|Reverse((index, ..))| &index[..])
     }
 
-    fn next(&mut self) -> Option<(Vec<u32>, usize, usize)> {
-        let Reverse((index, input, position)) = self.heads.pop()?;
-        self.push(input, position + 1, Vec::new());
-        Some((index, input, position))
+    /// Says where the next reference is, and puts its index into `index`.
+    fn next(&mut self, index: &mut Vec<u32>) -> Option<(usize, usize)> {
+        let Reverse((mut head, input, position)) = self.heads.pop()?;
+        std::mem::swap(index, &mut head);
+        self.push(input, position + 1, head);
+        Some((input, position))
     }
 }

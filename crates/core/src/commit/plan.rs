@@ -19,11 +19,15 @@ use serde_json::Value;
 use super::manifests::{ManifestJob, NewManifest};
 use crate::change_set::ChangeSet;
 use crate::metadata::{ArrayMetadata, NodeMetadata};
+use crate::objects::Fresh;
 use crate::session::{Base, Session};
 use crate::{CommitError, SessionError};
 
 /// Manifests merged and encoded at a time.
 const ENCODERS: usize = 4;
+
+/// References whose merge takes less than the way to another thread and back.
+const AT_ONCE: usize = 1000;
 
 /// All objects of a commit are stored, and no branch points at them yet. Dropping this leaves garbage, never
 /// damage.
@@ -31,11 +35,17 @@ const ENCODERS: usize = 4;
 #[must_use = "nothing is visible until it is published"]
 pub(super) struct PreparedCommit {
     snapshot: SnapshotId,
+    fresh: Fresh,
 }
 
 impl PreparedCommit {
     pub(super) fn snapshot(&self) -> SnapshotId {
         self.snapshot
+    }
+
+    /// What was written, for those who come next.
+    pub(super) fn into_fresh(self) -> Fresh {
+        self.fresh
     }
 }
 
@@ -98,16 +108,6 @@ pub(super) async fn write(
     }
     metadata.extend(description.metadata.clone());
     let shared = session.shared();
-    if let (Some(tip), Some(branch)) = (tip, session.branch())
-        && shared.has_lost_race(branch)
-    {
-        let found = shared.refs.branch(branch).await?;
-        if found.as_ref() != Some(tip) {
-            return Ok(Written::BranchMoved {
-                found: found.map(|tip| tip.snapshot),
-            });
-        }
-    }
     let mut jobs = Vec::new();
     let nodes = plan_nodes(session, &base, &changes, &mut jobs)?;
     let snapshot_id = SnapshotId::from_bytes(session.random());
@@ -285,8 +285,12 @@ async fn run_jobs(
             while let Some(manifest) = loading.try_next().await? {
                 inputs.push(manifest);
             }
+            let small = job.size(changes, &inputs) <= AT_ONCE;
             let (changes, writer) = (Arc::clone(changes), objects.writer().clone());
             let merge = move || job.run(&changes, &inputs, &writer);
+            if small {
+                return Ok(merge()?);
+            }
             let merged = match tokio::runtime::Handle::try_current() {
                 Ok(runtime) => runtime
                     .spawn_blocking(merge)
@@ -497,23 +501,22 @@ async fn store(
         }
     };
     let repo_key = Key::parse(layout::REPO).map_err(StorageError::from)?;
-    let put_manifests = stream::iter(manifests)
+    let put_manifests = stream::iter(manifests.clone())
         .map(|(id, file)| objects.put_manifest(id, file))
         .buffer_unordered(shared.settings.max_requests.max(1))
         .try_collect::<()>();
-    let file = snapshot.clone();
-    let (manifests, snapshot, log, upgraded, found) = futures::join!(
+    let (stored_manifests, stored_snapshot, stored_log, upgraded, found) = futures::join!(
         put_manifests,
-        objects.put_snapshot(snapshot_id, snapshot),
-        objects.put_transaction_log(snapshot_id, log),
+        objects.put_snapshot(snapshot_id, snapshot.clone()),
+        objects.put_transaction_log(snapshot_id, log.clone()),
         shared.storage.exists(&repo_key),
         look,
     );
-    manifests?;
-    if let Some(store_time) = snapshot? {
+    stored_manifests?;
+    if let Some(store_time) = stored_snapshot? {
         shared.compare_clocks(store_time);
     }
-    log?;
+    stored_log?;
     if upgraded? {
         return Err(CommitError::Upgraded);
     }
@@ -527,8 +530,9 @@ async fn store(
         });
     }
     // The session goes on reading this snapshot, and the next one begins with it: no need to fetch it.
-    objects.remember_snapshot(snapshot_id, &file)?;
+    let fresh = objects.remember((snapshot_id, &snapshot), &log, &manifests)?;
     Ok(Written::Prepared(PreparedCommit {
         snapshot: snapshot_id,
+        fresh,
     }))
 }

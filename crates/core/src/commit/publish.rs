@@ -13,7 +13,7 @@ use crate::{CommitError, SessionError};
 /// Makes a prepared commit visible.
 pub(super) async fn publish(
     session: &Session,
-    prepared: PreparedCommit,
+    prepared: &PreparedCommit,
     tip: &Tip,
 ) -> Result<CommitOutcome, CommitError> {
     let snapshot = prepared.snapshot();

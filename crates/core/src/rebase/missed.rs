@@ -63,11 +63,17 @@ pub(super) async fn missed(
     let mut fetched: HashMap<SnapshotId, Fetched> = HashMap::new();
     let mut hints: Option<VecDeque<SnapshotId>> = None;
     let mut next = tip;
+    let mut rounds = 0;
     while next != base {
         seen.insert(next);
+        if let Some((snapshot, log)) = shared.objects.held_commit(next) {
+            let log = Some(log);
+            fetched.insert(next, Fetched { snapshot, log });
+        }
         if !fetched.contains_key(&next) {
             let mut wanted = vec![next];
-            if way.len() >= SINGLE_STEPS {
+            rounds += 1;
+            if rounds > SINGLE_STEPS {
                 let hints = match &mut hints {
                     Some(hints) => hints,
                     none => none.insert(newest_first(shared, base).await?),

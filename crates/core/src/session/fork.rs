@@ -177,6 +177,12 @@ impl Session {
         forks: impl IntoIterator<Item = &'a Self>,
         policy: VersionSelection,
     ) -> Result<MergeOutcome, ForkError> {
+        // Writes that are in flight in them are part of it. Waited for before we hold anything ourselves: two
+        // forks may be merging each other.
+        let forks: Vec<&Self> = forks.into_iter().collect();
+        for fork in &forks {
+            drop(fork.in_flight().write().await);
+        }
         let _permit = self.begin_write().await?;
         let (base, start) = {
             let state = self.state()?;
@@ -184,8 +190,6 @@ impl Session {
         };
         let mut merged = Arc::clone(&start);
         for fork in forks {
-            // Writes that are in flight there are part of it.
-            drop(fork.in_flight().write().await);
             let theirs = self.check_fork(fork, &base)?;
             let lineage = fork.lineage().ok_or(ForkError::NotAFork)?;
             let fold = Fold {

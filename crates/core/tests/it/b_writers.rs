@@ -15,10 +15,6 @@ use icefield_storage_memory::MemoryStorage;
 
 use crate::edits::*;
 
-async fn open(storage: &Arc<dyn Storage>) -> Repository {
-    Repository::open(Arc::clone(storage)).await.expect("exists")
-}
-
 /// A repository with the array `/x` of so many chunks, none written.
 async fn with_array(chunks: u64) -> Arc<dyn Storage> {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());

@@ -286,7 +286,8 @@ async fn outcome_of(
     with_log: bool,
 ) -> (BTreeSet<String>, Session, Repository) {
     let repository = start().await;
-    let (ours, theirs) = (writer(&repository).await, writer(&repository).await);
+    let other = open(repository.storage()).await;
+    let (ours, theirs) = (writer(&other).await, writer(&repository).await);
     apply(&ours, &row.ours).await;
     apply(&theirs, &row.theirs).await;
     commit(&theirs).await;
@@ -338,7 +339,8 @@ async fn b24_every_rule_of_both_detectors() {
 
 async fn rebased(row: &Row, solver: &BasicSolver) -> Session {
     let repository = start().await;
-    let (ours, theirs) = (writer(&repository).await, writer(&repository).await);
+    let other = open(repository.storage()).await;
+    let (ours, theirs) = (writer(&other).await, writer(&repository).await);
     apply(&ours, &row.ours).await;
     apply(&theirs, &row.theirs).await;
     commit(&theirs).await;
@@ -447,7 +449,8 @@ async fn without_a_log_the_snapshots_give_the_same_answers() {
 #[tokio::test]
 async fn a_log_that_is_damaged_or_newer_is_an_error_and_the_session_stays() {
     let repository = start().await;
-    let (ours, theirs) = (writer(&repository).await, writer(&repository).await);
+    let other = open(repository.storage()).await;
+    let (ours, theirs) = (writer(&other).await, writer(&repository).await);
     apply(&ours, &[Chunk("/b", 1, 1)]).await;
     apply(&theirs, &[Chunk("/b", 2, 2)]).await;
     commit(&theirs).await;

@@ -32,6 +32,10 @@ pub(crate) enum Edit {
 }
 pub(crate) use Edit::{Chunk, Delete, Meta, NoChunk};
 
+pub(crate) async fn open(storage: &Arc<dyn Storage>) -> Repository {
+    Repository::open(Arc::clone(storage)).await.expect("exists")
+}
+
 pub(crate) async fn apply(session: &Session, edits: &[Edit]) {
     for edit in edits {
         match edit {

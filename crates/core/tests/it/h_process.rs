@@ -191,6 +191,13 @@ fn h110_a_task_that_dies_with_its_runtime_is_an_error_to_who_waits() {
 fn h110_a_commit_inside_a_dead_runtime_is_a_typed_error() {
     let home = runtime();
     let (inner, _, session) = home.block_on(edited("h110"));
+    home.block_on(async {
+        // So many references that merging them is work for a thread of its own.
+        set(&session, "/many", array(&[1200], &[1])).await;
+        for index in 0..1200 {
+            write(&session, "/many", &[index], "x").await;
+        }
+    });
     let dead = runtime();
     let handle = dead.handle().clone();
     dead.shutdown_background();

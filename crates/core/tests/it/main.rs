@@ -1,6 +1,7 @@
 //! Tests of the engine from outside, in one binary.
 
 mod a_publish;
+mod b_waiting;
 mod b_writers;
 mod cache;
 mod conflicts;

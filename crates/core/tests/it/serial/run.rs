@@ -103,7 +103,11 @@ pub(super) struct Run {
 }
 
 struct Stage {
+    seed: u64,
+    storage: Arc<dyn Storage>,
     repository: Repository,
+    /// Sessions opened so far.
+    opened: u64,
     faulty: FaultyStorage,
     history: Vec<Commit>,
 }
@@ -123,7 +127,8 @@ impl Run {
         let inner: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
         let faulty = FaultyStorage::new(Arc::clone(&inner), Plan::none());
         let storage: Arc<dyn Storage> = Arc::new(faulty.clone());
-        let builder = Repository::builder(storage).entropy(Arc::new(SeededEntropy::new(self.seed)));
+        let builder = Repository::builder(Arc::clone(&storage))
+            .entropy(Arc::new(SeededEntropy::new(self.seed)));
         let repository = builder.create().await.expect("an empty store");
         let first = Commit {
             id: SnapshotId::INITIAL,
@@ -131,7 +136,10 @@ impl Run {
             ops: Some(Vec::new()),
         };
         let mut stage = Stage {
+            seed: self.seed,
+            storage,
             repository,
+            opened: 0,
             faulty,
             history: vec![first],
         };
@@ -416,9 +424,20 @@ impl Run {
 }
 
 impl Stage {
-    async fn open(&self) -> Writer {
+    /// Every other session has a handle of its own, which has nothing in memory yet.
+    async fn open(&mut self) -> Writer {
         self.faulty.set_plan(Plan::none());
-        let session = self.repository.write_session(BranchName::main()).await;
+        self.opened += 1;
+        let repository = match self.opened % 2 {
+            0 => self.repository.clone(),
+            _ => {
+                let seed = self.seed ^ (self.opened << 32);
+                let builder = Repository::builder(Arc::clone(&self.storage));
+                let opened = builder.entropy(Arc::new(SeededEntropy::new(seed))).open();
+                opened.await.expect("it is there")
+            }
+        };
+        let session = repository.write_session(BranchName::main()).await;
         let tip = self.history.last().expect("never empty");
         Writer {
             session: session.expect("main exists"),
