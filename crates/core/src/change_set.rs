@@ -283,6 +283,13 @@ impl ChangeSet {
         }
     }
 
+    /// Forgets that the session created a node: the base has this very node now. The chunks written to it stay.
+    pub(crate) fn adopt_created(&mut self, path: &NodePath) {
+        if let Some(node) = self.created.remove(path) {
+            self.visible.remove(&node.id);
+        }
+    }
+
     /// Forgets new metadata: the base has it now.
     pub(crate) fn forget_updated(&mut self, path: &NodePath) {
         self.updated.remove(path);

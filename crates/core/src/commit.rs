@@ -176,10 +176,12 @@ impl Commit {
             return Ok(None);
         }
         let found = shared.refs.branch(branch).await?;
-        Ok((found.as_ref() != Some(tip)).then(|| CommitOutcome::BranchMoved {
-            expected: tip.snapshot,
-            found: found.map(|tip| tip.snapshot),
-        }))
+        Ok(
+            (found.as_ref() != Some(tip)).then(|| CommitOutcome::BranchMoved {
+                expected: tip.snapshot,
+                found: found.map(|tip| tip.snapshot),
+            }),
+        )
     }
 
     /// Carries the edits over to where the branch stands. Returns the outcome if that cannot be.

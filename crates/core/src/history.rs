@@ -101,9 +101,11 @@ impl Session {
         source: SnapshotId,
         solver: &dyn ConflictSolver,
     ) -> Result<ApplyOutcome, RebaseError> {
+        let _hold = self.hold_any()?;
+        let _all_writes_ended = self.in_flight().write().await;
         let repository = Repository::of(self.shared());
         let base = repository.merge_base(self.snapshot_id()?, source).await?;
-        let outcome = self.apply(base, source, solver).await?;
+        let outcome = self.apply_held(base, source, solver).await?;
         if let ApplyOutcome::Applied(_) = outcome {
             let merged = Value::from(source.to_string());
             let snapshot = self.shared().objects.snapshot(source).await?;
@@ -154,6 +156,16 @@ impl Session {
     ) -> Result<ApplyOutcome, RebaseError> {
         let _hold = self.hold_any()?;
         let _all_writes_ended = self.in_flight().write().await;
+        self.apply_held(from, to, solver).await
+    }
+
+    /// As [`Session::apply`], for a caller that keeps writes away.
+    async fn apply_held(
+        &self,
+        from: SnapshotId,
+        to: SnapshotId,
+        solver: &dyn ConflictSolver,
+    ) -> Result<ApplyOutcome, RebaseError> {
         let base = {
             let state = self.state()?;
             if !state.changes.is_empty() {

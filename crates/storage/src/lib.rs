@@ -114,7 +114,8 @@ pub trait Storage: fmt::Debug + fmt::Display + Send + Sync + 'static {
     /// Nothing to do where an acknowledged write is durable already.
     ///
     /// # Errors
-    /// Anything written since the last successful `sync` must then be taken as lost.
+    /// Anything written since the last successful `sync` must then be taken as lost, by the caller; a later
+    /// `sync` that succeeds covers it all the same, or else every later one of this handle fails, too.
     async fn sync(&self) -> Result<(), StorageError>;
 
     /// Reads without waiting for a network, where that is possible; `None` where it would have to wait.

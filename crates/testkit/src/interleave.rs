@@ -183,7 +183,9 @@ mod tests {
     fn tasks_that_nobody_wakes_are_named() {
         let mut tasks = Interleaving::new(1);
         let (_kept, never) = oneshot::channel::<()>();
-        tasks.spawn("waits", async { drop(never.await) });
+        tasks.spawn("waits", async {
+            let _never = never.await;
+        });
         tasks.spawn("ends", async {});
         let stuck = Stuck {
             tasks: vec!["waits".to_owned()],
@@ -236,7 +238,9 @@ mod tests {
             let mut line = line.lock().expect("unpoisoned");
             match line.1.pop() {
                 // Wrong: this one may be gone.
-                Some(next) => { let _gone = next.send(()); }
+                Some(next) => {
+                    let _gone = next.send(());
+                }
                 None => line.0 = false,
             }
         }

@@ -3,7 +3,8 @@
 //! ```text
 //! 8 bytes   "ICEFORK\0"
 //! 1 byte    version, 1
-//! rest      a zstd frame with a checksum: MessagePack of base, family, origin id, origin, changes
+//! rest      a zstd frame with a checksum: MessagePack of base, its time in microseconds,
+//!           family, origin id, origin, changes
 //! ```
 //! Both change sets are columns, as in memory: per array one byte string for each of coordinates, kinds, chunk
 //! ids, offsets, lengths and inline bytes. Of the changes, only rows that are not in the origin are kept. A
@@ -52,6 +53,9 @@ pub enum ForkBlobError {
     /// They are longer than any fork.
     #[error("the serialised fork is longer than any that this program makes")]
     TooLong,
+    /// Its snapshot has the same id here, and is another one.
+    #[error("the fork belongs to another repository")]
+    OtherRepository,
     /// The content breaks a rule.
     #[error("the serialised fork makes no sense: {0}")]
     Invalid(String),
@@ -73,6 +77,8 @@ pub enum ForkBlobError {
 #[derive(Debug)]
 pub(crate) struct ForkBlob {
     pub(crate) base: SnapshotId,
+    /// When the base was written: the first snapshots of all repositories have one id.
+    pub(crate) base_time: u64,
     pub(crate) family: [u8; 12],
     pub(crate) origin_id: [u8; 12],
     pub(crate) origin: ChangeSet,
@@ -80,7 +86,7 @@ pub(crate) struct ForkBlob {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Body(Bytes, Bytes, Bytes, Edits, Edits);
+struct Body(Bytes, u64, Bytes, Bytes, Edits, Edits);
 
 /// A change set.
 #[derive(Default, Serialize, Deserialize)]
@@ -115,6 +121,7 @@ impl ForkBlob {
     pub(crate) fn encode(&self) -> Result<Bytes, ForkBlobError> {
         let body = Body(
             Bytes::copy_from_slice(self.base.as_bytes()),
+            self.base_time,
             Bytes::copy_from_slice(&self.family),
             Bytes::copy_from_slice(&self.origin_id),
             Edits::of(&self.origin, &ChangeSet::default()),
@@ -152,12 +159,13 @@ impl ForkBlob {
             return Err(ForkBlobError::TooLong);
         }
         let invalid = |error: rmp_serde::decode::Error| ForkBlobError::Invalid(error.to_string());
-        let Body(base, family, origin_id, origin, changes) =
+        let Body(base, base_time, family, origin_id, origin, changes) =
             rmp_serde::from_slice(&packed).map_err(invalid)?;
         let origin = origin.change_set(&ChangeSet::default(), metadata_limit)?;
         let changes = changes.change_set(&origin, metadata_limit)?;
         Ok(Self {
             base: SnapshotId::from_bytes(fixed(&base)?),
+            base_time,
             family: fixed(&family)?,
             origin_id: fixed(&origin_id)?,
             origin,
@@ -169,6 +177,9 @@ impl ForkBlob {
 impl ForkBlob {
     /// Checks that the edits are edits of this base: what is not checked here would be committed as it is.
     pub(crate) fn check(&self, base: &Base) -> Result<(), ForkBlobError> {
+        if self.base_time != base.snapshot().flushed_at() {
+            return Err(ForkBlobError::OtherRepository);
+        }
         self.origin.check(base)?;
         self.changes.check(base)
     }

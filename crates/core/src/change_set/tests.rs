@@ -156,3 +156,153 @@ fn a_change_of_rank_empties_the_table_whatever_was_in_it() {
     assert_eq!(changes.chunk(&id, &[7]), None);
     assert!(!changes.sees_base_chunk(&id, &[0]));
 }
+
+mod blobs {
+    //! Serialised forks that no session makes.
+
+    use std::io::Read;
+
+    use icefield_format::SnapshotId;
+    use icefield_storage_memory::MemoryStorage;
+
+    use super::super::blob::ForkBlob;
+    use super::*;
+    use crate::{BranchName, ForkBlobError, ForkError, Repository, WriteMode};
+
+    /// A repository with the array `/a` of four chunks, and an empty fork of its tip.
+    async fn fork() -> (Repository, NodeId, ForkBlob) {
+        let repository = Repository::create(Arc::new(MemoryStorage::new())).await;
+        let repository = repository.expect("new");
+        let session = repository.write_session(BranchName::main()).await;
+        let session = session.expect("open");
+        let document = node(0, &[4], &[1]).document;
+        session
+            .set_metadata(&path("/a"), document, WriteMode::Overwrite)
+            .await
+            .expect("valid");
+        drop(session.commit("array").await.expect("committed"));
+        let array = session.nodes(&path("/a")).expect("sound")[0].id;
+        let base = Arc::clone(&session.state().expect("sound").base);
+        let blob = ForkBlob {
+            base: base.snapshot().id(),
+            base_time: base.snapshot().flushed_at(),
+            family: [1; 12],
+            origin_id: [2; 12],
+            origin: ChangeSet::default(),
+            changes: ChangeSet::default(),
+        };
+        (repository, array, blob)
+    }
+
+    async fn refused(repository: &Repository, blob: &ForkBlob) -> String {
+        let bytes = blob.encode().expect("small");
+        match repository.open_fork(&bytes).await {
+            Err(ForkError::Blob(error)) => error.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn edits_of_what_is_not_there_are_refused() {
+        let (repository, array, blob) = fork().await;
+        let bytes = blob.encode().expect("small");
+        repository
+            .open_fork(&bytes)
+            .await
+            .expect("nothing is wrong");
+        type Edit = Box<dyn Fn(&mut ChangeSet)>;
+        let stranger = NodeId::from_bytes([9; 8]);
+        let cases: [(&str, Edit); 9] = [
+            (
+                "an update of another node",
+                Box::new(move |it| {
+                    it.updated.insert(path("/a"), node(9, &[4], &[1]));
+                }),
+            ),
+            (
+                "a deletion of another node",
+                Box::new(move |it| {
+                    it.deleted.insert(path("/a"), (stranger, NodeKind::Array));
+                }),
+            ),
+            (
+                "a move from nowhere",
+                Box::new(move |it| {
+                    it.moved.insert(array, path("/b"));
+                }),
+            ),
+            (
+                "a second node of an id",
+                Box::new(move |it| {
+                    let mut twin = node(0, &[4], &[1]);
+                    twin.id = array;
+                    it.created.insert(path("/b"), twin);
+                }),
+            ),
+            (
+                "two new nodes of an id",
+                Box::new(move |it| {
+                    it.created.insert(path("/b"), node(5, &[4], &[1]));
+                    it.created.insert(path("/c"), node(5, &[4], &[1]));
+                }),
+            ),
+            (
+                "a chunk outside",
+                Box::new(move |it| it.set_chunk(&path("/a"), array, &[4], native(1))),
+            ),
+            (
+                "a chunk of another rank",
+                Box::new(move |it| it.set_chunk(&path("/a"), array, &[0, 0], native(1))),
+            ),
+            (
+                "a chunk of no array",
+                Box::new(move |it| it.set_chunk(&path("/x"), stranger, &[0], native(1))),
+            ),
+            (
+                "a cut of another node",
+                Box::new(move |it| {
+                    let home = path("/a");
+                    let grid = vec![1];
+                    it.visible.insert(stranger, Visible { home, grid });
+                }),
+            ),
+        ];
+        for (what, edit) in cases {
+            for in_origin in [false, true] {
+                let (_, _, empty) = fork().await;
+                let mut hostile = ForkBlob {
+                    base: blob.base,
+                    base_time: blob.base_time,
+                    ..empty
+                };
+                match in_origin {
+                    true => edit(&mut hostile.origin),
+                    false => edit(&mut hostile.changes),
+                }
+                let said = refused(&repository, &hostile).await;
+                assert!(said.contains("makes no sense"), "{what}: {said}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_snapshot_of_another_repository_is_another_one() {
+        let (repository, _, mut blob) = fork().await;
+        blob.base = SnapshotId::INITIAL;
+        let said = refused(&repository, &blob).await;
+        assert!(said.contains("another repository"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_bomb_is_refused_before_it_fills_the_memory() {
+        let (repository, ..) = fork().await;
+        let mut bytes = b"ICEFORK\0\x01".to_vec();
+        let frame = zstd::encode_all(std::io::repeat(0).take(256 << 20), 19).expect("in memory");
+        assert!(frame.len() < 100_000);
+        bytes.extend(frame);
+        match repository.open_fork(&bytes).await {
+            Err(ForkError::Blob(ForkBlobError::TooLong)) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}

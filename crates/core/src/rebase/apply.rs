@@ -18,7 +18,9 @@ pub(crate) fn carried_over(
 ) -> Result<ChangeSet, MetadataError> {
     let mut changes = sides.ours.clone();
     for (path, node) in sides.ours.created() {
-        if detector == Detector::Strict
+        if detector == Detector::Strict && sides.is_one_node(path, &node.id) {
+            changes.adopt_created(path);
+        } else if detector == Detector::Strict
             && sides.after.position(path).is_some()
             && sides.equal_to_existing(path, node)
             && !keeps_its_delete(sides, path)

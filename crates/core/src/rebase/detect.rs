@@ -73,7 +73,9 @@ pub(crate) fn detect(detector: Detector, sides: &Sides<'_>) -> Vec<Conflict> {
     for (node, table) in sides.ours.chunks() {
         if let Some(path) = sides.ours.array_path(node)
             && !table.is_empty()
-            && (sides.ours.moved_from(node).is_some() || !sides.ours.has_created(path, node))
+            && (sides.ours.moved_from(node).is_some()
+                || !sides.ours.has_created(path, node)
+                || (detector == Detector::Strict && sides.is_one_node(path, node)))
         {
             sides.written(detector, path, *node, table, &mut conflicts);
         }
@@ -109,7 +111,8 @@ impl Sides<'_> {
         conflicts: &mut Vec<Conflict>,
     ) {
         if let Some(theirs) = self.taken(detector, path) {
-            let equal = detector == Detector::Strict && self.equal_to_existing(path, node);
+            let equal = detector == Detector::Strict
+                && (self.is_one_node(path, &node.id) || self.equal_to_existing(path, node));
             if !equal {
                 conflicts.push(Conflict::NewNodeConflictsWithExistingNode {
                     path: path.clone(),
@@ -186,6 +189,21 @@ impl Sides<'_> {
             (Some(_), Detector::Compatible) => None,
             (Some((deleted, _)), Detector::Strict) => (*deleted != existing).then_some(existing),
         }
+    }
+
+    /// Whether the node that we created is in their snapshot under the same id, with equal metadata: ids are
+    /// drawn at random, so both sides took it over from one commit. Its chunks are compared one by one.
+    pub(super) fn is_one_node(&self, path: &NodePath, node: &NodeId) -> bool {
+        let created = self.ours.created().get(path);
+        let (Some(ours), Some(position)) = (created, self.after.position(path)) else {
+            return false;
+        };
+        let theirs = self.after.record(position);
+        theirs.id() == *node
+            && ours.id == *node
+            && self.ours.moved_from(node).is_none()
+            && !self.ours.deleted().contains_key(path)
+            && reach(&ours.document, theirs.user_data()) == Reach::Nothing
     }
 
     /// Whether the node that they created is the one that we created: equal groups, or equal arrays without

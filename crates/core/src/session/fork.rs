@@ -156,6 +156,7 @@ impl Session {
         state.phase.check_writable()?;
         let blob = ForkBlob {
             base: state.base.snapshot().id(),
+            base_time: state.base.snapshot().flushed_at(),
             family: lineage.family,
             origin_id: lineage.origin_id,
             origin: ChangeSet::clone(&lineage.origin),

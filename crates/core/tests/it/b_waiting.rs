@@ -113,10 +113,7 @@ fn b29_writers_in_line_all_get_their_turn_though_some_leave_it() {
         let done = Arc::new(AtomicUsize::new(0));
         let mut staying = 0;
         for number in 0..WRITERS {
-            let (open, done) = (
-                stage.handle(number, Settings::default()),
-                Arc::clone(&done),
-            );
+            let (open, done) = (stage.handle(number, Settings::default()), Arc::clone(&done));
             let work = async move {
                 let repository = open.await;
                 for index in 0..2 {
@@ -124,7 +121,10 @@ fn b29_writers_in_line_all_get_their_turn_though_some_leave_it() {
                     assert!(set(&session, (2 * number + index) as u32).await);
                     let commit = session.commit("mine").rebase_with(Detector::Strict);
                     let outcome = commit.await.expect("nothing fails");
-                    assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
+                    assert!(
+                        matches!(outcome, CommitOutcome::Committed(_)),
+                        "{outcome:?}"
+                    );
                 }
                 done.fetch_add(1, Ordering::Relaxed);
             };
@@ -197,7 +197,10 @@ fn b29_one_session_used_by_several_tasks_never_hangs() {
             // A commit dropped while the branch moved is settled by asking; one that landed ends the session.
             match session.resolve().await {
                 Ok(_) => {}
-                Err(error) => assert!(error.to_string().contains("unknown"), "seed {seed}: {error}"),
+                Err(error) => assert!(
+                    error.to_string().contains("unknown"),
+                    "seed {seed}: {error}"
+                ),
             }
             let last = if session.is_read_only() {
                 writer(&open(&stage.store).await).await
@@ -239,7 +242,10 @@ fn b29_readers_of_one_object_all_end_though_the_one_that_loads_it_goes_away() {
         let session = without_runtime(async {
             let repository = Repository::builder(store).settings(settings).open().await;
             let repository = repository.expect("it is there");
-            repository.read_session(BranchName::main()).await.expect("it is there")
+            repository
+                .read_session(BranchName::main())
+                .await
+                .expect("it is there")
         });
         let rates = Rates {
             fail_before: 100,

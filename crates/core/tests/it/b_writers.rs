@@ -372,3 +372,37 @@ async fn a_clock_far_from_the_stores_is_told_and_a_clock_that_goes_back_is_put_u
     let history: Vec<_> = repository.ancestry(tip).try_collect().await.expect("sound");
     assert!(history.is_sorted_by(|newer, older| newer.written_at > older.written_at));
 }
+
+#[tokio::test]
+async fn b22_main_removed_by_force_is_noticed_and_does_not_come_back() {
+    let storage = with_array(4).await;
+    let repository = open(&storage).await;
+    let session = writer(&repository).await;
+    apply(&session, &[Chunk("/x", 0, 1)]).await;
+    icefield_testkit::stores::delete(&storage, "refs/branch.main/ref.json").await;
+    assert!(matches!(
+        session.commit("alone").await,
+        Ok(CommitOutcome::BranchMoved { found: None, .. })
+    ));
+    assert!(matches!(
+        session
+            .commit("followed")
+            .rebase_with(Detector::Strict)
+            .await,
+        Ok(CommitOutcome::BranchMoved { found: None, .. })
+    ));
+    assert_eq!(
+        session.rebase(&Detector::Strict).await.expect("readable"),
+        icefield_core::RebaseOutcome::BranchGone
+    );
+    assert_eq!(
+        byte(&session, "/x", 0).await,
+        Some(1),
+        "the session is as before"
+    );
+    assert!(repository.write_session(BranchName::main()).await.is_err());
+    // What it holds can still be kept.
+    let kept = session.flush("kept").await.expect("no branch is needed");
+    let created = repository.create_tag("kept", kept).await.expect("valid");
+    assert!(matches!(created, EditOutcome::Done(_)));
+}

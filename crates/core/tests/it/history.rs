@@ -1,10 +1,15 @@
 //! Merge, cherry-pick, revert, squash, and snapshots without a branch.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
 use icefield_core::{
     ApplyOutcome, BasicSolver, BranchName, CommitError, CommitOutcome, Detector, EditOutcome,
-    MERGED_SNAPSHOT, NodePath, RebaseError, Repository, RepositoryError, Session, SessionError,
-    SnapshotId, TagName,
+    MERGED_SNAPSHOT, NodePath, RebaseError, Repository, RepositoryError, SeededEntropy, Session,
+    SessionError, SnapshotId, TagName,
 };
+use icefield_storage::ManualClock;
 
 use crate::edits::*;
 
@@ -401,4 +406,114 @@ async fn giving_way_never_deletes_what_only_moved() {
         apply(&undo, &[Delete("/c"), Delete("/g/n")]).await;
         commit(&undo).await;
     }
+}
+
+#[tokio::test]
+async fn what_was_picked_is_merged_as_one_node() {
+    let repository = start().await;
+    branch(&repository, "dev").await;
+    let made = [
+        Meta("/n", array(9, "")),
+        Chunk("/n", 0, 7),
+        Chunk("/n", 1, 7),
+    ];
+    let made = edit(&repository, "dev", &made).await;
+    let session = on(&repository, "main").await;
+    applied(session.cherry_pick(made, &Detector::Strict).await);
+    commit(&session).await;
+    edit(&repository, "main", &[Chunk("/n", 2, 2)]).await;
+    let dev = edit(&repository, "dev", &[Chunk("/n", 3, 3)]).await;
+    let session = on(&repository, "main").await;
+    applied(session.merge(dev, &Detector::Strict).await);
+    let now = committed(&repository, &session).await;
+    for (index, value) in [(0, Some(7)), (1, Some(7)), (2, Some(2)), (3, Some(3))] {
+        assert_eq!(byte(&now, "/n", index).await, value, "{index}");
+    }
+    // Written differently since, it collides chunk by chunk.
+    let repository = start().await;
+    branch(&repository, "dev").await;
+    let made = [Meta("/n", array(9, "")), Chunk("/n", 0, 7)];
+    let made = edit(&repository, "dev", &made).await;
+    let session = on(&repository, "main").await;
+    applied(session.cherry_pick(made, &Detector::Strict).await);
+    commit(&session).await;
+    edit(&repository, "main", &[Chunk("/n", 0, 8)]).await;
+    let session = on(&repository, "main").await;
+    match session.merge(made, &Detector::Strict).await {
+        Ok(ApplyOutcome::Conflicts(conflicts)) => {
+            let kinds: Vec<_> = conflicts.iter().map(|it| it.kind()).collect();
+            assert_eq!(kinds, ["ChunkDoubleUpdate"]);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// All that a snapshot comes from, itself included.
+async fn ancestors(repository: &Repository, of: SnapshotId) -> BTreeSet<SnapshotId> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![of];
+    while let Some(id) = open.pop() {
+        if found.insert(id) {
+            let info = repository.snapshot_info(id).await.expect("readable");
+            open.extend(info.parent_id);
+            let merged = info.metadata.get(MERGED_SNAPSHOT);
+            let merged = merged.map(|id| id.as_str().expect("text").parse::<SnapshotId>());
+            open.extend(merged.map(|id| id.expect("an id")));
+        }
+    }
+    found
+}
+
+/// Clocks of different machines tell nothing about who came first: three branches, each written by a clock of
+/// its own that jumps.
+#[tokio::test]
+async fn a_merge_base_is_the_newest_common_ancestor_whatever_the_clocks_say() {
+    // Later than what `start` writes, so that these times are kept as they are.
+    let era = SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000);
+    let mut merges = 0;
+    for seed in 0..60 {
+        let random = SeededEntropy::new(seed);
+        let first = start().await;
+        let names = ["main", "dev", "fix"];
+        for name in &names[1..] {
+            branch(&first, name).await;
+        }
+        let mut handles = Vec::new();
+        for _ in names {
+            let clock = ManualClock::new(era);
+            let builder = Repository::builder(Arc::clone(first.storage()));
+            let opened = builder.clock(Arc::new(clock.clone())).open().await;
+            handles.push((clock, opened.expect("it is there")));
+        }
+        for number in 0..14 {
+            let at = random.below(3) as usize;
+            let (clock, repository) = &handles[at];
+            let hours = Duration::from_secs(3600 * random.below(48));
+            clock.set(era + hours);
+            let from = names[random.below(3) as usize];
+            if from == names[at] || random.below(3) > 0 {
+                let chunk = Chunk("/b", at as u32, number);
+                edit(repository, names[at], &[chunk]).await;
+                continue;
+            }
+            let (ours, theirs) = (tip(&first, names[at]).await, tip(&first, from).await);
+            let base = repository.merge_base(ours, theirs).await.expect("one");
+            let ours = ancestors(&first, ours).await;
+            let common: BTreeSet<_> = ours
+                .intersection(&ancestors(&first, theirs).await)
+                .copied()
+                .collect();
+            assert!(common.contains(&base), "seed {seed}");
+            for other in common {
+                let newer = other != base && ancestors(&first, other).await.contains(&base);
+                assert!(!newer, "seed {seed}: {other} is newer than {base}");
+            }
+            let session = on(repository, names[at]).await;
+            if let Ok(ApplyOutcome::Applied(_)) = session.merge(theirs, &Detector::Strict).await {
+                merges += 1;
+                commit(&session).await;
+            }
+        }
+    }
+    assert!(merges > 50, "{merges} merges");
 }
