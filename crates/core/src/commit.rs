@@ -176,6 +176,9 @@ impl Commit {
             return Ok(None);
         }
         let found = shared.refs.branch(branch).await?;
+        if found.as_ref() != Some(tip) {
+            self.session.state_mut()?.attempts += 1;
+        }
         Ok(
             (found.as_ref() != Some(tip)).then(|| CommitOutcome::BranchMoved {
                 expected: tip.snapshot,

@@ -34,7 +34,8 @@ pub const MERGED_SNAPSHOT: &str = "icefield_merged";
 pub enum ApplyOutcome {
     /// The changes are edits of the session now: commit it.
     Applied(Diff),
-    /// The session's snapshot has all of it already.
+    /// Nothing is left to do: the session's snapshot has all of it already, or a solver has given it up. A merge
+    /// that ends so is not recorded; the next one meets the same changes.
     NothingToDo,
     /// Changes collide, and nobody settled it. The session is as before.
     Conflicts(Vec<Conflict>),
@@ -105,10 +106,11 @@ impl Session {
         let _all_writes_ended = self.in_flight().write().await;
         let repository = Repository::of(self.shared());
         let base = repository.merge_base(self.snapshot_id()?, source).await?;
+        let snapshot = self.shared().objects.snapshot(source).await?;
         let outcome = self.apply_held(base, source, solver).await?;
         if let ApplyOutcome::Applied(_) = outcome {
+            // Nothing is waited for since the edits are there: they never stand without this.
             let merged = Value::from(source.to_string());
-            let snapshot = self.shared().objects.snapshot(source).await?;
             let mut state = self.state_mut()?;
             // Walks over histories rely on it that a child is newer than all that it came from.
             state.newer_than = snapshot.flushed_at();
@@ -193,7 +195,7 @@ impl Session {
             return Ok(ApplyOutcome::NothingToDo);
         }
         let applied = Diff::of_changes(&carried, &base);
-        self.state_mut()?.changes = carried;
+        self.state_mut()?.begin_with(carried);
         Ok(ApplyOutcome::Applied(applied))
     }
 

@@ -63,7 +63,7 @@ impl Decoded {
     }
 }
 
-/// Bytes of the largest manifest file that is decoded again by the one who wrote it.
+/// Bytes of the largest manifest or log that is decoded again by the one who wrote it.
 const REMEMBERED: usize = 256 << 10;
 
 /// Objects as they were just written.
@@ -324,18 +324,19 @@ impl Objects {
     ) -> Result<Fresh, FormatError> {
         let id = *snapshot.0.as_bytes();
         let settings = &self.settings;
-        let mut objects = vec![
-            (
-                (Kind::Snapshot, id),
-                decode_snapshot(snapshot.1, id, settings)?,
-            ),
-            ((Kind::TransactionLog, id), decode_log(log, id, settings)?),
-        ];
-        for (id, file) in manifests {
-            if file.len() <= REMEMBERED {
-                let id = *id.as_bytes();
-                let decoded = decode_manifest(file, id, settings)?;
-                objects.push(((Kind::Manifest, id), decoded));
+        let decoded = decode_snapshot(snapshot.1, id, settings)?;
+        let mut objects = vec![((Kind::Snapshot, id), decoded)];
+        let others = manifests.iter().map(|(id, file)| {
+            let decode: Decode = decode_manifest;
+            (Kind::Manifest, *id.as_bytes(), &file[..], decode)
+        });
+        let log = (Kind::TransactionLog, id, log, decode_log as Decode);
+        for (kind, id, file, decode) in others.chain([log]) {
+            // One that this handle would not read is nothing to remember, and no reason to fail.
+            if file.len() <= REMEMBERED
+                && let Ok(decoded) = decode(file, id, settings)
+            {
+                objects.push(((kind, id), decoded));
             }
         }
         let fresh = Fresh(objects);

@@ -15,7 +15,7 @@ mod solve;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_format::SnapshotId;
+use icefield_format::{NodeId, NodePath, SnapshotId};
 use icefield_refs::{RefsError, Tip};
 use icefield_storage::BoxError;
 
@@ -30,7 +30,7 @@ use crate::change_set::{ChangeSet, PendingChunk};
 use crate::session::{Base, Phase, Session};
 use apply::carried_over;
 pub(crate) use detect::ChunkSets;
-use detect::{Sides, detect, double_writes};
+use detect::{Sides, detect, double_writes, is_one_node};
 use solve::settle;
 
 /// What became of a rebase.
@@ -129,7 +129,7 @@ impl Session {
         };
         let commits = missed.len();
         for commit in missed {
-            let after = Arc::new(Base::new(shared.objects.snapshot(commit.id).await?));
+            let after = Arc::new(Base::new(Arc::clone(&commit.snapshot)));
             let theirs = commit.changes(shared, &base, &after).await?;
             match self.pass(&base, &after, &theirs, changes, solver).await? {
                 Passed::Through(carried) => changes = carried,
@@ -164,6 +164,7 @@ impl Session {
         solver: &dyn ConflictSolver,
     ) -> Result<Passed, RebaseError> {
         let shared = self.shared();
+        let ours = self.with_ids_of_their_own(solver.detector(), after, theirs, ours);
         let both = double_writes(&ours, theirs);
         let equal = match solver.detector() {
             Detector::Strict => {
@@ -229,6 +230,31 @@ impl Session {
 }
 
 impl Session {
+    /// Two sides may have taken over one commit that created a node. Where it is not the same node any more, under
+    /// another path or with other metadata, ours is another one.
+    fn with_ids_of_their_own(
+        &self,
+        detector: Detector,
+        after: &Base,
+        theirs: &Changes,
+        mut ours: Arc<ChangeSet>,
+    ) -> Arc<ChangeSet> {
+        let twice: Vec<NodePath> = ours
+            .created()
+            .iter()
+            .filter(|(path, node)| {
+                theirs.created.contains(&node.id)
+                    && ours.moved_from(&node.id).is_none()
+                    && !(detector == Detector::Strict && is_one_node(&ours, after, path, &node.id))
+            })
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in twice {
+            Arc::make_mut(&mut ours).change_id(&path, NodeId::from_bytes(self.random()));
+        }
+        ours
+    }
+
     /// Stores a chunk that a solver merged from both sides, and refers to it.
     async fn put_merged(
         &self,

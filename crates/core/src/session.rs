@@ -148,6 +148,13 @@ impl Node {
 }
 
 impl State {
+    /// Puts edits in place that were not made of those before.
+    pub(crate) fn begin_with(&mut self, changes: Arc<ChangeSet>) {
+        self.changes = changes;
+        // Revisions of new edits begin anew, so that what was stored for the old ones would be taken for theirs.
+        self.written = WrittenManifests::default();
+    }
+
     /// The `zarr.json` of a node, whatever is in it.
     pub(crate) fn document(&self, path: &NodePath) -> Option<Bytes> {
         match self.changes.node(path) {
@@ -349,11 +356,9 @@ impl Session {
     pub fn discard_changes(&self) -> Result<(), SessionError> {
         let mut state = self.state_mut()?;
         state.phase.check_writable()?;
-        state.changes = Arc::default();
+        state.begin_with(Arc::default());
         state.metadata.clear();
         state.newer_than = 0;
-        // Revisions of new edits begin anew, so that what was stored for the old ones would be taken for theirs.
-        state.written = WrittenManifests::default();
         Ok(())
     }
 

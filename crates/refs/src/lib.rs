@@ -196,6 +196,10 @@ impl Refs {
         ) {
             (Ok(Landed::Yes), _) => self.files.make_durable(EditOutcome::Done(None)).await,
             (Ok(Landed::Never(refusal)), _) => Ok(EditOutcome::Refused(refusal)),
+            // A refusal that cannot be checked may be one of our own request's repetition.
+            (Err(RefsError::Storage(source)), EditOutcome::Refused(_)) => {
+                Ok(EditOutcome::Unknown(source))
+            }
             (Ok(Landed::NotYet) | Err(_), outcome) => Ok(outcome),
         }
     }

@@ -178,12 +178,15 @@ impl RefFiles {
         let key = self.branch_key(name)?;
         let mode = PutMode::Update(expected.version.clone());
         match self.put_ref(&key, encode_ref(target), mode, target).await? {
-            EditOutcome::Refused(_) => Ok(EditOutcome::Refused(match self.branch(name).await? {
-                Some(tip) => Refusal::BranchMoved {
+            EditOutcome::Refused(_) => match self.branch(name).await {
+                Ok(Some(tip)) => Ok(EditOutcome::Refused(Refusal::BranchMoved {
                     found: tip.snapshot,
-                },
-                None => Refusal::BranchGone,
-            })),
+                })),
+                Ok(None) => Ok(EditOutcome::Refused(Refusal::BranchGone)),
+                // What refused may be a repetition, sent by a client below us, of a request that landed.
+                Err(RefsError::Storage(source)) => Ok(EditOutcome::Unknown(source)),
+                Err(error) => Err(error),
+            },
             outcome => Ok(outcome),
         }
     }

@@ -103,7 +103,7 @@ impl Interleaving {
             let ready: Vec<String> = self
                 .tasks
                 .iter()
-                .filter(|(_, task)| task.awake.0.load(Ordering::SeqCst))
+                .filter(|(_, task)| task.steps_left == 0 || task.awake.0.load(Ordering::SeqCst))
                 .map(|(name, _)| name.clone())
                 .collect();
             if ready.is_empty() {
@@ -216,6 +216,17 @@ mod tests {
         assert_eq!(order(1), order(1));
         let orders: std::collections::HashSet<_> = (0..20).map(order).collect();
         assert!(orders.len() > 15, "{} orders of 20", orders.len());
+    }
+
+    #[test]
+    fn a_task_can_be_dropped_while_nothing_wakes_it() {
+        let mut tasks = Interleaving::new(1);
+        let (kept, never) = oneshot::channel::<()>();
+        tasks.spawn_dropped_after(1, "waits", async {
+            let _never = never.await;
+        });
+        assert_eq!(tasks.run(), Ok(()));
+        assert!(kept.is_canceled());
     }
 
     /// A lock that hands itself to the next in the line without asking whether that one still waits.

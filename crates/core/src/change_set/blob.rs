@@ -139,7 +139,9 @@ impl ForkBlob {
             zstd::stream::write::Encoder::new(bytes, COMPRESSION_LEVEL).map_err(failed)?;
         encoder.include_checksum(true).map_err(failed)?;
         std::io::Write::write_all(&mut encoder, &packed).map_err(failed)?;
-        Ok(encoder.finish().map_err(failed)?.into())
+        let mut bytes = encoder.finish().map_err(failed)?;
+        pad(&mut bytes, packed.len() as u64);
+        Ok(bytes.into())
     }
 
     pub(crate) fn decode(bytes: &[u8], metadata_limit: usize) -> Result<Self, ForkBlobError> {
@@ -174,6 +176,20 @@ impl ForkBlob {
     }
 }
 
+/// Adds a frame that decoders skip to what shrank so much that a reader would take it for a bomb.
+fn pad(bytes: &mut Vec<u8>, packed: u64) {
+    const SKIPPED: [u8; 4] = 0x184D_2A50u32.to_le_bytes();
+    let header = MAGIC.len() as u64 + 1;
+    let needed = packed.div_ceil(MAX_RATIO) + header;
+    if packed <= RATIO_FLOOR || bytes.len() as u64 >= needed {
+        return;
+    }
+    let padding = (needed - bytes.len() as u64) as u32;
+    bytes.extend_from_slice(&SKIPPED);
+    bytes.extend_from_slice(&padding.to_le_bytes());
+    bytes.resize(bytes.len() + padding as usize, 0);
+}
+
 impl ForkBlob {
     /// Checks that the edits are edits of this base: what is not checked here would be committed as it is.
     pub(crate) fn check(&self, base: &Base) -> Result<(), ForkBlobError> {
@@ -196,6 +212,7 @@ impl ChangeSet {
                 return Err(invalid("two nodes of one id"));
             }
         }
+        self.check_kinds(base)?;
         let here = |(path, node): (&NodePath, &NodeId)| at(path) == Some(*node);
         let homes = self.moved.iter().map(|(node, home)| (home, node));
         let updated = self.updated.iter().map(|(path, node)| (path, &node.id));
@@ -204,7 +221,7 @@ impl ChangeSet {
         if !homes.chain(updated).chain(deleted).chain(visible).all(here) {
             return Err(invalid("it edits nodes that its snapshot does not have"));
         }
-        for (node, table) in &self.chunks {
+        for (node, table) in self.chunks.iter().filter(|(_, table)| !table.is_empty()) {
             let path = self.array_paths.get(node);
             let path = path.ok_or_else(|| invalid("chunks without an array"))?;
             let written = self.created.get(path).or_else(|| self.updated.get(path));
@@ -224,6 +241,53 @@ impl ChangeSet {
     }
 }
 
+impl ChangeSet {
+    /// Checks that nodes stay what they are, and that each has a place.
+    fn check_kinds(&self, base: &Base) -> Result<(), ForkBlobError> {
+        let kind = |path: &NodePath| base.position(path).map(|it| base.record(it).kind());
+        if self
+            .updated
+            .iter()
+            .any(|(path, node)| kind(path) != Some(node.kind()))
+            || self
+                .deleted
+                .iter()
+                .any(|(path, (_, was))| kind(path) != Some(*was))
+        {
+            return Err(invalid("it turns groups into arrays"));
+        }
+        let deleted = |path: &NodePath| self.deleted.contains_key(path);
+        if !self.moved.values().all(deleted) {
+            return Err(invalid("a node is in two places"));
+        }
+        for path in self.created.keys() {
+            if kind(path).is_some() && !deleted(path) {
+                return Err(invalid("two nodes in one place"));
+            }
+            for above in path.ancestors() {
+                let stays = kind(&above).filter(|_| !deleted(&above));
+                let above = self.created.get(&above).map(WrittenNode::kind).or(stays);
+                if above == Some(NodeKind::Array) {
+                    return Err(invalid("a node below an array"));
+                }
+            }
+        }
+        let gone = self
+            .deleted
+            .iter()
+            .filter(|(_, (_, kind))| *kind == NodeKind::Group);
+        for (group, _) in gone.filter(|(path, _)| !self.created.contains_key(*path)) {
+            if base
+                .records_below(group)
+                .any(|record| !deleted(&record.node_path()))
+            {
+                return Err(invalid("a deleted group with nodes in it"));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Edits {
     /// The edits of a change set; of its rows, those that are not in `origin`.
     fn of(changes: &ChangeSet, origin: &ChangeSet) -> Self {
@@ -233,6 +297,10 @@ impl Edits {
         };
         let deleted = changes.deleted.iter();
         let arrays = changes.chunks.iter().filter_map(|(node, table)| {
+            let was_empty = origin.chunks.get(node).is_none_or(ChunkTable::is_empty);
+            if table.is_empty() && was_empty {
+                return None;
+            }
             let path = changes.array_paths.get(node)?;
             Some(Columns::of(node, path, table, origin.chunks.get(node)))
         });
@@ -313,7 +381,8 @@ impl Edits {
 impl Columns {
     fn of(node: &NodeId, path: &NodePath, table: &ChunkTable, origin: Option<&ChunkTable>) -> Self {
         let gone = origin.is_some_and(|origin| {
-            (0..origin.len() as u32).any(|row| table.get(origin.index(row)).is_none())
+            origin.rank() != table.rank()
+                || (0..origin.len() as u32).any(|row| table.get(origin.index(row)).is_none())
         });
         let known = |row: u32| {
             !gone && origin.and_then(|it| it.get(table.index(row))) == Some(table.at(row))

@@ -86,11 +86,11 @@ impl ManifestJob {
         }
     }
 
-    /// How many references it merges, at most.
-    pub(super) fn size(&self, changes: &ChangeSet, inputs: &[Arc<Manifest>]) -> usize {
-        let old = inputs.iter().filter_map(|it| it.array(&self.node));
-        let new = changes.chunks().get(&self.node).map_or(0, ChunkTable::len);
-        old.map(|refs| refs.len()).sum::<usize>() + new
+    /// Bytes that it merges, about.
+    pub(super) fn bytes(&self, changes: &ChangeSet, inputs: &[Arc<Manifest>]) -> usize {
+        let old: usize = inputs.iter().map(|manifest| manifest.body_len()).sum();
+        let new = changes.chunks().get(&self.node);
+        old + new.map_or(0, ChunkTable::memory_bytes)
     }
 
     /// Merges and encodes. `None` if no reference is left.

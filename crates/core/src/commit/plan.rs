@@ -26,8 +26,8 @@ use crate::{CommitError, SessionError};
 /// Manifests merged and encoded at a time.
 const ENCODERS: usize = 4;
 
-/// References whose merge takes less than the way to another thread and back.
-const AT_ONCE: usize = 1000;
+/// Bytes of references whose merge takes about as long as the way to another thread and back.
+const AT_ONCE: usize = 64 << 10;
 
 /// All objects of a commit are stored, and no branch points at them yet. Dropping this leaves garbage, never
 /// damage.
@@ -285,7 +285,7 @@ async fn run_jobs(
             while let Some(manifest) = loading.try_next().await? {
                 inputs.push(manifest);
             }
-            let small = job.size(changes, &inputs) <= AT_ONCE;
+            let small = job.bytes(changes, &inputs) <= AT_ONCE;
             let (changes, writer) = (Arc::clone(changes), objects.writer().clone());
             let merge = move || job.run(&changes, &inputs, &writer);
             if small {

@@ -58,6 +58,19 @@ pub(crate) fn double_writes(ours: &ChangeSet, theirs: &Changes) -> ChunkSets {
     both
 }
 
+/// Whether the node that we created is in their snapshot under the same id, with equal metadata: ids are drawn at
+/// random, so both sides took it over from one commit. Its chunks are compared one by one.
+pub(super) fn is_one_node(ours: &ChangeSet, after: &Base, path: &NodePath, node: &NodeId) -> bool {
+    let (Some(created), Some(position)) = (ours.created().get(path), after.position(path)) else {
+        return false;
+    };
+    let theirs = after.record(position);
+    theirs.id() == *node
+        && created.id == *node
+        && ours.moved_from(node).is_none()
+        && reach(&created.document, theirs.user_data()) == Reach::Nothing
+}
+
 /// Lists the collisions, sorted by kind and path.
 pub(crate) fn detect(detector: Detector, sides: &Sides<'_>) -> Vec<Conflict> {
     let mut conflicts = Vec::new();
@@ -191,19 +204,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Whether the node that we created is in their snapshot under the same id, with equal metadata: ids are
-    /// drawn at random, so both sides took it over from one commit. Its chunks are compared one by one.
     pub(super) fn is_one_node(&self, path: &NodePath, node: &NodeId) -> bool {
-        let created = self.ours.created().get(path);
-        let (Some(ours), Some(position)) = (created, self.after.position(path)) else {
-            return false;
-        };
-        let theirs = self.after.record(position);
-        theirs.id() == *node
-            && ours.id == *node
-            && self.ours.moved_from(node).is_none()
-            && !self.ours.deleted().contains_key(path)
-            && reach(&ours.document, theirs.user_data()) == Reach::Nothing
+        is_one_node(self.ours, self.after, path, node)
     }
 
     /// Whether the node that they created is the one that we created: equal groups, or equal arrays without

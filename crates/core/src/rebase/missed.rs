@@ -25,6 +25,7 @@ const STRIDE: usize = 16;
 #[derive(Debug)]
 pub(super) struct MissedCommit {
     pub(super) id: SnapshotId,
+    pub(super) snapshot: Arc<Snapshot>,
     log: Option<Arc<TransactionLog>>,
 }
 
@@ -94,6 +95,7 @@ pub(super) async fn missed(
         let parent = SnapshotInfo::of(&found.snapshot)?.parent_id;
         way.push(MissedCommit {
             id: next,
+            snapshot: found.snapshot,
             log: found.log,
         });
         match parent {

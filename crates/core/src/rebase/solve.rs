@@ -198,10 +198,21 @@ pub(crate) fn settle(
             changes.forget_chunks(node, chunks);
             Ok(())
         }
+        (Conflict::ZarrMetadataDoubleUpdate { .. }, Resolution::Ours) => Ok(()),
         (
-            Conflict::ZarrMetadataDoubleUpdate { .. } | Conflict::DeleteOfUpdatedArray { .. },
+            Conflict::DeleteOfUpdatedArray { path, node }
+            | Conflict::DeleteOfUpdatedGroup { path, node, .. },
             Resolution::Ours,
-        ) => Ok(()),
+        ) if sides
+            .after
+            .position(path)
+            .map(|it| sides.after.record(it).id())
+            != Some(*node) =>
+        {
+            // They gave it another path: a delete of this one would delete nothing, in silence.
+            Err(NotPossible)
+        }
+        (Conflict::DeleteOfUpdatedArray { .. }, Resolution::Ours) => Ok(()),
         (
             Conflict::ZarrMetadataDoubleUpdate { path, .. }
             | Conflict::ZarrMetadataUpdateOfUpdatedChunks { path, .. }

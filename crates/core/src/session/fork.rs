@@ -183,6 +183,11 @@ impl Session {
         let forks: Vec<&Self> = forks.into_iter().collect();
         for fork in &forks {
             drop(fork.in_flight().write().await);
+            // A commit makes durable what was written through its own handle, and no other.
+            if !Arc::ptr_eq(fork.shared(), self.shared()) {
+                let sync = fork.shared().storage.sync();
+                sync.await.map_err(SessionError::from)?;
+            }
         }
         let _permit = self.begin_write().await?;
         let (base, start) = {
@@ -210,7 +215,7 @@ impl Session {
         if !Arc::ptr_eq(&state.changes, &start) {
             return Err(SessionError::ChangedMeanwhile.into());
         }
-        state.changes = merged;
+        state.begin_with(merged);
         Ok(MergeOutcome::Merged)
     }
 

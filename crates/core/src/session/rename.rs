@@ -105,8 +105,19 @@ impl Move {
     fn carry_out(self, state: &mut State) {
         let home = state.changes.moved_from(&self.node.id) == Some(&self.to);
         let original = state.base.position(&self.to);
-        let changed = original
-            .is_none_or(|position| state.base.record(position).user_data() != self.node.document);
+        let cut = original.is_some_and(|position| {
+            let grid = state.base.grid_of(&self.node.id, &self.to);
+            let seen = state.changes.visible_grid(&self.node.id);
+            let cut = seen
+                .zip(grid)
+                .is_some_and(|(seen, grid)| seen.iter().zip(&grid).any(|(seen, all)| seen < all));
+            cut && state.base.record(position).id() == self.node.id
+        });
+        // What was cut off on the way is a change, whatever the metadata says.
+        let changed = cut
+            || original.is_none_or(|position| {
+                state.base.record(position).user_data() != self.node.document
+            });
         let changes = Arc::make_mut(&mut state.changes);
         match home {
             true => changes.move_back(&self.from, self.node, changed),

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use icefield_core::{
     ApplyOutcome, BasicSolver, BranchName, CommitError, CommitOutcome, Detector, EditOutcome,
     MERGED_SNAPSHOT, NodePath, RebaseError, Repository, RepositoryError, SeededEntropy, Session,
-    SessionError, SnapshotId, TagName,
+    SessionError, SnapshotId, TagName, VersionSelection,
 };
 use icefield_storage::ManualClock;
 
@@ -516,4 +516,107 @@ async fn a_merge_base_is_the_newest_common_ancestor_whatever_the_clocks_say() {
         }
     }
     assert!(merges > 50, "{merges} merges");
+}
+
+#[tokio::test]
+async fn a_picked_node_that_changed_since_is_settled_whole() {
+    for selection in [VersionSelection::UseOurs, VersionSelection::UseTheirs] {
+        let repository = start().await;
+        branch(&repository, "dev").await;
+        let made = [Meta("/n", array(9, "")), Chunk("/n", 0, 7)];
+        let made = edit(&repository, "dev", &made).await;
+        let session = on(&repository, "main").await;
+        applied(session.cherry_pick(made, &Detector::Strict).await);
+        commit(&session).await;
+        let named = array(9, r#","attributes":{"x":1}"#);
+        let dev = edit(&repository, "dev", &[Meta("/n", named.clone())]).await;
+        let session = on(&repository, "main").await;
+        match session.merge(dev, &Detector::Strict).await {
+            Ok(ApplyOutcome::Conflicts(conflicts)) => assert_eq!(conflicts.len(), 1),
+            other => panic!("{other:?}"),
+        }
+        let outcome = session.merge(dev, &BasicSolver::of(selection)).await;
+        let document = match selection {
+            VersionSelection::UseOurs => {
+                applied(outcome);
+                commit(&session).await;
+                named
+            }
+            _ => {
+                assert!(
+                    matches!(outcome, Ok(ApplyOutcome::NothingToDo)),
+                    "{outcome:?}"
+                );
+                array(9, "")
+            }
+        };
+        let now = reader(&repository).await;
+        assert_eq!(byte(&now, "/n", 0).await, Some(7), "{selection:?}");
+        let found = now.metadata(&path("/n")).expect("sound").expect("there");
+        assert_eq!(found, document);
+    }
+}
+
+#[tokio::test]
+async fn a_picked_node_that_others_renamed_is_another_node() {
+    let repository = start().await;
+    branch(&repository, "dev").await;
+    let made = [Meta("/n", array(9, "")), Chunk("/n", 0, 7)];
+    let made = edit(&repository, "dev", &made).await;
+    let renamer = on(&repository, "dev").await;
+    renamer
+        .move_node(&path("/n"), &path("/m"))
+        .await
+        .expect("possible");
+    commit(&renamer).await;
+    let picker = on(&repository, "main").await;
+    applied(picker.cherry_pick(made, &Detector::Strict).await);
+    let merger = on(&repository, "main").await;
+    let dev = tip(&repository, "dev").await;
+    applied(merger.merge(dev, &Detector::Strict).await);
+    commit(&merger).await;
+    let outcome = picker.commit("picked").rebase_with(Detector::Strict).await;
+    assert!(
+        matches!(outcome, Ok(CommitOutcome::Committed(_))),
+        "{outcome:?}"
+    );
+    let now = reader(&repository).await;
+    let node = |at: &str| now.nodes(&path(at)).expect("sound")[0].id;
+    assert_ne!(node("/n"), node("/m"));
+    for at in ["/n", "/m"] {
+        assert_eq!(byte(&now, at, 0).await, Some(7), "{at}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_lost_race_has_stored_is_not_taken_for_other_edits() {
+    let repository = start().await;
+    branch(&repository, "dev").await;
+    let session = on(&repository, "main").await;
+    apply(&session, &[Meta("/b", array(20, "")), Chunk("/b", 15, 15)]).await;
+    edit(
+        &repository,
+        "main",
+        &[Meta("/b", array(10, r#","attributes":{"z":1}"#))],
+    )
+    .await;
+    assert!(matches!(
+        session.commit("lost").await,
+        Ok(CommitOutcome::BranchMoved { .. })
+    ));
+    let theirs = BasicSolver::of(VersionSelection::UseTheirs);
+    assert!(session.rebase(&theirs).await.is_ok());
+    let before = tip(&repository, "main").await;
+    let created = repository
+        .create_branch("other", before)
+        .await
+        .expect("valid");
+    assert!(matches!(created, EditOutcome::Done(_)));
+    let longer = array(20, r#","attributes":{"z":1}"#);
+    let picked = [Meta("/b", longer), Chunk("/b", 16, 16)];
+    let picked = edit(&repository, "other", &picked).await;
+    applied(session.cherry_pick(picked, &Detector::Strict).await);
+    let now = committed(&repository, &session).await;
+    assert_eq!(byte(&now, "/b", 15).await, None);
+    assert_eq!(byte(&now, "/b", 16).await, Some(16));
 }

@@ -1,6 +1,8 @@
 //! Nodes that get another path, alone and against the commits of others.
 
-use icefield_core::{BasicSolver, Conflict, NodePath, RebaseOutcome, Session, SessionError};
+use icefield_core::{
+    BasicSolver, CommitOutcome, Conflict, NodePath, RebaseOutcome, Session, SessionError,
+};
 
 use crate::edits::*;
 
@@ -230,4 +232,54 @@ async fn writes_to_a_node_that_others_moved_collide() {
         .expect("decidable");
     let text = format!("{outcome:?}");
     assert!(text.contains("ChunksUpdatedInDeletedArray"), "{text}");
+}
+
+#[tokio::test]
+async fn what_was_cut_off_on_a_way_there_and_back_stays_cut_off() {
+    let repository = start().await;
+    let session = writer(&repository).await;
+    let original = session
+        .metadata(&path("/b"))
+        .expect("sound")
+        .expect("there");
+    session
+        .move_node(&path("/b"), &path("/c"))
+        .await
+        .expect("possible");
+    let resized = |length: u64| array(length, r#","attributes":{"x":1,"y":1}"#);
+    apply(&session, &[Meta("/c", resized(2)), Meta("/c", resized(10))]).await;
+    assert_eq!(
+        session.metadata(&path("/c")).expect("sound"),
+        Some(original)
+    );
+    session
+        .move_node(&path("/c"), &path("/b"))
+        .await
+        .expect("possible");
+    assert!(session.has_changes().expect("sound"));
+    apply(&session, &[Chunk("/g/a", 9, 9)]).await;
+    assert_eq!(byte(&session, "/b", 3).await, None);
+    let now = committed(&repository, &session).await;
+    assert_eq!(byte(&now, "/b", 3).await, None);
+    assert_eq!(byte(&now, "/b", 1).await, Some(100));
+}
+
+#[tokio::test]
+async fn a_delete_of_what_others_renamed_is_no_empty_commit() {
+    for at in ["/b", "/g"] {
+        let repository = start().await;
+        let (ours, theirs) = (writer(&repository).await, writer(&repository).await);
+        assert!(ours.delete_node(&path(at)).await.expect("possible"));
+        theirs
+            .move_node(&path(at), &path("/moved"))
+            .await
+            .expect("possible");
+        commit(&theirs).await;
+        let commit = ours.commit("delete").rebase_with(BasicSolver::default());
+        let outcome = commit.await.expect("decided");
+        assert!(
+            matches!(outcome, CommitOutcome::Conflicts { .. }),
+            "{at}: {outcome:?}"
+        );
+    }
 }
