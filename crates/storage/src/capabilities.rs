@@ -25,6 +25,10 @@ pub struct Capabilities {
     pub writable: bool,
     /// `copy` moves no bytes through this process.
     pub server_side_copy: bool,
+    /// A version belongs to one write. Otherwise conditions compare contents, by an ETag that is their digest:
+    /// bytes that come back bring their condition back, and the versions in a list are coarser than those of a
+    /// read.
+    pub exact_versions: bool,
     /// User metadata and content types are kept.
     pub user_metadata: bool,
     /// An acknowledged, [synchronised](crate::Storage::sync) write survives a loss of power.
@@ -41,6 +45,7 @@ impl Capabilities {
             conditional_delete: true,
             writable: true,
             server_side_copy: true,
+            exact_versions: true,
             user_metadata: true,
             durable: true,
         }

@@ -104,6 +104,28 @@ pub enum StorageError {
         /// What is there: `a directory`, …
         found: &'static str,
     },
+    /// Opened with a setting that does not fit the store.
+    #[error("{target}: {problem}; check the setting `{setting}`")]
+    Misconfigured {
+        /// The store, or the object that was asked for.
+        target: String,
+        /// What to change.
+        setting: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The store asked to be left alone for longer than the caller waits.
+    #[error(
+        "{action} of {target} was put off by the store again and again: it is overloaded, or its limits are low"
+    )]
+    Throttled {
+        /// What was attempted.
+        action: &'static str,
+        /// The object or store.
+        target: String,
+        /// What the store said.
+        source: BoxError,
+    },
     /// The request may succeed when repeated.
     #[error("{action} of {target} failed for now")]
     Unavailable {
@@ -134,7 +156,10 @@ impl StorageError {
 
     /// Returns whether the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::WrongLength { .. })
+        matches!(
+            self,
+            Self::Unavailable { .. } | Self::Throttled { .. } | Self::WrongLength { .. }
+        )
     }
 
     /// Translates an operating-system error; `key` is named if it says "not found".

@@ -19,6 +19,7 @@ mod error;
 mod ext;
 mod key;
 mod options;
+pub mod remote;
 mod version;
 pub mod wrap;
 

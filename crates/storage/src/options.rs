@@ -90,14 +90,25 @@ impl GetOptions {
         if self.if_none_match.as_ref().is_some_and(matches) {
             return Err(StorageError::NotModified { key: key() });
         }
+        self.check_size(meta)
+    }
+
+    /// Decides the size and the range alone, as [`GetOptions::check`] does after the conditions.
+    ///
+    /// # Errors
+    /// [`StorageError::ObjectTooLarge`], [`StorageError::RangeNotSatisfiable`].
+    pub fn check_size(&self, meta: &ObjectMeta) -> Result<Range<u64>, StorageError> {
         if let Some(limit) = self.max_size.filter(|limit| meta.size > *limit) {
-            let (key, size) = (key(), meta.size);
-            return Err(StorageError::ObjectTooLarge { key, size, limit });
+            return Err(StorageError::ObjectTooLarge {
+                key: meta.key.clone(),
+                size: meta.size,
+                limit,
+            });
         }
         self.range
             .resolve(meta.size)
             .ok_or_else(|| StorageError::RangeNotSatisfiable {
-                key: key(),
+                key: meta.key.clone(),
                 wanted: format!("{:?}", self.range),
                 size: meta.size,
             })

@@ -1,0 +1,187 @@
+//! What one request asks and answers, before anybody thinks of trying again.
+
+use std::fmt;
+
+use crate::options::{ObjectClass, ObjectMeta, PutMode, PutOptions, Written};
+use crate::{DeleteOutcome, StorageError};
+
+/// What an attempt that failed may have done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// The store asked to be left alone for a while; nothing was done. 429, 503.
+    Throttled,
+    /// Nothing was done, and the same request may succeed: no connection, 409, credentials that have to be
+    /// renewed.
+    NotDone,
+    /// Nobody knows what was done: the connection broke or went silent, 408, 500, 502, 504.
+    InDoubt,
+    /// What the request builds on is not there any more: an earlier attempt may have used it up. An upload that
+    /// was finished, or has to begin again.
+    Vanished,
+    /// Nothing was done, and the same request will not succeed.
+    Final,
+}
+
+/// Why an attempt got no answer.
+#[derive(Debug)]
+pub struct Fault {
+    /// What it may have done.
+    pub kind: FaultKind,
+    /// What the caller is told when it is not tried again.
+    pub error: StorageError,
+}
+
+impl Fault {
+    /// Returns a fault of this kind.
+    pub fn new(kind: FaultKind, error: StorageError) -> Self {
+        Self { kind, error }
+    }
+
+    /// Returns the fault of an HTTP status that a store answered with, by the one table of what is tried again.
+    /// `None` for a status that is no failure.
+    pub fn kind_of_status(status: u16) -> Option<FaultKind> {
+        match status {
+            0..=399 => None,
+            429 | 503 => Some(FaultKind::Throttled),
+            // Somebody else's conditional write was under way: nothing was decided.
+            409 => Some(FaultKind::NotDone),
+            408 | 500 | 502 | 504 => Some(FaultKind::InDoubt),
+            _ => Some(FaultKind::Final),
+        }
+    }
+}
+
+impl From<StorageError> for Fault {
+    fn from(error: StorageError) -> Self {
+        Self::new(FaultKind::Final, error)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, f)
+    }
+}
+
+impl std::error::Error for Fault {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
+    }
+}
+
+/// A write as it is sent, the same in every attempt.
+#[derive(Clone, Debug)]
+pub struct WriteRequest {
+    /// What must hold.
+    pub mode: PutMode,
+    /// The kind of object.
+    pub class: ObjectClass,
+    /// Content type.
+    pub content_type: Option<&'static str>,
+    /// The caller's user metadata.
+    pub user_metadata: Vec<(String, String)>,
+    /// Names this write among all others: 26 letters and digits. Stored with the object as user metadata, it is
+    /// how a write recognises itself.
+    pub write_id: String,
+}
+
+impl WriteRequest {
+    pub(super) fn new(options: PutOptions, write_id: String) -> Self {
+        Self {
+            mode: options.mode,
+            class: options.class,
+            content_type: options.content_type,
+            user_metadata: options.user_metadata.into_iter().collect(),
+            write_id,
+        }
+    }
+}
+
+/// What a store said to a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is stored.
+    Done(Written),
+    /// The condition did not hold; a missing object does not meet [`PutMode::Update`].
+    Refused,
+}
+
+/// An object, and which write made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The object.
+    pub meta: ObjectMeta,
+    /// The id of the write, if this layer made it and the store keeps user metadata.
+    pub write_id: Option<String>,
+    /// Its ETag, where the store has them.
+    pub etag: Option<String>,
+}
+
+/// Objects in byte order of their keys, and where the next page begins.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The objects; what has no valid key is left out.
+    pub objects: Vec<ObjectMeta>,
+    /// The token of the next page, if there is one.
+    pub next: Option<String>,
+}
+
+/// An upload in parts that has begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upload {
+    /// The store's name for it.
+    pub id: String,
+}
+
+/// One part of an upload, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// From 1.
+    pub number: u32,
+    /// The store's token of it.
+    pub tag: String,
+}
+
+/// What became of a deletion in one attempt.
+pub type Deleted = Result<DeleteOutcome, Fault>;
+
+/// What a store takes at most, and what it wants at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes of the largest object that one put can make.
+    pub put_bytes: u64,
+    /// Bytes of the smallest part of an upload, the last one apart.
+    pub part_bytes: u64,
+    /// Parts of one upload. Zero: the store has no uploads in parts, and takes any object in one put.
+    pub parts: u32,
+    /// Keys of one delete request.
+    pub delete_keys: usize,
+}
+
+impl Limits {
+    /// Returns the limits of a store that takes each object in one put and deletes one at a time.
+    pub fn whole(put_bytes: u64) -> Self {
+        Self {
+            put_bytes,
+            part_bytes: 0,
+            parts: 0,
+            delete_keys: 1,
+        }
+    }
+
+    /// Returns the limits with uploads in parts.
+    #[must_use]
+    pub fn with_parts(mut self, part_bytes: u64, parts: u32) -> Self {
+        (self.part_bytes, self.parts) = (part_bytes, parts);
+        self
+    }
+
+    /// Returns the limits with so many keys in one delete request.
+    #[must_use]
+    pub fn with_delete_keys(mut self, keys: usize) -> Self {
+        self.delete_keys = keys.max(1);
+        self
+    }
+}

@@ -1,0 +1,147 @@
+//! Trying again: how often, when, and how many at a time.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::{Either, select};
+
+use super::request::{Fault, FaultKind};
+use super::settings::RetrySettings;
+use crate::{Clock, Entropy, StorageError};
+
+/// The right of all calls together to try again: so many at once, then so many a second.
+#[derive(Debug)]
+struct Budget {
+    /// Repetitions left, in thousandths; below zero are those that wait already.
+    left: i64,
+    at: Duration,
+}
+
+/// Tries requests again, for one store.
+#[derive(Debug)]
+pub(super) struct Retries {
+    settings: RetrySettings,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    budget: Mutex<Budget>,
+}
+
+/// One call that may take several attempts.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    retries: &'a Retries,
+    begun: Duration,
+    attempts: u32,
+}
+
+impl Retries {
+    pub(super) fn new(
+        settings: RetrySettings,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+    ) -> Self {
+        let budget = Mutex::new(Budget {
+            left: i64::from(settings.burst) * 1000,
+            at: clock.monotonic(),
+        });
+        Self {
+            settings,
+            clock,
+            entropy,
+            budget,
+        }
+    }
+
+    pub(super) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// Draws 130 random bits as 26 letters and digits.
+    pub(super) fn draw_id(&self) -> String {
+        const LETTERS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+        let mut bytes = [0; 26];
+        self.entropy.fill(&mut bytes);
+        let letters = bytes.iter().map(|byte| LETTERS[usize::from(byte % 32)]);
+        letters.map(char::from).collect()
+    }
+
+    pub(super) fn call(&self) -> Call<'_> {
+        Call {
+            retries: self,
+            begun: self.clock.monotonic(),
+            attempts: 1,
+        }
+    }
+
+    /// Takes one repetition, and returns how long to wait for it.
+    fn take(&self) -> Duration {
+        let rate = i64::from(self.settings.per_second.max(1)) * 1000;
+        let full = i64::from(self.settings.burst) * 1000;
+        let now = self.clock.monotonic();
+        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = now.saturating_sub(budget.at);
+        let earned = i64::try_from(passed.as_millis()).unwrap_or(i64::MAX / rate) * rate / 1000;
+        budget.left = budget.left.saturating_add(earned).min(full) - 1000;
+        budget.at = now;
+        let missing = u64::try_from(-budget.left).unwrap_or(0);
+        Duration::from_millis(missing * 1000 / rate.unsigned_abs())
+    }
+
+    /// Random, from nothing up to a bound that doubles with each attempt.
+    fn pause(&self, attempts: u32) -> Duration {
+        let doubled = self.settings.first_pause * (1 << attempts.saturating_sub(1).min(16));
+        let longest = doubled.min(self.settings.longest_pause);
+        let mut random = [0; 4];
+        self.entropy.fill(&mut random);
+        longest.mul_f64(f64::from(u32::from_le_bytes(random)) / f64::from(u32::MAX))
+    }
+}
+
+impl Call<'_> {
+    pub(super) fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Waits until the next attempt may begin. Returns whether there is one.
+    pub(super) async fn again(&mut self, fault: &Fault) -> bool {
+        let settings = &self.retries.settings;
+        let clock = &self.retries.clock;
+        let passed = || clock.monotonic().saturating_sub(self.begun);
+        if fault.kind == FaultKind::Final
+            || self.attempts >= settings.attempts
+            || passed() >= settings.deadline
+        {
+            return false;
+        }
+        let pause = self.retries.pause(self.attempts).max(self.retries.take());
+        if passed() + pause > settings.deadline {
+            return false;
+        }
+        tracing::debug!(attempt = self.attempts, ?pause, %fault, "trying again");
+        clock.sleep(pause).await;
+        self.attempts += 1;
+        true
+    }
+}
+
+/// Waits for an answer, so long and no longer.
+pub(super) async fn in_time<T>(
+    clock: &dyn Clock,
+    limit: Duration,
+    action: &'static str,
+    target: &str,
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    let work = std::pin::pin!(work);
+    match select(work, clock.sleep(limit)).await {
+        Either::Left((result, _)) => result,
+        Either::Right(((), _)) => Err(Fault::new(
+            FaultKind::InDoubt,
+            StorageError::Unavailable {
+                action,
+                target: target.to_owned(),
+                source: format!("no answer within {limit:?}").into(),
+            },
+        )),
+    }
+}

@@ -1,0 +1,219 @@
+//! Writes that recognise themselves.
+//!
+//! ```text
+//! attempt ── done ───────────────────────────────────────────► Written
+//!    │ refused ──► look: our id ─────────────────────────────► Written
+//!    │              another id, or nothing; nothing in doubt ► Refused
+//!    │              otherwise ───────────────────────────────► Unknown
+//!    │ in doubt ──► again, same id and condition; at the end look as above, where no id is Unknown
+//!    └ not done ──► again; at the end an error
+//! ```
+//!
+//! Once an attempt is in doubt, an object of another write proves nothing: ours may have landed and been
+//! replaced, or may land yet.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::Handle;
+use super::request::{Answer, Fault, FaultKind, Stored, WriteRequest};
+use super::retry::Call;
+use crate::{
+    Body, CopyOptions, GetOptions, Key, Payload, PutMode, PutOptions, PutOutcome, StorageError,
+    Written,
+};
+
+/// A write under way: what became of its attempts so far.
+pub(super) struct Progress<'a> {
+    handle: &'a Handle,
+    call: Call<'a>,
+    /// What left an attempt in doubt.
+    doubt: Option<StorageError>,
+}
+
+/// Decides about the answer to a request that cannot be sent again.
+pub(super) async fn only_once(
+    handle: &Handle,
+    key: &Key,
+    write: &WriteRequest,
+    answer: Result<Answer, Fault>,
+) -> Result<PutOutcome, StorageError> {
+    match answer {
+        Ok(Answer::Done(written)) => Ok(PutOutcome::Written(written)),
+        Ok(Answer::Refused) => Ok(look(handle, key, write, None, true).await),
+        Err(fault) if fault.kind == FaultKind::InDoubt => {
+            Ok(look(handle, key, write, Some(fault.error), false).await)
+        }
+        Err(fault) => Err(fault.error),
+    }
+}
+
+/// What follows an attempt.
+pub(super) enum Next {
+    Again,
+    Ended(Result<PutOutcome, StorageError>),
+}
+
+impl<'a> Progress<'a> {
+    pub(super) fn new(handle: &'a Handle) -> Self {
+        Self {
+            handle,
+            call: handle.retries.call(),
+            doubt: None,
+        }
+    }
+
+    /// Decides about the answer to an attempt.
+    pub(super) async fn after(
+        &mut self,
+        key: &Key,
+        write: &WriteRequest,
+        answer: Result<Answer, Fault>,
+    ) -> Next {
+        match answer {
+            Ok(Answer::Done(written)) => Next::Ended(Ok(PutOutcome::Written(written))),
+            Ok(Answer::Refused) => {
+                let outcome = look(self.handle, key, write, self.doubt.take(), true).await;
+                Next::Ended(Ok(outcome))
+            }
+            Err(fault) if fault.kind == FaultKind::Vanished => {
+                match look(self.handle, key, write, None, true).await {
+                    PutOutcome::Refused if self.doubt.is_none() => {
+                        Next::Ended(Err(super::spent(&self.call, fault)))
+                    }
+                    PutOutcome::Refused => {
+                        let doubt = self.doubt.take().unwrap_or(fault.error);
+                        Next::Ended(Ok(PutOutcome::Unknown(doubt)))
+                    }
+                    outcome => Next::Ended(Ok(outcome)),
+                }
+            }
+            Err(fault) => {
+                let again = self.call.again(&fault).await;
+                match fault.kind {
+                    FaultKind::InDoubt => self.doubt = Some(fault.error),
+                    _ if !again && self.doubt.is_none() => {
+                        return Next::Ended(Err(super::spent(&self.call, fault)));
+                    }
+                    _ => {}
+                }
+                if again {
+                    return Next::Again;
+                }
+                let doubt = self.doubt.take();
+                Next::Ended(Ok(look(self.handle, key, write, doubt, false).await))
+            }
+        }
+    }
+}
+
+/// Looks whose write the object is. `refused`: the store has said that the condition does not hold.
+async fn look(
+    handle: &Handle,
+    key: &Key,
+    write: &WriteRequest,
+    doubt: Option<StorageError>,
+    refused: bool,
+) -> PutOutcome {
+    let stored = handle.persist("read back", key.as_str(), || handle.remote.head(key));
+    match stored.await {
+        Ok(Stored { meta, write_id, .. }) if write_id.as_deref() == Some(&write.write_id) => {
+            PutOutcome::Written(Written {
+                store_time: Some(meta.last_modified),
+                version: meta.version,
+            })
+        }
+        Err(error) if !error.is_not_found() => PutOutcome::Unknown(doubt.unwrap_or(error)),
+        _ => match doubt {
+            None if refused => PutOutcome::Refused,
+            Some(doubt) => PutOutcome::Unknown(doubt),
+            None => unreachable!("BUG: what was not refused is in doubt"),
+        },
+    }
+}
+
+/// Writes an object in one request.
+pub(super) async fn put_whole(
+    handle: &Handle,
+    key: &Key,
+    bytes: Bytes,
+    write: &WriteRequest,
+) -> Result<PutOutcome, StorageError> {
+    let mut progress = Progress::new(handle);
+    loop {
+        let put = handle.remote.put(key, bytes.clone(), write);
+        let answer = handle.attempt("write", key.as_str(), bytes.len() as u64, put);
+        let answer = answer.await;
+        if let Next::Ended(outcome) = progress.after(key, write, answer).await {
+            return outcome;
+        }
+    }
+}
+
+/// Copies on the server where it can, else through this process.
+pub(super) async fn copy(
+    handle: &Arc<Handle>,
+    from: &Key,
+    to: &Key,
+    options: CopyOptions,
+) -> Result<PutOutcome, StorageError> {
+    let write = WriteRequest::new(
+        PutOptions::mode(options.mode.clone()),
+        handle.retries.draw_id(),
+    );
+    let version = options.source_version.as_ref();
+    let mut progress = Progress::new(handle);
+    loop {
+        let Some(copied) = attempt_copy(handle, from, to, version, &write).await else {
+            return copy_through(handle, from, to, options).await;
+        };
+        if matches!(&copied, Ok(Answer::Refused)) && matches!(options.mode, PutMode::Overwrite) {
+            // It is the source that was in another state: there is nothing of ours to look for.
+            return Ok(PutOutcome::Refused);
+        }
+        if let Next::Ended(outcome) = progress.after(to, &write, copied).await {
+            return outcome;
+        }
+    }
+}
+
+async fn attempt_copy(
+    handle: &Handle,
+    from: &Key,
+    to: &Key,
+    version: Option<&crate::Version>,
+    write: &WriteRequest,
+) -> Option<Result<Answer, Fault>> {
+    let work = async {
+        match handle.remote.copy(from, to, version, write).await {
+            None => Ok(None),
+            Some(Ok(answer)) => Ok(Some(answer)),
+            Some(Err(fault)) => Err(fault),
+        }
+    };
+    let copied = handle.attempt("copy", from.as_str(), 0, work).await;
+    copied.transpose()
+}
+
+async fn copy_through(
+    handle: &Arc<Handle>,
+    from: &Key,
+    to: &Key,
+    options: CopyOptions,
+) -> Result<PutOutcome, StorageError> {
+    let read = match options.source_version {
+        Some(version) => GetOptions::default().with_if_match(version),
+        None => GetOptions::default(),
+    };
+    let object = match super::reads::get(handle, from, read).await {
+        Err(StorageError::PreconditionFailed { .. }) => return Ok(PutOutcome::Refused),
+        read => read?,
+    };
+    let size = Some(object.range.end - object.range.start);
+    let payload = match object.body {
+        Body::Bytes(bytes) => Payload::Bytes(bytes),
+        Body::Stream(stream) => Payload::Stream { size, stream },
+    };
+    super::uploads::put(handle, to, payload, PutOptions::mode(options.mode)).await
+}
