@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::stream::{self, StreamExt};
+use futures::stream::{self, Stream, StreamExt};
 use http::HeaderValue;
 use http::header::CONTENT_LENGTH;
 use http_body::Frame;
@@ -41,7 +41,11 @@ pub(crate) async fn spoil(
     world: &Arc<World>,
 ) -> Result<Response, BoxError> {
     let (mut head, body) = response.into_parts();
-    let bytes = body.collect().await?.to_bytes();
+    let collected = body.collect().await?;
+    // Calls of gRPC end with their status.
+    let trailers = collected.trailers().cloned();
+    let end = stream::iter(trailers.map(|trailers| Ok(Frame::trailers(trailers))));
+    let bytes = collected.to_bytes();
     head.headers
         .insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
     let body = match fault {
@@ -50,22 +54,20 @@ pub(crate) async fn spoil(
             if let Some(byte) = bytes.get_mut(at) {
                 *byte = !*byte;
             }
-            full(bytes)
+            pieces(stream::iter([Ok(Bytes::from(bytes))]), end)
         }
         BodyFault::Truncate(at) => {
-            let end = io::Error::new(io::ErrorKind::ConnectionAborted, "truncated as asked");
-            pieces(stream::iter([
-                Ok(upto(&bytes, at)),
-                Err(BoxError::from(end)),
-            ]))
+            let cut = io::Error::new(io::ErrorKind::ConnectionAborted, "truncated as asked");
+            let broken = [Ok(upto(&bytes, at)), Err(BoxError::from(cut))];
+            pieces(stream::iter(broken), end)
         }
         BodyFault::Stall(at) => {
             let start = stream::iter([Ok(upto(&bytes, at))]);
-            pieces(start.chain(stream::pending()))
+            pieces(start.chain(stream::pending()), end)
         }
         BodyFault::Drip(piece, every) => {
             let world = Arc::clone(world);
-            pieces(stream::unfold(bytes, move |mut rest| {
+            let drops = stream::unfold(bytes, move |mut rest| {
                 let world = Arc::clone(&world);
                 async move {
                     if rest.is_empty() {
@@ -75,7 +77,8 @@ pub(crate) async fn spoil(
                     let piece = rest.split_to(piece.clamp(1, rest.len()));
                     Some((Ok(piece), rest))
                 }
-            }))
+            });
+            pieces(drops, end)
         }
     };
     Ok(Response::from_parts(head, body))
@@ -85,6 +88,10 @@ fn upto(bytes: &Bytes, at: usize) -> Bytes {
     bytes.slice(..at.min(bytes.len()))
 }
 
-fn pieces(pieces: impl futures::Stream<Item = Result<Bytes, BoxError>> + Send + 'static) -> Body {
-    StreamBody::new(pieces.map(|piece| piece.map(Frame::data))).boxed_unsync()
+fn pieces(
+    pieces: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
+    end: impl Stream<Item = Result<Frame<Bytes>, BoxError>> + Send + 'static,
+) -> Body {
+    let frames = pieces.map(|piece| piece.map(Frame::data)).chain(end);
+    StreamBody::new(frames).boxed_unsync()
 }

@@ -59,10 +59,6 @@ impl Host {
         }
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     pub(crate) fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }

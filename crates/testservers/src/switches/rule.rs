@@ -11,7 +11,7 @@ pub enum Verb {
     Read,
     /// Read what is known about an object.
     Head,
-    /// Write an object in one request. On GCS also the request that ends a resumable upload.
+    /// Write an object in one request.
     Write,
     /// Remove one object.
     Delete,
@@ -27,7 +27,7 @@ pub enum Verb {
     BeginUpload,
     /// Send one part.
     UploadPart,
-    /// Put the parts together.
+    /// Put the parts together; on GCS, send the last bytes of a resumable upload.
     CompleteUpload,
     /// Give an upload up.
     AbortUpload,
