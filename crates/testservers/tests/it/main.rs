@@ -1,0 +1,8 @@
+//! The servers driven by the clients that real programs use.
+
+mod aws;
+mod gcs_objects;
+mod google;
+mod s3_conditions;
+mod s3_objects;
+mod s3_switches;
