@@ -47,6 +47,12 @@ const LAYERS: &[Layer] = &[
         published: true,
     },
     Layer {
+        name: "icefield-storage-s3",
+        uses: &["icefield-storage"],
+        tests_use: &["icefield-testservers"],
+        published: true,
+    },
+    Layer {
         name: "icefield-testkit",
         uses: &["icefield-storage", "icefield-format"],
         tests_use: &["icefield-storage-memory"],

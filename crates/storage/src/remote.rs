@@ -72,6 +72,11 @@ pub trait Remote: fmt::Debug + fmt::Display + Send + Sync + 'static {
         at_most: Option<u64>,
     ) -> Result<Object, Fault>;
 
+    /// Returns whether two versions are of one state, as far as both are known.
+    fn agree(&self, wanted: &crate::Version, found: &crate::Version) -> bool {
+        wanted == found
+    }
+
     /// Describes an object.
     async fn head(&self, key: &Key) -> Result<Stored, Fault>;
 

@@ -120,6 +120,24 @@ impl Trial {
         head.unwrap_or_else(|error| panic!("head of {at:?} must not fail: {error:?}"))
     }
 
+    /// Asserts that what a list says of an object agrees with what `head` says.
+    pub(super) async fn agrees(&self, listed: &ObjectMeta, head: &ObjectMeta) {
+        if self.store.capabilities().exact_versions {
+            assert_eq!(listed, head);
+            return;
+        }
+        // Coarser, and true all the same.
+        let seconds = |meta: &ObjectMeta| {
+            let since = meta.last_modified.duration_since(std::time::UNIX_EPOCH);
+            since.expect("after 1970").as_secs()
+        };
+        assert_eq!((&listed.key, listed.size), (&head.key, head.size));
+        assert_eq!(seconds(listed), seconds(head), "{listed:?}, {head:?}");
+        let options = GetOptions::default().with_if_match(listed.version.clone());
+        let read = self.store.get(&head.key, options).await;
+        assert_eq!(read.expect("the version listed is the one").meta, *head);
+    }
+
     /// Reads with options and returns the bytes.
     pub(super) async fn get(
         &self,

@@ -7,7 +7,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::Handle;
 use super::bodies::{Reading, request};
-use crate::{Body, GetOptions, GetRange, Key, Object, ObjectMeta, StorageError};
+use crate::{Body, GetOptions, GetRange, Key, Object, ObjectMeta, StorageError, Version};
 
 /// Bytes of a body that is read to its end before it is handed out.
 const AT_ONCE: u64 = 1 << 20;
@@ -75,10 +75,8 @@ async fn without_body(
     let stored = handle
         .persist("read", key.as_str(), || handle.remote.head(key))
         .await?;
-    let range = options.check(&stored.meta, stored.etag.as_deref())?;
-    Ok(Object {
-        meta: stored.meta,
-        range,
-        body: Body::Bytes(bytes::Bytes::new()),
-    })
+    let agree = |wanted: &Version, found: &Version| handle.remote.agree(wanted, found);
+    stored
+        .without_body(options, agree)
+        .map_err(|fault| fault.error)
 }

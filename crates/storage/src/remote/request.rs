@@ -2,8 +2,12 @@
 
 use std::fmt;
 
-use crate::options::{ObjectClass, ObjectMeta, PutMode, PutOptions, Written};
-use crate::{DeleteOutcome, StorageError};
+use bytes::Bytes;
+
+use crate::options::{
+    Body, GetOptions, Object, ObjectClass, ObjectMeta, PutMode, PutOptions, Written,
+};
+use crate::{Condition, DeleteOutcome, StorageError, Version};
 
 /// What an attempt that failed may have done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,6 +120,43 @@ pub struct Stored {
     pub write_id: Option<String>,
     /// Its ETag, where the store has them.
     pub etag: Option<String>,
+}
+
+impl Stored {
+    /// Answers a read of no bytes, which cannot be asked for over HTTP, by what is known of the object. `agree`
+    /// says whether a version that is wanted and one that was found are of one state.
+    ///
+    /// # Errors
+    /// The conditions, as [`GetOptions::check`]; a fault if there are bytes to read.
+    pub fn without_body(
+        self,
+        options: &GetOptions,
+        agree: impl Fn(&Version, &Version) -> bool,
+    ) -> Result<Object, Fault> {
+        let mut options = options.clone();
+        for condition in [&mut options.if_match, &mut options.if_none_match] {
+            if let Some(Condition::Version(wanted)) = condition
+                && agree(wanted, &self.meta.version)
+            {
+                *wanted = self.meta.version.clone();
+            }
+        }
+        let range = options.check(&self.meta, self.etag.as_deref())?;
+        if range.start < range.end {
+            // It has changed since.
+            let error = StorageError::WrongLength {
+                key: self.meta.key,
+                expected: range.end - range.start,
+                found: 0,
+            };
+            return Err(Fault::new(FaultKind::NotDone, error));
+        }
+        Ok(Object {
+            meta: self.meta,
+            range,
+            body: Body::Bytes(Bytes::new()),
+        })
+    }
 }
 
 /// Objects in byte order of their keys, and where the next page begins.

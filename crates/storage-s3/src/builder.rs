@@ -1,0 +1,362 @@
+//! How a bucket is opened.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::config::timeout::TimeoutConfig;
+use aws_sdk_s3::config::{
+    BehaviorVersion, IdentityCache, Region, RequestChecksumCalculation, ResponseChecksumValidation,
+    StalledStreamProtectionConfig,
+};
+use aws_smithy_http_client::tls::{self, rustls_provider::CryptoMode};
+use icefield_storage::remote::{RemoteSettings, RemoteStorage};
+use icefield_storage::{
+    Clock, Entropy, ObjectClass, Prefix, StorageError, SystemClock, SystemEntropy,
+};
+
+use crate::bucket::{Bucket, Labels};
+use crate::credentials::{CredentialSource, Credentials, Fixed, Provider, Renewed};
+use crate::environment::Environment;
+
+/// Servers that speak S3 with habits of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Preset {
+    /// Amazon S3 itself.
+    #[default]
+    Aws,
+    /// Cloudflare R2: region `auto`, path style.
+    R2,
+    /// Tigris: region `auto`, host style.
+    Tigris,
+    /// MinIO: path style.
+    Minio,
+    /// Ceph's object gateway: path style.
+    Ceph,
+}
+
+/// A digest that the store checks the bytes of an upload with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Checksum {
+    /// CRC-32.
+    Crc32,
+    /// CRC-32C.
+    Crc32c,
+    /// CRC-64/NVME.
+    Crc64Nvme,
+    /// SHA-256.
+    Sha256,
+}
+
+/// Where the keys come from.
+#[derive(Clone, Default)]
+enum Identity {
+    #[default]
+    Anonymous,
+    Source(Arc<dyn CredentialSource>),
+}
+
+/// Opens a bucket, or what is below a prefix in it.
+#[derive(Clone)]
+#[must_use = "nothing is opened before `open`"]
+pub struct S3Builder {
+    bucket: String,
+    prefix: Prefix,
+    preset: Preset,
+    region: Option<String>,
+    endpoint: Option<String>,
+    path_style: Option<bool>,
+    identity: Identity,
+    requester_pays: bool,
+    metadata: Labels,
+    chunks: Labels,
+    checksum: Option<Checksum>,
+    headers: BTreeMap<String, String>,
+    connect_timeout: Duration,
+    settings: RemoteSettings,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+}
+
+impl S3Builder {
+    /// Begins to open a bucket: anonymously, in `us-east-1`, unless told otherwise.
+    pub fn new(bucket: impl Into<String>) -> Self {
+        Self {
+            bucket: bucket.into(),
+            prefix: Prefix::all(),
+            preset: Preset::default(),
+            region: None,
+            endpoint: None,
+            path_style: None,
+            identity: Identity::default(),
+            requester_pays: false,
+            metadata: Labels::default(),
+            chunks: Labels::default(),
+            checksum: None,
+            headers: BTreeMap::new(),
+            connect_timeout: Duration::from_secs(5),
+            settings: RemoteSettings::default(),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+        }
+    }
+
+    /// Keeps to the keys below a prefix.
+    pub fn prefix(mut self, prefix: Prefix) -> Self {
+        self.prefix = prefix;
+        self
+    }
+
+    /// Follows the habits of a server that is not Amazon's.
+    pub fn preset(mut self, preset: Preset) -> Self {
+        self.preset = preset;
+        self
+    }
+
+    /// Sets the region of the bucket. Default: `us-east-1`, or what the preset wants.
+    pub fn region(mut self, region: impl Into<String>) -> Self {
+        self.region = Some(region.into());
+        self
+    }
+
+    /// Sets the URL of the server, `http://…` or `https://…`. Default: Amazon's of the region.
+    pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
+        self.endpoint = Some(endpoint.into());
+        self
+    }
+
+    /// Puts the bucket into the path of URLs, not into the host. Default: with an endpoint of one's own.
+    pub fn path_style(mut self, path_style: bool) -> Self {
+        self.path_style = Some(path_style);
+        self
+    }
+
+    /// Signs nothing: for public buckets. The default.
+    pub fn anonymous(mut self) -> Self {
+        self.identity = Identity::Anonymous;
+        self
+    }
+
+    /// Signs with a key.
+    pub fn credentials(self, credentials: Credentials) -> Self {
+        self.credential_source(Arc::new(Fixed(credentials)))
+    }
+
+    /// Signs with keys that are renewed.
+    pub fn credential_source(mut self, source: Arc<dyn CredentialSource>) -> Self {
+        self.identity = Identity::Source(source);
+        self
+    }
+
+    /// Takes credentials, region and endpoint from the environment, each where it was not set before.
+    pub fn environment(mut self, environment: Environment) -> Self {
+        if let (Identity::Anonymous, Some(credentials)) = (&self.identity, environment.credentials)
+        {
+            self = self.credentials(credentials);
+        }
+        self.region = self.region.or(environment.region);
+        self.endpoint = self.endpoint.or(environment.endpoint);
+        self
+    }
+
+    /// Agrees to pay for requests to somebody else's bucket.
+    pub fn requester_pays(mut self) -> Self {
+        self.requester_pays = true;
+        self
+    }
+
+    /// Sets the storage class of new objects of one kind. Default: none, so that the bucket decides.
+    pub fn storage_class(mut self, class: ObjectClass, storage_class: impl Into<String>) -> Self {
+        self.labels(class).storage_class = Some(storage_class.into());
+        self
+    }
+
+    /// Puts a tag on new objects of one kind. Life-cycle rules of a bucket may act on tags: make sure that none
+    /// deletes what carries this one.
+    pub fn tag(
+        mut self,
+        class: ObjectClass,
+        name: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Self {
+        self.labels(class).tags.insert(name.into(), value.into());
+        self
+    }
+
+    fn labels(&mut self, class: ObjectClass) -> &mut Labels {
+        match class {
+            ObjectClass::Metadata => &mut self.metadata,
+            ObjectClass::Chunk => &mut self.chunks,
+        }
+    }
+
+    /// Has the store check uploads with a digest, and downloads where it kept one. Default: none; servers that
+    /// are not Amazon's may not know it.
+    pub fn checksum(mut self, checksum: Checksum) -> Self {
+        self.checksum = Some(checksum);
+        self
+    }
+
+    /// Sends a header with each request.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets how long making a connection may take. Default 5 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Sets how requests are tried again, in how many parts, how many at a time.
+    pub fn settings(mut self, settings: RemoteSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Waits by `clock`, which also tells when credentials expire.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Draws pauses and write ids from `entropy`.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// Opens the bucket. Sends nothing.
+    ///
+    /// # Errors
+    /// [`StorageError::Misconfigured`] for an empty bucket name, an endpoint that is no URL, a header that
+    /// is none.
+    pub fn open(self) -> Result<RemoteStorage, StorageError> {
+        let store = self.name();
+        let wrong = |setting, problem: &str| {
+            Err(StorageError::Misconfigured {
+                target: store.clone(),
+                setting,
+                problem: problem.to_owned(),
+            })
+        };
+        if self.bucket.is_empty() || self.bucket.contains(['/', '?', '#', ' ']) {
+            return wrong("bucket", "this is no name of a bucket");
+        }
+        let plain = match &self.endpoint {
+            Some(url) if url.starts_with("http://") => true,
+            Some(url) if !url.starts_with("https://") => {
+                return wrong("endpoint", "it does not begin with http:// or https://");
+            }
+            _ => false,
+        };
+        for (name, value) in &self.headers {
+            if !is_header(name, value) {
+                return wrong("headers", "one of them cannot be sent");
+            }
+        }
+        let region = self.region.clone().unwrap_or_else(|| match self.preset {
+            Preset::R2 | Preset::Tigris => "auto".to_owned(),
+            _ => "us-east-1".to_owned(),
+        });
+        let path_style = self.path_style.unwrap_or(match self.preset {
+            Preset::Aws => self.endpoint.is_some(),
+            Preset::Tigris => false,
+            Preset::R2 | Preset::Minio | Preset::Ceph => true,
+        });
+        let http = aws_smithy_http_client::Builder::new();
+        let http = match plain {
+            true => http.build_http(),
+            false => http
+                .tls_provider(tls::Provider::Rustls(CryptoMode::Ring))
+                .build_https(),
+        };
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(self.connect_timeout)
+            .build();
+        let mut config = aws_sdk_s3::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .http_client(http)
+            .region(Region::new(region))
+            .force_path_style(path_style)
+            // Trying again, and what stalls, is the business of one layer above.
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(timeouts)
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+            .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
+            .identity_cache(IdentityCache::no_cache());
+        if let Some(endpoint) = &self.endpoint {
+            config = config.endpoint_url(endpoint);
+        }
+        let renewed = match &self.identity {
+            Identity::Anonymous => {
+                config = config.allow_no_auth();
+                None
+            }
+            Identity::Source(source) => {
+                let clock = Arc::clone(&self.clock);
+                let renewed = Arc::new(Renewed::new(Arc::clone(source), clock));
+                config = config.credentials_provider(Provider(Arc::clone(&renewed)));
+                Some(renewed)
+            }
+        };
+        let bucket = Bucket {
+            client: aws_sdk_s3::Client::from_conf(config.build()),
+            name: store,
+            place: format!(
+                "s3:{}:{}/{}",
+                self.endpoint.as_deref().unwrap_or("amazon"),
+                self.bucket,
+                self.prefix
+            ),
+            is_amazon: self.endpoint.is_none() && self.preset == Preset::Aws,
+            bucket: self.bucket,
+            prefix: self.prefix,
+            credentials: renewed,
+            requester_pays: self.requester_pays,
+            metadata: self.metadata,
+            chunks: self.chunks,
+            checksum: self.checksum,
+            headers: self.headers,
+        };
+        Ok(RemoteStorage::with_sources(
+            bucket,
+            self.settings,
+            self.clock,
+            self.entropy,
+        ))
+    }
+
+    fn name(&self) -> String {
+        match self.prefix.is_all() {
+            true => format!("s3://{}", self.bucket),
+            false => format!("s3://{}/{}", self.bucket, self.prefix),
+        }
+    }
+}
+
+fn is_header(name: &str, value: &str) -> bool {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty()
+        && name.bytes().all(token)
+        && value
+            .bytes()
+            .all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
+}
+
+impl fmt::Debug for S3Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("S3Builder")
+            .field("store", &self.name())
+            .field("region", &self.region)
+            .field("endpoint", &self.endpoint)
+            .field("headers", &self.headers.keys())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,38 @@
+//! The S3 backend keeps the promises of the storage contract, against a server in this process.
+
+use std::sync::{Arc, OnceLock};
+
+use icefield_storage::Storage;
+use icefield_storage::conformance::Effort;
+use icefield_storage::remote::RemoteSettings;
+use icefield_storage_s3::{Credentials, S3Builder};
+use icefield_testservers::{S3Options, S3Server};
+
+/// Returns an empty bucket of the one server of this process.
+async fn fresh(case: &str) -> Arc<dyn Storage> {
+    static SERVER: OnceLock<S3Server> = OnceLock::new();
+    let server = SERVER.get_or_init(|| S3Server::start(S3Options::default()));
+    // A bucket for each case: the longest keys leave no room for a prefix.
+    let bucket = case.replace('_', "-");
+    server.world().create_bucket(&bucket);
+    let storage = S3Builder::new(bucket)
+        .endpoint(server.endpoint())
+        .credentials(Credentials::new(server.access_key(), server.secret_key()))
+        // Small enough that large objects take every path.
+        .settings(
+            RemoteSettings::default()
+                .with_multipart(6 << 20, 5 << 20)
+                .with_parallel_reads(2 << 20),
+        )
+        .open();
+    Arc::new(storage.expect("the settings are sound"))
+}
+
+fn effort() -> Effort {
+    Effort {
+        many: 1010,
+        ..Effort::default()
+    }
+}
+
+icefield_storage::conformance_tests! { fresh, effort = effort() }
