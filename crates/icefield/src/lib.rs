@@ -42,11 +42,15 @@
 //! `local` (default): paths and `file:` URLs. `memory` (default): the location `memory:`. `ingest` (default): import and
 //! export. `zarrs`: the storage traits of the crate `zarrs`.
 
+#[cfg(feature = "s3")]
+mod bucket_url;
 mod error;
 mod location;
 mod open;
 mod revision;
 mod runtime;
+#[cfg(feature = "s3")]
+mod s3;
 mod schemes;
 
 pub use icefield_core::{
@@ -74,6 +78,8 @@ pub use location::{Location, LocationError};
 pub use open::{create, open, open_or_create};
 pub use revision::{RevisionError, RevisionSpec};
 pub use runtime::runtime;
+#[cfg(feature = "s3")]
+pub use s3::ConnectS3;
 #[cfg(feature = "local")]
 pub use schemes::ConnectLocal;
 #[cfg(feature = "memory")]

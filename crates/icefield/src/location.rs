@@ -57,6 +57,14 @@ pub enum LocationError {
         /// The rule.
         problem: &'static str,
     },
+    /// A URL that breaks a rule of its scheme.
+    #[error("{url:?} {problem}")]
+    Rule {
+        /// The URL, without its options.
+        url: String,
+        /// The rule.
+        problem: String,
+    },
     /// The store in memory has no parts.
     #[error("{url:?} names a part of a store in memory, which has none: write `memory:`")]
     Memory {
@@ -207,7 +215,7 @@ fn file_path(url: &str) -> Result<PathBuf, LocationError> {
         })
 }
 
-fn decode(path: &str) -> Result<String, &'static str> {
+pub(crate) fn decode(path: &str) -> Result<String, &'static str> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.bytes();
     while let Some(byte) = rest.next() {

@@ -10,7 +10,7 @@ use icefield_storage::Storage;
 use crate::{Error, Location, LocationError};
 
 /// Schemes that this crate brings, and the feature that each needs.
-const OURS: [(&str, &str); 2] = [("file", "local"), ("memory", "memory")];
+const OURS: [(&str, &str); 3] = [("file", "local"), ("memory", "memory"), ("s3", "s3")];
 
 /// Opens the stores of one scheme. Implement it to open repositories in a backend of your own.
 ///
@@ -65,6 +65,8 @@ impl Schemes {
         let schemes = schemes.with("file", Arc::new(ConnectLocal::default()));
         #[cfg(feature = "memory")]
         let schemes = schemes.with("memory", Arc::new(ConnectMemory));
+        #[cfg(feature = "s3")]
+        let schemes = schemes.with("s3", Arc::new(crate::ConnectS3::default()));
         schemes
     }
 

@@ -40,7 +40,9 @@ impl Classify for StorageError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::NotFound { .. } => ErrorKind::NotFound,
-            Self::InvalidKey(_) | Self::RangeNotSatisfiable { .. } => ErrorKind::Invalid,
+            Self::InvalidKey(_) | Self::RangeNotSatisfiable { .. } | Self::Misconfigured { .. } => {
+                ErrorKind::Invalid
+            }
             Self::PreconditionFailed { .. } => ErrorKind::Conflict,
             Self::ReadOnly { .. } => ErrorKind::ReadOnly,
             Self::Unsupported { .. } => ErrorKind::Unsupported,

@@ -50,3 +50,29 @@ mod local_disk {
 
     icefield_core::session_tests! { fresh }
 }
+
+mod s3 {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use icefield_storage_s3::{Credentials, S3Builder};
+    use icefield_testservers::{S3Options, S3Server};
+
+    use super::*;
+
+    /// A bucket of its own for each store that a case asks for.
+    async fn fresh(_case: &'static str) -> Arc<dyn Storage> {
+        static SERVER: OnceLock<S3Server> = OnceLock::new();
+        static BUCKETS: AtomicUsize = AtomicUsize::new(0);
+        let server = SERVER.get_or_init(|| S3Server::start(S3Options::default()));
+        let bucket = format!("bucket-{}", BUCKETS.fetch_add(1, Ordering::Relaxed));
+        server.world().create_bucket(&bucket);
+        let storage = S3Builder::new(bucket)
+            .endpoint(server.endpoint())
+            .credentials(Credentials::new(server.access_key(), server.secret_key()))
+            .open();
+        Arc::new(storage.expect("the settings are sound"))
+    }
+
+    icefield_core::session_tests! { fresh }
+}

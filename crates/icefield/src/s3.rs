@@ -1,0 +1,98 @@
+//! `s3://bucket/prefix` locations.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use icefield_storage::Storage;
+use icefield_storage::remote::RemoteSettings;
+use icefield_storage_s3::{Credentials, Environment, Preset, S3Builder};
+
+use crate::bucket_url::BucketUrl;
+use crate::{Connect, Error, Location};
+
+/// What a URL may say after its `?`.
+const OPTIONS: &[&str] = &[
+    "region",
+    "endpoint",
+    "path_style",
+    "anonymous",
+    "requester_pays",
+    "preset",
+    "trust_conditions",
+];
+
+/// Opens buckets of S3 and its likes: `s3://bucket/prefix?region=…&endpoint=…`.
+///
+/// What the URL does not say, and this does not set, comes from the usual variables and profiles of the
+/// environment; `anonymous` in the URL leaves credentials alone.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ConnectS3 {
+    /// The key, in place of one from the environment.
+    pub credentials: Option<Credentials>,
+    /// How requests are tried again, and how many at a time.
+    pub settings: RemoteSettings,
+    /// Does not look at the environment.
+    pub isolated: bool,
+}
+
+impl ConnectS3 {
+    /// Returns the connection that uses this key, and nothing from the environment.
+    pub fn with_credentials(credentials: Credentials) -> Self {
+        Self {
+            credentials: Some(credentials),
+            isolated: true,
+            ..Self::default()
+        }
+    }
+}
+
+#[async_trait]
+impl Connect for ConnectS3 {
+    async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
+        let url = BucketUrl::parse(location, OPTIONS)?;
+        let mut settings = self.settings.clone();
+        if url.switch("trust_conditions")? == Some(true) {
+            settings = settings.trusting_conditions();
+        }
+        let mut builder = S3Builder::new(&url.bucket)
+            .prefix(url.prefix.clone())
+            .settings(settings);
+        if let Some(preset) = url.option("preset") {
+            builder = builder.preset(match preset {
+                "aws" => Preset::Aws,
+                "r2" => Preset::R2,
+                "tigris" => Preset::Tigris,
+                "minio" => Preset::Minio,
+                "ceph" => Preset::Ceph,
+                _ => {
+                    let problem =
+                        "names a preset that is none; there are aws, r2, tigris, minio, ceph";
+                    return Err(url.wrong(problem).into());
+                }
+            });
+        }
+        if let Some(region) = url.option("region") {
+            builder = builder.region(region);
+        }
+        if let Some(endpoint) = url.option("endpoint") {
+            builder = builder.endpoint(endpoint);
+        }
+        if let Some(path_style) = url.switch("path_style")? {
+            builder = builder.path_style(path_style);
+        }
+        if url.switch("requester_pays")? == Some(true) {
+            builder = builder.requester_pays();
+        }
+        if let Some(credentials) = &self.credentials {
+            builder = builder.credentials(credentials.clone());
+        }
+        if !self.isolated {
+            builder = builder.environment(Environment::read());
+        }
+        if url.switch("anonymous")? == Some(true) {
+            builder = builder.anonymous();
+        }
+        Ok(Arc::new(builder.open()?))
+    }
+}
