@@ -2,6 +2,7 @@
 
 mod aws;
 mod gcs_objects;
+mod gcs_switches;
 mod google;
 mod s3_conditions;
 mod s3_objects;
