@@ -57,9 +57,14 @@ pub(crate) async fn spoil(
             pieces(stream::iter([Ok(Bytes::from(bytes))]), end)
         }
         BodyFault::Truncate(at) => {
-            let cut = io::Error::new(io::ErrorKind::ConnectionAborted, "truncated as asked");
-            let broken = [Ok(upto(&bytes, at)), Err(BoxError::from(cut))];
-            pieces(stream::iter(broken), end)
+            let start = stream::iter([Ok(upto(&bytes, at))]);
+            let cut = stream::once(async {
+                // A body that is not ready lets what came before reach the wire.
+                tokio::task::yield_now().await;
+                let cut = io::Error::new(io::ErrorKind::ConnectionAborted, "truncated as asked");
+                Err(BoxError::from(cut))
+            });
+            pieces(start.chain(cut), end)
         }
         BodyFault::Stall(at) => {
             let start = stream::iter([Ok(upto(&bytes, at))]);

@@ -104,11 +104,12 @@ impl Protocol {
     ) -> Result<Response, Failure> {
         match self.sessions.take(id, head, body)? {
             Progress::Reply(response) => Ok(response),
-            Progress::Write {
-                ask,
-                condition,
-                draft,
-            } => {
+            Progress::Write(pending) => {
+                let upload::Pending {
+                    ask,
+                    condition,
+                    draft,
+                } = *pending;
                 let object = self
                     .operations
                     .write(&ask.bucket, &ask.key, draft, &condition, orders)

@@ -23,7 +23,7 @@ pub(super) enum Call {
     Get(v2::GetObjectRequest),
     List(v2::ListObjectsRequest),
     Delete(v2::DeleteObjectRequest),
-    Rewrite(v2::RewriteObjectRequest),
+    Rewrite(Box<v2::RewriteObjectRequest>),
     Other,
 }
 
@@ -36,7 +36,7 @@ impl Call {
             Some("GetObject") => Message::decode(message).map(Self::Get),
             Some("ListObjects") => Message::decode(message).map(Self::List),
             Some("DeleteObject") => Message::decode(message).map(Self::Delete),
-            Some("RewriteObject") => Message::decode(message).map(Self::Rewrite),
+            Some("RewriteObject") => Message::decode(message).map(|it| Self::Rewrite(Box::new(it))),
             _ => Ok(Self::Other),
         };
         decoded.unwrap_or(Self::Other)
@@ -58,7 +58,7 @@ impl Call {
             Self::List(it) => list(on, orders, it).map(|it| it.encode_to_vec()),
             Self::Delete(it) => delete(on, orders, it).await.map(|()| Vec::new()),
             Self::Rewrite(it) => {
-                let done = rewrite(on, orders, it).await;
+                let done = rewrite(on, orders, *it).await;
                 done.map(|it| it.encode_to_vec())
             }
             Self::Other => Err(Failure::new(501, "unimplemented")),

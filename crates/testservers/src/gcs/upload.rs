@@ -79,11 +79,14 @@ pub(super) enum Progress {
     /// Reply with this.
     Reply(Response),
     /// All bytes are there: write the object, and then tell [`Sessions::done`].
-    Write {
-        ask: Ask,
-        condition: Condition,
-        draft: Draft,
-    },
+    Write(Box<Pending>),
+}
+
+/// An upload that has all its bytes and is not an object yet.
+pub(super) struct Pending {
+    pub(super) ask: Ask,
+    pub(super) condition: Condition,
+    pub(super) draft: Draft,
 }
 
 impl Sessions {
@@ -140,11 +143,11 @@ impl Sessions {
         if !complete {
             return Ok(Progress::Reply(incomplete(session.bytes.len())));
         }
-        Ok(Progress::Write {
+        Ok(Progress::Write(Box::new(Pending {
             condition: session.ask.condition(false),
             ask: session.ask.clone(),
             draft: draft(&session.said, session.bytes.clone().freeze())?,
-        })
+        })))
     }
 
     /// Notes what an upload has become, for those who ask again.

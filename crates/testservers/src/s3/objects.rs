@@ -10,7 +10,7 @@ use s3s::dto::*;
 use s3s::{S3Result, s3_error};
 
 use super::errors::{refusal, write_refusal};
-use super::reads::{condition, tag};
+use super::reads::tag;
 use super::service::Context;
 use super::verb::pairs;
 use crate::world::{Attributes, Condition, Draft, Refusal, md5};
@@ -32,7 +32,7 @@ pub(super) async fn put(on: Context, input: PutObjectInput) -> S3Result<PutObjec
         attributes,
         etag: None,
     };
-    let condition = condition(&on.headers);
+    let condition = Condition::of_headers(&on.headers);
     let written = on
         .world
         .write(
@@ -98,7 +98,7 @@ pub(super) async fn copy(on: Context, input: CopyObjectInput) -> S3Result<CopyOb
         etag: None,
     };
     // The conditions on the destination, which `s3s` does not know of, are in the headers.
-    let condition = condition(&on.headers);
+    let condition = Condition::of_headers(&on.headers);
     let written = on
         .world
         .write(
@@ -121,7 +121,7 @@ pub(super) async fn copy(on: Context, input: CopyObjectInput) -> S3Result<CopyOb
 }
 
 pub(super) async fn delete(on: Context, input: DeleteObjectInput) -> S3Result<DeleteObjectOutput> {
-    let condition = condition(&on.headers);
+    let condition = Condition::of_headers(&on.headers);
     let removed = on
         .world
         .remove(&input.bucket, &input.key, &condition, on.orders.rules)

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures::stream;
-use http::HeaderMap;
 use s3s::dto::*;
 use s3s::{S3Result, s3_error};
 
@@ -67,24 +66,13 @@ fn find(on: &Context, bucket: &str, key: &str) -> S3Result<Arc<StoredObject>> {
     let refuse = |why| refusal(why, &on.behaviour);
     let object = on.world.read(bucket, key, on.orders.read_back);
     let object = object.map_err(refuse)?;
-    condition(&on.headers).check_read(&object).map_err(refuse)?;
+    Condition::of_headers(&on.headers)
+        .check_read(&object)
+        .map_err(refuse)?;
     Ok(object)
 }
 
 /// Returns the tag of an object as `s3s` wants it.
 pub(super) fn tag(object: &StoredObject) -> Option<ETag> {
     object.etag.parse().ok()
-}
-
-/// Reads the conditions of a request from its headers.
-pub(super) fn condition(headers: &HeaderMap) -> Condition {
-    let text = |name: &str| headers.get(name)?.to_str().ok();
-    let date = |name: &str| httpdate::parse_http_date(text(name)?).ok();
-    Condition {
-        if_match: text("if-match").map(ToOwned::to_owned),
-        if_none_match: text("if-none-match").map(ToOwned::to_owned),
-        if_unmodified_since: date("if-unmodified-since"),
-        if_modified_since: date("if-modified-since"),
-        ..Condition::default()
-    }
 }

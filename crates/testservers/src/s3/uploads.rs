@@ -5,9 +5,9 @@ use s3s::dto::*;
 
 use super::errors::{refusal, write_refusal};
 use super::objects::{read, tags_of_header};
-use super::reads::{condition, tag};
+use super::reads::tag;
 use super::service::Context;
-use crate::world::Attributes;
+use crate::world::{Attributes, Condition};
 
 pub(super) async fn begin(
     on: Context,
@@ -58,7 +58,7 @@ pub(super) async fn complete(
             (part.part_number.unwrap_or_default(), etag)
         })
         .collect();
-    let condition = condition(&on.headers);
+    let condition = Condition::of_headers(&on.headers);
     let (limits, rules) = (on.behaviour.parts, on.orders.rules);
     let object = on
         .world

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use http::HeaderMap;
+
 use super::StoredObject;
 
 /// What a request demands of the object that is there. Empty means: nothing.
@@ -55,6 +57,19 @@ impl Condition {
     pub fn absent() -> Self {
         Self {
             if_none_match: Some("*".to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// Reads the conditions that HTTP itself has from the headers of a request.
+    pub(crate) fn of_headers(headers: &HeaderMap) -> Self {
+        let text = |name: &str| headers.get(name)?.to_str().ok();
+        let date = |name: &str| httpdate::parse_http_date(text(name)?).ok();
+        Self {
+            if_match: text("if-match").map(ToOwned::to_owned),
+            if_none_match: text("if-none-match").map(ToOwned::to_owned),
+            if_unmodified_since: date("if-unmodified-since"),
+            if_modified_since: date("if-modified-since"),
             ..Self::default()
         }
     }

@@ -62,7 +62,8 @@ impl Draft {
 /// How entity tags are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EtagStyle {
-    /// The MD5 of the bytes, as on AWS without encryption.
+    /// The MD5 of the bytes, as on AWS without encryption. A write of the same bytes keeps the tag: a
+    /// condition on it does not tell the two versions apart, and both of two writers may win.
     #[default]
     Md5,
     /// Something that is no MD5 and differs from version to version, as with encryption.

@@ -28,9 +28,14 @@ fn install_tls() {
 
 /// Returns a client for bytes that tries each request once.
 pub(crate) async fn storage(server: &GcsServer) -> Storage {
+    storage_at(&server.endpoint()).await
+}
+
+/// Like [`storage`], of another endpoint.
+pub(crate) async fn storage_at(endpoint: &str) -> Storage {
     install_tls();
     let client = Storage::builder()
-        .with_endpoint(server.endpoint())
+        .with_endpoint(endpoint)
         .with_credentials(anonymous::Builder::new().build())
         .with_retry_policy(NeverRetry)
         .with_read_resume_policy(NeverResume)
@@ -41,9 +46,14 @@ pub(crate) async fn storage(server: &GcsServer) -> Storage {
 
 /// Returns a client for all else that tries each request once.
 pub(crate) async fn control(server: &GcsServer) -> StorageControl {
+    control_at(&server.endpoint()).await
+}
+
+/// Like [`control`], of another endpoint.
+pub(crate) async fn control_at(endpoint: &str) -> StorageControl {
     install_tls();
     let client = StorageControl::builder()
-        .with_endpoint(server.endpoint())
+        .with_endpoint(endpoint)
         .with_credentials(anonymous::Builder::new().build())
         .with_retry_policy(NeverRetry)
         .build()
