@@ -288,7 +288,10 @@ impl S3Builder {
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts)
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-            .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+            .request_checksum_calculation(match self.checksum {
+                Some(_) => RequestChecksumCalculation::WhenSupported,
+                None => RequestChecksumCalculation::WhenRequired,
+            })
             .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
             .identity_cache(IdentityCache::no_cache());
         if let Some(endpoint) = &self.endpoint {

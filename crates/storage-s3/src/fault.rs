@@ -123,9 +123,10 @@ impl Target<'_> {
                     problem: "the credentials have expired".to_owned(),
                 },
             ),
-            (_, "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidToken") => {
-                self.misconfigured("credentials", "the store does not accept the credentials")
-            }
+            (
+                _,
+                "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidToken" | "NotSignedUp",
+            ) => self.misconfigured("credentials", "the store does not accept the credentials"),
             (401 | 403, _) => StorageError::PermissionDenied {
                 action: self.action,
                 target: self.name(),

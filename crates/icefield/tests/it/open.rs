@@ -62,9 +62,9 @@ async fn memory_is_new_each_time() {
 
 #[tokio::test]
 async fn an_unknown_scheme_is_named() {
-    let error = icefield::open("s3://bucket/x").await.unwrap_err();
+    let error = icefield::open("gopher://bucket/x").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().contains("`s3:`"), "{error}");
+    assert!(error.to_string().contains("`gopher:`"), "{error}");
     let error = Schemes::none()
         .storage(&Location::of_path("x"))
         .await
