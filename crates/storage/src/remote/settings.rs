@@ -6,7 +6,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetrySettings {
-    /// Attempts of one call. Default 20.
+    /// Attempts of one call. Default 40: with the pauses of the other defaults, as many as the deadline has time
+    /// for.
     pub attempts: u32,
     /// The longest pause before the second attempt; each further one may be twice as long. The pause itself is
     /// random, from nothing up to that. Default 50 ms.
@@ -25,7 +26,7 @@ pub struct RetrySettings {
 impl Default for RetrySettings {
     fn default() -> Self {
         Self {
-            attempts: 20,
+            attempts: 40,
             first_pause: Duration::from_millis(50),
             longest_pause: Duration::from_secs(10),
             deadline: Duration::from_secs(180),
