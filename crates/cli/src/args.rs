@@ -82,6 +82,8 @@ pub(crate) enum Command {
     Mv(Mv),
     /// Compare a version with another one that it may be merged into, or show what a serialised fork holds.
     Status(Status),
+    /// Say what a location is, what it guarantees, and what is wrong with it.
+    Doctor(Doctor),
     /// Show what one file of the repository says.
     #[command(after_help = "A manifest's id is printed by `inspect snapshot`.")]
     Inspect(Inspect),
@@ -400,6 +402,18 @@ pub(crate) struct Status {
     /// Show the uncommitted edits of a serialised fork instead.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["revision", "against"])]
     pub(crate) fork: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Doctor {
+    /// The location, with a repository or without.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) location: Location,
+    /// Also write a small object under `icefield/doctor/`, and delete it.
+    #[arg(long)]
+    pub(crate) write: bool,
     #[command(flatten)]
     pub(crate) facts: Facts,
 }

@@ -4,6 +4,7 @@ mod branch;
 mod carry;
 mod cat;
 mod diff;
+mod doctor;
 mod export;
 mod import;
 mod info;
@@ -57,6 +58,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Squash(args) => squash::run(&context, args).await,
         Command::Mv(args) => mv::run(&context, args).await,
         Command::Status(args) => status::run(&context, args).await,
+        Command::Doctor(args) => doctor::run(&context, args).await,
         Command::Inspect(args) => inspect::run(&context, args).await,
     }
 }

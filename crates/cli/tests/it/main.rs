@@ -6,6 +6,7 @@ mod append;
 mod bad_input;
 mod commands;
 mod damage;
+mod doctor;
 mod exit_codes;
 mod history;
 mod import;
