@@ -47,6 +47,18 @@ const LAYERS: &[Layer] = &[
         published: true,
     },
     Layer {
+        name: "icefield-storage-gcs",
+        uses: &["icefield-storage"],
+        tests_use: &["icefield-testservers"],
+        published: true,
+    },
+    Layer {
+        name: "icefield-storage-object-store",
+        uses: &["icefield-storage"],
+        tests_use: &["icefield-testservers"],
+        published: true,
+    },
+    Layer {
         name: "icefield-testkit",
         uses: &["icefield-storage", "icefield-format"],
         tests_use: &["icefield-storage-memory"],

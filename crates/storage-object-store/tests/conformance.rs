@@ -1,0 +1,48 @@
+//! The promises of a storage, kept by the adapter over the in-memory store of `object_store`.
+
+use std::sync::Arc;
+
+use icefield_storage::{Prefix, Storage};
+use icefield_storage_object_store::{AdapterOptions, ObjectStoreStorage};
+use object_store::memory::InMemory;
+
+/// Two ways to see one store.
+fn options() -> AdapterOptions {
+    AdapterOptions::default().with(|options| {
+        options.exact_versions = true;
+        options.durable = false;
+        options.put_bytes = 64 << 20;
+    })
+}
+
+mod whole {
+    use super::*;
+
+    async fn fresh(_case: &str) -> Arc<dyn Storage> {
+        let store = Arc::new(InMemory::new());
+        Arc::new(ObjectStoreStorage::new(store, options()))
+    }
+
+    icefield_storage::conformance_tests! { fresh }
+}
+
+mod below_a_prefix_in_pages_and_parts {
+    use icefield_storage::remote::RemoteSettings;
+
+    use super::*;
+
+    async fn fresh(_case: &str) -> Arc<dyn Storage> {
+        let store = Arc::new(InMemory::new());
+        let options = options().with(|options| {
+            options.prefix = Prefix::parse("some where/%20").expect("a prefix");
+            options.ordered_lists = true;
+            options.delete_keys = 256;
+            options.settings = RemoteSettings::default()
+                .with_multipart(1 << 20, 1 << 18)
+                .with_parallel_reads(1 << 20);
+        });
+        Arc::new(ObjectStoreStorage::new(store, options))
+    }
+
+    icefield_storage::conformance_tests! { fresh }
+}
