@@ -58,10 +58,16 @@ impl Adapter {
             (false, "") => self.options.prefix.to_string(),
             (false, _) => format!("{}/{key}", self.options.prefix),
         };
-        Path::parse(text).map_err(|error| StorageError::Unsupported {
+        let unsupported = |problem: String| StorageError::Unsupported {
             store: self.name.clone(),
-            what: format!("the key {key:?}: {error}"),
-        })
+            what: format!("the key {key:?}: {problem}"),
+        };
+        if !self.options.backslashes && key.contains('\\') {
+            return Err(unsupported(
+                "it would make a slash of the backslash".to_owned(),
+            ));
+        }
+        Path::parse(text).map_err(|error| unsupported(error.to_string()))
     }
 
     /// Returns the key of a path; `None` for what is no key of ours.

@@ -47,6 +47,7 @@ impl AzureBuilder {
         let options = AdapterOptions::default().with(|options| {
             options.exact_versions = true;
             options.quoted_etags = true;
+            options.backslashes = false;
             options.put_bytes = PUT_BYTES;
             options.delete_keys = BATCH;
         });

@@ -36,6 +36,9 @@ pub struct AdapterOptions {
     /// User metadata and content types are kept, so that a write recognises itself. Without them, a write whose
     /// answer was lost stays in doubt. Default: true.
     pub attributes: bool,
+    /// A backslash is a character like any other. Otherwise keys with one are refused: Azure makes a slash of it.
+    /// Default: true.
+    pub backslashes: bool,
     /// An acknowledged write survives a loss of power. Default: true.
     pub durable: bool,
     /// Lists can be asked for: a plain web server has none. Default: true.
@@ -73,6 +76,7 @@ impl Default for AdapterOptions {
             quoted_etags: false,
             version_ids: false,
             attributes: true,
+            backslashes: true,
             durable: true,
             lists: true,
             ordered_lists: false,

@@ -78,6 +78,12 @@ impl Adapter {
                 // The object is longer by now than it was, or the error had another reason.
                 Err(error)
             }
+            // Of an object that is not there, some stores say that it is not in the state asked for.
+            Err(error @ object_store::Error::Precondition { .. }) => {
+                let stored = self.describe(key).await?;
+                options.check(&stored.meta, stored.etag.as_deref())?;
+                Err(error)
+            }
             found => found,
         };
         let found = found.map_err(|error| self.target("read", Some(key)).fault(error))?;
