@@ -65,6 +65,13 @@ const LAYERS: &[Layer] = &[
         published: false,
     },
     Layer {
+        // It knows the clock of the storage contract, and no backend: the backends are tested with it.
+        name: "icefield-testservers",
+        uses: &["icefield-storage"],
+        tests_use: &[],
+        published: false,
+    },
+    Layer {
         name: "icefield-refs",
         uses: &["icefield-storage", "icefield-format"],
         tests_use: &["icefield-testkit", "icefield-storage-memory"],

@@ -1,0 +1,93 @@
+//! One stored object, and what a write brings along.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use md5::{Digest, Md5};
+
+/// One version of an object.
+#[derive(Clone, Debug)]
+pub struct StoredObject {
+    /// What it holds.
+    pub bytes: Bytes,
+    /// The entity tag as it stands in a header: with its quotes, and `W/` if it is weak.
+    pub etag: String,
+    /// The number of this version; no two versions in a world share one.
+    pub generation: u64,
+    /// Counts the changes to the attributes of this version, from 1.
+    pub metageneration: u64,
+    /// When it was written, by the clock of its world.
+    pub last_modified: SystemTime,
+    /// What the write said besides the bytes.
+    pub attributes: Attributes,
+}
+
+/// What a write says about an object besides its bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// The media type.
+    pub content_type: Option<String>,
+    /// The coding of the bytes.
+    pub content_encoding: Option<String>,
+    /// The storage class.
+    pub storage_class: Option<String>,
+    /// User metadata, keys without any `x-amz-meta-` or `x-goog-meta-`.
+    pub metadata: BTreeMap<String, String>,
+    /// Tags, which only S3 has.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// An object that is not stored yet.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    /// What it holds.
+    pub bytes: Bytes,
+    /// What is said about it.
+    pub attributes: Attributes,
+    /// The entity tag, if it is not to follow from the bytes.
+    pub etag: Option<String>,
+}
+
+impl Draft {
+    /// Returns a draft of these bytes with no attributes.
+    pub fn new(bytes: impl Into<Bytes>) -> Self {
+        Self {
+            bytes: bytes.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// How entity tags are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EtagStyle {
+    /// The MD5 of the bytes, as on AWS without encryption.
+    #[default]
+    Md5,
+    /// Something that is no MD5 and differs from version to version, as with encryption.
+    Opaque,
+    /// Like `Opaque`, and marked as weak.
+    Weak,
+}
+
+impl EtagStyle {
+    /// Returns the tag of a version in this style; `md5` is what it would be on AWS.
+    pub(crate) fn tag(self, md5: &str, generation: u64) -> String {
+        match self {
+            Self::Md5 => format!("\"{md5}\""),
+            Self::Opaque => format!("\"opaque/{generation:x}+{}\"", &md5[..6]),
+            Self::Weak => format!("W/\"opaque/{generation:x}+{}\"", &md5[..6]),
+        }
+    }
+}
+
+/// Returns the MD5 of `bytes`.
+pub(crate) fn md5(bytes: &[u8]) -> [u8; 16] {
+    Md5::digest(bytes).into()
+}
+
+/// Returns `bytes` in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
