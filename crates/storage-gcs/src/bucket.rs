@@ -19,7 +19,7 @@ use icefield_storage::{
 
 use crate::credentials::Renewed;
 use crate::fault::{Said, Target, said, says_no_bucket};
-use crate::object::{Seen, generation, meta, stored};
+use crate::object::{Description, Seen, generation, meta};
 
 /// Entries of a page.
 const PAGE: i32 = 1000;
@@ -111,7 +111,7 @@ impl Bucket {
         target: Target<'_>,
         request: impl Future<Output = Result<T, Error>>,
     ) -> Result<Result<T, Error>, Fault> {
-        let tag = match &self.credentials {
+        let token = match &self.credentials {
             Some(credentials) => credentials.in_use().await,
             None => None,
         };
@@ -119,14 +119,7 @@ impl Bucket {
         if let (Err(error), Some(credentials)) = (&answer, &self.credentials)
             && said(error) == Some(Said::Unauthenticated)
         {
-            // The first request of all has fetched its own: there is nothing newer to try.
-            if tag.is_none() {
-                credentials
-                    .refused(credentials.in_use().await.as_ref())
-                    .await;
-                return Ok(answer);
-            }
-            credentials.refused(tag.as_ref()).await;
+            credentials.refused(token.as_ref()).await;
             let problem = "the store does not accept the credentials";
             let error = target.misconfigured("credentials", problem);
             return Err(Fault::new(FaultKind::NotDone, error));
@@ -135,11 +128,11 @@ impl Bucket {
     }
 
     /// Describes an object.
-    pub(crate) async fn describe(&self, key: &Key) -> Result<Stored, Fault> {
+    pub(crate) async fn describe(&self, key: &Key) -> Result<Description, Fault> {
         let object = self.object(key).await?;
-        let stored = stored(key.clone(), &object);
-        self.seen.remember(&stored);
-        Ok(stored)
+        let description = Description::of(key.clone(), &object);
+        self.seen.remember(&description);
+        Ok(description)
     }
 
     pub(crate) async fn object(
@@ -197,7 +190,7 @@ impl Remote for Bucket {
     }
 
     async fn head(&self, key: &Key) -> Result<Stored, Fault> {
-        self.describe(key).await
+        Ok(self.describe(key).await?.stored)
     }
 
     async fn put(&self, key: &Key, bytes: Bytes, write: &WriteRequest) -> Result<Answer, Fault> {

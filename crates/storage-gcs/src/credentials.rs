@@ -83,7 +83,14 @@ struct Held {
 pub(crate) struct Renewed {
     source: Arc<dyn TokenSource>,
     clock: Arc<dyn Clock>,
-    held: Mutex<Option<Held>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    held: Option<Held>,
+    /// What the store did not take: the same once more is not worth a request.
+    refused: Option<HeaderMap>,
 }
 
 impl Renewed {
@@ -91,28 +98,30 @@ impl Renewed {
         Self {
             source,
             clock,
-            held: Mutex::new(None),
+            state: Mutex::new(State::default()),
         }
     }
 
-    /// Names the token that is in use now.
+    /// Names the token that a request will be sent with; `None` if there is none.
     pub(crate) async fn in_use(&self) -> Option<EntityTag> {
-        self.held.lock().await.as_ref().map(|held| held.tag.clone())
+        self.get().await.ok().map(|held| held.tag)
     }
 
     /// Says that the store did not take the token of that name: the next request fetches another. Those that were
     /// sent with it meanwhile change nothing any more.
     pub(crate) async fn refused(&self, tag: Option<&EntityTag>) {
-        let mut held = self.held.lock().await;
-        if held.as_ref().map(|held| &held.tag) == tag {
-            *held = None;
+        let mut state = self.state.lock().await;
+        if state.held.as_ref().map(|held| &held.tag) == tag
+            && let Some(held) = state.held.take()
+        {
+            state.refused = Some(held.headers);
         }
     }
 
     async fn get(&self) -> Result<Held, CredentialsError> {
-        let mut held = self.held.lock().await;
+        let mut state = self.state.lock().await;
         let now = self.clock.now();
-        if let Some(held) = &*held
+        if let Some(held) = &state.held
             && held.renew_at.is_none_or(|renew| now < renew)
         {
             return Ok(held.clone());
@@ -121,9 +130,13 @@ impl Renewed {
             Ok(token) => sendable(&token, now),
             Err(error) => Err(error.to_string()),
         };
-        match (fetched, &*held) {
+        match (fetched, &state.held) {
+            (Ok(fresh), _) if state.refused.as_ref() == Some(&fresh.headers) => {
+                let problem = "the store does not accept the token, and there is no other";
+                Err(CredentialsError::from_msg(false, problem))
+            }
             (Ok(fresh), _) => {
-                *held = Some(fresh.clone());
+                state.held = Some(fresh.clone());
                 Ok(fresh)
             }
             // Not needed yet: the next request tries again.

@@ -116,11 +116,16 @@ impl Target<'_> {
         Fault::new(kind, error)
     }
 
+    /// Returns what was said, as a cause.
+    pub(crate) fn cause(&self, error: &Error) -> BoxError {
+        Box::new(Redacted(shortened(&text_of(error))))
+    }
+
     /// Sorts an error. A missing object is [`StorageError::NotFound`], a condition that did not hold
     /// [`StorageError::PreconditionFailed`]: of a write, neither is an error, and both are decided before.
     pub(crate) fn fault(&self, error: &Error) -> Fault {
         let text = text_of(error);
-        let source: BoxError = Box::new(Redacted(shortened(&text)));
+        let source = self.cause(error);
         match said(error) {
             Some(Said::Missing) if says_no_bucket(error) => self.no_bucket(),
             Some(Said::Missing) => match self.key {
@@ -151,6 +156,9 @@ impl Target<'_> {
                     "whoever asks this bucket pays, and no project is named",
                 )
                 .into(),
+            Some(Said::Kind(FaultKind::InDoubt)) if was_refused(error) => {
+                self.of_kind(FaultKind::NotDone, source)
+            }
             Some(Said::Kind(kind)) => self.of_kind(kind, source),
             None => self.unanswered(error, source),
         }

@@ -42,12 +42,22 @@ pub(crate) fn meta(key: Key, object: &Object) -> ObjectMeta {
     }
 }
 
-/// Returns what is known of an object, and which write made it.
-pub(crate) fn stored(key: Key, object: &Object) -> Stored {
-    Stored {
-        meta: meta(key, object),
-        write_id: object.metadata.get(WRITE_ID).cloned(),
-        etag: (!object.etag.is_empty()).then(|| object.etag.clone()),
+/// What is known of an object, and what its bytes must add up to.
+#[derive(Clone, Debug)]
+pub(crate) struct Description {
+    pub(crate) stored: Stored,
+    pub(crate) crc32c: Option<u32>,
+}
+
+impl Description {
+    pub(crate) fn of(key: Key, object: &Object) -> Self {
+        let stored = Stored {
+            meta: meta(key, object),
+            write_id: object.metadata.get(WRITE_ID).cloned(),
+            etag: (!object.etag.is_empty()).then(|| object.etag.clone()),
+        };
+        let crc32c = object.checksums.as_ref().and_then(|sums| sums.crc32c);
+        Self { stored, crc32c }
     }
 }
 
@@ -56,22 +66,23 @@ pub(crate) fn stored(key: Key, object: &Object) -> Stored {
 /// The client does not show when an object was written when it reads one. Whoever reads a state for the second
 /// time, as the parts of a large object do, need not ask again.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(Mutex<HashMap<Key, Stored>>);
+pub(crate) struct Seen(Mutex<HashMap<Key, Description>>);
 
 impl Seen {
     /// Returns the description of a state, if it was seen.
-    pub(crate) fn of(&self, key: &Key, version: &Version) -> Option<Stored> {
+    pub(crate) fn of(&self, key: &Key, version: &Version) -> Option<Description> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let stored = seen.get(key)?;
-        (stored.meta.version == *version).then(|| stored.clone())
+        let found = seen.get(key)?;
+        (found.stored.meta.version == *version).then(|| found.clone())
     }
 
-    pub(crate) fn remember(&self, stored: &Stored) {
+    pub(crate) fn remember(&self, description: &Description) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= REMEMBERED {
             seen.clear();
         }
-        seen.insert(stored.meta.key.clone(), stored.clone());
+        let key = description.stored.meta.key.clone();
+        seen.insert(key, description.clone());
     }
 }
 
@@ -107,12 +118,15 @@ mod tests {
         let object = Object::new().set_generation(7).set_size(3);
         let seen = Seen::default();
         assert!(seen.of(&key, &version(7)).is_none());
-        seen.remember(&stored(key.clone(), &object));
-        assert_eq!(seen.of(&key, &version(7)).map(|it| it.meta.size), Some(3));
+        seen.remember(&Description::of(key.clone(), &object));
+        assert_eq!(
+            seen.of(&key, &version(7)).map(|it| it.stored.meta.size),
+            Some(3)
+        );
         assert!(seen.of(&key, &version(8)).is_none());
         for other in 0..REMEMBERED {
             let key = Key::parse(&format!("b/{other}")).expect("a key");
-            seen.remember(&stored(key, &object));
+            seen.remember(&Description::of(key, &object));
         }
         assert!(seen.of(&key, &version(7)).is_none());
     }

@@ -9,11 +9,11 @@ use google_cloud_storage::builder::storage::ReadObject;
 use google_cloud_storage::model_ext::ReadRange;
 use google_cloud_storage::read_object::ReadObjectResponse;
 use icefield_storage::remote::{Fault, FaultKind, Stored};
-use icefield_storage::{Body, Condition, GetOptions, GetRange, Key, Object};
+use icefield_storage::{Body, Condition, GetOptions, GetRange, Key, Object, StorageError};
 
 use crate::bucket::Bucket;
 use crate::fault::{Said, Target, said};
-use crate::object::{generation, version};
+use crate::object::{Description, generation, version};
 
 impl Bucket {
     /// Reads a range of an object, or its beginning.
@@ -24,7 +24,7 @@ impl Bucket {
         at_most: Option<u64>,
     ) -> Result<Object, Fault> {
         let Some(range) = range_of(&options.range, at_most) else {
-            return empty(options, self.describe(key).await?, None);
+            return empty(options, self.describe(key).await?.stored, None);
         };
         let target = self.target("read", Some(key));
         let request = self.request(key, options).set_read_range(range);
@@ -34,7 +34,7 @@ impl Bucket {
         };
         let sent = self.send(target, request.send());
         let (answer, described) = match known {
-            Some(stored) => (sent.await?, Ok(stored)),
+            Some(description) => (sent.await?, Ok(description)),
             None => {
                 let (answer, described) = join(sent, self.describe(key)).await;
                 (answer?, described)
@@ -46,13 +46,13 @@ impl Bucket {
                 // Why, and of how large an object, only its description tells.
                 Some(Said::NotModified | Said::Precondition | Said::Range) => {
                     // What was known may be of a state that has passed.
-                    let stored = self.describe(key).await?;
+                    let stored = self.describe(key).await?.stored;
                     return empty(options, stored, Some(target));
                 }
                 _ => return Err(target.fault(&error)),
             },
         };
-        let stored = described?;
+        let Description { stored, crc32c } = described?;
         if stored.meta.version != version(response.object().generation) {
             return Err(changed(target));
         }
@@ -63,10 +63,18 @@ impl Bucket {
             }
             _ => wanted.end,
         };
+        // Of a part there is nothing to compare with.
+        let whole = wanted.start == 0 && end == stored.meta.size;
+        let body = Checked {
+            response,
+            left: end - wanted.start,
+            sum: 0,
+            wanted: crc32c.filter(|_| whole),
+        };
         Ok(Object {
             meta: stored.meta,
             range: wanted.start..end,
-            body: self.body(key, response),
+            body: self.body(key, body),
         })
     }
 
@@ -90,27 +98,61 @@ impl Bucket {
         }
     }
 
-    fn body(&self, key: &Key, response: ReadObjectResponse) -> Body {
+    fn body(&self, key: &Key, body: Checked) -> Body {
         let (name, key) = (self.name.clone(), key.clone());
-        let parts = stream::unfold(response, move |mut response| {
+        let parts = stream::unfold(Some(body), move |body| {
             let (name, key) = (name.clone(), key.clone());
             async move {
-                let part = response.next().await?;
-                let part = part.map_err(|error| {
-                    let target = Target {
-                        action: "read",
-                        store: &name,
-                        key: Some(&key),
-                    };
-                    // A body that breaks off can be taken up again, whatever the reason.
-                    target
-                        .of_kind(FaultKind::InDoubt, target.fault(&error).to_string().into())
-                        .error
-                });
-                Some((part, response))
+                let mut body = body?;
+                let target = Target {
+                    action: "read",
+                    store: &name,
+                    key: Some(&key),
+                };
+                match body.next(target).await? {
+                    Ok(part) => Some((Ok(part), Some(body))),
+                    Err(error) => Some((Err(error), None)),
+                }
             }
         });
         Body::Stream(parts.boxed())
+    }
+}
+
+/// A body whose bytes must add up to what was stored, if all of them were asked for. The client checks that only
+/// where no range was named, and the layer above names one for all but the smallest objects.
+struct Checked {
+    response: ReadObjectResponse,
+    /// Bytes that are still to come.
+    left: u64,
+    sum: u32,
+    wanted: Option<u32>,
+}
+
+impl Checked {
+    /// Returns the next bytes; the last ones only if all are right.
+    async fn next(&mut self, target: Target<'_>) -> Option<Result<Bytes, StorageError>> {
+        let part = match self.response.next().await? {
+            Ok(part) => part,
+            Err(error) => {
+                // A body that breaks off can be taken up again, whatever the reason; one whose bytes are not those
+                // that were stored cannot: they are handed out already.
+                let kind = match error.is_deserialization() {
+                    true => FaultKind::Final,
+                    false => FaultKind::InDoubt,
+                };
+                return Some(Err(target.of_kind(kind, target.cause(&error)).error));
+            }
+        };
+        self.left = self.left.saturating_sub(part.len() as u64);
+        if let Some(wanted) = self.wanted {
+            self.sum = crc32c::crc32c_append(self.sum, &part);
+            if self.left == 0 && self.sum != wanted {
+                let problem = "the bytes are not those that were stored: their checksum differs";
+                return Some(Err(target.of_kind(FaultKind::Final, problem.into()).error));
+            }
+        }
+        Some(Ok(part))
     }
 }
 
