@@ -48,6 +48,13 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "icefield-storage-s3",
+        name: "icefield-storage-gcs",
+        uses: &["icefield-storage"],
+        tests_use: &["icefield-testservers"],
+        published: true,
+    },
+    Layer {
+        name: "icefield-storage-object-store",
         uses: &["icefield-storage"],
         tests_use: &["icefield-testservers"],
         published: true,

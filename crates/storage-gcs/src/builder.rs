@@ -1,0 +1,270 @@
+//! How a bucket is opened.
+
+use std::fmt;
+use std::sync::Arc;
+
+use google_cloud_auth::credentials::Credentials;
+use google_cloud_gax::retry_policy::NeverRetry;
+use google_cloud_storage::client::{Storage as Data, StorageControl};
+use google_cloud_storage::read_resume_policy::NeverResume;
+use icefield_storage::remote::{RemoteSettings, RemoteStorage};
+use icefield_storage::{
+    Clock, Entropy, ObjectClass, Prefix, StorageError, SystemClock, SystemEntropy,
+};
+
+use crate::GcsStorage;
+use crate::bucket::Bucket;
+use crate::credentials::{Fixed, Provider, Renewed, Token, TokenSource, nobody};
+use crate::object::Seen;
+
+/// What the parts of an upload are multiples of.
+const QUANTUM: u64 = 256 << 10;
+
+/// Who asks.
+#[derive(Clone, Default)]
+enum Identity {
+    #[default]
+    Nobody,
+    Machine,
+    Tokens(Arc<dyn TokenSource>),
+}
+
+/// Opens a bucket. See [`GcsStorage::builder`](crate::GcsStorage::builder).
+#[derive(Clone)]
+#[must_use = "nothing is opened before `open`"]
+pub struct GcsBuilder {
+    bucket: String,
+    prefix: Prefix,
+    endpoint: Option<String>,
+    identity: Identity,
+    user_project: Option<String>,
+    metadata_class: Option<String>,
+    chunk_class: Option<String>,
+    settings: RemoteSettings,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+}
+
+impl GcsBuilder {
+    pub(crate) fn new(bucket: String) -> Self {
+        Self {
+            bucket,
+            prefix: Prefix::all(),
+            endpoint: None,
+            identity: Identity::default(),
+            user_project: None,
+            metadata_class: None,
+            chunk_class: None,
+            settings: RemoteSettings::default(),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+        }
+    }
+
+    /// Keeps to the keys below a prefix.
+    pub fn prefix(mut self, prefix: Prefix) -> Self {
+        self.prefix = prefix;
+        self
+    }
+
+    /// Sets the URL of the server, `http://…` or `https://…`, for both interfaces. Default: Google's.
+    pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
+        self.endpoint = Some(endpoint.into());
+        self
+    }
+
+    /// Shows nothing: for public buckets. The default.
+    pub fn anonymous(mut self) -> Self {
+        self.identity = Identity::Nobody;
+        self
+    }
+
+    /// Asks as whoever this machine is: the application default credentials of Google, from the variables of the
+    /// environment, the files of `gcloud`, or the metadata server.
+    pub fn environment(mut self) -> Self {
+        self.identity = Identity::Machine;
+        self
+    }
+
+    /// Shows a bearer token. It is not renewed.
+    pub fn token(self, token: impl Into<String>) -> Self {
+        self.token_source(Arc::new(Fixed(Token::new(token))))
+    }
+
+    /// Shows tokens that are renewed.
+    pub fn token_source(mut self, source: Arc<dyn TokenSource>) -> Self {
+        self.identity = Identity::Tokens(source);
+        self
+    }
+
+    /// Names the project that pays for the requests, for buckets whose owner does not.
+    pub fn user_project(mut self, project: impl Into<String>) -> Self {
+        self.user_project = Some(project.into());
+        self
+    }
+
+    /// Sets the storage class of new objects of one kind, such as `NEARLINE`. Default: the bucket's.
+    pub fn storage_class(mut self, class: ObjectClass, storage_class: impl Into<String>) -> Self {
+        match class {
+            ObjectClass::Metadata => self.metadata_class = Some(storage_class.into()),
+            ObjectClass::Chunk => self.chunk_class = Some(storage_class.into()),
+        }
+        self
+    }
+
+    /// Sets how requests are tried again, in how many parts, how many at a time.
+    pub fn settings(mut self, settings: RemoteSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Waits by `clock`, which also tells when tokens expire.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Draws pauses and write ids from `entropy`.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// Opens the bucket. Sends nothing; must be called on the runtime that is to serve its connections.
+    ///
+    /// # Errors
+    /// [`StorageError::Misconfigured`] for a bucket name that is none, an endpoint that is no URL, credentials that
+    /// the environment does not have.
+    pub async fn open(self) -> Result<GcsStorage, StorageError> {
+        let store = self.name();
+        let wrong = |setting, problem: &str| StorageError::Misconfigured {
+            target: store.clone(),
+            setting,
+            problem: problem.to_owned(),
+        };
+        if self.bucket.is_empty() || self.bucket.contains(['/', '?', '#', ' ']) {
+            return Err(wrong("bucket", "this is no name of a bucket"));
+        }
+        let schemes = ["http://", "https://"];
+        if let Some(url) = &self.endpoint
+            && !schemes.iter().any(|scheme| url.starts_with(scheme))
+        {
+            let problem = "it does not begin with http:// or https://";
+            return Err(wrong("endpoint", problem));
+        }
+        if let Some(project) = &self.user_project
+            && http::HeaderValue::from_str(project).is_err()
+        {
+            return Err(wrong("user_project", "this is no name of a project"));
+        }
+        // The client panics where no implementation of TLS is chosen. One that was chosen before stays.
+        let _chosen_before = rustls::crypto::ring::default_provider().install_default();
+        let (credentials, renewed) = self.credentials().map_err(|problem| {
+            let problem = format!("this machine has none: {problem}");
+            wrong("credentials", &problem)
+        })?;
+        // Trying again, and taking up what broke off, is the business of one layer above.
+        let mut data = Data::builder()
+            .with_credentials(credentials.clone())
+            .with_retry_policy(NeverRetry)
+            .with_read_resume_policy(NeverResume);
+        let mut control = StorageControl::builder()
+            .with_credentials(credentials)
+            .with_retry_policy(NeverRetry);
+        if let Some(endpoint) = &self.endpoint {
+            data = data.with_endpoint(endpoint);
+            control = control.with_endpoint(endpoint);
+        }
+        let no_client = |error: google_cloud_gax::client_builder::Error| {
+            let problem = format!("no client can be made for it: {error}");
+            wrong("endpoint", &problem)
+        };
+        let data = data.build().await.map_err(no_client)?;
+        let control = control.build().await.map_err(no_client)?;
+        let part = self.settings.part_bytes.max(QUANTUM) / QUANTUM * QUANTUM;
+        let bucket = Bucket {
+            data,
+            control,
+            place: format!(
+                "gcs:{}:{}/{}",
+                self.endpoint.as_deref().unwrap_or("google"),
+                self.bucket,
+                self.prefix
+            ),
+            resource: format!("projects/_/buckets/{}", self.bucket),
+            name: store,
+            prefix: self.prefix,
+            is_google: self.endpoint.is_none(),
+            credentials: renewed,
+            user_project: self.user_project,
+            metadata_class: self.metadata_class,
+            chunk_class: self.chunk_class,
+            buffer: usize::try_from(part).unwrap_or(QUANTUM as usize),
+            seen: Seen::default(),
+        };
+        let storage = RemoteStorage::with_sources(bucket, self.settings, self.clock, self.entropy);
+        Ok(GcsStorage(storage))
+    }
+
+    fn credentials(&self) -> Result<(Credentials, Option<Arc<Renewed>>), String> {
+        Ok(match &self.identity {
+            Identity::Nobody => (nobody(), None),
+            Identity::Machine => {
+                let found = google_cloud_auth::credentials::Builder::default().build();
+                (found.map_err(|error| error.to_string())?, None)
+            }
+            Identity::Tokens(source) => {
+                let clock = Arc::clone(&self.clock);
+                let renewed = Arc::new(Renewed::new(Arc::clone(source), clock));
+                let provider = Provider(Arc::clone(&renewed));
+                (Credentials::from(provider), Some(renewed))
+            }
+        })
+    }
+
+    fn name(&self) -> String {
+        match self.prefix.is_all() {
+            true => format!("gs://{}", self.bucket),
+            false => format!("gs://{}/{}", self.bucket, self.prefix),
+        }
+    }
+}
+
+impl fmt::Debug for GcsBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GcsBuilder")
+            .field("store", &self.name())
+            .field("endpoint", &self.endpoint)
+            .field("user_project", &self.user_project)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn tokens_are_not_shown() {
+        let builder = GcsStorage::builder("ocean").token("SECRET");
+        assert!(!format!("{builder:?}").contains("SECRET"));
+        let storage = builder.open().await.expect("opened");
+        assert!(!format!("{storage:?}{storage}").contains("SECRET"));
+        assert_eq!(storage.to_string(), "gs://ocean");
+    }
+
+    #[tokio::test]
+    async fn wrong_settings_are_named() {
+        for (builder, wanted) in [
+            (GcsStorage::builder(""), "bucket"),
+            (GcsStorage::builder("a/b"), "bucket"),
+            (GcsStorage::builder("a").endpoint("ftp://x"), "endpoint"),
+            (GcsStorage::builder("a").user_project("x\n"), "user_project"),
+        ] {
+            match builder.open().await {
+                Err(StorageError::Misconfigured { setting, .. }) => assert_eq!(setting, wanted),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! How a container of Azure Blob Storage is opened.
+
+use std::fmt;
+use std::sync::Arc;
+
+use icefield_storage::remote::RemoteSettings;
+use icefield_storage::{
+    Clock, Entropy, ObjectClass, Prefix, StorageError, SystemClock, SystemEntropy,
+};
+use object_store::azure::{AzureCredential, MicrosoftAzureBuilder, split_sas};
+use object_store::{CredentialProvider, StaticCredentialProvider};
+
+use crate::client::{is_plain, not_made, options, tried_once};
+use crate::{AdapterOptions, ObjectStoreStorage};
+
+/// Bytes of the largest blob that one request makes: 5000 MiB, less what the rest of the request may need.
+const PUT_BYTES: u64 = 4999 << 20;
+/// Deletions that fit into one batch.
+const BATCH: usize = 256;
+
+/// Who asks.
+#[derive(Clone, Default)]
+enum Identity {
+    #[default]
+    Nobody,
+    Key(String),
+    Sas(String),
+    Bearer(String),
+    Renewed(Arc<dyn CredentialProvider<Credential = AzureCredential>>),
+}
+
+/// Opens a container. See `ObjectStoreStorage::azure`.
+#[derive(Clone)]
+#[must_use = "nothing is opened before `open`"]
+pub struct AzureBuilder {
+    account: String,
+    container: String,
+    endpoint: Option<String>,
+    identity: Identity,
+    options: AdapterOptions,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+}
+
+impl AzureBuilder {
+    pub(crate) fn new(account: String, container: String) -> Self {
+        let options = AdapterOptions::default().with(|options| {
+            options.exact_versions = true;
+            options.quoted_etags = true;
+            options.backslashes = false;
+            options.put_bytes = PUT_BYTES;
+            options.delete_keys = BATCH;
+        });
+        Self {
+            account,
+            container,
+            endpoint: None,
+            identity: Identity::default(),
+            options,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+        }
+    }
+
+    /// Sets the URL of the account, `http://…` or `https://…`; an emulator's ends with the name of the account.
+    /// Default: Microsoft's.
+    pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
+        self.endpoint = Some(endpoint.into());
+        self
+    }
+
+    /// Signs nothing: for public containers. The default.
+    pub fn anonymous(mut self) -> Self {
+        self.identity = Identity::Nobody;
+        self
+    }
+
+    /// Signs with a key of the account, in base 64.
+    pub fn access_key(mut self, key: impl Into<String>) -> Self {
+        self.identity = Identity::Key(key.into());
+        self
+    }
+
+    /// Shows a shared access signature: `sv=…&sig=…`.
+    pub fn sas_token(mut self, token: impl Into<String>) -> Self {
+        self.identity = Identity::Sas(token.into());
+        self
+    }
+
+    /// Shows a bearer token. It is not renewed.
+    pub fn bearer_token(mut self, token: impl Into<String>) -> Self {
+        self.identity = Identity::Bearer(token.into());
+        self
+    }
+
+    /// Asks for what to show before each request; the provider holds what is still good.
+    pub fn credentials(
+        mut self,
+        provider: Arc<dyn CredentialProvider<Credential = AzureCredential>>,
+    ) -> Self {
+        self.identity = Identity::Renewed(provider);
+        self
+    }
+
+    /// Keeps to the keys below a prefix.
+    pub fn prefix(mut self, prefix: Prefix) -> Self {
+        self.options.prefix = prefix;
+        self
+    }
+
+    /// Sets the access tier of new blobs of one kind: `Hot`, `Cool`, `Cold`. Default: the account's.
+    pub fn access_tier(mut self, class: ObjectClass, tier: impl Into<String>) -> Self {
+        match class {
+            ObjectClass::Metadata => self.options.metadata_storage_class = Some(tier.into()),
+            ObjectClass::Chunk => self.options.chunk_storage_class = Some(tier.into()),
+        }
+        self
+    }
+
+    /// Reads lists in pages, as they come: right for accounts with a flat namespace, which list in byte order.
+    /// Default: each list is read to its end and sorted.
+    pub fn ordered_lists(mut self) -> Self {
+        self.options.ordered_lists = true;
+        self
+    }
+
+    /// Sets how many entries of a list are sorted in memory. Default: 1,000,000.
+    pub fn list_entries(mut self, entries: usize) -> Self {
+        self.options.list_entries = entries;
+        self
+    }
+
+    /// Sets how requests are tried again, in how many parts, how many at a time.
+    pub fn settings(mut self, settings: RemoteSettings) -> Self {
+        self.options.settings = settings;
+        self
+    }
+
+    /// Waits by `clock`.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Draws pauses and write ids from `entropy`.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// Opens the container. Sends nothing.
+    ///
+    /// # Errors
+    /// [`StorageError::Misconfigured`] for an empty name, an endpoint that is no URL, a key that is none.
+    pub fn open(mut self) -> Result<ObjectStoreStorage, StorageError> {
+        let name = self.name();
+        for (setting, text) in [("account", &self.account), ("container", &self.container)] {
+            if text.is_empty() || text.contains(['/', '?', '#', ' ']) {
+                return Err(StorageError::Misconfigured {
+                    target: name,
+                    setting,
+                    problem: "this is no name of one".to_owned(),
+                });
+            }
+        }
+        let plain = match &self.endpoint {
+            Some(url) => is_plain(url, &name, "endpoint")?,
+            None => false,
+        };
+        let mut azure = MicrosoftAzureBuilder::new()
+            .with_account(&self.account)
+            .with_container_name(&self.container)
+            .with_retry(tried_once())
+            .with_client_options(options(plain));
+        if let Some(endpoint) = &self.endpoint {
+            azure = azure.with_endpoint(endpoint.trim_end_matches('/').to_owned());
+        }
+        azure = match &self.identity {
+            // A credential all the same, or it would look for one in the machine.
+            Identity::Nobody => azure.with_skip_signature(true).with_credentials(Arc::new(
+                StaticCredentialProvider::new(AzureCredential::BearerToken(String::new())),
+            )),
+            Identity::Key(key) => azure.with_access_key(key),
+            Identity::Sas(token) => {
+                let pairs = split_sas(token).map_err(|_| not_made(&name, "sas_token"))?;
+                azure.with_sas_authorization(pairs)
+            }
+            Identity::Bearer(token) => azure.with_bearer_token_authorization(token),
+            Identity::Renewed(provider) => azure.with_credentials(Arc::clone(provider)),
+        };
+        let setting = match self.identity {
+            Identity::Key(_) => "access_key",
+            _ => "endpoint",
+        };
+        let store = azure.build().map_err(|_| not_made(&name, setting))?;
+        // Microsoft's own blobs honour conditions; of another server that is not known.
+        self.options.known_conditions = self.endpoint.is_none();
+        self.options.place = Some(format!(
+            "azure:{}:{}/{}/{}",
+            self.endpoint.as_deref().unwrap_or("microsoft"),
+            self.account,
+            self.container,
+            self.options.prefix
+        ));
+        self.options.name = Some(name);
+        let (clock, entropy) = (self.clock, self.entropy);
+        Ok(ObjectStoreStorage::with_sources(
+            Arc::new(store),
+            self.options,
+            clock,
+            entropy,
+        ))
+    }
+
+    fn name(&self) -> String {
+        let Self {
+            account, container, ..
+        } = self;
+        match self.options.prefix.is_all() {
+            true => format!("az://{account}/{container}"),
+            false => format!("az://{account}/{container}/{}", self.options.prefix),
+        }
+    }
+}
+
+impl fmt::Debug for AzureBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AzureBuilder")
+            .field("store", &self.name())
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use icefield_storage::Storage;
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let key = "c2VjcmV0LXNlY3JldA==";
+        for builder in [
+            ObjectStoreStorage::azure("acc", "box").access_key(key),
+            ObjectStoreStorage::azure("acc", "box").sas_token(format!("sv=1&sig={key}")),
+            ObjectStoreStorage::azure("acc", "box").bearer_token(key),
+        ] {
+            assert!(!format!("{builder:?}").contains(key));
+            let storage = builder.open().expect("opened");
+            assert!(!format!("{storage:?}{storage}").contains(key));
+            assert_eq!(storage.to_string(), "az://acc/box");
+            assert!(storage.capabilities().safe_commits());
+            assert!(storage.capabilities().exact_versions);
+        }
+    }
+
+    #[test]
+    fn wrong_settings_are_named() {
+        let setting = |builder: AzureBuilder| match builder.open() {
+            Err(StorageError::Misconfigured { setting, .. }) => setting,
+            other => panic!("{other:?}"),
+        };
+        let azure = || ObjectStoreStorage::azure("acc", "box");
+        assert_eq!(setting(ObjectStoreStorage::azure("", "box")), "account");
+        assert_eq!(
+            setting(ObjectStoreStorage::azure("acc", "a/b")),
+            "container"
+        );
+        assert_eq!(setting(azure().endpoint("ftp://x")), "endpoint");
+        assert_eq!(setting(azure().access_key("not base 64!")), "access_key");
+        assert_eq!(setting(azure().sas_token("no pairs")), "sas_token");
+    }
+}

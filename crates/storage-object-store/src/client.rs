@@ -1,0 +1,62 @@
+//! How the HTTP clients of `object_store` are set up: no retries, no time-outs of their own.
+
+use std::time::Duration;
+
+use icefield_storage::StorageError;
+use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+
+/// How long making a connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Each request is tried once: trying again is the business of the layer above.
+pub(crate) fn tried_once() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig::default(),
+        max_retries: 0,
+        retry_timeout: Duration::ZERO,
+    }
+}
+
+/// Returns the options of a client; `plain`: without TLS.
+pub(crate) fn options(plain: bool) -> ClientOptions {
+    choose_tls();
+    ClientOptions::new()
+        .with_allow_http(plain)
+        .with_connect_timeout(CONNECT)
+        // Its time-out would cut long bodies; what stalls is found out above.
+        .with_timeout_disabled()
+}
+
+/// The client panics where no implementation of TLS is chosen. One that was chosen before stays.
+fn choose_tls() {
+    let _chosen_before = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// Returns whether a URL is one without TLS.
+///
+/// # Errors
+/// [`StorageError::Misconfigured`] if it is neither `http://` nor `https://`.
+pub(crate) fn is_plain(
+    url: &str,
+    target: &str,
+    setting: &'static str,
+) -> Result<bool, StorageError> {
+    match url {
+        url if url.starts_with("http://") => Ok(true),
+        url if url.starts_with("https://") => Ok(false),
+        _ => Err(StorageError::Misconfigured {
+            target: target.to_owned(),
+            setting,
+            problem: "it does not begin with http:// or https://".to_owned(),
+        }),
+    }
+}
+
+/// Returns the error of a client that could not be made. Its text may quote what it was given: no cause.
+pub(crate) fn not_made(target: &str, setting: &'static str) -> StorageError {
+    StorageError::Misconfigured {
+        target: target.to_owned(),
+        setting,
+        problem: "no client can be made of it".to_owned(),
+    }
+}

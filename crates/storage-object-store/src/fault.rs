@@ -1,0 +1,296 @@
+//! What a store of `object_store` says, sorted by what may have happened.
+//!
+//! Its errors keep the status of an answer in their text only, so that is where it is looked for.
+
+use std::error::Error as _;
+use std::fmt;
+
+use icefield_storage::remote::{Fault, FaultKind};
+use icefield_storage::{BoxError, Key, StorageError};
+use object_store::Error;
+
+/// The longest text of a cause that is kept: some end with the whole answer of a server.
+const LONGEST: usize = 600;
+
+/// Where a request went, for messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) action: &'static str,
+    pub(crate) store: &'a str,
+    pub(crate) key: Option<&'a Key>,
+}
+
+impl Target<'_> {
+    fn name(&self) -> String {
+        self.key
+            .map_or_else(|| self.store.to_owned(), Key::to_string)
+    }
+
+    fn misconfigured(&self, setting: &'static str, problem: &str) -> Fault {
+        let (target, problem) = (self.store.to_owned(), problem.to_owned());
+        StorageError::Misconfigured {
+            target,
+            setting,
+            problem,
+        }
+        .into()
+    }
+
+    /// Returns the fault of a kind with its cause.
+    pub(crate) fn of_kind(&self, kind: FaultKind, source: BoxError) -> Fault {
+        let (action, target) = (self.action, self.name());
+        let error = match kind {
+            FaultKind::Final => StorageError::Failed {
+                action,
+                target,
+                source,
+            },
+            FaultKind::Throttled => StorageError::Throttled {
+                action,
+                target,
+                source,
+            },
+            _ => StorageError::Unavailable {
+                action,
+                target,
+                source,
+            },
+        };
+        Fault::new(kind, error)
+    }
+
+    /// Sorts an error. Conditions that did not hold are answers, and decided before.
+    pub(crate) fn fault(&self, error: Error) -> Fault {
+        let text = text_of(&error);
+        if says_no_container(&text) {
+            return self.misconfigured("container", "there is no such container or bucket");
+        }
+        let source = Box::new(Said(shortened(&text)));
+        let denied = |source| StorageError::PermissionDenied {
+            action: self.action,
+            target: self.name(),
+            source,
+        };
+        match &error {
+            Error::NotFound { .. } => match self.key {
+                Some(key) => StorageError::NotFound { key: key.clone() }.into(),
+                None => self.misconfigured("container", "there is no such container or bucket"),
+            },
+            Error::Precondition { .. } | Error::NotModified { .. } => match self.key {
+                Some(key) if matches!(error, Error::NotModified { .. }) => {
+                    StorageError::NotModified { key: key.clone() }.into()
+                }
+                Some(key) => StorageError::PreconditionFailed { key: key.clone() }.into(),
+                None => self.of_kind(FaultKind::Final, source),
+            },
+            // 409: somebody else's write was under way.
+            Error::AlreadyExists { .. } => self.of_kind(FaultKind::NotDone, source),
+            Error::PermissionDenied { .. } => denied(source).into(),
+            Error::Unauthenticated { .. } => {
+                self.misconfigured("credentials", "the store does not accept the credentials")
+            }
+            Error::NotSupported { .. }
+            | Error::NotImplemented { .. }
+            | Error::InvalidPath { .. } => StorageError::Unsupported {
+                store: self.store.to_owned(),
+                what: format!("this {}: {}", self.action, shortened(&text)),
+            }
+            .into(),
+            Error::UnknownConfigurationKey { .. } => self.of_kind(FaultKind::Final, source),
+            _ => match status_in(&text) {
+                Some(401) => {
+                    self.misconfigured("credentials", "the store does not accept the credentials")
+                }
+                Some(403) => denied(source).into(),
+                Some(status) => {
+                    let kind = Fault::kind_of_status(status).unwrap_or(FaultKind::InDoubt);
+                    self.of_kind(kind, source)
+                }
+                None if never_sent(&error) => self.of_kind(FaultKind::NotDone, source),
+                None => self.of_kind(FaultKind::InDoubt, source),
+            },
+        }
+    }
+}
+
+/// Returns whether an error may say that a range does not fit the object: stores have no error for that.
+pub(crate) fn may_be_about_the_range(error: &Error) -> bool {
+    let generic = matches!(error, Error::Generic { .. });
+    let status = status_in(&text_of(error));
+    generic && matches!(status, None | Some(400 | 416)) && !is_transport(error)
+}
+
+/// Returns whether a server has answered with the whole object although a range was asked for.
+pub(crate) fn ignored_the_range(error: &Error) -> bool {
+    text_of(error).contains("non-partial response")
+}
+
+fn says_no_container(text: &str) -> bool {
+    ["ContainerNotFound", "NoSuchBucket"]
+        .iter()
+        .any(|code| text.contains(code))
+}
+
+/// Returns the HTTP status that an error mentions.
+fn status_in(text: &str) -> Option<u16> {
+    let (_, rest) = text.split_once("status code: ")?;
+    rest.get(..3)?.parse().ok()
+}
+
+#[cfg(any(feature = "azure", feature = "http"))]
+fn transport(error: &Error) -> Option<object_store::client::HttpErrorKind> {
+    let mut next = error.source();
+    while let Some(cause) = next {
+        if let Some(found) = cause.downcast_ref::<object_store::client::HttpError>() {
+            return Some(found.kind());
+        }
+        next = cause.source();
+    }
+    None
+}
+
+/// Whether there was not even a connection.
+#[cfg(any(feature = "azure", feature = "http"))]
+fn never_sent(error: &Error) -> bool {
+    transport(error) == Some(object_store::client::HttpErrorKind::Connect)
+}
+
+#[cfg(not(any(feature = "azure", feature = "http")))]
+fn never_sent(error: &Error) -> bool {
+    let mut next = error.source();
+    while let Some(cause) = next {
+        if let Some(io) = cause.downcast_ref::<std::io::Error>() {
+            return io.kind() == std::io::ErrorKind::ConnectionRefused;
+        }
+        next = cause.source();
+    }
+    false
+}
+
+#[cfg(any(feature = "azure", feature = "http"))]
+fn is_transport(error: &Error) -> bool {
+    transport(error).is_some()
+}
+
+#[cfg(not(any(feature = "azure", feature = "http")))]
+fn is_transport(_error: &Error) -> bool {
+    false
+}
+
+/// What was said, as text: a cause of its own may show a whole request.
+#[derive(Debug)]
+struct Said(String);
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Said {}
+
+/// Returns an error and its causes as one text, without the queries of URLs: signatures live there.
+fn text_of(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        next = cause.source();
+    }
+    without_queries(&text)
+}
+
+fn without_queries(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (at, word) in text.split(' ').enumerate() {
+        if at > 0 {
+            out.push(' ');
+        }
+        match word.split_once('?') {
+            Some((before, _)) if word.contains("://") => {
+                out.push_str(before);
+                out.push_str("?…");
+            }
+            _ => out.push_str(word),
+        }
+    }
+    out
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generic(text: &str) -> Error {
+        Error::Generic {
+            store: "Test",
+            source: text.to_owned().into(),
+        }
+    }
+
+    fn fault(error: Error) -> Fault {
+        let key = Key::parse("a/b").expect("a key");
+        let target = Target {
+            action: "read",
+            store: "test",
+            key: Some(&key),
+        };
+        target.fault(error)
+    }
+
+    #[test]
+    fn statuses_are_found_in_the_text() {
+        let said = |status: &str| {
+            fault(generic(&format!(
+                "Server returned non-2xx status code: {status}: <xml>"
+            )))
+        };
+        assert_eq!(said("503 Service Unavailable").kind, FaultKind::Throttled);
+        assert_eq!(said("429 Too Many Requests").kind, FaultKind::Throttled);
+        assert_eq!(said("500 Internal").kind, FaultKind::InDoubt);
+        assert_eq!(said("409 Conflict").kind, FaultKind::NotDone);
+        assert_eq!(said("400 Bad Request").kind, FaultKind::Final);
+        assert_eq!(fault(generic("connection reset")).kind, FaultKind::InDoubt);
+        let denied = said("403 Forbidden");
+        assert!(matches!(
+            denied.error,
+            StorageError::PermissionDenied { .. }
+        ));
+    }
+
+    #[test]
+    fn a_missing_container_is_a_wrong_setting() {
+        let source = "404: ContainerNotFound".to_owned().into();
+        let path = "a/b".to_owned();
+        let found = fault(Error::NotFound { path, source });
+        let setting = |error| match error {
+            StorageError::Misconfigured { setting, .. } => setting,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(setting(found.error), "container");
+    }
+
+    #[test]
+    fn signatures_are_not_shown() {
+        let error = generic("GET https://x.blob/c/a?sv=1&sig=SECRET in 2ms - reset");
+        let fault = fault(error);
+        let shown = format!(
+            "{:?} {:?}",
+            fault,
+            fault.error.source().map(ToString::to_string)
+        );
+        assert!(!shown.contains("SECRET"), "{shown}");
+        assert!(shown.contains("https://x.blob/c/a?…"), "{shown}");
+    }
+}

@@ -1,0 +1,71 @@
+//! A handle is the storage that it holds.
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use icefield_storage::{
+    Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions, Object,
+    ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+};
+
+use crate::ObjectStoreStorage;
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl Storage for ObjectStoreStorage {
+    fn place(&self) -> Option<String> {
+        self.0.place()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    async fn get(&self, key: &Key, options: GetOptions) -> Result<Object, StorageError> {
+        self.0.get(key, options).await
+    }
+
+    async fn head(&self, key: &Key) -> Result<ObjectMeta, StorageError> {
+        self.0.head(key).await
+    }
+
+    async fn put(
+        &self,
+        key: &Key,
+        payload: Payload,
+        options: PutOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        self.0.put(key, payload, options).await
+    }
+
+    fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
+        self.0.list(options)
+    }
+
+    fn delete(
+        &self,
+        deletions: BoxStream<'static, Deletion>,
+    ) -> BoxStream<'static, (Key, Result<DeleteOutcome, StorageError>)> {
+        self.0.delete(deletions)
+    }
+
+    async fn copy(
+        &self,
+        from: &Key,
+        to: &Key,
+        options: CopyOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        self.0.copy(from, to, options).await
+    }
+
+    async fn sync(&self) -> Result<(), StorageError> {
+        self.0.sync().await
+    }
+
+    fn try_get_blocking(
+        &self,
+        key: &Key,
+        options: &GetOptions,
+    ) -> Option<Result<Object, StorageError>> {
+        self.0.try_get_blocking(key, options)
+    }
+}

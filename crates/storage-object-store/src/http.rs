@@ -1,0 +1,138 @@
+//! How a web server is opened for reading.
+
+use std::fmt;
+use std::sync::Arc;
+
+use icefield_storage::remote::RemoteSettings;
+use icefield_storage::{Clock, Entropy, KeyForm, StorageError, SystemClock, SystemEntropy};
+
+use crate::client::{is_plain, not_made, options, tried_once};
+use crate::{AdapterOptions, ObjectStoreStorage};
+
+/// Opens what a web server offers below a URL. See `ObjectStoreStorage::http`.
+#[derive(Clone)]
+#[must_use = "nothing is opened before `open`"]
+pub struct HttpBuilder {
+    url: String,
+    options: AdapterOptions,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+}
+
+impl HttpBuilder {
+    pub(crate) fn new(url: String) -> Self {
+        let options = AdapterOptions::read_only().with(|options| {
+            options.attributes = false;
+            options.lists = false;
+        });
+        Self {
+            url,
+            options,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+        }
+    }
+
+    /// Sets how names become keys: [`KeyForm::Raw`] for a bucket of S3 that is offered as a web site.
+    pub fn key_form(mut self, key_form: KeyForm) -> Self {
+        self.options.key_form = key_form;
+        self
+    }
+
+    /// Sets how requests are tried again, in how many parts, how many at a time.
+    pub fn settings(mut self, settings: RemoteSettings) -> Self {
+        self.options.settings = settings;
+        self
+    }
+
+    /// Waits by `clock`.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Draws pauses from `entropy`.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// Opens the server. Sends nothing.
+    ///
+    /// # Errors
+    /// [`StorageError::Misconfigured`] if the URL is none.
+    pub fn open(mut self) -> Result<ObjectStoreStorage, StorageError> {
+        let name = self.name();
+        let plain = is_plain(&self.url, &name, "url")?;
+        // Keys are appended to the path, behind a slash of their own.
+        let url = match self.url.split_once('?') {
+            Some((path, query)) => format!("{}?{query}", path.trim_end_matches('/')),
+            None => self.url.trim_end_matches('/').to_owned(),
+        };
+        let store = object_store::http::HttpBuilder::new()
+            .with_url(url)
+            .with_retry(tried_once())
+            .with_client_options(options(plain))
+            .build()
+            .map_err(|_| not_made(&name, "url"))?;
+        self.options.place = Some(format!("http:{name}"));
+        self.options.name = Some(name);
+        let (clock, entropy) = (self.clock, self.entropy);
+        Ok(ObjectStoreStorage::with_sources(
+            Arc::new(store),
+            self.options,
+            clock,
+            entropy,
+        ))
+    }
+
+    /// The URL without what may be secret: a query, or a user and a password.
+    fn name(&self) -> String {
+        let url = self.url.split(['?', '#']).next().unwrap_or_default();
+        let Some((scheme, rest)) = url.split_once("://") else {
+            return url.to_owned();
+        };
+        let (host, path) = match rest.split_once('/') {
+            Some((host, path)) => (host, format!("/{path}")),
+            None => (rest, String::new()),
+        };
+        let host = host.rsplit('@').next().unwrap_or_default();
+        format!("{scheme}://{host}{path}")
+    }
+}
+
+impl fmt::Debug for HttpBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpBuilder")
+            .field("store", &self.name())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let builder = ObjectStoreStorage::http("https://me:SECRET@host/data/?token=SECRET");
+        assert!(!format!("{builder:?}").contains("SECRET"));
+        let storage = builder.open().expect("opened");
+        assert_eq!(storage.to_string(), "https://host/data/");
+        assert!(!format!("{storage:?}").contains("SECRET"));
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused() {
+        for url in ["", "ftp://host", "host/data"] {
+            let opened = ObjectStoreStorage::http(url).open();
+            assert!(
+                matches!(
+                    opened,
+                    Err(StorageError::Misconfigured { setting: "url", .. })
+                ),
+                "{url:?}"
+            );
+        }
+    }
+}
