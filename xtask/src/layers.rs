@@ -48,6 +48,11 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "icefield-storage-s3",
+        uses: &["icefield-storage"],
+        tests_use: &["icefield-testservers"],
+        published: true,
+    },
+    Layer {
         name: "icefield-storage-gcs",
         uses: &["icefield-storage"],
         tests_use: &["icefield-testservers"],
@@ -116,6 +121,8 @@ const LAYERS: &[Layer] = &[
             "icefield-storage-memory",
             "icefield-storage-local",
             "icefield-storage-s3",
+            "icefield-storage-gcs",
+            "icefield-storage-object-store",
             "icefield-format",
         ],
         tests_use: &["icefield-testkit", "icefield-testservers"],

@@ -42,9 +42,15 @@
 //! `local` (default): paths and `file:` URLs. `memory` (default): the location `memory:`. `ingest` (default): import and
 //! export. `zarrs`: the storage traits of the crate `zarrs`.
 
-#[cfg(feature = "s3")]
+#[cfg(feature = "azure")]
+mod azure;
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
 mod bucket_url;
 mod error;
+#[cfg(feature = "gcs")]
+mod gcs;
+#[cfg(feature = "http")]
+mod http;
 mod location;
 mod open;
 mod revision;
@@ -73,7 +79,13 @@ pub use icefield_storage_local::{Fsync, LocalStorage};
 pub use icefield_storage_memory::MemoryStorage;
 pub use icefield_zarr_store::{DirListing, ZarrKey, ZarrStore, ZarrStoreError};
 
+#[cfg(feature = "azure")]
+pub use azure::ConnectAzure;
 pub use error::{Error, ErrorKind, Unsettled, committed, landed};
+#[cfg(feature = "gcs")]
+pub use gcs::ConnectGcs;
+#[cfg(feature = "http")]
+pub use http::ConnectHttp;
 pub use location::{Location, LocationError};
 pub use open::{create, open, open_or_create};
 pub use revision::{RevisionError, RevisionSpec};

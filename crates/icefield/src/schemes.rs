@@ -10,7 +10,15 @@ use icefield_storage::Storage;
 use crate::{Error, Location, LocationError};
 
 /// Schemes that this crate brings, and the feature that each needs.
-const OURS: [(&str, &str); 3] = [("file", "local"), ("memory", "memory"), ("s3", "s3")];
+const OURS: [(&str, &str); 7] = [
+    ("file", "local"),
+    ("memory", "memory"),
+    ("s3", "s3"),
+    ("gs", "gcs"),
+    ("az", "azure"),
+    ("http", "http"),
+    ("https", "http"),
+];
 
 /// Opens the stores of one scheme. Implement it to open repositories in a backend of your own.
 ///
@@ -67,6 +75,14 @@ impl Schemes {
         let schemes = schemes.with("memory", Arc::new(ConnectMemory));
         #[cfg(feature = "s3")]
         let schemes = schemes.with("s3", Arc::new(crate::ConnectS3::default()));
+        #[cfg(feature = "gcs")]
+        let schemes = schemes.with("gs", Arc::new(crate::ConnectGcs::default()));
+        #[cfg(feature = "azure")]
+        let schemes = schemes.with("az", Arc::new(crate::ConnectAzure::default()));
+        #[cfg(feature = "http")]
+        let schemes = schemes
+            .with("http", Arc::new(crate::ConnectHttp::default()))
+            .with("https", Arc::new(crate::ConnectHttp::default()));
         schemes
     }
 

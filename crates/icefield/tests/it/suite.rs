@@ -76,3 +76,30 @@ mod s3 {
 
     icefield_core::session_tests! { fresh }
 }
+
+mod gcs {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use icefield_storage_gcs::GcsStorage;
+    use icefield_testservers::{GcsOptions, GcsServer};
+
+    use super::*;
+
+    /// A bucket of its own for each store that a case asks for.
+    async fn fresh(_case: &'static str) -> Arc<dyn Storage> {
+        static SERVER: OnceLock<GcsServer> = OnceLock::new();
+        static BUCKETS: AtomicUsize = AtomicUsize::new(0);
+        let server = SERVER.get_or_init(|| GcsServer::start(GcsOptions::default()));
+        let bucket = format!("bucket-{}", BUCKETS.fetch_add(1, Ordering::Relaxed));
+        server.world().create_bucket(&bucket);
+        let storage = GcsStorage::builder(bucket)
+            .endpoint(server.endpoint())
+            .anonymous()
+            .open()
+            .await;
+        Arc::new(storage.expect("the settings are sound"))
+    }
+
+    icefield_core::session_tests! { fresh }
+}

@@ -1,0 +1,48 @@
+//! `gs://bucket/prefix` locations.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use icefield_storage::Storage;
+use icefield_storage::remote::RemoteSettings;
+use icefield_storage_gcs::GcsStorage;
+
+use crate::bucket_url::BucketUrl;
+use crate::{Connect, Error, Location};
+
+/// What a URL may say after its `?`.
+const OPTIONS: &[&str] = &["endpoint", "anonymous", "user_project", "trust_conditions"];
+
+/// Opens buckets of Google Cloud Storage: `gs://bucket/prefix?user_project=…`, with the credentials that
+/// Google's programs find in the environment; `anonymous` in the URL uses none.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ConnectGcs {
+    /// How requests are tried again, and how many at a time.
+    pub settings: RemoteSettings,
+}
+
+#[async_trait]
+impl Connect for ConnectGcs {
+    async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
+        let url = BucketUrl::parse(location, OPTIONS)?;
+        let mut settings = self.settings.clone();
+        if url.switch("trust_conditions")? == Some(true) {
+            settings = settings.trusting_conditions();
+        }
+        let mut builder = GcsStorage::builder(&url.bucket)
+            .prefix(url.prefix.clone())
+            .settings(settings);
+        builder = match url.switch("anonymous")? {
+            Some(true) => builder.anonymous(),
+            _ => builder.environment(),
+        };
+        if let Some(endpoint) = url.option("endpoint") {
+            builder = builder.endpoint(endpoint);
+        }
+        if let Some(project) = url.option("user_project") {
+            builder = builder.user_project(project);
+        }
+        Ok(Arc::new(builder.open().await?))
+    }
+}

@@ -1,0 +1,36 @@
+//! `https://` and `http://` locations, for reading.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use icefield_storage::Storage;
+use icefield_storage::remote::RemoteSettings;
+use icefield_storage_object_store::ObjectStoreStorage;
+
+use crate::{Connect, Error, Location, LocationError};
+
+/// Opens directories of web servers, read-only.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ConnectHttp {
+    /// How requests are tried again, and how many at a time.
+    pub settings: RemoteSettings,
+}
+
+#[async_trait]
+impl Connect for ConnectHttp {
+    async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
+        let url = location.as_str();
+        let host = url.split_once("://").map(|(_, rest)| rest);
+        let host = host.and_then(|rest| rest.split(['/', '?', '#']).next());
+        if host.is_some_and(|host| host.contains('@')) {
+            return Err(LocationError::Rule {
+                url: format!("{}://…", location.scheme()),
+                problem: "has a user in it: a web server is read without credentials".to_owned(),
+            }
+            .into());
+        }
+        let storage = ObjectStoreStorage::http(url).settings(self.settings.clone());
+        Ok(Arc::new(storage.open()?))
+    }
+}
