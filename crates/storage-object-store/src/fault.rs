@@ -97,6 +97,11 @@ impl Target<'_> {
             }
             .into(),
             Error::UnknownConfigurationKey { .. } => self.of_kind(FaultKind::Final, source),
+            error if does_not_say_the_size(error) => StorageError::Unsupported {
+                store: self.store.to_owned(),
+                what: format!("reading {}: it does not say how large it is", self.name()),
+            }
+            .into(),
             _ => match status_in(&text) {
                 Some(401) => {
                     self.misconfigured("credentials", "the store does not accept the credentials")
@@ -123,6 +128,11 @@ pub(crate) fn may_be_about_the_range(error: &Error) -> bool {
 /// Returns whether a server has answered with the whole object although a range was asked for.
 pub(crate) fn ignored_the_range(error: &Error) -> bool {
     text_of(error).contains("non-partial response")
+}
+
+/// Returns whether an answer does not say how large the object is.
+pub(crate) fn does_not_say_the_size(error: &Error) -> bool {
+    text_of(error).contains("Content-Length Header missing")
 }
 
 fn says_no_container(text: &str) -> bool {

@@ -9,7 +9,7 @@ use icefield_storage::{
 use object_store::{Attribute, GetResult};
 
 use crate::adapter::Adapter;
-use crate::fault::{ignored_the_range, may_be_about_the_range};
+use crate::fault::{does_not_say_the_size, ignored_the_range, may_be_about_the_range};
 use crate::state;
 use crate::write::WRITE_ID;
 
@@ -17,7 +17,13 @@ impl Adapter {
     /// Describes an object.
     pub(crate) async fn describe(&self, key: &Key) -> Result<Stored, Fault> {
         let asked = object_store::GetOptions::new().with_head(true);
-        let found = self.ask(key, asked).await?;
+        let found = match self.ask(key, asked).await? {
+            // Some web servers keep the size of a file to themselves until they send it.
+            Err(error) if does_not_say_the_size(&error) => {
+                self.ask(key, object_store::GetOptions::new()).await?
+            }
+            found => found,
+        };
         let found = found.map_err(|error| self.target("read", Some(key)).fault(error))?;
         let write_id = found.attributes.get(&Attribute::Metadata(WRITE_ID.into()));
         Ok(Stored {

@@ -1,0 +1,220 @@
+//! What the adapter makes of stores that break or can do little.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use icefield_storage::{
+    DeleteOutcome, Deletion, Key, ListOptions, PutMode, PutOptions, PutOutcome, SeededEntropy,
+    Storage, StorageError, StorageExt, Version,
+};
+use icefield_storage_object_store::{AdapterOptions, ObjectStoreStorage};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt, PutMultipartOptions, PutPayload, PutResult, Result,
+};
+
+/// Loses the answers to so many puts.
+#[derive(Debug, Default)]
+struct Lossy {
+    inner: InMemory,
+    lost: AtomicUsize,
+}
+
+impl fmt::Display for Lossy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("lossy")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Lossy {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: object_store::PutOptions,
+    ) -> Result<PutResult> {
+        let put = self.inner.put_opts(location, payload, options).await;
+        let lose = |left: usize| left.checked_sub(1);
+        match self
+            .lost
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, lose)
+        {
+            Ok(_) => Err(object_store::Error::Generic {
+                store: "lossy",
+                source: "connection reset".into(),
+            }),
+            Err(_) => put,
+        }
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+fn open(lost: usize, change: impl FnOnce(&mut AdapterOptions)) -> (Arc<Lossy>, ObjectStoreStorage) {
+    let store = Arc::new(Lossy {
+        inner: InMemory::new(),
+        lost: AtomicUsize::new(lost),
+    });
+    let options = AdapterOptions::default().with(|options| {
+        options.known_conditions = true;
+        change(options);
+    });
+    let shared: Arc<dyn ObjectStore> = Arc::<Lossy>::clone(&store);
+    let storage = ObjectStoreStorage::with_sources(
+        shared,
+        options,
+        Arc::new(icefield_storage::SystemClock),
+        Arc::new(SeededEntropy::new(7)),
+    );
+    (store, storage)
+}
+
+fn key() -> Key {
+    Key::parse("refs/branch.main/ref.json").expect("a key")
+}
+
+async fn put(storage: &ObjectStoreStorage, bytes: &'static str, mode: PutMode) -> PutOutcome {
+    let put = storage.put(&key(), bytes.into(), mode.into()).await;
+    put.expect("answered")
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_recognises_itself() {
+    let (_, storage) = open(1, |_| {});
+    let first = put(&storage, "one", PutMode::Create).await;
+    let PutOutcome::Written(first) = first else {
+        panic!("it is ours: {first:?}");
+    };
+    assert_eq!(
+        storage.read(&key()).await.expect("read").1.version,
+        first.version
+    );
+}
+
+#[tokio::test]
+async fn without_attributes_doubt_stays() {
+    let (_, storage) = open(1, |options| options.attributes = false);
+    let outcome = put(&storage, "one", PutMode::Create).await;
+    assert!(matches!(outcome, PutOutcome::Unknown(_)), "{outcome:?}");
+    // Without doubt, a refusal is one.
+    let outcome = put(&storage, "two", PutMode::Create).await;
+    assert!(matches!(outcome, PutOutcome::Refused), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn large_writes_with_a_condition_are_refused_before_they_begin() {
+    let (_, storage) = open(0, |options| {
+        options.put_bytes = 1000;
+        options.settings = options.settings.clone().with_multipart(1000, 300);
+    });
+    let bytes = Bytes::from(vec![7; 2500]);
+    let create = PutOptions::mode(PutMode::Create);
+    let refused = storage.put(&key(), bytes.clone().into(), create).await;
+    assert!(
+        matches!(refused, Err(StorageError::Unsupported { .. })),
+        "{refused:?}"
+    );
+    assert!(storage.try_read(&key()).await.expect("read").is_none());
+    let stored = storage
+        .put(&key(), bytes.clone().into(), PutMode::Overwrite.into())
+        .await;
+    assert!(matches!(stored, Ok(PutOutcome::Written(_))), "{stored:?}");
+    assert_eq!(storage.read(&key()).await.expect("read").0, bytes);
+}
+
+#[tokio::test]
+async fn long_lists_are_an_error_not_a_part() {
+    let (_, storage) = open(0, |options| options.list_entries = 3);
+    for at in 0..3 {
+        let key = Key::parse(&format!("a/{at}")).expect("a key");
+        let _ = storage
+            .put(&key, "x".into(), PutOptions::default())
+            .await
+            .expect("stored");
+    }
+    assert_eq!(
+        storage
+            .list_all(&Default::default())
+            .await
+            .expect("listed")
+            .len(),
+        3
+    );
+    let _ = put(&storage, "x", PutMode::Overwrite).await;
+    let listed = storage.list_all(&Default::default()).await;
+    assert!(
+        matches!(listed, Err(StorageError::Unsupported { .. })),
+        "{listed:?}"
+    );
+    let after = ListOptions::default().with_start_after(Key::parse("a/0").expect("a key"));
+    let rest: Vec<_> = futures::TryStreamExt::try_collect(storage.list(after))
+        .await
+        .expect("listed");
+    assert_eq!(rest.len(), 3);
+}
+
+#[tokio::test]
+async fn foreign_names_are_left_out_of_lists() {
+    let (store, storage) = open(0, |_| {});
+    let long = Path::parse("x".repeat(300)).expect("a path");
+    store.inner.put(&long, "x".into()).await.expect("stored");
+    let _ = put(&storage, "one", PutMode::Create).await;
+    let listed = storage.list_all(&Default::default()).await.expect("listed");
+    assert_eq!(listed.len(), 1);
+}
+
+#[tokio::test]
+async fn a_delete_of_one_state_is_refused_as_a_whole() {
+    let (_, storage) = open(0, |_| {});
+    assert!(!storage.capabilities().conditional_delete);
+    let _ = put(&storage, "one", PutMode::Create).await;
+    let deletion = Deletion::of(key(), Version::new("\"0\""));
+    let deleted = storage.delete_one(deletion).await;
+    assert!(
+        matches!(deleted, Err(StorageError::Unsupported { .. })),
+        "{deleted:?}"
+    );
+    let deleted = storage.delete_one(key().into()).await;
+    assert!(matches!(deleted, Ok(DeleteOutcome::Deleted)), "{deleted:?}");
+}
