@@ -45,7 +45,10 @@ fn doc() -> Result<()> {
 /// Checks what other builds never see, because they have all features: the facade with none and with each one alone,
 /// the crates below it without theirs. `cargo check` alone, in one target directory, which keeps it cheap.
 fn features() -> Result<()> {
-    let facade = ["local", "memory", "ingest", "zarrs"].map(|feature| ("icefield", feature));
+    let facade = [
+        "local", "memory", "ingest", "zarrs", "s3", "gcs", "azure", "http",
+    ];
+    let facade = facade.map(|feature| ("icefield", feature));
     let none = ["icefield", "icefield-zarr-store", "icefield-core"].map(|package| (package, ""));
     for (package, feature) in none.into_iter().chain(facade) {
         let mut cargo = process::cargo();

@@ -43,6 +43,12 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
         workspace::build_programs()?;
         workspace::programs().map(|_| Outcome::Passed)
     });
+    stages.stage("example-backend", || {
+        // A workspace of its own, as a third party would have it.
+        let mut cargo = process::cargo();
+        cargo.args(["test", "--manifest-path", "examples/backend/Cargo.toml"]);
+        process::run(&mut cargo).map(|()| Outcome::Passed)
+    });
     let programs = stages.available("programs");
     stages.stage("tour", || needs(&[(programs, "programs")], tour::run));
     stages.stage("demo", || needs(&[(programs, "programs")], demo::run));

@@ -131,6 +131,10 @@ impl Reading {
             // The connection, and with it the permit, is given back before anything else.
             self.source = None;
             self.resumed += 1;
+            if self.rest.is_empty() {
+                // All bytes came, and then word that something is wrong with them.
+                return Err(error);
+            }
             if self.resumed >= self.handle.settings.retry.attempts || !error.is_retryable() {
                 return Err(error);
             }

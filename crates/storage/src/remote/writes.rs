@@ -20,8 +20,7 @@ use super::Handle;
 use super::request::{Answer, Fault, FaultKind, Stored, WriteRequest};
 use super::retry::Call;
 use crate::{
-    Body, CopyOptions, GetOptions, Key, Payload, PutMode, PutOptions, PutOutcome, StorageError,
-    Written,
+    Body, CopyOptions, GetOptions, Key, Payload, PutOptions, PutOutcome, StorageError, Written,
 };
 
 /// A write under way: what became of its attempts so far.
@@ -168,10 +167,6 @@ pub(super) async fn copy(
         let Some(copied) = attempt_copy(handle, from, to, version, &write).await else {
             return copy_through(handle, from, to, options).await;
         };
-        if matches!(&copied, Ok(Answer::Refused)) && matches!(options.mode, PutMode::Overwrite) {
-            // It is the source that was in another state: there is nothing of ours to look for.
-            return Ok(PutOutcome::Refused);
-        }
         if let Next::Ended(outcome) = progress.after(to, &write, copied).await {
             return outcome;
         }
