@@ -46,7 +46,15 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
     stages.stage("example-backend", || {
         // A workspace of its own, as a third party would have it.
         let mut cargo = process::cargo();
-        cargo.args(["test", "--manifest-path", "examples/backend/Cargo.toml"]);
+        cargo.args([
+            "test",
+            "--locked",
+            "--manifest-path",
+            "examples/backend/Cargo.toml",
+        ]);
+        cargo
+            .arg("--target-dir")
+            .arg(workspace::target()?.join("example-backend"));
         process::run(&mut cargo).map(|()| Outcome::Passed)
     });
     let programs = stages.available("programs");
