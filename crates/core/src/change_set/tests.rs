@@ -1,4 +1,4 @@
-use icefield_format::{Checksum, ChunkId, ChunkRef};
+use icefield_format::{Checksum, ChunkId, ChunkIndex, ChunkRef};
 
 use super::*;
 
@@ -304,5 +304,58 @@ mod blobs {
             Err(ForkError::Blob(ForkBlobError::TooLong)) => {}
             other => panic!("{other:?}"),
         }
+    }
+
+    /// What a session can come to, though it is nothing to write down.
+    #[tokio::test]
+    async fn what_is_sound_and_odd_comes_back() {
+        let (repository, array, blob) = fork().await;
+        let (home, gone) = (path("/a"), NodeId::from_bytes([7; 8]));
+        // An array that others deleted, of whose chunks nothing is left; and one that lost its only row.
+        let mut origin = ChangeSet::default();
+        for (at, node) in [(path("/gone"), gone), (home.clone(), array)] {
+            origin.set_chunk(&at, node, &[0], native(1));
+            let all = [ChunkIndex::from(vec![0])].into_iter().collect();
+            origin.forget_chunks(&node, &all);
+        }
+        let mut changes = origin.clone();
+        changes.drop_table(&array);
+        let mut flat = node(0, &[4, 4], &[1, 1]);
+        flat.id = array;
+        changes.updated.insert(home.clone(), flat);
+        changes.set_chunk(&home, array, &[1, 1], native(2));
+        let odd = ForkBlob {
+            origin,
+            changes,
+            ..blob
+        };
+        let bytes = odd.encode().expect("small");
+        let opened = repository.open_fork(&bytes).await.expect("it is sound");
+        let state = opened.state().expect("sound");
+        let table = &state.changes.chunks()[&array];
+        assert_eq!(table.get(&[1, 1]), Some(native(2)));
+    }
+
+    #[tokio::test]
+    async fn a_fork_that_shrinks_like_a_bomb_is_none() {
+        const CHUNKS: u32 = 20_000;
+        let (repository, array, mut blob) = fork().await;
+        let mut long = node(0, &[u64::from(CHUNKS)], &[1]);
+        long.id = array;
+        blob.changes.updated.insert(path("/a"), long);
+        let zeros = vec![0; 4096];
+        for index in 0..CHUNKS {
+            let chunk = PendingChunk::Set(ChunkRef::Inline(&zeros));
+            blob.changes.set_chunk(&path("/a"), array, &[index], chunk);
+        }
+        let bytes = blob.encode().expect("it has a place");
+        assert!(bytes.len() < 2 << 20, "{}", bytes.len());
+        let opened = repository.open_fork(&bytes).await.expect("it is ours");
+        let state = opened.state().expect("sound");
+        let table = &state.changes.chunks()[&array];
+        assert_eq!(table.len(), CHUNKS as usize);
+        drop(state);
+        let cut = repository.open_fork(&bytes[..bytes.len() - 1]).await;
+        assert!(cut.is_err(), "truncated");
     }
 }
