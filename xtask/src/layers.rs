@@ -151,7 +151,7 @@ const LAYERS: &[Layer] = &[
             "icefield-storage-s3",
             "icefield-format",
         ],
-        tests_use: &[],
+        tests_use: &["icefield-testservers"],
         published: false,
     },
     Layer {

@@ -40,7 +40,7 @@ fn run(args: Args) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(BLOCKING_THREADS)
-        .enable_time()
+        .enable_all()
         .build()?;
     // Dropped at the end, the runtime waits for file operations that are under way.
     runtime.block_on(commands::run(args))

@@ -9,30 +9,30 @@ pub mod dump;
 pub mod script;
 pub mod work;
 
-use std::path::Path;
 use std::sync::Arc;
 
+use icefield::{Location, Schemes};
 use icefield_core::Repository;
 use icefield_storage::Storage;
-use icefield_storage_local::LocalStorage;
 
-/// Opens the store of a local directory. With `ICEFIELD_ANNOUNCE` in the environment, it says on standard
-/// output what it does.
+/// Opens the store at a location, as every program that uses the facade does: a directory, or a bucket whose
+/// keys are in the environment. With `ICEFIELD_ANNOUNCE` in the environment, it says on standard output what it
+/// does.
 ///
 /// # Errors
 /// What the backend says.
-pub fn storage(location: &Path) -> anyhow::Result<Arc<dyn Storage>> {
-    let storage = Arc::new(LocalStorage::open(location)?);
+pub async fn storage(location: &Location) -> anyhow::Result<Arc<dyn Storage>> {
+    let storage = Schemes::standard().storage(location).await?;
     Ok(match std::env::var_os("ICEFIELD_ANNOUNCE") {
         Some(_) => Arc::new(announce::Announce::new(storage)),
         None => storage,
     })
 }
 
-/// Opens the repository in a local directory.
+/// Opens the repository at a location.
 ///
 /// # Errors
 /// What the engine says.
-pub async fn open(location: &Path) -> anyhow::Result<Repository> {
-    Ok(Repository::open(storage(location)?).await?)
+pub async fn open(location: &Location) -> anyhow::Result<Repository> {
+    Ok(Repository::open(storage(location).await?).await?)
 }

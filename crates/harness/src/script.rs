@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use base64::Engine;
+use icefield::Location;
 use icefield_core::{
     BranchName, CommitOutcome, Conflict, Detector, EditOutcome, RebaseOutcome, Repository, Session,
     TagName,
@@ -131,8 +132,8 @@ impl Found {
 ///
 /// # Errors
 /// The first operation that fails, with its number.
-pub async fn apply(location: &Path, operations: Vec<Operation>) -> anyhow::Result<Applied> {
-    let storage = crate::storage(location)?;
+pub async fn apply(location: &Location, operations: Vec<Operation>) -> anyhow::Result<Applied> {
+    let storage = crate::storage(location).await?;
     let mut repository = match operations.first() {
         Some(Operation::Create) => Repository::create(Arc::clone(&storage)).await?,
         _ => Repository::open(Arc::clone(&storage)).await?,
@@ -224,8 +225,13 @@ pub async fn apply(location: &Path, operations: Vec<Operation>) -> anyhow::Resul
 ///
 /// # Errors
 /// A fork that cannot be read, a write that is refused.
-pub async fn write_fork(location: &Path, fork: &Path, index: u32, byte: u8) -> anyhow::Result<()> {
-    let repository = Repository::open(crate::storage(location)?).await?;
+pub async fn write_fork(
+    location: &Location,
+    fork: &Path,
+    index: u32,
+    byte: u8,
+) -> anyhow::Result<()> {
+    let repository = crate::open(location).await?;
     let session = repository.open_fork(&std::fs::read(fork)?).await?;
     let array = icefield_core::NodePath::parse("/x")?;
     let bytes = vec![byte; 700].into();

@@ -2,14 +2,16 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::Path;
 
 use anyhow::bail;
+use icefield::Location;
 use icefield_core::{
-    BranchName, CommitOutcome, NodePath, Repository, RepositoryError, SnapshotId, WriteMode,
+    BranchName, CommitOutcome, Detector, NodePath, Repository, RepositoryError, SnapshotId,
+    WriteMode,
 };
 
-/// Chunks of the array that workers write to; each writes those of its own number, modulo this.
+/// Chunks of the array that workers write to. A worker that rebases writes that of its own number; the others
+/// go through all of them, each from its own number on.
 pub const CHUNKS: u32 = 64;
 
 /// Where the array is.
@@ -23,8 +25,8 @@ pub fn array_path() -> NodePath {
 ///
 /// # Errors
 /// What the engine says.
-pub async fn prepare(location: &Path) -> anyhow::Result<SnapshotId> {
-    let repository = Repository::open_or_create(crate::storage(location)?).await?;
+pub async fn prepare(location: &Location) -> anyhow::Result<SnapshotId> {
+    let repository = Repository::open_or_create(crate::storage(location).await?).await?;
     let session = repository.write_session(BranchName::main()).await?;
     let group = r#"{"zarr_format":3,"node_type":"group"}"#;
     session
@@ -53,10 +55,13 @@ pub struct Work {
     pub log: std::path::PathBuf,
     /// Bytes of each chunk: one is inline, more than the threshold go to an object of their own.
     pub chunk_bytes: usize,
+    /// Whether a commit that was not first is carried over to the one that was; else it is done again, from a
+    /// fresh session.
+    pub rebase: bool,
 }
 
 impl Work {
-    /// Commits until the number is reached. A refused commit is tried again from a fresh session.
+    /// Commits until the number is reached. Returns how many attempts on the way were refused.
     ///
     /// # Errors
     /// What the engine says.
@@ -69,37 +74,60 @@ impl Work {
         for round in 0..self.commits {
             loop {
                 let session = repository.write_session(BranchName::main()).await?;
-                let index = [(self.number + round as u32) % CHUNKS];
-                let value = vec![(round % 255) as u8 + 1; self.chunk_bytes];
+                let value = vec![value_of(round); self.chunk_bytes];
                 session
-                    .set_chunk(&array_path(), &index, value.into(), WriteMode::Overwrite)
+                    .set_chunk(
+                        &array_path(),
+                        &[self.chunk(round)],
+                        value.into(),
+                        WriteMode::Overwrite,
+                    )
                     .await?;
-                let message = format!("worker {} round {round}", self.number);
-                let mut outcome = session.commit(message).await?;
+                let mut commit = session.commit(format!("worker {} round {round}", self.number));
+                if self.rebase {
+                    commit = commit.rebase_with(Detector::Strict);
+                }
+                let mut outcome = commit.await?;
                 while let CommitOutcome::Unknown { .. } = outcome {
                     outcome = session.resolve().await?;
                 }
                 match outcome {
                     CommitOutcome::Committed(id) => {
+                        refused += session.commit_attempts()? as usize - 1;
                         // One write, so that a kill cannot leave a line without its end behind.
                         log.write_all(format!("{id}\n").as_bytes())?;
                         log.sync_data()?;
                         break;
                     }
-                    _ => refused += 1,
+                    CommitOutcome::Conflicts { conflicts, .. } => {
+                        bail!("nobody else writes this chunk: {conflicts:?}")
+                    }
+                    _ => refused += session.commit_attempts()? as usize,
                 }
             }
         }
         Ok(refused)
     }
+
+    fn chunk(&self, round: usize) -> u32 {
+        match self.rebase {
+            true => self.number % CHUNKS,
+            false => (self.number + round as u32) % CHUNKS,
+        }
+    }
+}
+
+/// Each byte of the chunks that are written in a round.
+pub fn value_of(round: usize) -> u8 {
+    (round % 255) as u8 + 1
 }
 
 /// Creates a repository, or finds that it exists. Returns which.
 ///
 /// # Errors
 /// What the engine says otherwise.
-pub async fn create(location: &Path, or_open: bool) -> anyhow::Result<&'static str> {
-    let storage = crate::storage(location)?;
+pub async fn create(location: &Location, or_open: bool) -> anyhow::Result<&'static str> {
+    let storage = crate::storage(location).await?;
     if or_open {
         Repository::open_or_create(storage).await?;
         return Ok("opened");

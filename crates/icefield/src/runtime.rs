@@ -34,7 +34,7 @@ fn start() -> io::Result<Runtime> {
     Builder::new_multi_thread()
         .thread_name("icefield")
         .max_blocking_threads(BLOCKING_THREADS)
-        .enable_time()
+        .enable_all()
         .build()
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
+use icefield::Location;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -13,18 +14,18 @@ fn main() -> anyhow::Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let answer = match arguments[..] {
         ["dump", location] => runtime.block_on(async {
-            let repository = icefield_harness::open(&PathBuf::from(location)).await?;
+            let repository = icefield_harness::open(&Location::parse(location)?).await?;
             icefield_harness::dump::dump(&repository).await
         })?,
         ["write", location, script] => {
             let operations = serde_json::from_slice(&std::fs::read(script)?)?;
-            let location = PathBuf::from(location);
+            let location = Location::parse(location)?;
             let applied =
                 runtime.block_on(icefield_harness::script::apply(&location, operations))?;
             serde_json::to_value(applied)?
         }
         ["fork", location, fork, index, byte] => {
-            let (location, fork) = (PathBuf::from(location), PathBuf::from(fork));
+            let (location, fork) = (Location::parse(location)?, PathBuf::from(fork));
             let (index, byte) = (index.parse()?, byte.parse()?);
             let write = icefield_harness::script::write_fork(&location, &fork, index, byte);
             runtime.block_on(write)?;

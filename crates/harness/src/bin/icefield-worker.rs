@@ -6,6 +6,7 @@ use std::io::BufRead;
 use std::path::PathBuf;
 
 use anyhow::bail;
+use icefield::Location;
 use icefield_harness::work::{self, Work};
 
 fn main() -> anyhow::Result<()> {
@@ -22,17 +23,25 @@ fn main() -> anyhow::Result<()> {
     };
     match arguments[..] {
         ["prepare", location] => {
-            let id = runtime.block_on(work::prepare(&PathBuf::from(location)))?;
+            let id = runtime.block_on(work::prepare(&Location::parse(location)?))?;
             println!("{id}");
         }
-        ["commit", location, number, commits, log, chunk_bytes] => {
+        [
+            "commit" | "rebase",
+            location,
+            number,
+            commits,
+            log,
+            chunk_bytes,
+        ] => {
             let work = Work {
                 number: number.parse()?,
                 commits: commits.parse()?,
                 log: PathBuf::from(log),
                 chunk_bytes: chunk_bytes.parse()?,
+                rebase: arguments[0] == "rebase",
             };
-            let location = PathBuf::from(location);
+            let location = Location::parse(location)?;
             let refused = runtime.block_on(async {
                 let repository = icefield_harness::open(&location).await?;
                 wait()?;
@@ -43,11 +52,11 @@ fn main() -> anyhow::Result<()> {
         ["create" | "open-or-create", location] => {
             wait()?;
             let or_open = arguments[0] == "open-or-create";
-            let location = PathBuf::from(location);
+            let location = Location::parse(location)?;
             println!("{}", runtime.block_on(work::create(&location, or_open))?);
         }
         _ => bail!(
-            "usage: icefield-worker prepare LOCATION | commit LOCATION NUMBER COMMITS LOG BYTES | create LOCATION | open-or-create LOCATION"
+            "usage: icefield-worker prepare LOCATION | commit LOCATION NUMBER COMMITS LOG BYTES | rebase LOCATION NUMBER COMMITS LOG BYTES | create LOCATION | open-or-create LOCATION"
         ),
     }
     Ok(())

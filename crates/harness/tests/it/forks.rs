@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use icefield::Location;
 use icefield_core::{
     BranchName, ByteRange, CommitOutcome, MergeOutcome, NodePath, Session, VersionSelection,
     WriteMode,
@@ -23,7 +24,8 @@ async fn b27_workers_in_other_processes_write_into_one_commit() {
     const WORKERS: u32 = 4;
     let folder = tempfile::tempdir().expect("writable");
     let path = folder.path().join("repository");
-    let storage = icefield_harness::storage(&path).expect("a directory");
+    let storage = icefield_harness::storage(&Location::of_path(&path)).await;
+    let storage = storage.expect("a directory");
     let repository = icefield_core::Repository::create(storage)
         .await
         .expect("new");

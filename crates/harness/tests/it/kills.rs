@@ -7,7 +7,7 @@ use futures::TryStreamExt;
 use icefield_core::{BranchName, ByteRange};
 use icefield_storage::SeededEntropy;
 
-use crate::races::check_acknowledged;
+use crate::races::{check_acknowledged, open};
 use crate::worker::{Worker, acknowledged, prepare};
 
 const REPOSITORIES: usize = 10;
@@ -41,7 +41,7 @@ fn copies(folder: &Path) -> PathBuf {
 }
 
 async fn every_chunk_reads(repository: &Path) {
-    let opened = icefield_harness::open(repository).await.expect("it opens");
+    let opened = open(repository).await;
     let session = opened
         .read_session(BranchName::main())
         .await

@@ -3,6 +3,7 @@
 mod forks;
 mod kills;
 mod races;
+mod races_over_s3;
 mod vectors;
 mod worker;
 mod wrong_rank;

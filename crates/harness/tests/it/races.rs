@@ -4,18 +4,24 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use futures::TryStreamExt;
-use icefield_core::{BranchName, Revision, SnapshotId};
+use icefield::Location;
+use icefield_core::{BranchName, Repository, Revision, SnapshotId};
 
 use crate::worker::{Worker, acknowledged, prepare};
 
+/// Opens the repository in a directory.
+pub(crate) async fn open(repository: &Path) -> Repository {
+    let opened = icefield_harness::open(&Location::of_path(repository)).await;
+    opened.expect("it opens")
+}
+
 /// The history of `main`, newest first.
-pub(crate) async fn history(repository: &Path) -> Vec<SnapshotId> {
-    let opened = icefield_harness::open(repository).await.expect("it opens");
-    let tip = opened
+pub(crate) async fn history(repository: &Repository) -> Vec<SnapshotId> {
+    let tip = repository
         .resolve(&Revision::from(BranchName::main()))
         .await
         .expect("main exists");
-    let history: Vec<_> = opened.ancestry(tip).try_collect().await.expect("sound");
+    let history: Vec<_> = repository.ancestry(tip).try_collect().await.expect("sound");
     assert!(
         history.is_sorted_by(|newer, older| newer.written_at > older.written_at),
         "times rise strictly along a branch"
@@ -23,15 +29,22 @@ pub(crate) async fn history(repository: &Path) -> Vec<SnapshotId> {
     history.into_iter().map(|info| info.id).collect()
 }
 
-/// Checks that every acknowledged commit is in the history exactly once. Returns how many there are.
+/// Checks that every acknowledged commit is in the history of a directory exactly once. Returns how many there
+/// are.
 pub(crate) async fn check_acknowledged(repository: &Path, workers: u32) -> usize {
+    check_logs(&history(&open(repository).await).await, repository, workers)
+}
+
+/// Checks that every commit in the logs of workers, which are beside `logs`, is in a history exactly once. Returns
+/// how many there are.
+pub(crate) fn check_logs(history: &[SnapshotId], logs: &Path, workers: u32) -> usize {
     let mut counts: HashMap<SnapshotId, usize> = HashMap::new();
-    for id in history(repository).await {
-        *counts.entry(id).or_default() += 1;
+    for id in history {
+        *counts.entry(*id).or_default() += 1;
     }
     let mut total = 0;
     for number in 0..workers {
-        for id in acknowledged(repository, number) {
+        for id in acknowledged(logs, number) {
             assert_eq!(counts.get(&id), Some(&1), "commit {id} was acknowledged");
             total += 1;
         }
@@ -55,7 +68,7 @@ async fn two_processes_lose_none_of_400_commits() {
         .sum();
     assert_eq!(check_acknowledged(&repository, 2).await, 400);
     // The first snapshot, the preparation, and each acknowledged commit; a refused one leaves no trace.
-    assert_eq!(history(&repository).await.len(), 402);
+    assert_eq!(history(&open(&repository).await).await.len(), 402);
     println!("400 commits acknowledged, {refused} refused on the way");
 }
 
@@ -64,22 +77,33 @@ async fn b20_of_16_processes_that_create_one_location_one_wins() {
     let folder = tempfile::tempdir().expect("writable");
     for round in 0..5 {
         let repository = folder.path().join(format!("created-{round}"));
-        let answers = race("create", &repository);
+        let answers = race(&repository.to_string_lossy(), "create", 16, &[]);
         assert_eq!(answers.get("created"), Some(&1), "{answers:?}");
         assert_eq!(answers.get("exists"), Some(&15), "{answers:?}");
-        assert_eq!(history(&repository).await, [SnapshotId::INITIAL]);
+        assert_eq!(
+            history(&open(&repository).await).await,
+            [SnapshotId::INITIAL]
+        );
 
         let repository = folder.path().join(format!("opened-{round}"));
-        let answers = race("open-or-create", &repository);
+        let answers = race(&repository.to_string_lossy(), "open-or-create", 16, &[]);
         assert_eq!(answers.get("opened"), Some(&16), "{answers:?}");
-        assert_eq!(history(&repository).await, [SnapshotId::INITIAL]);
+        assert_eq!(
+            history(&open(&repository).await).await,
+            [SnapshotId::INITIAL]
+        );
     }
 }
 
-fn race(verb: &str, repository: &Path) -> HashMap<String, usize> {
-    let location = repository.to_string_lossy();
-    let mut workers: Vec<Worker> = (0..16)
-        .map(|_| Worker::start(&[verb, &location], false))
+/// Has so many processes create one repository at once. Returns how often each answer was given.
+pub(crate) fn race(
+    location: &str,
+    verb: &str,
+    processes: usize,
+    environment: &[(&str, &str)],
+) -> HashMap<String, usize> {
+    let mut workers: Vec<Worker> = (0..processes)
+        .map(|_| Worker::start(&[verb, location], environment))
         .collect();
     workers.iter_mut().for_each(Worker::wait_ready);
     workers.iter_mut().for_each(Worker::go);

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use icefield::Location;
 use icefield_core::RepositoryError;
 use serde_json::Value;
 
@@ -78,7 +79,7 @@ async fn every_v1_vector_reads_as_expected() {
         let text = std::fs::read(vector.join("expected.json")).expect("present");
         let expected: Value = serde_json::from_slice(&text).expect("valid");
         let expected = without_virtual_bytes(expected);
-        let repository = icefield_harness::open(&vector.join("repo"))
+        let repository = icefield_harness::open(&Location::of_path(vector.join("repo")))
             .await
             .unwrap_or_else(|error| panic!("{name}: {error:#}"));
         let found = icefield_harness::dump::dump(&repository)
@@ -106,7 +107,7 @@ async fn every_v1_vector_reads_as_expected() {
 async fn every_v2_vector_is_refused_as_a_newer_version() {
     let mut refused = 0;
     for vector in vectors("v2-") {
-        let error = icefield_harness::open(&vector.join("repo"))
+        let error = icefield_harness::open(&Location::of_path(vector.join("repo")))
             .await
             .expect_err("spec version 2 is newer");
         let error = error.downcast::<RepositoryError>().expect("typed");

@@ -14,16 +14,14 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker; it does nothing before it is told to go.
-    pub(crate) fn start(arguments: &[&str], announce: bool) -> Self {
+    /// Starts a worker with these variables more in its environment; it does nothing before it is told to go.
+    pub(crate) fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_icefield-worker"));
         command
             .args(arguments)
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        if announce {
-            command.env("ICEFIELD_ANNOUNCE", "1");
-        }
         let mut child = command.spawn().expect("the worker is built");
         let input = child.stdin.take().expect("piped");
         let output = BufReader::new(child.stdout.take().expect("piped"));
@@ -50,7 +48,8 @@ impl Worker {
             "600"
         };
         let arguments = ["commit", &repository, &number, &commits, &log, bytes];
-        Self::start(&arguments, announce)
+        let announced = [("ICEFIELD_ANNOUNCE", "1")];
+        Self::start(&arguments, if announce { &announced } else { &[] })
     }
 
     /// Waits until the worker is ready.
@@ -114,5 +113,5 @@ pub(crate) fn acknowledged(repository: &Path, number: u32) -> Vec<SnapshotId> {
 /// Prepares a repository for workers.
 pub(crate) fn prepare(repository: &Path) {
     let location = repository.to_string_lossy();
-    Worker::start(&["prepare", &location], false).finish();
+    Worker::start(&["prepare", &location], &[]).finish();
 }

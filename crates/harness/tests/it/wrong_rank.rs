@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use icefield::Location;
 use icefield_core::{BranchName, ByteRange, CommitOutcome, NodePath, Session, WriteMode};
 
 fn copy(from: &Path, to: &Path) {
@@ -40,7 +41,7 @@ async fn chunks_of_a_wrong_rank_are_absent_and_hinder_nothing() {
     let fixture = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/wrong-rank/repo");
     let folder = tempfile::tempdir().expect("writable");
     copy(&fixture, folder.path());
-    let repository = icefield_harness::open(folder.path())
+    let repository = icefield_harness::open(&Location::of_path(folder.path()))
         .await
         .expect("it opens");
     check(

@@ -5,6 +5,7 @@ mod files;
 mod gcs_objects;
 mod gcs_switches;
 mod google;
+mod program;
 mod proxy;
 mod raw;
 mod s3_conditions;
