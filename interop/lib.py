@@ -1,9 +1,10 @@
-"""What every suite needs: cases with names, and our two programs.
+"""What every suite needs: cases with names, and our programs.
 
 The programs are named by the environment, which `cargo xtask test` sets:
 
     ICEFIELD                the command line
     ICEFIELD_PROBE          reads and writes repositories for tests, see `dump` and `write`
+    ICEFIELD_TEST_S3        an S3 server, see `object_store.py`
     ICEFIELD_INTEROP_WORK   an empty directory for the repositories that the cases make
 """
 
@@ -75,7 +76,7 @@ def dump(repository):
 
 def write(repository, operations):
     """Has our side apply a list of operations to a repository; returns its commits and the conflicts of its rebases."""
-    spec = Path(f"{repository}.operations.json")
+    spec = Path(os.environ["ICEFIELD_INTEROP_WORK"]) / "operations.json"
     spec.write_text(json.dumps(operations, ensure_ascii=False))
     return json.loads(program("ICEFIELD_PROBE", "write", repository, spec))
 
@@ -86,8 +87,12 @@ def icefield(*arguments):
 
 
 def program(variable, *arguments):
+    """Runs a program. An argument may bring an `environment` of its own: the keys of the bucket that it names."""
     command = [os.environ[variable], *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True)
+    environment = dict(os.environ)
+    for argument in arguments:
+        environment.update(getattr(argument, "environment", {}))
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, capture_output=True)
     if done.returncode != 0:
         sys.stdout.write(done.stderr.decode(errors="replace"))
         raise AssertionError(f"{' '.join(command)} ended with {done.returncode}")

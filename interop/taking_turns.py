@@ -97,14 +97,18 @@ def their_repository_ten_rounds(work):
 
 @case
 def a_session_of_theirs_loses_to_a_commit_of_ours(work):
-    reference.create(work / "repo")
-    session = reference.open(work / "repo").writable_session("main")
+    lose_to_our_commit(work / "repo")
+
+
+def lose_to_our_commit(path):
+    reference.create(path)
+    session = reference.open(path).writable_session("main")
     zarr.create_group(session.store).create_array("a", shape=(2,), chunks=(1,), dtype="i1")[:] = 1
     session.commit("theirs")
-    stale = reference.open(work / "repo").writable_session("main")
+    stale = reference.open(path).writable_session("main")
     zarr.open_array(stale.store, path="a").attrs["late"] = True
-    our_turn(work / "repo", 0, contents.noise(LENGTH))
-    before = dump(work / "repo")
+    our_turn(path, 0, contents.noise(LENGTH))
+    before = dump(path)
     try:
         stale.commit("too late")
     except icechunk.ConflictError as conflict:
@@ -114,5 +118,5 @@ def a_session_of_theirs_loses_to_a_commit_of_ours(work):
     # It rebases over our transaction log, and then succeeds.
     stale.rebase(icechunk.ConflictDetector())
     stale.commit("rebased")
-    found = reference.assert_agreement(work / "repo")
+    found = reference.assert_agreement(path)
     assert len(found["snapshots"]) == 4

@@ -19,6 +19,7 @@ pub fn run(environment: &Environment) -> Result<()> {
     python
         .env("ICEFIELD", &programs.icefield)
         .env("ICEFIELD_PROBE", &programs.probe)
+        .env("ICEFIELD_TEST_S3", &programs.test_s3)
         .env("ICEFIELD_INTEROP_WORK", &work);
     process::run(&mut python)
 }

@@ -69,6 +69,8 @@ pub struct Programs {
     pub icefield: PathBuf,
     /// `icefield-probe`, which reads and writes repositories for the tests.
     pub probe: PathBuf,
+    /// `icefield-test-s3`, an S3 server.
+    pub test_s3: PathBuf,
     /// The example `mean_sst` of the facade.
     pub mean_sst: PathBuf,
 }
@@ -99,6 +101,7 @@ pub fn programs() -> Result<Programs> {
     Ok(Programs {
         icefield: program("icefield")?,
         probe: program("icefield-probe")?,
+        test_s3: program("icefield-test-s3")?,
         mean_sst: program("examples/mean_sst")?,
     })
 }
