@@ -25,7 +25,7 @@ fn every_code_means_what_the_help_says() {
         (2, &["frobnicate", "r"]),
         (2, &["ls"]),
         (2, &["ls", ""]),
-        (2, &["ls", "s3://bucket/x"]),
+        (2, &["ls", "gopher://bucket/x"]),
         (2, &["ls", "file://server/share"]),
         (2, &["ls", "file:///a%2Fb"]),
         (2, &["ls", "r", "a//b"]),
