@@ -351,10 +351,11 @@ mod blobs {
         let bytes = blob.encode().expect("it has a place");
         assert!(bytes.len() < 2 << 20, "{}", bytes.len());
         let opened = repository.open_fork(&bytes).await.expect("it is ours");
-        let state = opened.state().expect("sound");
-        let table = &state.changes.chunks()[&array];
-        assert_eq!(table.len(), CHUNKS as usize);
-        drop(state);
+        {
+            let state = opened.state().expect("sound");
+            let table = &state.changes.chunks()[&array];
+            assert_eq!(table.len(), CHUNKS as usize);
+        }
         let cut = repository.open_fork(&bytes[..bytes.len() - 1]).await;
         assert!(cut.is_err(), "truncated");
     }
