@@ -19,6 +19,7 @@ mod reads;
 mod request;
 mod retry;
 mod settings;
+mod stall;
 mod uploads;
 mod writes;
 
@@ -41,7 +42,7 @@ use crate::{
     ListOptions, Object, ObjectMeta, Payload, PutMode, PutOptions, PutOutcome, Storage,
     StorageError, SystemClock, SystemEntropy,
 };
-use retry::{Call, Retries, in_time};
+use retry::{Call, Retries};
 
 /// The requests of a store, each tried once.
 ///
@@ -230,7 +231,7 @@ impl Handle {
     ) -> Result<T, Fault> {
         let _permit = self.permit().await;
         let limit = self.settings.attempt_timeout + Duration::from_secs(bytes >> 20);
-        in_time(&**self.retries.clock(), limit, action, target, work).await
+        self.retries.in_time(limit, action, target, work).await
     }
 
     /// Tries until there is an answer: for requests that can be sent any number of times.
