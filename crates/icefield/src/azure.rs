@@ -21,6 +21,18 @@ const OPTIONS: &[&str] = &["endpoint", "anonymous", "trust_conditions"];
 pub struct ConnectAzure {
     /// How requests are tried again, and how many at a time.
     pub settings: RemoteSettings,
+    /// Does not look at the environment, and uses no credentials.
+    pub isolated: bool,
+}
+
+impl ConnectAzure {
+    /// Returns the connection that uses no credentials, and nothing from the environment.
+    pub fn anonymous() -> Self {
+        Self {
+            isolated: true,
+            ..Self::default()
+        }
+    }
 }
 
 #[async_trait]
@@ -42,7 +54,10 @@ impl Connect for ConnectAzure {
         let mut builder = ObjectStoreStorage::azure(account, container)
             .prefix(prefix)
             .settings(settings);
-        let variable = |name: &str| std::env::var(name).ok().filter(|it| !it.is_empty());
+        let variable = |name: &str| {
+            let value = std::env::var(name).ok().filter(|_| !self.isolated);
+            value.filter(|value| !value.is_empty())
+        };
         let key = variable("AZURE_STORAGE_KEY").or_else(|| variable("AZURE_STORAGE_ACCOUNT_KEY"));
         builder = match (
             url.switch("anonymous")?,

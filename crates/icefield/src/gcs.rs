@@ -20,6 +20,18 @@ const OPTIONS: &[&str] = &["endpoint", "anonymous", "user_project", "trust_condi
 pub struct ConnectGcs {
     /// How requests are tried again, and how many at a time.
     pub settings: RemoteSettings,
+    /// Does not look at the environment, and uses no credentials.
+    pub isolated: bool,
+}
+
+impl ConnectGcs {
+    /// Returns the connection that uses no credentials, and nothing from the environment.
+    pub fn anonymous() -> Self {
+        Self {
+            isolated: true,
+            ..Self::default()
+        }
+    }
 }
 
 #[async_trait]
@@ -33,9 +45,9 @@ impl Connect for ConnectGcs {
         let mut builder = GcsStorage::builder(&url.bucket)
             .prefix(url.prefix.clone())
             .settings(settings);
-        builder = match url.switch("anonymous")? {
-            Some(true) => builder.anonymous(),
-            _ => builder.environment(),
+        builder = match url.switch("anonymous")? == Some(true) || self.isolated {
+            true => builder.anonymous(),
+            false => builder.environment(),
         };
         if let Some(endpoint) = url.option("endpoint") {
             builder = builder.endpoint(endpoint);

@@ -175,7 +175,7 @@ async fn a_body_that_breaks_off_is_taken_up_again() {
 }
 
 #[tokio::test]
-async fn a_state_that_is_known_is_not_described_again() {
+async fn a_read_is_one_request() {
     let server = server();
     let storage = open(&server).await;
     let written = version(put(&storage, "0123456789", PutMode::Overwrite).await);
@@ -184,7 +184,8 @@ async fn a_state_that_is_known_is_not_described_again() {
     assert_eq!(object.bytes().await.expect("bytes"), "234");
     assert_eq!(asked(&server, Verb::Head).len(), 0);
     storage.read(&key()).await.expect("read");
-    assert_eq!(asked(&server, Verb::Head).len(), 1);
+    assert_eq!(asked(&server, Verb::Head).len(), 0);
+    assert_eq!(asked(&server, Verb::Read).len(), 2);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use icefield_storage::remote::RemoteSettings;
 use icefield_storage::{Clock, Entropy, KeyForm, StorageError, SystemClock, SystemEntropy};
 
-use crate::client::{is_plain, not_made, options, tried_once};
+use crate::client::{is_plain, not_made, options, shown, tried_once};
 use crate::{AdapterOptions, ObjectStoreStorage};
 
 /// Opens what a web server offers below a URL. See `ObjectStoreStorage::http`.
@@ -62,7 +62,7 @@ impl HttpBuilder {
     /// # Errors
     /// [`StorageError::Misconfigured`] if the URL is none.
     pub fn open(mut self) -> Result<ObjectStoreStorage, StorageError> {
-        let name = self.name();
+        let name = shown(&self.url);
         let plain = is_plain(&self.url, &name, "url")?;
         // Keys are appended to the path, behind a slash of their own.
         let url = match self.url.split_once('?') {
@@ -85,26 +85,12 @@ impl HttpBuilder {
             entropy,
         ))
     }
-
-    /// The URL without what may be secret: a query, or a user and a password.
-    fn name(&self) -> String {
-        let url = self.url.split(['?', '#']).next().unwrap_or_default();
-        let Some((scheme, rest)) = url.split_once("://") else {
-            return url.to_owned();
-        };
-        let (host, path) = match rest.split_once('/') {
-            Some((host, path)) => (host, format!("/{path}")),
-            None => (rest, String::new()),
-        };
-        let host = host.rsplit('@').next().unwrap_or_default();
-        format!("{scheme}://{host}{path}")
-    }
 }
 
 impl fmt::Debug for HttpBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpBuilder")
-            .field("store", &self.name())
+            .field("store", &shown(&self.url))
             .finish_non_exhaustive()
     }
 }

@@ -15,7 +15,8 @@
 //!
 //! - [`ObjectStoreStorage::new`] takes any `Arc<dyn ObjectStore>`. Switch its own retries off.
 //! - `ObjectStoreStorage::azure` (feature `azure`) opens a container of Azure Blob Storage.
-//! - `ObjectStoreStorage::http` (feature `http`) reads what a web server offers.
+//! - `ObjectStoreStorage::http` (feature `http`) reads what a web server offers, and `redirect_of` asks where one
+//!   points to.
 
 mod adapter;
 mod fault;
@@ -32,6 +33,8 @@ mod azure;
 mod client;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
+mod redirect;
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,6 +50,8 @@ pub use azure::AzureBuilder;
 #[cfg(feature = "http")]
 pub use http::HttpBuilder;
 pub use options::AdapterOptions;
+#[cfg(feature = "http")]
+pub use redirect::redirect_of;
 
 /// A store of the crate [`object_store`], or what is below a prefix in it. A cheap shared handle.
 #[derive(Clone, Debug)]

@@ -44,7 +44,7 @@ impl Bucket {
             return Err(StorageError::PreconditionFailed { key: key() });
         }
         if let Some(limit) = options.if_unmodified_since
-            && meta.last_modified > limit
+            && meta.last_modified.is_none_or(|written| written > limit)
         {
             return Err(StorageError::PreconditionFailed { key: key() });
         }
@@ -126,7 +126,7 @@ impl Bucket {
                 output.e_tag().unwrap_or_default(),
                 write_id.map(String::as_str),
             ),
-            last_modified: time(output.last_modified()),
+            last_modified: Some(time(output.last_modified())),
         };
         Self::check_closely(&meta, options).map_err(|error| GetFault::Fault(error.into()))?;
         if let Some(Condition::Version(known)) = unless
@@ -307,7 +307,7 @@ impl Remote for Bucket {
                 key: key.clone(),
                 size: u64::try_from(output.content_length().unwrap_or(0)).unwrap_or(0),
                 version: version(etag, write_id.as_deref()),
-                last_modified: time(output.last_modified()),
+                last_modified: Some(time(output.last_modified())),
             },
             write_id,
             etag: Some(etag.to_owned()),
@@ -402,7 +402,7 @@ impl Remote for Bucket {
         Some(self.head(to).await.map(|stored| {
             Answer::Done(Written {
                 version: stored.meta.version,
-                store_time: Some(stored.meta.last_modified),
+                store_time: stored.meta.last_modified,
             })
         }))
     }
@@ -528,7 +528,7 @@ impl Remote for Bucket {
                 key: Key::parse(rest).ok()?,
                 size: u64::try_from(object.size().unwrap_or(0)).unwrap_or(0),
                 version: version(object.e_tag().unwrap_or_default(), None),
-                last_modified: time(object.last_modified()),
+                last_modified: Some(time(object.last_modified())),
             })
         });
         Ok(Page {
