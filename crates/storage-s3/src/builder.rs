@@ -176,7 +176,7 @@ impl S3Builder {
     }
 
     /// Puts a tag on new objects of one kind. Life-cycle rules of a bucket may act on tags: make sure that none
-    /// deletes what carries this one.
+    /// deletes what carries this one; [`Storage::advice`](icefield_storage::Storage::advice) looks for such rules.
     pub fn tag(
         mut self,
         class: ObjectClass,

@@ -26,6 +26,7 @@ mod builder;
 mod credentials;
 mod environment;
 mod fault;
+mod lifecycle;
 mod objects;
 mod uploads;
 mod version;

@@ -11,8 +11,8 @@ use icefield_storage::remote::{
     Answer, Deleted, Fault, Limits, Page, Part, Remote, Stored, Upload, WriteRequest,
 };
 use icefield_storage::{
-    Body, Capabilities, Condition, DeleteOutcome, Deletion, GetOptions, GetRange, Key, KeyForm,
-    ListOptions, Object, ObjectMeta, PutMode, StorageError, Version, Written,
+    Advice, Body, Capabilities, Condition, DeleteOutcome, Deletion, GetOptions, GetRange, Key,
+    KeyForm, ListOptions, Object, ObjectMeta, PutMode, StorageError, Version, Written,
 };
 
 use crate::bucket::{AnswerDate, Bucket, WRITE_ID, time};
@@ -562,6 +562,10 @@ impl Remote for Bucket {
         write: &WriteRequest,
     ) -> Result<Answer, Fault> {
         self.send_complete(key, upload, parts, write).await
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, Fault> {
+        self.read_advice().await
     }
 
     async fn abort_upload(&self, key: &Key, upload: &Upload) -> Result<(), Fault> {
