@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use icefield_storage::remote::RemoteSettings;
 use icefield_storage::{Prefix, Storage};
-use icefield_storage_object_store::ObjectStoreStorage;
+use icefield_storage_object_store::AzureBuilder;
 
 use crate::bucket_url::BucketUrl;
 use crate::{Connect, Error, Location};
@@ -39,7 +39,7 @@ impl Connect for ConnectAzure {
         if url.switch("trust_conditions")? == Some(true) {
             settings = settings.trusting_conditions();
         }
-        let mut builder = ObjectStoreStorage::azure(account, container)
+        let mut builder = AzureBuilder::new(account, container)
             .prefix(prefix)
             .settings(settings);
         let variable = |name: &str| std::env::var(name).ok().filter(|it| !it.is_empty());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use icefield_storage::Storage;
 use icefield_storage::remote::RemoteSettings;
-use icefield_storage_gcs::GcsStorage;
+use icefield_storage_gcs::GcsBuilder;
 
 use crate::bucket_url::BucketUrl;
 use crate::{Connect, Error, Location};
@@ -30,7 +30,7 @@ impl Connect for ConnectGcs {
         if url.switch("trust_conditions")? == Some(true) {
             settings = settings.trusting_conditions();
         }
-        let mut builder = GcsStorage::builder(&url.bucket)
+        let mut builder = GcsBuilder::new(&url.bucket)
             .prefix(url.prefix.clone())
             .settings(settings);
         builder = match url.switch("anonymous")? {

@@ -12,7 +12,6 @@ use icefield_storage::{
     Clock, Entropy, ObjectClass, Prefix, StorageError, SystemClock, SystemEntropy,
 };
 
-use crate::GcsStorage;
 use crate::bucket::Bucket;
 use crate::credentials::{Fixed, Provider, Renewed, Token, TokenSource, nobody};
 use crate::object::Seen;
@@ -29,7 +28,7 @@ enum Identity {
     Tokens(Arc<dyn TokenSource>),
 }
 
-/// Opens a bucket. See [`GcsStorage::builder`](crate::GcsStorage::builder).
+/// Opens a bucket, or what is below a prefix in it.
 #[derive(Clone)]
 #[must_use = "nothing is opened before `open`"]
 pub struct GcsBuilder {
@@ -46,9 +45,10 @@ pub struct GcsBuilder {
 }
 
 impl GcsBuilder {
-    pub(crate) fn new(bucket: String) -> Self {
+    /// Begins to open a bucket: anonymously, unless told otherwise.
+    pub fn new(bucket: impl Into<String>) -> Self {
         Self {
-            bucket,
+            bucket: bucket.into(),
             prefix: Prefix::all(),
             endpoint: None,
             identity: Identity::default(),
@@ -135,7 +135,7 @@ impl GcsBuilder {
     /// # Errors
     /// [`StorageError::Misconfigured`] for a bucket name that is none, an endpoint that is no URL, credentials that
     /// the environment does not have.
-    pub async fn open(self) -> Result<GcsStorage, StorageError> {
+    pub async fn open(self) -> Result<RemoteStorage, StorageError> {
         let store = self.name();
         let wrong = |setting, problem: &str| StorageError::Misconfigured {
             target: store.clone(),
@@ -202,8 +202,12 @@ impl GcsBuilder {
             buffer: usize::try_from(part).unwrap_or(QUANTUM as usize),
             seen: Seen::default(),
         };
-        let storage = RemoteStorage::with_sources(bucket, self.settings, self.clock, self.entropy);
-        Ok(GcsStorage(storage))
+        Ok(RemoteStorage::with_sources(
+            bucket,
+            self.settings,
+            self.clock,
+            self.entropy,
+        ))
     }
 
     fn credentials(&self) -> Result<(Credentials, Option<Arc<Renewed>>), String> {
@@ -246,7 +250,7 @@ mod tests {
 
     #[tokio::test]
     async fn tokens_are_not_shown() {
-        let builder = GcsStorage::builder("ocean").token("SECRET");
+        let builder = GcsBuilder::new("ocean").token("SECRET");
         assert!(!format!("{builder:?}").contains("SECRET"));
         let storage = builder.open().await.expect("opened");
         assert!(!format!("{storage:?}{storage}").contains("SECRET"));
@@ -256,10 +260,10 @@ mod tests {
     #[tokio::test]
     async fn wrong_settings_are_named() {
         for (builder, wanted) in [
-            (GcsStorage::builder(""), "bucket"),
-            (GcsStorage::builder("a/b"), "bucket"),
-            (GcsStorage::builder("a").endpoint("ftp://x"), "endpoint"),
-            (GcsStorage::builder("a").user_project("x\n"), "user_project"),
+            (GcsBuilder::new(""), "bucket"),
+            (GcsBuilder::new("a/b"), "bucket"),
+            (GcsBuilder::new("a").endpoint("ftp://x"), "endpoint"),
+            (GcsBuilder::new("a").user_project("x\n"), "user_project"),
         ] {
             match builder.open().await {
                 Err(StorageError::Misconfigured { setting, .. }) => assert_eq!(setting, wanted),

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use icefield_storage::remote::RemoteSettings;
+use icefield_storage::remote::{RemoteSettings, RemoteStorage};
 use icefield_storage::{
     Clock, Entropy, ObjectClass, Prefix, StorageError, SystemClock, SystemEntropy,
 };
 use object_store::azure::{AzureCredential, MicrosoftAzureBuilder, split_sas};
 use object_store::{CredentialProvider, StaticCredentialProvider};
 
+use crate::AdapterOptions;
 use crate::client::{is_plain, not_made, options, tried_once};
-use crate::{AdapterOptions, ObjectStoreStorage};
 
 /// Bytes of the largest blob that one request makes: 5000 MiB, less what the rest of the request may need.
 const PUT_BYTES: u64 = 4999 << 20;
@@ -29,7 +29,7 @@ enum Identity {
     Renewed(Arc<dyn CredentialProvider<Credential = AzureCredential>>),
 }
 
-/// Opens a container. See `ObjectStoreStorage::azure`.
+/// Opens a container of Azure Blob Storage, or what is below a prefix in it.
 #[derive(Clone)]
 #[must_use = "nothing is opened before `open`"]
 pub struct AzureBuilder {
@@ -43,7 +43,8 @@ pub struct AzureBuilder {
 }
 
 impl AzureBuilder {
-    pub(crate) fn new(account: String, container: String) -> Self {
+    /// Begins to open a container of an account: anonymously, unless told otherwise.
+    pub fn new(account: impl Into<String>, container: impl Into<String>) -> Self {
         let options = AdapterOptions::default().with(|options| {
             options.exact_versions = true;
             options.quoted_etags = true;
@@ -52,8 +53,8 @@ impl AzureBuilder {
             options.delete_keys = BATCH;
         });
         Self {
-            account,
-            container,
+            account: account.into(),
+            container: container.into(),
             endpoint: None,
             identity: Identity::default(),
             options,
@@ -152,7 +153,7 @@ impl AzureBuilder {
     ///
     /// # Errors
     /// [`StorageError::Misconfigured`] for an empty name, an endpoint that is no URL, a key that is none.
-    pub fn open(mut self) -> Result<ObjectStoreStorage, StorageError> {
+    pub fn open(mut self) -> Result<RemoteStorage, StorageError> {
         let name = self.name();
         for (setting, text) in [("account", &self.account), ("container", &self.container)] {
             if text.is_empty() || text.contains(['/', '?', '#', ' ']) {
@@ -204,12 +205,7 @@ impl AzureBuilder {
         ));
         self.options.name = Some(name);
         let (clock, entropy) = (self.clock, self.entropy);
-        Ok(ObjectStoreStorage::with_sources(
-            Arc::new(store),
-            self.options,
-            clock,
-            entropy,
-        ))
+        Ok(self.options.open_with(Arc::new(store), clock, entropy))
     }
 
     fn name(&self) -> String {
@@ -241,9 +237,9 @@ mod tests {
     fn secrets_are_not_shown() {
         let key = "c2VjcmV0LXNlY3JldA==";
         for builder in [
-            ObjectStoreStorage::azure("acc", "box").access_key(key),
-            ObjectStoreStorage::azure("acc", "box").sas_token(format!("sv=1&sig={key}")),
-            ObjectStoreStorage::azure("acc", "box").bearer_token(key),
+            AzureBuilder::new("acc", "box").access_key(key),
+            AzureBuilder::new("acc", "box").sas_token(format!("sv=1&sig={key}")),
+            AzureBuilder::new("acc", "box").bearer_token(key),
         ] {
             assert!(!format!("{builder:?}").contains(key));
             let storage = builder.open().expect("opened");
@@ -260,12 +256,9 @@ mod tests {
             Err(StorageError::Misconfigured { setting, .. }) => setting,
             other => panic!("{other:?}"),
         };
-        let azure = || ObjectStoreStorage::azure("acc", "box");
-        assert_eq!(setting(ObjectStoreStorage::azure("", "box")), "account");
-        assert_eq!(
-            setting(ObjectStoreStorage::azure("acc", "a/b")),
-            "container"
-        );
+        let azure = || AzureBuilder::new("acc", "box");
+        assert_eq!(setting(AzureBuilder::new("", "box")), "account");
+        assert_eq!(setting(AzureBuilder::new("acc", "a/b")), "container");
         assert_eq!(setting(azure().endpoint("ftp://x")), "endpoint");
         assert_eq!(setting(azure().access_key("not base 64!")), "access_key");
         assert_eq!(setting(azure().sas_token("no pairs")), "sas_token");
