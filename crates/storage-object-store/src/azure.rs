@@ -1,5 +1,7 @@
 //! How a container of Azure Blob Storage is opened.
 
+mod environment;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use object_store::{CredentialProvider, StaticCredentialProvider};
 
 use crate::AdapterOptions;
 use crate::client::{is_plain, not_made, options, tried_once};
+pub use environment::AzureEnvironment;
 
 /// Bytes of the largest blob that one request makes: 5000 MiB, less what the rest of the request may need.
 const PUT_BYTES: u64 = 4999 << 20;
@@ -26,7 +29,43 @@ enum Identity {
     Key(String),
     Sas(String),
     Bearer(String),
+    Client(Client),
     Renewed(Arc<dyn CredentialProvider<Credential = AzureCredential>>),
+}
+
+/// A program that has a name of its own, and is handed tokens for it.
+#[derive(Clone)]
+struct Client {
+    tenant: String,
+    id: String,
+    proof: Proof,
+    /// Who hands them out. Default: Microsoft.
+    authority: Option<String>,
+}
+
+/// What a program shows that it is who it says.
+#[derive(Clone)]
+enum Proof {
+    Secret(String),
+    /// A file with a token of another service, read anew each time.
+    TokenFile(String),
+}
+
+impl Identity {
+    /// Names the kind of identity, and nothing of it.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Nobody => "nobody",
+            Self::Key(_) => "key",
+            Self::Sas(_) => "signature",
+            Self::Bearer(_) => "bearer token",
+            Self::Client(Client { proof, .. }) => match proof {
+                Proof::Secret(_) => "client secret",
+                Proof::TokenFile(_) => "token file",
+            },
+            Self::Renewed(_) => "provider",
+        }
+    }
 }
 
 /// Opens a container of Azure Blob Storage, or what is below a prefix in it.
@@ -37,6 +76,8 @@ pub struct AzureBuilder {
     container: String,
     endpoint: Option<String>,
     identity: Identity,
+    /// The account that the key of the environment is of.
+    key_of: Option<String>,
     options: AdapterOptions,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
@@ -57,6 +98,7 @@ impl AzureBuilder {
             container: container.into(),
             endpoint: None,
             identity: Identity::default(),
+            key_of: None,
             options,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
@@ -73,6 +115,35 @@ impl AzureBuilder {
     /// Signs nothing: for public containers. The default.
     pub fn anonymous(mut self) -> Self {
         self.identity = Identity::Nobody;
+        self.key_of = None;
+        self
+    }
+
+    /// Takes from the environment who asks, if that was not set before. A key or a signature that the environment
+    /// says to be of another account is an error when the container is opened, and shown to nobody.
+    pub fn environment(mut self, environment: AzureEnvironment) -> Self {
+        if let Identity::Nobody = self.identity {
+            self.identity = environment.identity;
+            if let Identity::Key(_) | Identity::Sas(_) = self.identity {
+                self.key_of = environment.account;
+            }
+        }
+        self
+    }
+
+    /// Is a program of a tenant, which it proves with a secret. Tokens are renewed.
+    pub fn client_secret(
+        mut self,
+        tenant: impl Into<String>,
+        client: impl Into<String>,
+        secret: impl Into<String>,
+    ) -> Self {
+        self.identity = Identity::Client(Client {
+            tenant: tenant.into(),
+            id: client.into(),
+            proof: Proof::Secret(secret.into()),
+            authority: None,
+        });
         self
     }
 
@@ -164,6 +235,13 @@ impl AzureBuilder {
                 });
             }
         }
+        if self.key_of.as_ref().is_some_and(|it| *it != self.account) {
+            return Err(StorageError::Misconfigured {
+                target: name,
+                setting: "AZURE_STORAGE_ACCOUNT_NAME",
+                problem: "the key in the environment is of another account".to_owned(),
+            });
+        }
         let plain = match &self.endpoint {
             Some(url) => is_plain(url, &name, "endpoint")?,
             None => false,
@@ -187,6 +265,18 @@ impl AzureBuilder {
                 azure.with_sas_authorization(pairs)
             }
             Identity::Bearer(token) => azure.with_bearer_token_authorization(token),
+            Identity::Client(client) => {
+                azure = azure
+                    .with_tenant_id(&client.tenant)
+                    .with_client_id(&client.id);
+                if let Some(authority) = &client.authority {
+                    azure = azure.with_authority_host(authority.trim_end_matches('/'));
+                }
+                match &client.proof {
+                    Proof::Secret(secret) => azure.with_client_secret(secret),
+                    Proof::TokenFile(path) => azure.with_federated_token_file(path),
+                }
+            }
             Identity::Renewed(provider) => azure.with_credentials(Arc::clone(provider)),
         };
         let setting = match self.identity {

@@ -33,7 +33,7 @@ mod client;
 mod http;
 
 #[cfg(feature = "azure")]
-pub use azure::AzureBuilder;
+pub use azure::{AzureBuilder, AzureEnvironment};
 #[cfg(feature = "http")]
 pub use http::HttpBuilder;
 pub use options::AdapterOptions;
