@@ -79,11 +79,26 @@ impl GcsBuilder {
         self
     }
 
-    /// Asks as whoever this machine is: the application default credentials of Google, from the variables of the
-    /// environment, the files of `gcloud`, or the metadata server.
-    pub fn environment(mut self) -> Self {
-        self.identity = Identity::Machine;
-        self
+    /// Asks as whoever this machine is: the application default credentials of Google, from the file that
+    /// `GOOGLE_APPLICATION_CREDENTIALS` names, the files of `gcloud`, or the metadata server. An emulator that
+    /// `STORAGE_EMULATOR_HOST` names is asked in place of Google, by nobody, unless there is an endpoint already.
+    pub fn environment(self) -> Self {
+        let emulator = std::env::var("STORAGE_EMULATOR_HOST").ok();
+        self.environment_with(emulator)
+    }
+
+    fn environment_with(mut self, emulator: Option<String>) -> Self {
+        let emulator = emulator.filter(|host| !host.is_empty() && self.endpoint.is_none());
+        let Some(host) = emulator else {
+            self.identity = Identity::Machine;
+            return self;
+        };
+        let host = host.trim_end_matches('/');
+        self.endpoint = Some(match host.contains("://") {
+            true => host.to_owned(),
+            false => format!("http://{host}"),
+        });
+        self.anonymous()
     }
 
     /// Shows a bearer token. It is not renewed.
@@ -255,6 +270,29 @@ mod tests {
         let storage = builder.open().await.expect("opened");
         assert!(!format!("{storage:?}{storage}").contains("SECRET"));
         assert_eq!(storage.to_string(), "gs://ocean");
+    }
+
+    #[test]
+    fn an_emulator_is_asked_by_nobody() {
+        let with = |builder: GcsBuilder, host: &str| {
+            let builder = builder.environment_with(Some(host.to_owned()));
+            let nobody = matches!(builder.identity, Identity::Nobody);
+            (builder.endpoint, nobody)
+        };
+        let at = |url: &str| Some(url.to_owned());
+        let plain = || GcsBuilder::new("ocean");
+        assert_eq!(with(plain(), ""), (None, false));
+        assert_eq!(
+            with(plain(), "localhost:9023"),
+            (at("http://localhost:9023"), true)
+        );
+        assert_eq!(with(plain(), "https://gcs/"), (at("https://gcs"), true));
+        // Where an endpoint is named already, the variable is about something else.
+        let elsewhere = plain().endpoint("http://there");
+        assert_eq!(
+            with(elsewhere, "localhost:9023"),
+            (at("http://there"), false)
+        );
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod conformance;
+mod environment;
 mod lost_answers;
 mod network;
 mod settings;

@@ -200,7 +200,8 @@ async fn f87_a_token_that_expires_is_renewed_once_for_all() {
     assert_eq!(closed.read(&key("a")).await.expect("read").0, "x");
     let now = server.world().now();
     server.switches().set(|it: &mut Behaviour| {
-        it.credentials_until.insert("Bearer SECRET-1".to_owned(), now);
+        it.credentials_until
+            .insert("Bearer SECRET-1".to_owned(), now);
     });
     let tasks: Vec<_> = (0..100)
         .map(|_| {
