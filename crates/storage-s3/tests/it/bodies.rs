@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use futures::future::BoxFuture;
 use icefield_storage::remote::RemoteSettings;
 use icefield_storage::{
-    Bytes, Clock, Deletion, PutMode, PutOutcome, SeededEntropy, Storage, StorageExt,
+    Bytes, Clock, Deletion, PutMode, PutOutcome, SeededEntropy, StorageExt,
 };
 use icefield_storage_s3::Checksum;
 use icefield_testservers::{
