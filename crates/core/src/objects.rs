@@ -300,7 +300,7 @@ impl Objects {
             .into_iter()
             .filter_map(|object| {
                 let id = object.key.segments().next_back()?.parse().ok()?;
-                Some((id, object.last_modified))
+                Some((id, object.last_modified?))
             })
             .collect())
     }

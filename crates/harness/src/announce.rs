@@ -8,8 +8,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use icefield_storage::{
-    Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions, Object,
-    ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+    Advice, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions,
+    Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
 };
 
 /// Announces each operation as a line `VERB KEY` before it is passed on, and `done` after a write.
@@ -88,6 +88,10 @@ impl Storage for Announce {
     ) -> Result<PutOutcome, StorageError> {
         say("copy", to);
         self.0.copy(from, to, options).await
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
+        self.0.advice().await
     }
 
     async fn sync(&self) -> Result<(), StorageError> {

@@ -20,6 +20,18 @@ const OPTIONS: &[&str] = &["endpoint", "anonymous", "trust_conditions"];
 pub struct ConnectAzure {
     /// How requests are tried again, and how many at a time.
     pub settings: RemoteSettings,
+    /// Does not look at the environment, and uses no credentials.
+    pub isolated: bool,
+}
+
+impl ConnectAzure {
+    /// Returns the connection that uses no credentials, and nothing from the environment.
+    pub fn anonymous() -> Self {
+        Self {
+            isolated: true,
+            ..Self::default()
+        }
+    }
 }
 
 #[async_trait]
@@ -41,7 +53,7 @@ impl Connect for ConnectAzure {
         let mut builder = AzureBuilder::new(account, container)
             .prefix(prefix)
             .settings(settings);
-        if url.switch("anonymous")? != Some(true) {
+        if url.switch("anonymous")? != Some(true) && !self.isolated {
             builder = builder.environment(AzureEnvironment::read());
         }
         if let Some(endpoint) = url.option("endpoint") {

@@ -2,7 +2,7 @@
 
 use icefield_storage::Prefix;
 
-use crate::location::decode;
+use crate::location::{decode, without_options};
 use crate::{Location, LocationError};
 
 /// The parts of such a URL, decoded.
@@ -91,17 +91,6 @@ impl BucketUrl {
             problem: problem.to_owned(),
         }
     }
-}
-
-/// What can be shown of a URL whatever somebody wrote into its options.
-fn without_options(url: &str) -> &str {
-    let end = url.find('?').unwrap_or(url.len());
-    let end = match url[..end].rfind('@') {
-        // A user and a password, where there is no place for them.
-        Some(_) => url.find("://").map_or(0, |at| at + 3),
-        None => end,
-    };
-    &url[..end]
 }
 
 fn decode_value(value: &str) -> Option<String> {

@@ -21,6 +21,18 @@ const OPTIONS: &[&str] = &["endpoint", "anonymous", "user_project", "trust_condi
 pub struct ConnectGcs {
     /// How requests are tried again, and how many at a time.
     pub settings: RemoteSettings,
+    /// Does not look at the environment, and uses no credentials.
+    pub isolated: bool,
+}
+
+impl ConnectGcs {
+    /// Returns the connection that uses no credentials, and nothing from the environment.
+    pub fn anonymous() -> Self {
+        Self {
+            isolated: true,
+            ..Self::default()
+        }
+    }
 }
 
 #[async_trait]
@@ -37,9 +49,9 @@ impl Connect for ConnectGcs {
         if let Some(endpoint) = url.option("endpoint") {
             builder = builder.endpoint(endpoint);
         }
-        builder = match url.switch("anonymous")? {
-            Some(true) => builder.anonymous(),
-            _ => builder.environment(),
+        builder = match url.switch("anonymous")? == Some(true) || self.isolated {
+            true => builder.anonymous(),
+            false => builder.environment(),
         };
         if let Some(project) = url.option("user_project") {
             builder = builder.user_project(project);

@@ -40,7 +40,8 @@
 //!
 //! # Features
 //! `local` (default): paths and `file:` URLs. `memory` (default): the location `memory:`. `ingest` (default): import and
-//! export. `zarrs`: the storage traits of the crate `zarrs`.
+//! export. `s3`, `gcs`, `azure`, `http`: `s3:`, `gs:`, `az:`, and `https:` URLs. `zarrs`: the storage traits of the crate
+//! `zarrs`.
 
 #[cfg(feature = "azure")]
 mod azure;
@@ -53,6 +54,8 @@ mod gcs;
 mod http;
 mod location;
 mod open;
+#[cfg(feature = "http")]
+mod redirect;
 mod revision;
 mod runtime;
 #[cfg(feature = "s3")]
@@ -88,6 +91,8 @@ pub use gcs::ConnectGcs;
 pub use http::ConnectHttp;
 pub use location::{Location, LocationError};
 pub use open::{create, open, open_or_create};
+#[cfg(feature = "http")]
+pub use redirect::ConnectRedirect;
 pub use revision::{RevisionError, RevisionSpec};
 pub use runtime::runtime;
 #[cfg(feature = "s3")]

@@ -65,6 +65,16 @@ pub enum LocationError {
         /// The rule.
         problem: String,
     },
+    /// A redirect that leads where none may lead.
+    #[error("{url} points to {target}: {problem}")]
+    Redirect {
+        /// The URL that was asked, without its options.
+        url: String,
+        /// Where it points, without its options.
+        target: String,
+        /// The rule.
+        problem: String,
+    },
     /// The store in memory has no parts.
     #[error("{url:?} names a part of a store in memory, which has none: write `memory:`")]
     Memory {
@@ -213,6 +223,16 @@ fn file_path(url: &str) -> Result<PathBuf, LocationError> {
             url: url.to_owned(),
             problem,
         })
+}
+
+/// What can be shown of a URL, whatever somebody wrote into it: no options, and nobody's name and password.
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure", feature = "http"))]
+pub(crate) fn without_options(url: &str) -> &str {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    match url[..end].contains('@') {
+        true => url.split_inclusive("://").next().unwrap_or_default(),
+        false => &url[..end],
+    }
 }
 
 pub(crate) fn decode(path: &str) -> Result<String, &'static str> {

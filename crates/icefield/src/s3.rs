@@ -24,7 +24,8 @@ const OPTIONS: &[&str] = &[
 /// Opens buckets of S3 and its likes: `s3://bucket/prefix?region=…&endpoint=…`.
 ///
 /// What the URL does not say, and this does not set, comes from the usual variables and profiles of the
-/// environment; `anonymous` in the URL leaves credentials alone.
+/// environment; keys also, with the feature `s3-aws-config`, from wherever Amazon's own programs find them: single
+/// sign-on, roles, the metadata service of the machine. `anonymous` in the URL leaves credentials alone.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ConnectS3 {
@@ -37,6 +38,14 @@ pub struct ConnectS3 {
 }
 
 impl ConnectS3 {
+    /// Returns the connection that uses no key, and nothing from the environment.
+    pub fn anonymous() -> Self {
+        Self {
+            isolated: true,
+            ..Self::default()
+        }
+    }
+
     /// Returns the connection that uses this key, and nothing from the environment.
     pub fn with_credentials(credentials: Credentials) -> Self {
         Self {
@@ -87,12 +96,50 @@ impl Connect for ConnectS3 {
         if let Some(credentials) = &self.credentials {
             builder = builder.credentials(credentials.clone());
         }
+        let anonymous = url.switch("anonymous")? == Some(true);
         if !self.isolated {
-            builder = builder.environment(Environment::read());
+            let environment = Environment::read();
+            if !anonymous && self.credentials.is_none() && environment.credentials.is_none() {
+                let region = url.option("region").map(str::to_owned);
+                let region = region.or_else(|| environment.region.clone());
+                builder = with_machine_keys(builder, region, &url).await?;
+            }
+            builder = builder.environment(environment);
         }
-        if url.switch("anonymous")? == Some(true) {
+        if anonymous {
             builder = builder.anonymous();
         }
         Ok(Arc::new(builder.open()?))
     }
+}
+
+/// Signs with the keys that the machine hands out, if it does.
+#[cfg(feature = "s3-aws-config")]
+async fn with_machine_keys(
+    builder: S3Builder,
+    region: Option<String>,
+    url: &BucketUrl,
+) -> Result<S3Builder, Error> {
+    use icefield_storage::StorageError;
+    use icefield_storage_s3::Ambient;
+
+    match Ambient::find(region).await {
+        Ok(Some(source)) => Ok(builder.credential_source(Arc::new(source))),
+        Ok(None) => Ok(builder),
+        Err(problem) => Err(StorageError::Misconfigured {
+            target: format!("s3://{}", url.bucket),
+            setting: "credentials",
+            problem: problem.to_string(),
+        }
+        .into()),
+    }
+}
+
+#[cfg(not(feature = "s3-aws-config"))]
+async fn with_machine_keys(
+    builder: S3Builder,
+    _: Option<String>,
+    _: &BucketUrl,
+) -> Result<S3Builder, Error> {
+    Ok(builder)
 }

@@ -10,7 +10,7 @@ use icefield_storage::Storage;
 use crate::{Error, Location, LocationError};
 
 /// Schemes that this crate brings, and the feature that each needs.
-const OURS: [(&str, &str); 7] = [
+const OURS: [(&str, &str); 9] = [
     ("file", "local"),
     ("memory", "memory"),
     ("s3", "s3"),
@@ -18,6 +18,8 @@ const OURS: [(&str, &str); 7] = [
     ("az", "azure"),
     ("http", "http"),
     ("https", "http"),
+    ("redirect+http", "http"),
+    ("redirect+https", "http"),
 ];
 
 /// Opens the stores of one scheme. Implement it to open repositories in a backend of your own.
@@ -83,6 +85,16 @@ impl Schemes {
         let schemes = schemes
             .with("http", Arc::new(crate::ConnectHttp::default()))
             .with("https", Arc::new(crate::ConnectHttp::default()));
+        #[cfg(feature = "http")]
+        let schemes = schemes
+            .with(
+                "redirect+http",
+                Arc::new(crate::ConnectRedirect::anonymous()),
+            )
+            .with(
+                "redirect+https",
+                Arc::new(crate::ConnectRedirect::anonymous()),
+            );
         schemes
     }
 

@@ -19,7 +19,7 @@ use icefield_storage::{
 
 use crate::credentials::Renewed;
 use crate::fault::{Said, Target, said, says_no_bucket};
-use crate::object::{Description, Seen, generation, meta};
+use crate::object::{Description, generation, meta};
 
 /// Entries of a page.
 const PAGE: i32 = 1000;
@@ -45,7 +45,6 @@ pub(crate) struct Bucket {
     pub(crate) chunk_class: Option<String>,
     /// Bytes that a stream holds in memory, whole multiples of what the store wants.
     pub(crate) buffer: usize,
-    pub(crate) seen: Seen,
 }
 
 impl Bucket {
@@ -130,9 +129,7 @@ impl Bucket {
     /// Describes an object.
     pub(crate) async fn describe(&self, key: &Key) -> Result<Description, Fault> {
         let object = self.object(key).await?;
-        let description = Description::of(key.clone(), &object);
-        self.seen.remember(&description);
-        Ok(description)
+        Ok(Description::of(key.clone(), &object))
     }
 
     pub(crate) async fn object(

@@ -14,7 +14,6 @@ use icefield_storage::{
 
 use crate::bucket::Bucket;
 use crate::credentials::{Fixed, Provider, Renewed, Token, TokenSource, nobody};
-use crate::object::Seen;
 
 /// What the parts of an upload are multiples of.
 const QUANTUM: u64 = 256 << 10;
@@ -215,7 +214,6 @@ impl GcsBuilder {
             metadata_class: self.metadata_class,
             chunk_class: self.chunk_class,
             buffer: usize::try_from(part).unwrap_or(QUANTUM as usize),
-            seen: Seen::default(),
         };
         Ok(RemoteStorage::with_sources(
             bucket,

@@ -157,7 +157,7 @@ impl Target<'_> {
                 )
                 .into(),
             Some(Said::Kind(FaultKind::InDoubt)) if was_refused(error) => {
-                self.of_kind(FaultKind::NotDone, source)
+                self.of_kind(FaultKind::Unreachable, source)
             }
             Some(Said::Kind(kind)) => self.of_kind(kind, source),
             None => self.unanswered(error, source),
@@ -171,7 +171,7 @@ impl Target<'_> {
         }
         let never_sent = error.is_transient_and_before_rpc() || was_refused(error);
         let kind = match error {
-            _ if never_sent => FaultKind::NotDone,
+            _ if never_sent => FaultKind::Unreachable,
             // The request could not even be put together.
             error if error.is_binding() => FaultKind::Final,
             _ => FaultKind::InDoubt,
@@ -273,7 +273,7 @@ mod tests {
             (Error::timeout("late"), FaultKind::InDoubt),
             (http(409, ""), FaultKind::NotDone),
             (grpc(Code::Aborted, ""), FaultKind::NotDone),
-            (Error::connect("refused"), FaultKind::NotDone),
+            (Error::connect("refused"), FaultKind::Unreachable),
             (http(400, ""), FaultKind::Final),
             (grpc(Code::InvalidArgument, ""), FaultKind::Final),
         ] {

@@ -1,17 +1,14 @@
 //! Objects as the store describes them, and generations as versions.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use google_cloud_storage::model::Object;
+use google_cloud_storage::model_ext::ObjectHighlights;
 use icefield_storage::remote::Stored;
 use icefield_storage::{Key, ObjectMeta, Version};
 
 /// The user metadata that names a write.
 pub(crate) const WRITE_ID: &str = "icefield-write-id";
-/// Descriptions that are remembered.
-const REMEMBERED: usize = 4096;
 
 /// Returns the version of a generation.
 pub(crate) fn version(generation: i64) -> Version {
@@ -38,7 +35,7 @@ pub(crate) fn meta(key: Key, object: &Object) -> ObjectMeta {
         key,
         size: u64::try_from(object.size).unwrap_or_default(),
         version: version(object.generation),
-        last_modified: written_at(object),
+        last_modified: Some(written_at(object)),
     }
 }
 
@@ -59,30 +56,24 @@ impl Description {
         let crc32c = object.checksums.as_ref().and_then(|sums| sums.crc32c);
         Self { stored, crc32c }
     }
-}
 
-/// Descriptions of states that were seen lately. A generation never changes its bytes, so none goes stale.
-///
-/// The client does not show when an object was written when it reads one. Whoever reads a state for the second
-/// time, as the parts of a large object do, need not ask again.
-#[derive(Debug, Default)]
-pub(crate) struct Seen(Mutex<HashMap<Key, Description>>);
-
-impl Seen {
-    /// Returns the description of a state, if it was seen.
-    pub(crate) fn of(&self, key: &Key, version: &Version) -> Option<Description> {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = seen.get(key)?;
-        (found.stored.meta.version == *version).then(|| found.clone())
-    }
-
-    pub(crate) fn remember(&self, description: &Description) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.len() >= REMEMBERED {
-            seen.clear();
-        }
-        let key = description.stored.meta.key.clone();
-        seen.insert(key, description.clone());
+    /// Returns what the answer to a read tells, all but the time of the write; `None` if it tells no size.
+    pub(crate) fn of_read(key: Key, object: &ObjectHighlights) -> Option<Self> {
+        // An object without bytes has none to be read.
+        let size = u64::try_from(object.size).ok().filter(|size| *size > 0)?;
+        let meta = ObjectMeta {
+            key,
+            size,
+            version: version(object.generation),
+            last_modified: None,
+        };
+        let stored = Stored {
+            meta,
+            write_id: object.metadata.get(WRITE_ID).cloned(),
+            etag: None,
+        };
+        let crc32c = object.checksums.as_ref().and_then(|sums| sums.crc32c);
+        Some(Self { stored, crc32c })
     }
 }
 
@@ -110,24 +101,5 @@ mod tests {
         ] {
             assert_eq!(generation(&Version::new(odd)), None, "{odd:?}");
         }
-    }
-
-    #[test]
-    fn what_was_seen_is_known_by_its_version() {
-        let key = Key::parse("a").expect("a key");
-        let object = Object::new().set_generation(7).set_size(3);
-        let seen = Seen::default();
-        assert!(seen.of(&key, &version(7)).is_none());
-        seen.remember(&Description::of(key.clone(), &object));
-        assert_eq!(
-            seen.of(&key, &version(7)).map(|it| it.stored.meta.size),
-            Some(3)
-        );
-        assert!(seen.of(&key, &version(8)).is_none());
-        for other in 0..REMEMBERED {
-            let key = Key::parse(&format!("b/{other}")).expect("a key");
-            seen.remember(&Description::of(key, &object));
-        }
-        assert!(seen.of(&key, &version(7)).is_none());
     }
 }

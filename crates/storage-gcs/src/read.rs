@@ -1,4 +1,4 @@
-//! Reads: bytes over HTTP, and over gRPC, at the same time, what the client does not show of them.
+//! Reads: bytes over HTTP; and over gRPC, at the same time, what a condition needs to know besides.
 
 use std::ops::Range;
 
@@ -28,16 +28,12 @@ impl Bucket {
         };
         let target = self.target("read", Some(key));
         let request = self.request(key, options).set_read_range(range);
-        let known = match &options.if_match {
-            Some(Condition::Version(version)) => self.seen.of(key, version),
-            _ => None,
-        };
         let sent = self.send(target, request.send());
-        let (answer, described) = match known {
-            Some(description) => (sent.await?, Ok(description)),
-            None => {
+        let (answer, described) = match hangs_on_more(options) {
+            false => (sent.await?, None),
+            true => {
                 let (answer, described) = join(sent, self.describe(key)).await;
-                (answer?, described)
+                (answer?, Some(described))
             }
         };
         let response = match answer {
@@ -52,8 +48,15 @@ impl Bucket {
                 _ => return Err(target.fault(&error)),
             },
         };
-        let Description { stored, crc32c } = described?;
-        if stored.meta.version != version(response.object().generation) {
+        let read = response.object();
+        let Description { stored, crc32c } = match described {
+            Some(described) => described?,
+            None => match Description::of_read(key.clone(), &read) {
+                Some(description) => description,
+                None => self.describe(key).await?,
+            },
+        };
+        if stored.meta.version != version(read.generation) {
             return Err(changed(target));
         }
         let wanted = options.check(&stored.meta, stored.etag.as_deref())?;
@@ -117,6 +120,12 @@ impl Bucket {
         });
         Body::Stream(parts.boxed())
     }
+}
+
+/// Whether a condition hangs on what the answer to a read does not tell.
+fn hangs_on_more(options: &GetOptions) -> bool {
+    let tag = |condition: &Option<Condition>| matches!(condition, Some(Condition::ETag(_)));
+    options.if_unmodified_since.is_some() || tag(&options.if_match) || tag(&options.if_none_match)
 }
 
 /// A body whose bytes must add up to what was stored, if all of them were asked for. The client checks that only

@@ -14,7 +14,7 @@ use icefield_storage::{Key, PutMode, StorageError, Written};
 
 use crate::bucket::Bucket;
 use crate::fault::{Said, said, says_no_bucket};
-use crate::object::{Description, WRITE_ID, generation, version, written_at};
+use crate::object::{WRITE_ID, generation, version, written_at};
 
 /// Bytes from which an object is uploaded in a session of its own.
 const SESSION: usize = 16 << 20;
@@ -109,7 +109,6 @@ impl Bucket {
         let target = self.target("write", Some(key));
         let error = match answer {
             Ok(object) => {
-                self.seen.remember(&Description::of(key.clone(), &object));
                 return Ok(Answer::Done(Written {
                     version: version(object.generation),
                     store_time: Some(written_at(&object)),

@@ -296,7 +296,7 @@ fn describe(
             key: key.clone(),
             size: stat.size,
             version: version(&stat, None),
-            last_modified: last_modified(&stat),
+            last_modified: Some(last_modified(&stat)),
         }));
     }
     let file = match store.sys.open(folder, name, Open::Read) {

@@ -49,7 +49,7 @@ impl Store {
             key: key.clone(),
             size: stat.size,
             version: version::version(&stat, small.as_deref().and_then(digest)),
-            last_modified: last_modified(&stat),
+            last_modified: Some(last_modified(&stat)),
         };
         Ok(Some(State {
             file,

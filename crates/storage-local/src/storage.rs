@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
 use icefield_storage::{
-    Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, KeyForm, ListOptions,
-    Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+    Advice, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, KeyForm,
+    ListOptions, Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
 };
 
 use crate::blocking::{Lost, run, run_with};
@@ -128,6 +128,10 @@ impl Storage for LocalStorage {
         let work = move |store: &Store, (): &mut ()| store.copy(&source, &target, &options);
         let done = run_with(&self.0, &self.0.writes, (), work).await;
         settle(&self.0, to, done.map(|((), result)| result))
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
+        Ok(Vec::new())
     }
 
     async fn sync(&self) -> Result<(), StorageError> {

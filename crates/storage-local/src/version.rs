@@ -173,7 +173,7 @@ mod tests {
             key: Key::parse("a").expect("valid"),
             size: stat.size,
             version: version(&stat, None),
-            last_modified: last_modified(&stat),
+            last_modified: Some(last_modified(&stat)),
         };
         let named = |text: String| {
             let condition = Condition::ETag(text);

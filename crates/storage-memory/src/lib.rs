@@ -16,7 +16,7 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
 use icefield_storage::{
-    Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, KeyForm,
+    Advice, Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, KeyForm,
     ListOptions, Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
 };
 
@@ -177,6 +177,10 @@ impl Storage for MemoryStorage {
     ) -> Result<PutOutcome, StorageError> {
         let now = self.now();
         self.state().copy(from, to, &options, now)
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
+        Ok(Vec::new())
     }
 
     async fn sync(&self) -> Result<(), StorageError> {

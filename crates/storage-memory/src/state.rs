@@ -31,7 +31,7 @@ impl Stored {
             key: key.clone(),
             size: self.bytes.len() as u64,
             version: self.version(),
-            last_modified: self.last_modified,
+            last_modified: Some(self.last_modified),
         }
     }
 

@@ -78,11 +78,11 @@ async fn times_come_from_the_clock_and_never_go_back() {
     assert_eq!(put(&storage, "c", "x").await.store_time, Some(latest));
     assert_eq!(
         storage.head(&key("c")).await.expect("there").last_modified,
-        latest
+        Some(latest)
     );
     assert_eq!(
         storage.head(&key("a")).await.expect("there").last_modified,
-        start
+        Some(start)
     );
 }
 

@@ -87,7 +87,7 @@ impl Adapter {
             key,
             size: meta.size,
             version: state::version(&self.options, meta),
-            last_modified: meta.last_modified.into(),
+            last_modified: Some(meta.last_modified.into()),
         }
     }
 }

@@ -6,7 +6,7 @@ use icefield_storage::StorageError;
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 
 /// How long making a connection may take.
-const CONNECT: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 
 /// Each request is tried once: trying again is the business of the layer above.
 pub(crate) fn tried_once() -> RetryConfig {
@@ -28,7 +28,7 @@ pub(crate) fn options(plain: bool) -> ClientOptions {
 }
 
 /// The client panics where no implementation of TLS is chosen. One that was chosen before stays.
-fn choose_tls() {
+pub(crate) fn choose_tls() {
     let _chosen_before = rustls::crypto::ring::default_provider().install_default();
 }
 
@@ -59,4 +59,19 @@ pub(crate) fn not_made(target: &str, setting: &'static str) -> StorageError {
         setting,
         problem: "no client can be made of it".to_owned(),
     }
+}
+
+/// Returns a URL without what may be secret: a query, or a user and a password.
+#[cfg(feature = "http")]
+pub(crate) fn shown(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let (host, path) = match rest.split_once('/') {
+        Some((host, path)) => (host, format!("/{path}")),
+        None => (rest, String::new()),
+    };
+    let host = host.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
 }

@@ -111,7 +111,7 @@ impl Target<'_> {
                     let kind = Fault::kind_of_status(status).unwrap_or(FaultKind::InDoubt);
                     self.of_kind(kind, source)
                 }
-                None if never_sent(&error) => self.of_kind(FaultKind::NotDone, source),
+                None if never_sent(&error) => self.of_kind(FaultKind::Unreachable, source),
                 None => self.of_kind(FaultKind::InDoubt, source),
             },
         }

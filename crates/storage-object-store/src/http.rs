@@ -7,7 +7,7 @@ use icefield_storage::remote::{RemoteSettings, RemoteStorage};
 use icefield_storage::{Clock, Entropy, KeyForm, StorageError, SystemClock, SystemEntropy};
 
 use crate::AdapterOptions;
-use crate::client::{is_plain, not_made, options, tried_once};
+use crate::client::{is_plain, not_made, options, shown, tried_once};
 
 /// Opens what a web server offers below a URL.
 #[derive(Clone)]
@@ -63,7 +63,7 @@ impl HttpBuilder {
     /// # Errors
     /// [`StorageError::Misconfigured`] if the URL is none.
     pub fn open(mut self) -> Result<RemoteStorage, StorageError> {
-        let name = self.name();
+        let name = shown(&self.url);
         let plain = is_plain(&self.url, &name, "url")?;
         // Keys are appended to the path, behind a slash of their own.
         let url = match self.url.split_once('?') {
@@ -81,26 +81,12 @@ impl HttpBuilder {
         let (clock, entropy) = (self.clock, self.entropy);
         Ok(self.options.open_with(Arc::new(store), clock, entropy))
     }
-
-    /// The URL without what may be secret: a query, or a user and a password.
-    fn name(&self) -> String {
-        let url = self.url.split(['?', '#']).next().unwrap_or_default();
-        let Some((scheme, rest)) = url.split_once("://") else {
-            return url.to_owned();
-        };
-        let (host, path) = match rest.split_once('/') {
-            Some((host, path)) => (host, format!("/{path}")),
-            None => (rest, String::new()),
-        };
-        let host = host.rsplit('@').next().unwrap_or_default();
-        format!("{scheme}://{host}{path}")
-    }
 }
 
 impl fmt::Debug for HttpBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpBuilder")
-            .field("store", &self.name())
+            .field("store", &shown(&self.url))
             .finish_non_exhaustive()
     }
 }

@@ -15,7 +15,8 @@
 //!
 //! - [`AdapterOptions::open`] takes any `Arc<dyn ObjectStore>`. Switch its own retries off.
 //! - `AzureBuilder` (feature `azure`) opens a container of Azure Blob Storage.
-//! - `HttpBuilder` (feature `http`) reads what a web server offers.
+//! - `HttpBuilder` (feature `http`) reads what a web server offers, and `redirect_of` asks where one
+//!   points to.
 
 mod adapter;
 mod fault;
@@ -31,12 +32,16 @@ mod azure;
 mod client;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
+mod redirect;
 
 #[cfg(feature = "azure")]
 pub use azure::{AzureBuilder, AzureEnvironment};
 #[cfg(feature = "http")]
 pub use http::HttpBuilder;
 pub use options::AdapterOptions;
+#[cfg(feature = "http")]
+pub use redirect::redirect_of;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

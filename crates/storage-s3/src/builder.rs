@@ -9,7 +9,7 @@ use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::config::{
     BehaviorVersion, IdentityCache, Region, RequestChecksumCalculation, ResponseChecksumValidation,
-    StalledStreamProtectionConfig,
+    SharedHttpClient, StalledStreamProtectionConfig,
 };
 use aws_smithy_http_client::tls::{self, rustls_provider::CryptoMode};
 use icefield_storage::remote::{RemoteSettings, RemoteStorage};
@@ -176,7 +176,7 @@ impl S3Builder {
     }
 
     /// Puts a tag on new objects of one kind. Life-cycle rules of a bucket may act on tags: make sure that none
-    /// deletes what carries this one.
+    /// deletes what carries this one; [`Storage::advice`](icefield_storage::Storage::advice) looks for such rules.
     pub fn tag(
         mut self,
         class: ObjectClass,
@@ -269,12 +269,9 @@ impl S3Builder {
             Preset::Tigris => false,
             Preset::R2 | Preset::Minio | Preset::Ceph => true,
         });
-        let http = aws_smithy_http_client::Builder::new();
         let http = match plain {
-            true => http.build_http(),
-            false => http
-                .tls_provider(tls::Provider::Rustls(CryptoMode::Ring))
-                .build_https(),
+            true => aws_smithy_http_client::Builder::new().build_http(),
+            false => https(),
         };
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(self.connect_timeout)
@@ -342,6 +339,13 @@ impl S3Builder {
             false => format!("s3://{}/{}", self.bucket, self.prefix),
         }
     }
+}
+
+/// A client for all but plain HTTP.
+pub(crate) fn https() -> SharedHttpClient {
+    aws_smithy_http_client::Builder::new()
+        .tls_provider(tls::Provider::Rustls(CryptoMode::Ring))
+        .build_https()
 }
 
 fn is_header(name: &str, value: &str) -> bool {

@@ -63,7 +63,7 @@ impl Target<'_> {
         let source = Redacted::of(&error);
         let kind = match &error {
             SdkError::ConstructionFailure(_) => FaultKind::Final,
-            _ if was_never_sent(&error) => FaultKind::NotDone,
+            _ if was_never_sent(&error) => FaultKind::Unreachable,
             _ => FaultKind::InDoubt,
         };
         if let Some(problem) = credential_problem(&error) {

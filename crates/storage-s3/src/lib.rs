@@ -19,15 +19,20 @@
 //! a digest: the store itself cannot tell bytes that came back from bytes that never went, so that
 //! [`exact_versions`](icefield_storage::Capabilities::exact_versions) is false.
 
+#[cfg(feature = "aws-config")]
+mod ambient;
 mod bucket;
 mod builder;
 mod credentials;
 mod environment;
 mod fault;
+mod lifecycle;
 mod objects;
 mod uploads;
 mod version;
 
+#[cfg(feature = "aws-config")]
+pub use ambient::Ambient;
 pub use builder::{Checksum, Preset, S3Builder};
 pub use credentials::{CredentialError, CredentialSource, Credentials};
 pub use environment::Environment;

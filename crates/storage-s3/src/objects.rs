@@ -11,8 +11,8 @@ use icefield_storage::remote::{
     Answer, Deleted, Fault, Limits, Page, Part, Remote, Stored, Upload, WriteRequest,
 };
 use icefield_storage::{
-    Body, Capabilities, Condition, DeleteOutcome, Deletion, GetOptions, GetRange, Key, KeyForm,
-    ListOptions, Object, ObjectMeta, PutMode, StorageError, Version, Written,
+    Advice, Body, Capabilities, Condition, DeleteOutcome, Deletion, GetOptions, GetRange, Key,
+    KeyForm, ListOptions, Object, ObjectMeta, PutMode, StorageError, Version, Written,
 };
 
 use crate::bucket::{AnswerDate, Bucket, WRITE_ID, time};
@@ -44,7 +44,7 @@ impl Bucket {
             return Err(StorageError::PreconditionFailed { key: key() });
         }
         if let Some(limit) = options.if_unmodified_since
-            && meta.last_modified > limit
+            && meta.last_modified.is_none_or(|written| written > limit)
         {
             return Err(StorageError::PreconditionFailed { key: key() });
         }
@@ -126,7 +126,7 @@ impl Bucket {
                 output.e_tag().unwrap_or_default(),
                 write_id.map(String::as_str),
             ),
-            last_modified: time(output.last_modified()),
+            last_modified: Some(time(output.last_modified())),
         };
         Self::check_closely(&meta, options).map_err(|error| GetFault::Fault(error.into()))?;
         if let Some(Condition::Version(known)) = unless
@@ -309,7 +309,7 @@ impl Remote for Bucket {
                 key: key.clone(),
                 size: u64::try_from(output.content_length().unwrap_or(0)).unwrap_or(0),
                 version: version(etag, write_id.as_deref()),
-                last_modified: time(output.last_modified()),
+                last_modified: Some(time(output.last_modified())),
             },
             write_id,
             etag: Some(etag.to_owned()),
@@ -404,7 +404,7 @@ impl Remote for Bucket {
         Some(self.head(to).await.map(|stored| {
             Answer::Done(Written {
                 version: stored.meta.version,
-                store_time: Some(stored.meta.last_modified),
+                store_time: stored.meta.last_modified,
             })
         }))
     }
@@ -530,7 +530,7 @@ impl Remote for Bucket {
                 key: Key::parse(rest).ok()?,
                 size: u64::try_from(object.size().unwrap_or(0)).unwrap_or(0),
                 version: version(object.e_tag().unwrap_or_default(), None),
-                last_modified: time(object.last_modified()),
+                last_modified: Some(time(object.last_modified())),
             })
         });
         Ok(Page {
@@ -564,6 +564,10 @@ impl Remote for Bucket {
         write: &WriteRequest,
     ) -> Result<Answer, Fault> {
         self.send_complete(key, upload, parts, write).await
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, Fault> {
+        self.read_advice().await
     }
 
     async fn abort_upload(&self, key: &Key, upload: &Upload) -> Result<(), Fault> {

@@ -13,6 +13,7 @@
 //! Backends are crates of their own (`icefield-storage-memory`, `icefield-storage-local`, …) and prove
 //! themselves with the `conformance` suite. Wrappers in [`wrap`] each do one thing and stack.
 
+mod advice;
 mod capabilities;
 mod clock;
 mod error;
@@ -33,6 +34,7 @@ use futures::stream::BoxStream;
 
 pub use bytes::Bytes;
 
+pub use advice::Advice;
 pub use capabilities::{Capabilities, KeyForm};
 pub use clock::{Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy};
 pub use error::{BoxError, StorageError};
@@ -109,6 +111,15 @@ pub trait Storage: fmt::Debug + fmt::Display + Send + Sync + 'static {
     /// cannot tell. Writers that share a place take turns instead of losing race after race to each other.
     fn place(&self) -> Option<String> {
         None
+    }
+
+    /// Returns what the store's own settings may do to data that is kept here, as far as they can be read: rules that
+    /// delete objects by age, for instance. Empty where there is nothing to say, or nothing is known.
+    ///
+    /// # Errors
+    /// The settings could not be read.
+    async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
+        Ok(Vec::new())
     }
 
     /// Makes durable all that this handle has written so far. A commit calls it before it publishes.

@@ -83,7 +83,7 @@ impl GetOptions {
             .is_some_and(|condition| !matches(condition))
             || self
                 .if_unmodified_since
-                .is_some_and(|time| meta.last_modified > time)
+                .is_some_and(|time| meta.last_modified.is_none_or(|written| written > time))
         {
             return Err(StorageError::PreconditionFailed { key: key() });
         }
@@ -158,8 +158,9 @@ pub struct ObjectMeta {
     pub size: u64,
     /// The state that this description belongs to.
     pub version: Version,
-    /// When the store says the object was written, by the store's clock.
-    pub last_modified: SystemTime,
+    /// When the store says the object was written, by the store's clock. [`Storage::head`](crate::Storage::head)
+    /// and lists always tell it; of an object that was read it is `None` where only a further request would.
+    pub last_modified: Option<SystemTime>,
 }
 
 /// One object, or one range of it, as read.

@@ -19,6 +19,7 @@ mod reads;
 mod request;
 mod retry;
 mod settings;
+mod stall;
 mod uploads;
 mod writes;
 
@@ -37,11 +38,11 @@ pub use request::{
 pub use settings::{RemoteSettings, RetrySettings};
 
 use crate::{
-    Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, Entropy, GetOptions, Key,
+    Advice, Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, Entropy, GetOptions, Key,
     ListOptions, Object, ObjectMeta, Payload, PutMode, PutOptions, PutOutcome, Storage,
     StorageError, SystemClock, SystemEntropy,
 };
-use retry::{Call, Retries, in_time};
+use retry::{Call, Retries};
 
 /// The requests of a store, each tried once.
 ///
@@ -121,6 +122,11 @@ pub trait Remote: fmt::Debug + fmt::Display + Send + Sync + 'static {
 
     /// Lists a page of the objects below a prefix, the page after `token` or the first one.
     async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, Fault>;
+
+    /// As [`Storage::advice`].
+    async fn advice(&self) -> Result<Vec<Advice>, Fault> {
+        Ok(Vec::new())
+    }
 
     /// Begins an upload in parts.
     async fn begin_upload(&self, key: &Key, write: &WriteRequest) -> Result<Upload, Fault> {
@@ -230,7 +236,7 @@ impl Handle {
     ) -> Result<T, Fault> {
         let _permit = self.permit().await;
         let limit = self.settings.attempt_timeout + Duration::from_secs(bytes >> 20);
-        in_time(&**self.retries.clock(), limit, action, target, work).await
+        self.retries.in_time(limit, action, target, work).await
     }
 
     /// Tries until there is an answer: for requests that can be sent any number of times.
@@ -316,6 +322,16 @@ impl Storage for RemoteStorage {
     ) -> Result<PutOutcome, StorageError> {
         self.0.check_condition(&options.mode).await?;
         writes::copy(&self.0, from, to, options).await
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
+        self.0
+            .persist(
+                "read the settings of",
+                self.0.remote.place().as_str(),
+                || self.0.remote.advice(),
+            )
+            .await
     }
 
     async fn sync(&self) -> Result<(), StorageError> {

@@ -31,7 +31,7 @@ pub use gcs::{GcsOptions, GcsServer};
 pub use log::LoggedRequest;
 pub use proxy::{FaultProxy, ProxiedRequest, ProxyFault, ProxyRule};
 pub use s3::{S3Options, S3Server};
-pub use switches::{Behaviour, Fault, Injected, Rule, Switches, Verb};
+pub use switches::{Behaviour, Fault, Injected, LifecycleRule, Rule, Switches, Verb};
 pub use world::World;
 
 #[cfg(doctest)]

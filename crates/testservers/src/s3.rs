@@ -3,6 +3,7 @@
 
 mod access;
 mod errors;
+mod lifecycle;
 mod list;
 mod objects;
 mod reads;

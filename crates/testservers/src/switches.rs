@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use icefield_storage::SeededEntropy;
 
-pub use behaviour::Behaviour;
+pub use behaviour::{Behaviour, LifecycleRule};
 pub use rule::{Fault, Rule, Verb};
 
 use crate::world::{Conditions, WriteRules};

@@ -78,7 +78,7 @@ impl Shelf {
             key: key.clone(),
             size: bytes.len() as u64,
             version: Version::new(self.writes.to_string()),
-            last_modified: now,
+            last_modified: Some(now),
         };
         let written = Written {
             version: meta.version.clone(),

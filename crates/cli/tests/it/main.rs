@@ -12,6 +12,7 @@ mod history;
 mod import;
 mod interrupted;
 mod logging;
+mod machine_keys;
 mod memory;
 mod nemo;
 mod readme;

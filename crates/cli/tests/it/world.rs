@@ -50,6 +50,10 @@ impl World {
             .current_dir(self.0.path())
             .stdin(Stdio::null())
             .env_remove("ICEFIELD_LOG")
+            // Nobody's own keys, and no machine is asked for any.
+            .env("AWS_CONFIG_FILE", self.path("no config"))
+            .env("AWS_SHARED_CREDENTIALS_FILE", self.path("no keys"))
+            .env("AWS_EC2_METADATA_DISABLED", "true")
             .env_remove("NO_COLOR");
         command
     }

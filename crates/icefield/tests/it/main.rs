@@ -7,4 +7,6 @@ mod contention;
 mod costs;
 mod crash;
 mod open;
+#[cfg(all(feature = "s3", feature = "http"))]
+mod redirect;
 mod suite;

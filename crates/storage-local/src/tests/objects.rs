@@ -176,7 +176,7 @@ fn the_version_sees_a_change_by_another_program() {
             .expect("opened");
         file.set_modified(before).expect("set");
         let meta = store.head(&key("ref")).await.expect("there");
-        assert_eq!(meta.last_modified, before);
+        assert_eq!(meta.last_modified, Some(before));
         assert_ne!(meta.version, version);
         let update = PutMode::Update(version);
         let put = store
@@ -188,12 +188,12 @@ fn the_version_sees_a_change_by_another_program() {
         let version = store.head(&key("ref")).await.expect("there").version;
         store.write("ref", "CCCC", PutMode::Update(version)).await;
         let now = store.head(&key("ref")).await.expect("there").last_modified;
-        assert!(now > far, "past the state that it replaces");
+        assert!(now > Some(far), "past the state that it replaces");
         // But a deleted object of the future does not date all later ones.
         let _ = store.delete_one(key("ref").into()).await.expect("deleted");
         store.write("ref", "DDDD", PutMode::Create).await;
         let now = store.head(&key("ref")).await.expect("there").last_modified;
-        assert!(now < far);
+        assert!(now < Some(far));
         // And where time stamps of deleted objects are kept, none lies in the future.
         let locks = dir.path().join(".icefield-local/locks");
         let soon = icefield_storage::Clock::now(&icefield_storage::SystemClock)

@@ -5,9 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::BoxFuture;
 use icefield_storage::remote::RemoteSettings;
-use icefield_storage::{
-    Bytes, Clock, Deletion, PutMode, PutOutcome, SeededEntropy, StorageExt,
-};
+use icefield_storage::{Bytes, Clock, Deletion, PutMode, PutOutcome, SeededEntropy, StorageExt};
 use icefield_storage_s3::Checksum;
 use icefield_testservers::{
     Behaviour, Fault, FaultProxy, ProxyFault, ProxyRule, Rule, Verb, World,

@@ -179,8 +179,11 @@ pub(super) async fn request(
         let permit = handle.permit().await;
         let limit = handle.settings.attempt_timeout;
         let work = handle.remote.get(key, options, at_most);
-        let clock = &**handle.retries.clock();
-        match super::in_time(clock, limit, "read", key.as_str(), work).await {
+        match handle
+            .retries
+            .in_time(limit, "read", key.as_str(), work)
+            .await
+        {
             Ok(object) => return Ok((object, permit)),
             Err(fault) => {
                 drop(permit);

@@ -15,9 +15,11 @@ use crate::{Condition, DeleteOutcome, StorageError, Version};
 pub enum FaultKind {
     /// The store asked to be left alone for a while; nothing was done. 429, 503.
     Throttled,
-    /// Nothing was done, and the same request may succeed: no connection, 409, credentials that have to be
-    /// renewed.
+    /// Nothing was done, and the same request may succeed: 409, credentials that have to be renewed.
     NotDone,
+    /// Nothing was done, since there was no connection: nobody listens, or the host has no address. Of a store
+    /// that has never answered it is believed sooner than of one that has.
+    Unreachable,
     /// Nobody knows what was done: the connection broke or went silent, 408, 500, 502, 504.
     InDoubt,
     /// What the request builds on is not there any more: an earlier attempt may have used it up. An upload that

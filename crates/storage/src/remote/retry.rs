@@ -1,5 +1,6 @@
 //! Trying again: how often, when, and how many at a time.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub(super) struct Retries {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     budget: Mutex<Budget>,
+    /// Whether the store has ever answered.
+    answered: AtomicBool,
 }
 
 /// One call that may take several attempts.
@@ -49,11 +52,33 @@ impl Retries {
             clock,
             entropy,
             budget,
+            answered: AtomicBool::new(false),
         }
     }
 
     pub(super) fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
+    }
+
+    /// Waits for an answer, so long and no longer.
+    pub(super) async fn in_time<T>(
+        &self,
+        limit: Duration,
+        action: &'static str,
+        target: &str,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let work = std::pin::pin!(work);
+        let result = match select(work, self.clock.sleep(limit)).await {
+            Either::Left((result, _)) => result,
+            Either::Right(((), _)) => {
+                return Err(silent(action, target, limit));
+            }
+        };
+        if !matches!(&result, Err(fault) if fault.kind == FaultKind::Unreachable) {
+            self.answered.store(true, Ordering::Relaxed);
+        }
+        result
     }
 
     /// Draws 130 random bits as 26 letters and digits.
@@ -107,9 +132,13 @@ impl Call<'_> {
         let settings = &self.retries.settings;
         let clock = &self.retries.clock;
         let passed = || clock.monotonic().saturating_sub(self.begun);
-        if fault.kind == FaultKind::Final
-            || self.attempts >= settings.attempts
-            || passed() >= settings.deadline
+        let unknown =
+            fault.kind == FaultKind::Unreachable && !self.retries.answered.load(Ordering::Relaxed);
+        let most = match unknown {
+            true => settings.contact_attempts.min(settings.attempts),
+            false => settings.attempts,
+        };
+        if fault.kind == FaultKind::Final || self.attempts >= most || passed() >= settings.deadline
         {
             return false;
         }
@@ -124,24 +153,12 @@ impl Call<'_> {
     }
 }
 
-/// Waits for an answer, so long and no longer.
-pub(super) async fn in_time<T>(
-    clock: &dyn Clock,
-    limit: Duration,
-    action: &'static str,
-    target: &str,
-    work: impl Future<Output = Result<T, Fault>>,
-) -> Result<T, Fault> {
-    let work = std::pin::pin!(work);
-    match select(work, clock.sleep(limit)).await {
-        Either::Left((result, _)) => result,
-        Either::Right(((), _)) => Err(Fault::new(
-            FaultKind::InDoubt,
-            StorageError::Unavailable {
-                action,
-                target: target.to_owned(),
-                source: format!("no answer within {limit:?}").into(),
-            },
-        )),
-    }
+/// The fault of a request that nobody answered: what it did is not known.
+pub(super) fn silent(action: &'static str, target: &str, limit: Duration) -> Fault {
+    let error = StorageError::Unavailable {
+        action,
+        target: target.to_owned(),
+        source: format!("no answer within {limit:?}").into(),
+    };
+    Fault::new(FaultKind::InDoubt, error)
 }

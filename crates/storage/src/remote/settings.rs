@@ -9,6 +9,8 @@ pub struct RetrySettings {
     /// Attempts of one call. Default 40: with the pauses of the other defaults, as many as the deadline has time
     /// for.
     pub attempts: u32,
+    /// Attempts to reach a store that has not answered anything yet: its address may be wrong. Default 6.
+    pub contact_attempts: u32,
     /// The longest pause before the second attempt; each further one may be twice as long. The pause itself is
     /// random, from nothing up to that. Default 50 ms.
     pub first_pause: Duration,
@@ -27,6 +29,7 @@ impl Default for RetrySettings {
     fn default() -> Self {
         Self {
             attempts: 40,
+            contact_attempts: 6,
             first_pause: Duration::from_millis(50),
             longest_pause: Duration::from_secs(10),
             deadline: Duration::from_secs(180),
@@ -41,6 +44,13 @@ impl RetrySettings {
     #[must_use]
     pub fn with_attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts.max(1);
+        self
+    }
+
+    /// Returns the settings with so many attempts to reach a store that has never answered, at least one.
+    #[must_use]
+    pub fn with_contact_attempts(mut self, attempts: u32) -> Self {
+        self.contact_attempts = attempts.max(1);
         self
     }
 

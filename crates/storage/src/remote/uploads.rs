@@ -7,6 +7,7 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use super::Handle;
 use super::request::{FaultKind, Part, Upload, WriteRequest};
+use super::stall;
 use super::writes::{Next, Progress, only_once, put_whole};
 use crate::{Key, Payload, PutOptions, PutOutcome, StorageError};
 
@@ -169,7 +170,10 @@ async fn as_stream(
     write: &WriteRequest,
 ) -> Result<PutOutcome, StorageError> {
     let _permit = handle.permit().await;
-    let answer = handle.remote.put_stream(key, size, parts, write).await;
+    let (parts, turn) = stall::watched(&handle.retries, parts);
+    let work = handle.remote.put_stream(key, size, parts, write);
+    let limit = handle.settings.attempt_timeout;
+    let answer = stall::while_it_moves(&handle.retries, &turn, limit, key.as_str(), work).await;
     only_once(handle, key, write, answer).await
 }
 

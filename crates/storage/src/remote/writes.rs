@@ -119,7 +119,7 @@ async fn look(
     match stored.await {
         Ok(Stored { meta, write_id, .. }) if write_id.as_deref() == Some(&write.write_id) => {
             PutOutcome::Written(Written {
-                store_time: Some(meta.last_modified),
+                store_time: meta.last_modified,
                 version: meta.version,
             })
         }

@@ -9,7 +9,7 @@ use futures::stream::{BoxStream, StreamExt};
 
 use super::pages::by_page;
 use crate::{
-    Body, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, GetRange, Key,
+    Advice, Body, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, GetRange, Key,
     ListOptions, Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
 };
 
@@ -252,6 +252,10 @@ impl Storage for CountingStorage {
     ) -> Result<PutOutcome, StorageError> {
         self.counts.add(to.as_str(), |tally| tally.copy += 1);
         self.inner.copy(from, to, options).await
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
+        self.inner.advice().await
     }
 
     async fn sync(&self) -> Result<(), StorageError> {

@@ -9,8 +9,9 @@ use futures::stream::BoxStream;
 
 use super::pages::by_page;
 use crate::{
-    Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions,
-    Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError, SystemClock,
+    Advice, Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key,
+    ListOptions, Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+    SystemClock,
 };
 
 /// Another store, with a fixed time added before each request.
@@ -110,6 +111,10 @@ impl Storage for LatencyStorage {
     ) -> Result<PutOutcome, StorageError> {
         self.wait().await;
         self.inner.copy(from, to, options).await
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
+        self.inner.advice().await
     }
 
     async fn sync(&self) -> Result<(), StorageError> {

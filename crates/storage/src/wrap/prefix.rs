@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use crate::{
-    Body, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, KeyError,
+    Advice, Body, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, KeyError,
     ListOptions, Object, ObjectMeta, Payload, Prefix, PutOptions, PutOutcome, Storage,
     StorageError,
 };
@@ -210,6 +210,10 @@ impl Storage for PrefixStorage {
             Ok(outcome) => Ok(relative_outcome(&self.prefix, outcome)),
             Err(error) => Err(relative_error(&self.prefix, error)),
         }
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
+        self.inner.advice().await
     }
 
     async fn sync(&self) -> Result<(), StorageError> {

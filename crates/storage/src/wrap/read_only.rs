@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use futures::stream::{BoxStream, StreamExt};
 
 use crate::{
-    Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions, Object,
-    ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+    Advice, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions,
+    Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
 };
 
 /// Another store without its writes: each is [`StorageError::ReadOnly`] and reaches nothing.
@@ -88,6 +88,10 @@ impl Storage for ReadOnlyStorage {
         _options: CopyOptions,
     ) -> Result<PutOutcome, StorageError> {
         Err(self.refusal())
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
+        self.inner.advice().await
     }
 
     async fn sync(&self) -> Result<(), StorageError> {

@@ -8,8 +8,8 @@ use futures::stream::{self, BoxStream, StreamExt};
 use tracing::{Instrument, Level, Span, enabled, event};
 
 use crate::{
-    Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions, Object,
-    ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+    Advice, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions,
+    Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
 };
 
 /// The target of every span and event, for filters: `RUST_LOG=icefield::storage=debug`.
@@ -193,6 +193,10 @@ impl Storage for TracingStorage {
         let result = self.inner.copy(from, to, options).instrument(span).await;
         operation.put(None, &result);
         result
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
+        self.inner.advice().await
     }
 
     async fn sync(&self) -> Result<(), StorageError> {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result, s3_error};
 
-use super::{errors, list, objects, reads, uploads};
+use super::{errors, lifecycle, list, objects, reads, uploads};
 use crate::switches::{Behaviour, Orders, Switches};
 use crate::world::World;
 
@@ -58,6 +58,8 @@ macro_rules! operations {
 operations! {
     create_bucket: CreateBucketInput -> CreateBucketOutput = create_bucket;
     head_bucket: HeadBucketInput -> HeadBucketOutput = head_bucket;
+    get_bucket_lifecycle_configuration: GetBucketLifecycleConfigurationInput
+        -> GetBucketLifecycleConfigurationOutput = lifecycle::get;
     get_object: GetObjectInput -> GetObjectOutput = reads::get;
     head_object: HeadObjectInput -> HeadObjectOutput = reads::head;
     put_object: PutObjectInput -> PutObjectOutput = objects::put;

@@ -23,7 +23,9 @@ pub(super) fn aim(head: &Parts, body: &Bytes) -> (Verb, String) {
     if key.is_empty() {
         return match *method {
             Method::GET if has("uploads") => (Verb::ListUploads, value("prefix")),
-            Method::GET if has("location") || has("versioning") => (Verb::Bucket, key),
+            Method::GET if ["location", "versioning", "lifecycle"].into_iter().any(has) => {
+                (Verb::Bucket, key)
+            }
             Method::GET => (Verb::List, value("prefix")),
             Method::POST if has("delete") => {
                 (Verb::DeleteMany, String::from_utf8_lossy(body).into_owned())

@@ -28,9 +28,28 @@ pub struct Behaviour {
     pub one_write_a_second: bool,
     /// The share of requests that are refused with 503, from 0 to 1.
     pub storm: f64,
+    /// The life-cycle rules of each bucket. They are told and never carried out.
+    pub lifecycle: Vec<LifecycleRule>,
     /// Until when credentials hold, by the clock of the world. A name is an access key or any part of a
     /// token; credentials that are not named here hold for ever.
     pub credentials_until: BTreeMap<String, SystemTime>,
+}
+
+/// A life-cycle rule for objects whose names begin with a prefix and that have all of some tags; in days.
+#[derive(Clone, Debug, Default)]
+pub struct LifecycleRule {
+    /// What it is called.
+    pub name: String,
+    /// How names begin.
+    pub prefix: String,
+    /// Tags by name.
+    pub tags: BTreeMap<String, String>,
+    /// When objects are deleted.
+    pub delete_after: Option<i32>,
+    /// When objects are moved to where they cannot be read at once.
+    pub archive_after: Option<i32>,
+    /// When uploads that nobody finished are ended.
+    pub end_uploads_after: Option<i32>,
 }
 
 impl Default for Behaviour {
@@ -45,6 +64,7 @@ impl Default for Behaviour {
             if_match_on_missing_is_412: false,
             one_write_a_second: false,
             storm: 0.0,
+            lifecycle: Vec::new(),
             credentials_until: BTreeMap::new(),
         }
     }

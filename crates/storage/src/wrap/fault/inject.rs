@@ -286,20 +286,18 @@ impl FaultyStorage {
                 if let PutOutcome::Written(written) = &outcome {
                     let last_modified = match written.store_time {
                         Some(time) => Some(time),
-                        None => self
-                            .inner
-                            .head(&key)
-                            .await
-                            .ok()
-                            .map(|meta| meta.last_modified),
+                        None => match self.inner.head(&key).await {
+                            Ok(meta) => meta.last_modified,
+                            Err(_) => None,
+                        },
                     };
-                    let meta = last_modified.map(|last_modified| ObjectMeta {
+                    let meta = ObjectMeta {
                         key: key.clone(),
                         size: bytes.len() as u64,
                         version: written.version.clone(),
                         last_modified,
-                    });
-                    let content = meta.map(|meta| (bytes, meta));
+                    };
+                    let content = last_modified.map(|_| (bytes, meta));
                     self.lock().history.push(&key, content);
                 }
                 Ok(Outcome::Put(outcome))

@@ -8,8 +8,8 @@ use super::decision::{Decision, Verb};
 use super::inject::{Begun, Write};
 use super::{FaultyStorage, history};
 use crate::{
-    Body, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions, Object,
-    ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+    Advice, Body, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions,
+    Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
 };
 
 /// Takes bytes away from the end, or flips a bit, behind the back of the description.
@@ -163,6 +163,10 @@ impl Storage for FaultyStorage {
         let begun = self.begin(Verb::Copy, to.as_str()).await?;
         let write = Write::Copy(from.clone(), to.clone(), options);
         Ok(self.write(begun, write).await?.put())
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
+        self.inner.advice().await
     }
 
     async fn sync(&self) -> Result<(), StorageError> {
