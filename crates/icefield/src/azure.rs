@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use icefield_storage::remote::RemoteSettings;
 use icefield_storage::{Prefix, Storage};
-use icefield_storage_object_store::ObjectStoreStorage;
+use icefield_storage_object_store::{AzureBuilder, AzureEnvironment};
 
 use crate::bucket_url::BucketUrl;
 use crate::{Connect, Error, Location};
@@ -13,9 +13,8 @@ use crate::{Connect, Error, Location};
 /// What a URL may say after its `?`.
 const OPTIONS: &[&str] = &["endpoint", "anonymous", "trust_conditions"];
 
-/// Opens containers of Azure Blob Storage: `az://account/container/prefix`. The key comes from
-/// `AZURE_STORAGE_KEY` or `AZURE_STORAGE_ACCOUNT_KEY`, or a signature from `AZURE_STORAGE_SAS_TOKEN`;
-/// `anonymous` in the URL uses none.
+/// Opens containers of Azure Blob Storage: `az://account/container/prefix`. Who asks is known from the environment
+/// ([`AzureEnvironment::of`] says by which variables); `anonymous` in the URL uses none of them.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ConnectAzure {
@@ -51,26 +50,45 @@ impl Connect for ConnectAzure {
         if url.switch("trust_conditions")? == Some(true) {
             settings = settings.trusting_conditions();
         }
-        let mut builder = ObjectStoreStorage::azure(account, container)
+        let mut builder = AzureBuilder::new(account, container)
             .prefix(prefix)
             .settings(settings);
-        let variable = |name: &str| {
-            let value = std::env::var(name).ok().filter(|_| !self.isolated);
-            value.filter(|value| !value.is_empty())
-        };
-        let key = variable("AZURE_STORAGE_KEY").or_else(|| variable("AZURE_STORAGE_ACCOUNT_KEY"));
-        builder = match (
-            url.switch("anonymous")?,
-            key,
-            variable("AZURE_STORAGE_SAS_TOKEN"),
-        ) {
-            (Some(true), ..) | (_, None, None) => builder.anonymous(),
-            (_, Some(key), _) => builder.access_key(key),
-            (_, None, Some(token)) => builder.sas_token(token),
-        };
+        if url.switch("anonymous")? != Some(true) && !self.isolated {
+            builder = builder.environment(AzureEnvironment::read());
+        }
         if let Some(endpoint) = url.option("endpoint") {
             builder = builder.endpoint(endpoint);
         }
         Ok(Arc::new(builder.open()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn connect(text: &str) -> Result<Arc<dyn Storage>, Error> {
+        let location = Location::parse(text).expect("a location");
+        ConnectAzure::default().connect(&location).await
+    }
+
+    #[tokio::test]
+    async fn account_and_container_are_named() {
+        let storage = connect("az://acc/box/a%20b?anonymous").await;
+        let storage = storage.expect("connected");
+        assert_eq!(storage.to_string(), "az://acc/box/a b");
+        assert!(connect("az://acc?anonymous").await.is_err());
+        assert!(connect("az://acc/?anonymous").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn secrets_are_no_part_of_a_url() {
+        for text in ["az://acc/box?sig=SECRET", "az://acc/box?access_key=SECRET"] {
+            let error = connect(text).await.expect_err("no such option");
+            assert!(
+                !format!("{error} {error:?}").contains("SECRET"),
+                "{error:?}"
+            );
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use icefield_storage::Storage;
 use icefield_storage::remote::RemoteSettings;
-use icefield_storage_gcs::GcsStorage;
+use icefield_storage_gcs::GcsBuilder;
 
 use crate::bucket_url::BucketUrl;
 use crate::{Connect, Error, Location};
@@ -14,7 +14,8 @@ use crate::{Connect, Error, Location};
 const OPTIONS: &[&str] = &["endpoint", "anonymous", "user_project", "trust_conditions"];
 
 /// Opens buckets of Google Cloud Storage: `gs://bucket/prefix?user_project=…`, with the credentials that
-/// Google's programs find in the environment; `anonymous` in the URL uses none.
+/// Google's programs find in the environment (`GOOGLE_APPLICATION_CREDENTIALS` and so on; `STORAGE_EMULATOR_HOST` for
+/// an emulator); `anonymous` in the URL uses none.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ConnectGcs {
@@ -42,16 +43,16 @@ impl Connect for ConnectGcs {
         if url.switch("trust_conditions")? == Some(true) {
             settings = settings.trusting_conditions();
         }
-        let mut builder = GcsStorage::builder(&url.bucket)
+        let mut builder = GcsBuilder::new(&url.bucket)
             .prefix(url.prefix.clone())
             .settings(settings);
+        if let Some(endpoint) = url.option("endpoint") {
+            builder = builder.endpoint(endpoint);
+        }
         builder = match url.switch("anonymous")? == Some(true) || self.isolated {
             true => builder.anonymous(),
             false => builder.environment(),
         };
-        if let Some(endpoint) = url.option("endpoint") {
-            builder = builder.endpoint(endpoint);
-        }
         if let Some(project) = url.option("user_project") {
             builder = builder.user_project(project);
         }

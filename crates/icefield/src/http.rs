@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use icefield_storage::Storage;
 use icefield_storage::remote::RemoteSettings;
-use icefield_storage_object_store::ObjectStoreStorage;
+use icefield_storage_object_store::HttpBuilder;
 
 use crate::{Connect, Error, Location, LocationError};
 
@@ -30,7 +30,7 @@ impl Connect for ConnectHttp {
             }
             .into());
         }
-        let storage = ObjectStoreStorage::http(url).settings(self.settings.clone());
+        let storage = HttpBuilder::new(url).settings(self.settings.clone());
         Ok(Arc::new(storage.open()?))
     }
 }

@@ -12,7 +12,6 @@ use icefield_storage::{
     Clock, Entropy, ObjectClass, Prefix, StorageError, SystemClock, SystemEntropy,
 };
 
-use crate::GcsStorage;
 use crate::bucket::Bucket;
 use crate::credentials::{Fixed, Provider, Renewed, Token, TokenSource, nobody};
 
@@ -28,7 +27,7 @@ enum Identity {
     Tokens(Arc<dyn TokenSource>),
 }
 
-/// Opens a bucket. See [`GcsStorage::builder`](crate::GcsStorage::builder).
+/// Opens a bucket, or what is below a prefix in it.
 #[derive(Clone)]
 #[must_use = "nothing is opened before `open`"]
 pub struct GcsBuilder {
@@ -45,9 +44,10 @@ pub struct GcsBuilder {
 }
 
 impl GcsBuilder {
-    pub(crate) fn new(bucket: String) -> Self {
+    /// Begins to open a bucket: anonymously, unless told otherwise.
+    pub fn new(bucket: impl Into<String>) -> Self {
         Self {
-            bucket,
+            bucket: bucket.into(),
             prefix: Prefix::all(),
             endpoint: None,
             identity: Identity::default(),
@@ -78,11 +78,26 @@ impl GcsBuilder {
         self
     }
 
-    /// Asks as whoever this machine is: the application default credentials of Google, from the variables of the
-    /// environment, the files of `gcloud`, or the metadata server.
-    pub fn environment(mut self) -> Self {
-        self.identity = Identity::Machine;
-        self
+    /// Asks as whoever this machine is: the application default credentials of Google, from the file that
+    /// `GOOGLE_APPLICATION_CREDENTIALS` names, the files of `gcloud`, or the metadata server. An emulator that
+    /// `STORAGE_EMULATOR_HOST` names is asked in place of Google, by nobody, unless there is an endpoint already.
+    pub fn environment(self) -> Self {
+        let emulator = std::env::var("STORAGE_EMULATOR_HOST").ok();
+        self.environment_with(emulator)
+    }
+
+    fn environment_with(mut self, emulator: Option<String>) -> Self {
+        let emulator = emulator.filter(|host| !host.is_empty() && self.endpoint.is_none());
+        let Some(host) = emulator else {
+            self.identity = Identity::Machine;
+            return self;
+        };
+        let host = host.trim_end_matches('/');
+        self.endpoint = Some(match host.contains("://") {
+            true => host.to_owned(),
+            false => format!("http://{host}"),
+        });
+        self.anonymous()
     }
 
     /// Shows a bearer token. It is not renewed.
@@ -134,7 +149,7 @@ impl GcsBuilder {
     /// # Errors
     /// [`StorageError::Misconfigured`] for a bucket name that is none, an endpoint that is no URL, credentials that
     /// the environment does not have.
-    pub async fn open(self) -> Result<GcsStorage, StorageError> {
+    pub async fn open(self) -> Result<RemoteStorage, StorageError> {
         let store = self.name();
         let wrong = |setting, problem: &str| StorageError::Misconfigured {
             target: store.clone(),
@@ -200,8 +215,12 @@ impl GcsBuilder {
             chunk_class: self.chunk_class,
             buffer: usize::try_from(part).unwrap_or(QUANTUM as usize),
         };
-        let storage = RemoteStorage::with_sources(bucket, self.settings, self.clock, self.entropy);
-        Ok(GcsStorage(storage))
+        Ok(RemoteStorage::with_sources(
+            bucket,
+            self.settings,
+            self.clock,
+            self.entropy,
+        ))
     }
 
     fn credentials(&self) -> Result<(Credentials, Option<Arc<Renewed>>), String> {
@@ -244,20 +263,43 @@ mod tests {
 
     #[tokio::test]
     async fn tokens_are_not_shown() {
-        let builder = GcsStorage::builder("ocean").token("SECRET");
+        let builder = GcsBuilder::new("ocean").token("SECRET");
         assert!(!format!("{builder:?}").contains("SECRET"));
         let storage = builder.open().await.expect("opened");
         assert!(!format!("{storage:?}{storage}").contains("SECRET"));
         assert_eq!(storage.to_string(), "gs://ocean");
     }
 
+    #[test]
+    fn an_emulator_is_asked_by_nobody() {
+        let with = |builder: GcsBuilder, host: &str| {
+            let builder = builder.environment_with(Some(host.to_owned()));
+            let nobody = matches!(builder.identity, Identity::Nobody);
+            (builder.endpoint, nobody)
+        };
+        let at = |url: &str| Some(url.to_owned());
+        let plain = || GcsBuilder::new("ocean");
+        assert_eq!(with(plain(), ""), (None, false));
+        assert_eq!(
+            with(plain(), "localhost:9023"),
+            (at("http://localhost:9023"), true)
+        );
+        assert_eq!(with(plain(), "https://gcs/"), (at("https://gcs"), true));
+        // Where an endpoint is named already, the variable is about something else.
+        let elsewhere = plain().endpoint("http://there");
+        assert_eq!(
+            with(elsewhere, "localhost:9023"),
+            (at("http://there"), false)
+        );
+    }
+
     #[tokio::test]
     async fn wrong_settings_are_named() {
         for (builder, wanted) in [
-            (GcsStorage::builder(""), "bucket"),
-            (GcsStorage::builder("a/b"), "bucket"),
-            (GcsStorage::builder("a").endpoint("ftp://x"), "endpoint"),
-            (GcsStorage::builder("a").user_project("x\n"), "user_project"),
+            (GcsBuilder::new(""), "bucket"),
+            (GcsBuilder::new("a/b"), "bucket"),
+            (GcsBuilder::new("a").endpoint("ftp://x"), "endpoint"),
+            (GcsBuilder::new("a").user_project("x\n"), "user_project"),
         ] {
             match builder.open().await {
                 Err(StorageError::Misconfigured { setting, .. }) => assert_eq!(setting, wanted),

@@ -1,17 +1,20 @@
 //! How a container of Azure Blob Storage is opened.
 
+mod environment;
+
 use std::fmt;
 use std::sync::Arc;
 
-use icefield_storage::remote::RemoteSettings;
+use icefield_storage::remote::{RemoteSettings, RemoteStorage};
 use icefield_storage::{
     Clock, Entropy, ObjectClass, Prefix, StorageError, SystemClock, SystemEntropy,
 };
 use object_store::azure::{AzureCredential, MicrosoftAzureBuilder, split_sas};
 use object_store::{CredentialProvider, StaticCredentialProvider};
 
+use crate::AdapterOptions;
 use crate::client::{is_plain, not_made, options, tried_once};
-use crate::{AdapterOptions, ObjectStoreStorage};
+pub use environment::AzureEnvironment;
 
 /// Bytes of the largest blob that one request makes: 5000 MiB, less what the rest of the request may need.
 const PUT_BYTES: u64 = 4999 << 20;
@@ -26,10 +29,46 @@ enum Identity {
     Key(String),
     Sas(String),
     Bearer(String),
+    Client(Client),
     Renewed(Arc<dyn CredentialProvider<Credential = AzureCredential>>),
 }
 
-/// Opens a container. See `ObjectStoreStorage::azure`.
+/// A program that has a name of its own, and is handed tokens for it.
+#[derive(Clone)]
+struct Client {
+    tenant: String,
+    id: String,
+    proof: Proof,
+    /// Who hands them out. Default: Microsoft.
+    authority: Option<String>,
+}
+
+/// What a program shows that it is who it says.
+#[derive(Clone)]
+enum Proof {
+    Secret(String),
+    /// A file with a token of another service, read anew each time.
+    TokenFile(String),
+}
+
+impl Identity {
+    /// Names the kind of identity, and nothing of it.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Nobody => "nobody",
+            Self::Key(_) => "key",
+            Self::Sas(_) => "signature",
+            Self::Bearer(_) => "bearer token",
+            Self::Client(Client { proof, .. }) => match proof {
+                Proof::Secret(_) => "client secret",
+                Proof::TokenFile(_) => "token file",
+            },
+            Self::Renewed(_) => "provider",
+        }
+    }
+}
+
+/// Opens a container of Azure Blob Storage, or what is below a prefix in it.
 #[derive(Clone)]
 #[must_use = "nothing is opened before `open`"]
 pub struct AzureBuilder {
@@ -37,13 +76,16 @@ pub struct AzureBuilder {
     container: String,
     endpoint: Option<String>,
     identity: Identity,
+    /// The account that the key of the environment is of.
+    key_of: Option<String>,
     options: AdapterOptions,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 }
 
 impl AzureBuilder {
-    pub(crate) fn new(account: String, container: String) -> Self {
+    /// Begins to open a container of an account: anonymously, unless told otherwise.
+    pub fn new(account: impl Into<String>, container: impl Into<String>) -> Self {
         let options = AdapterOptions::default().with(|options| {
             options.exact_versions = true;
             options.quoted_etags = true;
@@ -52,10 +94,11 @@ impl AzureBuilder {
             options.delete_keys = BATCH;
         });
         Self {
-            account,
-            container,
+            account: account.into(),
+            container: container.into(),
             endpoint: None,
             identity: Identity::default(),
+            key_of: None,
             options,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
@@ -72,6 +115,35 @@ impl AzureBuilder {
     /// Signs nothing: for public containers. The default.
     pub fn anonymous(mut self) -> Self {
         self.identity = Identity::Nobody;
+        self.key_of = None;
+        self
+    }
+
+    /// Takes from the environment who asks, if that was not set before. A key or a signature that the environment
+    /// says to be of another account is an error when the container is opened, and shown to nobody.
+    pub fn environment(mut self, environment: AzureEnvironment) -> Self {
+        if let Identity::Nobody = self.identity {
+            self.identity = environment.identity;
+            if let Identity::Key(_) | Identity::Sas(_) = self.identity {
+                self.key_of = environment.account;
+            }
+        }
+        self
+    }
+
+    /// Is a program of a tenant, which it proves with a secret. Tokens are renewed.
+    pub fn client_secret(
+        mut self,
+        tenant: impl Into<String>,
+        client: impl Into<String>,
+        secret: impl Into<String>,
+    ) -> Self {
+        self.identity = Identity::Client(Client {
+            tenant: tenant.into(),
+            id: client.into(),
+            proof: Proof::Secret(secret.into()),
+            authority: None,
+        });
         self
     }
 
@@ -152,7 +224,7 @@ impl AzureBuilder {
     ///
     /// # Errors
     /// [`StorageError::Misconfigured`] for an empty name, an endpoint that is no URL, a key that is none.
-    pub fn open(mut self) -> Result<ObjectStoreStorage, StorageError> {
+    pub fn open(mut self) -> Result<RemoteStorage, StorageError> {
         let name = self.name();
         for (setting, text) in [("account", &self.account), ("container", &self.container)] {
             if text.is_empty() || text.contains(['/', '?', '#', ' ']) {
@@ -162,6 +234,13 @@ impl AzureBuilder {
                     problem: "this is no name of one".to_owned(),
                 });
             }
+        }
+        if self.key_of.as_ref().is_some_and(|it| *it != self.account) {
+            return Err(StorageError::Misconfigured {
+                target: name,
+                setting: "AZURE_STORAGE_ACCOUNT_NAME",
+                problem: "the key in the environment is of another account".to_owned(),
+            });
         }
         let plain = match &self.endpoint {
             Some(url) => is_plain(url, &name, "endpoint")?,
@@ -186,6 +265,18 @@ impl AzureBuilder {
                 azure.with_sas_authorization(pairs)
             }
             Identity::Bearer(token) => azure.with_bearer_token_authorization(token),
+            Identity::Client(client) => {
+                azure = azure
+                    .with_tenant_id(&client.tenant)
+                    .with_client_id(&client.id);
+                if let Some(authority) = &client.authority {
+                    azure = azure.with_authority_host(authority.trim_end_matches('/'));
+                }
+                match &client.proof {
+                    Proof::Secret(secret) => azure.with_client_secret(secret),
+                    Proof::TokenFile(path) => azure.with_federated_token_file(path),
+                }
+            }
             Identity::Renewed(provider) => azure.with_credentials(Arc::clone(provider)),
         };
         let setting = match self.identity {
@@ -204,12 +295,7 @@ impl AzureBuilder {
         ));
         self.options.name = Some(name);
         let (clock, entropy) = (self.clock, self.entropy);
-        Ok(ObjectStoreStorage::with_sources(
-            Arc::new(store),
-            self.options,
-            clock,
-            entropy,
-        ))
+        Ok(self.options.open_with(Arc::new(store), clock, entropy))
     }
 
     fn name(&self) -> String {
@@ -241,9 +327,9 @@ mod tests {
     fn secrets_are_not_shown() {
         let key = "c2VjcmV0LXNlY3JldA==";
         for builder in [
-            ObjectStoreStorage::azure("acc", "box").access_key(key),
-            ObjectStoreStorage::azure("acc", "box").sas_token(format!("sv=1&sig={key}")),
-            ObjectStoreStorage::azure("acc", "box").bearer_token(key),
+            AzureBuilder::new("acc", "box").access_key(key),
+            AzureBuilder::new("acc", "box").sas_token(format!("sv=1&sig={key}")),
+            AzureBuilder::new("acc", "box").bearer_token(key),
         ] {
             assert!(!format!("{builder:?}").contains(key));
             let storage = builder.open().expect("opened");
@@ -260,12 +346,9 @@ mod tests {
             Err(StorageError::Misconfigured { setting, .. }) => setting,
             other => panic!("{other:?}"),
         };
-        let azure = || ObjectStoreStorage::azure("acc", "box");
-        assert_eq!(setting(ObjectStoreStorage::azure("", "box")), "account");
-        assert_eq!(
-            setting(ObjectStoreStorage::azure("acc", "a/b")),
-            "container"
-        );
+        let azure = || AzureBuilder::new("acc", "box");
+        assert_eq!(setting(AzureBuilder::new("", "box")), "account");
+        assert_eq!(setting(AzureBuilder::new("acc", "a/b")), "container");
         assert_eq!(setting(azure().endpoint("ftp://x")), "endpoint");
         assert_eq!(setting(azure().access_key("not base 64!")), "access_key");
         assert_eq!(setting(azure().sas_token("no pairs")), "sas_token");

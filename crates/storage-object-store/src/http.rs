@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use icefield_storage::remote::RemoteSettings;
+use icefield_storage::remote::{RemoteSettings, RemoteStorage};
 use icefield_storage::{Clock, Entropy, KeyForm, StorageError, SystemClock, SystemEntropy};
 
+use crate::AdapterOptions;
 use crate::client::{is_plain, not_made, options, shown, tried_once};
-use crate::{AdapterOptions, ObjectStoreStorage};
 
-/// Opens what a web server offers below a URL. See `ObjectStoreStorage::http`.
+/// Opens what a web server offers below a URL.
 #[derive(Clone)]
 #[must_use = "nothing is opened before `open`"]
 pub struct HttpBuilder {
@@ -20,13 +20,14 @@ pub struct HttpBuilder {
 }
 
 impl HttpBuilder {
-    pub(crate) fn new(url: String) -> Self {
+    /// Begins to open what a web server offers below a URL, for reading.
+    pub fn new(url: impl Into<String>) -> Self {
         let options = AdapterOptions::read_only().with(|options| {
             options.attributes = false;
             options.lists = false;
         });
         Self {
-            url,
+            url: url.into(),
             options,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
@@ -61,7 +62,7 @@ impl HttpBuilder {
     ///
     /// # Errors
     /// [`StorageError::Misconfigured`] if the URL is none.
-    pub fn open(mut self) -> Result<ObjectStoreStorage, StorageError> {
+    pub fn open(mut self) -> Result<RemoteStorage, StorageError> {
         let name = shown(&self.url);
         let plain = is_plain(&self.url, &name, "url")?;
         // Keys are appended to the path, behind a slash of their own.
@@ -78,12 +79,7 @@ impl HttpBuilder {
         self.options.place = Some(format!("http:{name}"));
         self.options.name = Some(name);
         let (clock, entropy) = (self.clock, self.entropy);
-        Ok(ObjectStoreStorage::with_sources(
-            Arc::new(store),
-            self.options,
-            clock,
-            entropy,
-        ))
+        Ok(self.options.open_with(Arc::new(store), clock, entropy))
     }
 }
 
@@ -101,7 +97,7 @@ mod tests {
 
     #[test]
     fn secrets_are_not_shown() {
-        let builder = ObjectStoreStorage::http("https://me:SECRET@host/data/?token=SECRET");
+        let builder = HttpBuilder::new("https://me:SECRET@host/data/?token=SECRET");
         assert!(!format!("{builder:?}").contains("SECRET"));
         let storage = builder.open().expect("opened");
         assert_eq!(storage.to_string(), "https://host/data/");
@@ -111,7 +107,7 @@ mod tests {
     #[test]
     fn what_is_no_url_is_refused() {
         for url in ["", "ftp://host", "host/data"] {
-            let opened = ObjectStoreStorage::http(url).open();
+            let opened = HttpBuilder::new(url).open();
             assert!(
                 matches!(
                     opened,

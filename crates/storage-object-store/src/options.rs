@@ -1,7 +1,14 @@
 //! What the crate `object_store` leaves open about a store.
 
-use icefield_storage::remote::RemoteSettings;
-use icefield_storage::{Capabilities, KeyForm, ObjectClass, Prefix};
+use std::sync::Arc;
+
+use icefield_storage::remote::{RemoteSettings, RemoteStorage};
+use icefield_storage::{
+    Capabilities, Clock, Entropy, KeyForm, ObjectClass, Prefix, SystemClock, SystemEntropy,
+};
+use object_store::ObjectStore;
+
+use crate::adapter::Adapter;
 
 /// What a store promises beyond the trait [`ObjectStore`](object_store::ObjectStore), and how it is used.
 ///
@@ -120,6 +127,23 @@ impl AdapterOptions {
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
+    }
+
+    /// Returns the store as a storage, on the system's clock. Sends nothing.
+    pub fn open(self, store: Arc<dyn ObjectStore>) -> RemoteStorage {
+        self.open_with(store, Arc::new(SystemClock), Arc::new(SystemEntropy))
+    }
+
+    /// Returns the store as a storage, with its waiting done by `clock`, and pauses and write ids drawn from
+    /// `entropy`.
+    pub fn open_with(
+        self,
+        store: Arc<dyn ObjectStore>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+    ) -> RemoteStorage {
+        let settings = self.settings.clone();
+        RemoteStorage::with_sources(Adapter::new(store, self), settings, clock, entropy)
     }
 
     pub(crate) fn capabilities(&self) -> Capabilities {

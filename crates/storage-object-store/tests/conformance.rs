@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use icefield_storage::{Prefix, Storage};
-use icefield_storage_object_store::{AdapterOptions, ObjectStoreStorage};
+use icefield_storage_object_store::AdapterOptions;
 use object_store::memory::InMemory;
 
 /// Two ways to see one store.
@@ -20,7 +20,7 @@ mod whole {
 
     async fn fresh(_case: &str) -> Arc<dyn Storage> {
         let store = Arc::new(InMemory::new());
-        Arc::new(ObjectStoreStorage::new(store, options()))
+        Arc::new(options().open(store))
     }
 
     icefield_storage::conformance_tests! { fresh }
@@ -41,7 +41,7 @@ mod below_a_prefix_in_pages_and_parts {
                 .with_multipart(1 << 20, 1 << 18)
                 .with_parallel_reads(1 << 20);
         });
-        Arc::new(ObjectStoreStorage::new(store, options))
+        Arc::new(options.open(store))
     }
 
     icefield_storage::conformance_tests! { fresh }
@@ -54,6 +54,7 @@ mod azure {
     use std::time::{SystemTime, UNIX_EPOCH};
 
     use icefield_storage::conformance::Effort;
+    use icefield_storage_object_store::AzureBuilder;
 
     use super::*;
 
@@ -69,7 +70,7 @@ mod azure {
         let run = now.expect("after 1970").as_nanos();
         let prefix = Prefix::parse(&format!("{run}-{}/{case}", std::process::id()));
         let account = set("TEST_AZURE_ACCOUNT");
-        let storage = ObjectStoreStorage::azure(account, set("TEST_AZURE_CONTAINER"))
+        let storage = AzureBuilder::new(account, set("TEST_AZURE_CONTAINER"))
             .endpoint(set("TEST_AZURE_ENDPOINT"))
             .access_key(set("TEST_AZURE_KEY"))
             .prefix(prefix.expect("a prefix"))

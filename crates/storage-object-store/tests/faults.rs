@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
+use icefield_storage::remote::RemoteStorage;
 use icefield_storage::{
     DeleteOutcome, Deletion, Key, ListOptions, PutMode, PutOptions, PutOutcome, SeededEntropy,
     Storage, StorageError, StorageExt, Version,
 };
-use icefield_storage_object_store::{AdapterOptions, ObjectStoreStorage};
+use icefield_storage_object_store::AdapterOptions;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -91,7 +92,7 @@ impl ObjectStore for Lossy {
     }
 }
 
-fn open(lost: usize, change: impl FnOnce(&mut AdapterOptions)) -> (Arc<Lossy>, ObjectStoreStorage) {
+fn open(lost: usize, change: impl FnOnce(&mut AdapterOptions)) -> (Arc<Lossy>, RemoteStorage) {
     let store = Arc::new(Lossy {
         inner: InMemory::new(),
         lost: AtomicUsize::new(lost),
@@ -101,9 +102,8 @@ fn open(lost: usize, change: impl FnOnce(&mut AdapterOptions)) -> (Arc<Lossy>, O
         change(options);
     });
     let shared: Arc<dyn ObjectStore> = Arc::<Lossy>::clone(&store);
-    let storage = ObjectStoreStorage::with_sources(
+    let storage = options.open_with(
         shared,
-        options,
         Arc::new(icefield_storage::SystemClock),
         Arc::new(SeededEntropy::new(7)),
     );
@@ -114,7 +114,7 @@ fn key() -> Key {
     Key::parse("refs/branch.main/ref.json").expect("a key")
 }
 
-async fn put(storage: &ObjectStoreStorage, bytes: &'static str, mode: PutMode) -> PutOutcome {
+async fn put(storage: &RemoteStorage, bytes: &'static str, mode: PutMode) -> PutOutcome {
     let put = storage.put(&key(), bytes.into(), mode.into()).await;
     put.expect("answered")
 }

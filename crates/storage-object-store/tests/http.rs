@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use icefield_storage::remote::{RemoteSettings, RetrySettings};
+use icefield_storage::remote::{RemoteSettings, RemoteStorage, RetrySettings};
 use icefield_storage::{GetOptions, GetRange, Key, PutMode, Storage, StorageError, StorageExt};
-use icefield_storage_object_store::ObjectStoreStorage;
+use icefield_storage_object_store::HttpBuilder;
 use icefield_testservers::{Answer, Fault, FileServer, Rule, Verb};
 
-fn open(server: &FileServer) -> ObjectStoreStorage {
+fn open(server: &FileServer) -> RemoteStorage {
     let retry = RetrySettings::default().with_pauses(Duration::ZERO, Duration::ZERO);
-    let opened = ObjectStoreStorage::http(server.url("data/"))
+    let opened = HttpBuilder::new(server.url("data/"))
         .settings(RemoteSettings::default().with_retry(retry))
         .open();
     opened.expect("opened")

@@ -194,8 +194,8 @@ impl S3Builder {
         }
     }
 
-    /// Has the store check uploads with a digest, and downloads where it kept one. Default: none; servers that
-    /// are not Amazon's may not know it.
+    /// Has the store check uploads with a digest, and downloads of whole objects where it kept one: these are
+    /// then read in one go, not in parts. Default: none; servers that are not Amazon's may not know it.
     pub fn checksum(mut self, checksum: Checksum) -> Self {
         self.checksum = Some(checksum);
         self

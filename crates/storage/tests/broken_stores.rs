@@ -1,38 +1,48 @@
 //! The suite itself is tested: a correct store passes all of it, and each of many stores that are broken in
-//! one way fails the cases about that way.
+//! one way fails the cases about that way. So do stores that are broken below the layer for networks, save in what
+//! the layer makes good.
 
 #[path = "broken_stores/flawed.rs"]
 mod flawed;
+#[path = "broken_stores/remote.rs"]
+mod remote;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use flawed::{Flaw, Flawed};
-use icefield_storage::Storage;
+use futures::StreamExt;
 use icefield_storage::conformance::{Effort, cases, failures};
+use icefield_storage::remote::{RemoteSettings, RemoteStorage, RetrySettings};
+use icefield_storage::{Payload, PutMode, PutOutcome, Storage, StorageError};
 use icefield_storage_memory::MemoryStorage;
+use remote::{Broken, RemoteFlaw};
 
-/// Runs the suite against stores with `flaw` and asserts that at least these cases fail.
-async fn assert_caught(flaw: Flaw, by: &[&str]) {
-    // Small objects and few rounds suffice to be caught; lists still need their second page.
-    let effort = Effort {
+/// Small objects and few rounds suffice to be caught; lists still need their second page.
+fn effort() -> Effort {
+    Effort {
         rounds: 20,
         many: 1010,
         large: 2 << 20,
         ..Effort::default()
-    };
+    }
+}
+
+/// Runs the suite against stores with `flaw` and asserts that at least these cases fail.
+async fn assert_caught(flaw: Flaw, by: &[&str]) {
     let make = |_| async move { Arc::new(Flawed::new(flaw)) as Arc<dyn Storage> };
-    let failed: BTreeSet<&str> = failures(make, &effort)
-        .await
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
+    let failed = failures(make, &effort()).await;
+    assert_fails(&format!("{flaw:?}"), failed, by);
+}
+
+fn assert_fails(flaw: &str, failed: Vec<(&'static str, String)>, by: &[&str]) {
+    let failed: BTreeSet<&str> = failed.into_iter().map(|(name, _)| name).collect();
     let known: BTreeSet<&str> = cases().iter().map(|case| case.name).collect();
     for case in by {
         assert!(known.contains(case), "there is no case {case}");
         assert!(
             failed.contains(case),
-            "{flaw:?} must fail {case}, fails only {failed:?}"
+            "{flaw} must fail {case}, fails only {failed:?}"
         );
     }
     assert!(
@@ -125,6 +135,162 @@ caught! {
     decoded_percent_signs_are_caught: DecodesPercent by [percent_signs_are_not_decoded];
     careless_blocking_reads_are_caught: BlockingReadsAll by [blocking_read_agrees_with_get];
     folded_case_is_caught: FoldsCase by [upper_and_lower_case_are_kept_apart];
+}
+
+/// Returns a storage over a store behind a network: parts of both ways, no pauses.
+fn over_network(flaw: RemoteFlaw, trusting: bool) -> RemoteStorage {
+    let pause = std::time::Duration::ZERO;
+    let retry = RetrySettings::default()
+        .with_attempts(4)
+        .with_pauses(pause, pause)
+        .with_rate(1_000_000, 1_000_000);
+    let mut settings = RemoteSettings::default()
+        .with_retry(retry)
+        .with_multipart(1 << 20, 1 << 18)
+        .with_parallel_reads(1 << 20);
+    settings.trust_conditions = trusting;
+    RemoteStorage::new(Broken::new(flaw), settings)
+}
+
+/// Runs the suite against stores that are broken below the layer for networks, and that are trusted.
+async fn remote_failures(flaw: RemoteFlaw) -> Vec<(&'static str, String)> {
+    let make = |_| async move { Arc::new(over_network(flaw, true)) as Arc<dyn Storage> };
+    failures(make, &effort()).await
+}
+
+macro_rules! caught_below {
+    ($($test:ident: $flaw:ident by [$($case:ident),* $(,)?];)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $test() {
+                let failed = remote_failures(RemoteFlaw::$flaw).await;
+                assert_fails(stringify!($flaw), failed, &[$(stringify!($case)),*]);
+            }
+        )*
+    };
+}
+
+caught_below! {
+    if_match_ignored_below_is_caught: IgnoresIfMatch by [
+        update_loses_to_a_newer_state,
+        update_of_a_missing_object_is_refused,
+        conditions_hold_for_large_objects,
+        racing_updates_have_one_winner,
+        counted_updates_are_never_lost,
+    ];
+    a_gap_between_check_and_write_below_is_caught: ChecksThenWrites by [
+        racing_creates_have_one_winner,
+        racing_updates_have_one_winner,
+        counted_updates_are_never_lost,
+    ];
+    conditions_forgotten_by_uploads_are_caught: ForgetsConditionsOfUploads by [
+        conditions_hold_for_large_objects,
+        racing_large_creates_have_one_winner,
+    ];
+    unordered_list_below_is_caught: UnorderedList by [
+        list_is_in_byte_order,
+        list_compares_whole_segments,
+        list_beyond_one_page,
+    ];
+    repeated_pages_are_caught: RepeatsPages by [
+        list_beyond_one_page,
+        list_starts_after_beyond_a_page,
+    ];
+    ignored_ranges_are_caught: IgnoresRanges by [
+        range_reaches_both_ends,
+        ranges_across_the_parts_of_a_large_object,
+    ];
+    parts_of_another_state_are_caught: IgnoresIfMatchOfReads by [
+        if_match_reads_only_the_named_state,
+        a_large_object_that_is_replaced_is_never_mixed,
+    ];
+    own_writes_refused_and_forgotten_are_caught: RefusesAndForgets by [
+        create_makes_a_missing_object,
+        update_replaces_the_named_state,
+        racing_creates_have_one_winner,
+    ];
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn bodies_truncated_below_are_never_shorter_data() {
+    let failed = remote_failures(RemoteFlaw::TruncatesReads).await;
+    let said = |case: &str| failed.iter().find(|(name, _)| *name == case);
+    for case in ["put_makes_the_object_readable", "large_object_comes_back"] {
+        assert!(said(case).is_some(), "{case} must fail: {failed:?}");
+    }
+}
+
+/// What the layer makes good is no flaw any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_layer_makes_good_what_it_can() {
+    for flaw in [
+        RemoteFlaw::None,
+        RemoteFlaw::TruncatesFirstReads,
+        RemoteFlaw::RefusesItsOwnWrites,
+    ] {
+        assert_eq!(remote_failures(flaw).await, [], "{flaw:?}");
+    }
+}
+
+/// A store that is not trusted is found out by the probe of the layer, where a probe can tell.
+#[tokio::test]
+async fn the_layer_finds_out_who_ignores_conditions() {
+    for (flaw, found_out) in [
+        (RemoteFlaw::None, false),
+        (RemoteFlaw::IgnoresIfMatch, true),
+        // A gap shows in races only.
+        (RemoteFlaw::ChecksThenWrites, false),
+    ] {
+        let storage = over_network(flaw, false);
+        let at = icefield_storage::Key::parse("a").expect("a key");
+        let put = storage.put(&at, "x".into(), PutMode::Create.into()).await;
+        let refused = matches!(put, Err(StorageError::Unsupported { .. }));
+        assert_eq!(refused, found_out, "{flaw:?}: {put:?}");
+    }
+}
+
+/// The store takes 4 MiB in one put, and a hundred parts of 256 KiB or more.
+#[tokio::test]
+async fn f96_the_limits_of_a_store_decide_how_many_parts_there_are() {
+    let store = Broken::new(RemoteFlaw::None);
+    let settings = RemoteSettings::default()
+        .with_multipart(u64::MAX, 1)
+        .trusting_conditions();
+    let storage = RemoteStorage::new(store.clone(), settings);
+    let at = icefield_storage::Key::parse("a").expect("a key");
+    let payload = |size: usize, known: bool| {
+        let parts = (0..size / 1000).map(|_| Ok(vec![7_u8; 1000].into()));
+        let rest = Ok(vec![7_u8; size % 1000].into());
+        let stream = futures::stream::iter(parts.chain([rest]));
+        Payload::Stream {
+            size: known.then_some(size as u64),
+            stream: stream.boxed(),
+        }
+    };
+    let mut finished = Vec::new();
+    for (size, parts) in [
+        (0, None),
+        (4 << 20, None),
+        ((4 << 20) + 1, Some(17)),
+        // As many parts as there may be, each larger than it need be.
+        (30 << 20, Some(100)),
+    ] {
+        for payload in [Payload::from(vec![7; size]), payload(size, true)] {
+            let put = storage.put(&at, payload, PutMode::Overwrite.into()).await;
+            assert!(matches!(put, Ok(PutOutcome::Written(_))), "{put:?}");
+            finished.extend(parts);
+            assert_eq!(store.uploads(), (finished.clone(), 0), "{size} bytes");
+            assert_eq!(storage.head(&at).await.expect("there").size, size as u64);
+        }
+    }
+    // Of an unknown size nobody can tell beforehand: an error, and nothing is left.
+    let put = storage.put(&at, payload(30 << 20, false), PutMode::Overwrite.into());
+    let put = put.await;
+    assert!(
+        matches!(put, Err(StorageError::Unsupported { .. })),
+        "{put:?}"
+    );
+    assert_eq!(store.uploads(), (finished, 0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

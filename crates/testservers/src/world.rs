@@ -212,6 +212,11 @@ impl World {
         found.ok_or(Refusal::Missing)
     }
 
+    /// Returns how many writes have taken effect so far, in all buckets. A write that lands twice counts twice.
+    pub fn writes(&self) -> u64 {
+        self.lock().generations
+    }
+
     /// Returns the keys of a bucket, in byte order.
     pub fn keys(&self, bucket: &str) -> Vec<String> {
         let mut state = self.lock();

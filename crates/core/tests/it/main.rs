@@ -11,6 +11,7 @@ mod d_chunks;
 mod d_history;
 mod d_objects;
 mod edits;
+mod f_lists;
 mod forks;
 mod h_process;
 mod h_values;

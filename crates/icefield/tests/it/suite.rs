@@ -81,7 +81,7 @@ mod gcs {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use icefield_storage_gcs::GcsStorage;
+    use icefield_storage_gcs::GcsBuilder;
     use icefield_testservers::{GcsOptions, GcsServer};
 
     use super::*;
@@ -93,7 +93,7 @@ mod gcs {
         let server = SERVER.get_or_init(|| GcsServer::start(GcsOptions::default()));
         let bucket = format!("bucket-{}", BUCKETS.fetch_add(1, Ordering::Relaxed));
         server.world().create_bucket(&bucket);
-        let storage = GcsStorage::builder(bucket)
+        let storage = GcsBuilder::new(bucket)
             .endpoint(server.endpoint())
             .anonymous()
             .open()

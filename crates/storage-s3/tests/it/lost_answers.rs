@@ -22,6 +22,7 @@ async fn a2_a3_lost_answers_are_neither_conflicts_nor_second_writes() {
     let storage = open(&server);
     for lost_attempts in [1, 2, u64::from(ATTEMPTS)] {
         let at = format!("refs/branch.b{lost_attempts}/ref.json");
+        let before = server.world().writes();
         let mut version = None;
         for round in 0..ROUNDS {
             let rule = server.switches().inject(lost(lost_attempts));
@@ -33,6 +34,8 @@ async fn a2_a3_lost_answers_are_neither_conflicts_nor_second_writes() {
         }
         let head = storage.head(&key(&at)).await.expect("there");
         assert_eq!(Some(head.version), version);
+        let writes = server.world().writes() - before;
+        assert_eq!(writes, ROUNDS as u64, "each has landed once");
         println!("{ROUNDS} writes of which {lost_attempts} answers were lost: all done, once");
     }
 }

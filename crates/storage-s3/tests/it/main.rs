@@ -2,8 +2,10 @@
 //! begin with a letter and a number are cases of `docs/faults.md`.
 
 mod advice;
+mod bodies;
 mod conformance;
 mod lost_answers;
 mod network;
 mod settings;
+mod sizes;
 mod support;

@@ -22,9 +22,10 @@ pub(crate) fn server() -> S3Server {
 
 /// Impatient: pauses of a millisecond at most.
 pub(crate) fn settings() -> RemoteSettings {
+    let millisecond = Duration::from_millis(1);
     let retry = RetrySettings::default()
         .with_attempts(ATTEMPTS)
-        .with_pauses(Duration::ZERO, Duration::from_millis(1))
+        .with_pauses(millisecond, millisecond)
         .with_rate(100_000, 100_000);
     RemoteSettings::default()
         .with_retry(retry)

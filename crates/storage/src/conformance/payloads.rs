@@ -180,6 +180,27 @@ pub(super) async fn conditions_hold_for_streams(t: Trial) {
     }
 }
 
+pub(super) async fn conditions_hold_for_large_objects(t: Trial) {
+    let large = |seed| pattern(seed, t.effort.large + usize::from(seed));
+    if t.creates().await {
+        written(t.put("a/b", large(1), PutMode::Create).await);
+        refused(&t.put("a/b", large(2), PutMode::Create).await);
+        refused(&t.put("a/b", "small", PutMode::Create).await);
+        t.expect("a/b", &large(1)).await;
+    }
+    if t.updates().await {
+        let old = t.store("a/b", large(3)).await;
+        let new = written(t.put("a/b", large(4), PutMode::Update(old.clone())).await);
+        assert_ne!(old, new);
+        refused(&t.put("a/b", large(5), PutMode::Update(old)).await);
+        refused(&t.put("a/c", large(5), PutMode::Update(new.clone())).await);
+        t.expect("a/b", &large(4)).await;
+        written(t.put("a/b", "small", PutMode::Update(new)).await);
+        t.expect("a/b", b"small").await;
+    }
+    assert!(!t.keys("").await.iter().any(|at| at == "a/c"));
+}
+
 pub(super) async fn dropped_put_leaves_old_or_new(t: Trial) {
     let at = key("a/b");
     let length = |seed: u8| 100_000 + 1000 * usize::from(seed);

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use tokio::sync::Barrier;
 
-use super::trial::{Trial, key, written};
+use super::trial::{Trial, key, pattern, written};
 use crate::{
-    DeleteOutcome, Deletion, GetOptions, GetRange, PutMode, PutOutcome, StorageExt, Version,
+    DeleteOutcome, Deletion, GetOptions, GetRange, PutMode, PutOutcome, StorageError, StorageExt,
+    Version,
 };
 
 /// Runs a task for each number at the same time and returns what they returned, in order.
@@ -119,6 +120,25 @@ pub(super) async fn racing_updates_have_one_winner(t: Trial) {
         t.expect(at, format!("{round:08} {winner:08}").as_bytes())
             .await;
         assert_eq!(t.head(at).await.version, version);
+    }
+}
+
+pub(super) async fn racing_large_creates_have_one_winner(t: Trial) {
+    if !t.creates().await {
+        return;
+    }
+    // Few: they are large.
+    for round in 0..t.effort.rounds.min(3) {
+        let at = format!("chunks/{round}");
+        let outcomes = race(t.effort.racers.min(4), |i| {
+            let (t, at) = (t.clone(), at.clone());
+            let bytes = pattern(i as u8, t.effort.large);
+            async move { t.put(&at, bytes, PutMode::Create).await }
+        })
+        .await;
+        let (winner, version) = only_winner(outcomes);
+        t.expect(&at, &pattern(winner as u8, t.effort.large)).await;
+        assert_eq!(t.head(&at).await.version, version);
     }
 }
 
@@ -284,6 +304,38 @@ pub(super) async fn readers_see_old_or_new_never_a_mix(t: Trial) {
         }
     })
     .await;
+}
+
+pub(super) async fn a_large_object_that_is_replaced_is_never_mixed(t: Trial) {
+    let large = t.effort.large;
+    let size = |write: u8| large + 1000 * usize::from(write);
+    let body = |write: u8| Bytes::from(vec![write; size(write)]);
+    for (write, range) in [
+        (1, GetRange::All),
+        (3, GetRange::From(1)),
+        (5, GetRange::Bounded(1..large as u64)),
+        (7, GetRange::Suffix(large as u64)),
+    ] {
+        t.store("a/b", body(write)).await;
+        let wanted = range.resolve(size(write) as u64).expect("inside");
+        let read = t.store.get(&key("a/b"), GetOptions::range(range)).await;
+        let object = read.expect("there is an object");
+        // The answer has begun, and the body has not been read.
+        t.store("a/b", body(write + 1)).await;
+        match object.bytes().await {
+            Ok(bytes) => {
+                assert_eq!(bytes.len() as u64, wanted.end - wanted.start);
+                assert!(
+                    bytes.iter().all(|byte| *byte == write),
+                    "a mix of two writes"
+                );
+            }
+            // The rest is gone, and that is said.
+            Err(StorageError::PreconditionFailed { .. }) => {}
+            Err(error) => panic!("the old object, or word of the new one: {error:?}"),
+        }
+        t.expect("a/b", &body(write + 1)).await;
+    }
 }
 
 pub(super) async fn many_objects_at_once(t: Trial) {

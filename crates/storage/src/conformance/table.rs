@@ -47,7 +47,8 @@ macro_rules! __conformance_cases {
                 range_backwards_is_an_error
                 open_range_reads_to_the_end
                 suffix_reads_the_last_bytes
-                ranges_of_an_empty_object;
+                ranges_of_an_empty_object
+                ranges_across_the_parts_of_a_large_object;
             payloads:
                 empty_object_is_an_object
                 large_object_comes_back
@@ -60,6 +61,7 @@ macro_rules! __conformance_cases {
                 short_stream_stores_nothing
                 long_stream_stores_nothing
                 conditions_hold_for_streams
+                conditions_hold_for_large_objects
                 dropped_put_leaves_old_or_new;
             lists:
                 list_compares_whole_segments
@@ -106,7 +108,9 @@ macro_rules! __conformance_cases {
                 racing_update_and_delete_have_one_winner
                 racing_create_and_overwrite_agree
                 counted_updates_are_never_lost
+                racing_large_creates_have_one_winner
                 readers_see_old_or_new_never_a_mix
+                a_large_object_that_is_replaced_is_never_mixed
                 many_objects_at_once
                 list_during_writes_shows_what_stays;
         }

@@ -55,6 +55,8 @@ pub(super) fn pattern(seed: u8, length: usize) -> Bytes {
             (i as u8)
                 .wrapping_mul(31)
                 .wrapping_add((i >> 8) as u8)
+                // Parts of a round size differ, too.
+                .wrapping_add(((i >> 16) as u8).wrapping_mul(101))
                 .wrapping_add(seed)
         })
         .collect()

@@ -25,7 +25,9 @@ impl Failure {
     pub(super) fn of(refusal: Refusal, behaviour: &Behaviour) -> Self {
         match refusal {
             Refusal::Missing if behaviour.missing_is_forbidden => Self::new(403, "forbidden"),
-            Refusal::NoBucket | Refusal::Missing | Refusal::NoUpload => Self::new(404, "notFound"),
+            // In the service's own words: only they tell a bucket from an object.
+            Refusal::NoBucket => Self::new(404, "The specified bucket does not exist."),
+            Refusal::Missing | Refusal::NoUpload => Self::new(404, "notFound"),
             Refusal::Failed => Self::new(412, "conditionNotMet"),
             Refusal::NotModified => Self::new(304, "notModified"),
             Refusal::TooSoon => Self::new(429, "rateLimitExceeded"),
@@ -77,6 +79,11 @@ impl Failure {
 
 impl From<&Answer> for Failure {
     fn from(answer: &Answer) -> Self {
-        Self::new(answer.status, &answer.code)
+        // What S3 says with 403 of credentials that have expired, GCS says with 401.
+        let status = match answer.code.as_str() {
+            "ExpiredToken" => 401,
+            _ => answer.status,
+        };
+        Self::new(status, &answer.code)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use icefield_storage::Storage;
-use icefield_storage_gcs::GcsStorage;
+use icefield_storage_gcs::GcsBuilder;
 use icefield_testservers::{GcsOptions, GcsServer};
 
 /// One server for all cases.
@@ -19,7 +19,7 @@ mod whole {
     async fn fresh(case: &str) -> Arc<dyn Storage> {
         let bucket = format!("whole-{case}");
         server().world().create_bucket(&bucket);
-        let storage = GcsStorage::builder(bucket)
+        let storage = GcsBuilder::new(bucket)
             .endpoint(server().endpoint())
             .open()
             .await;
@@ -39,7 +39,7 @@ mod below_a_prefix_in_parts {
     async fn fresh(case: &str) -> Arc<dyn Storage> {
         let bucket = format!("parts-{case}");
         server().world().create_bucket(&bucket);
-        let storage = GcsStorage::builder(bucket)
+        let storage = GcsBuilder::new(bucket)
             .endpoint(server().endpoint())
             .prefix(Prefix::parse("a %20/ß").expect("a prefix"))
             .settings(

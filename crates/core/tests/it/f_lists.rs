@@ -1,0 +1,98 @@
+//! Part F of the fault catalogue: lists that lag behind, or show nothing at all. Whatever is decided is decided by
+//! reading the one object that it hangs on, never by a list.
+
+use icefield_core::test_suite::walk::assert_sound;
+use icefield_core::test_suite::words::*;
+use icefield_core::{Refusal, RepositoryError};
+use icefield_storage::wrap::fault::{Decision, Plan, Verb};
+
+use crate::support::*;
+
+/// Lists that show nothing, and lists that show the time before the last writes.
+const LAGS: [Decision; 4] = [
+    Decision::ListCut(0),
+    Decision::Stale(1),
+    Decision::Stale(5),
+    Decision::Stale(u64::MAX),
+];
+
+#[tokio::test]
+async fn f86_what_is_written_is_right_whatever_lists_show() {
+    for lag in LAGS {
+        let trial = trial("f86");
+        let inner = memory();
+        let (handle, storage) = faulty(&inner, Plan::none().always(Verb::List, lag));
+        let repository = trial.builder(&storage).create().await.expect("created");
+        // A second creation looks at the ref itself.
+        let again = trial.builder(&storage).create().await;
+        assert!(
+            matches!(again, Err(RepositoryError::AlreadyExists { .. })),
+            "{lag}: {again:?}"
+        );
+        let arrays = [("/a", array(&[4], &[1]))];
+        let first = commit_edits(&repository, "base", &arrays, &[]).await;
+
+        // Written here, read there, at once; and a second writer on top of it.
+        let session = writer(&repository).await;
+        write(&session, "/a", &[0], pattern(1, 1000)).await;
+        commit(&session, "one").await;
+        let elsewhere = trial.open(&storage).await;
+        holds(
+            &read_main(&elsewhere).await,
+            "/a",
+            &[0],
+            Some(&pattern(1, 1000)),
+        )
+        .await;
+        let session = writer(&elsewhere).await;
+        write(&session, "/a", &[1], pattern(2, 1000)).await;
+        let tip_now = commit(&session, "two").await;
+        assert_eq!(tip(&repository, "main").await, tip_now, "{lag}");
+        assert_eq!(
+            messages(&repository, "main").await[..3],
+            ["two", "one", "base"]
+        );
+
+        // Names: taken is taken, and a deleted tag stays so.
+        done(repository.create_branch("dev", first).await);
+        let twice = repository.create_branch("dev", tip_now).await;
+        refused(twice, &Refusal::AlreadyExists);
+        assert_eq!(tip(&elsewhere, "dev").await, first);
+        let v1 = "v1".parse().expect("a name");
+        done(repository.create_tag("v1", first).await);
+        done(repository.delete_tag(&v1).await);
+        let back = elsewhere.create_tag("v1", first).await;
+        refused(back, &Refusal::NameTaken);
+        assert!(handle.operations() > 0);
+        handle.set_plan(Plan::none());
+        assert_sound(&inner).await;
+    }
+}
+
+/// What is asked for as a list is as old as the list: it may lack the newest names, and has none that never were.
+#[tokio::test]
+async fn f86_a_list_of_names_that_lags_lacks_names_and_invents_none() {
+    for lag in LAGS {
+        let trial = trial("f86");
+        let (inner, repository) = trial.create().await;
+        let first = tip(&repository, "main").await;
+        for name in ["b1", "b2", "b3"] {
+            done(repository.create_branch(name, first).await);
+        }
+        let (_, storage) = faulty(&inner, Plan::none().always(Verb::List, lag));
+        let lagging = trial.open(&storage).await;
+        done(lagging.create_branch("b4", first).await);
+        let refs = lagging.refs().await.expect("a list");
+        for name in refs.branches.keys() {
+            let name = name.to_string();
+            assert!(
+                ["b1", "b2", "b3", "b4", "main"].contains(&name.as_str()),
+                "{name}"
+            );
+        }
+        // Each of them is found by its name all the same.
+        for name in ["b1", "b4", "main"] {
+            assert_eq!(tip(&lagging, name).await, first, "{lag}");
+        }
+    }
+}
