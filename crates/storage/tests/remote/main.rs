@@ -198,7 +198,7 @@ async fn f84_silence_is_given_up_and_a_write_in_it_is_in_doubt() {
 async fn f84_a_stream_is_given_up_when_the_store_stalls_not_when_its_source_does() {
     let slowly = || {
         let parts = futures::stream::iter(0..5).then(|_| async {
-            tokio::time::sleep(Duration::from_secs(600)).await;
+            SystemClock.sleep(Duration::from_secs(600)).await;
             Ok(Bytes::from_static(b"part"))
         });
         Payload::Stream {
