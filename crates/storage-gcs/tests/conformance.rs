@@ -6,6 +6,9 @@ use icefield_storage::Storage;
 use icefield_storage_gcs::GcsStorage;
 use icefield_testservers::{GcsOptions, GcsServer};
 
+#[path = "conformance/fake_gcs_server.rs"]
+mod fake_gcs_server;
+
 /// One server for all cases.
 fn server() -> &'static GcsServer {
     static SERVER: OnceLock<GcsServer> = OnceLock::new();
