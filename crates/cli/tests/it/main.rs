@@ -16,4 +16,5 @@ mod memory;
 mod nemo;
 mod readme;
 mod terminal;
+mod web_server;
 mod world;

@@ -2,9 +2,14 @@
 //! scenarios on the local disk; and what the facade itself adds.
 
 #[cfg(feature = "s3")]
+mod bad_places;
+#[cfg(feature = "s3")]
 mod buckets;
 mod contention;
 mod costs;
 mod crash;
 mod open;
+mod second_opinion;
 mod suite;
+#[cfg(feature = "http")]
+mod web_server;

@@ -4,5 +4,6 @@
 mod conformance;
 mod lost_answers;
 mod network;
+mod seaweedfs;
 mod settings;
 mod support;
