@@ -139,12 +139,7 @@ fn compare(
     }
 }
 
-fn tell(
-    mode: Mode,
-    subject: &str,
-    [ours, bare]: [Spread; 2],
-    size: usize,
-) {
+fn tell(mode: Mode, subject: &str, [ours, bare]: [Spread; 2], size: usize) {
     if mode == Mode::Test {
         return;
     }

@@ -132,8 +132,12 @@ const LAYERS: &[Layer] = &[
         // If it needs more than the facade, the facade is missing something.
         name: "icefield-cli",
         uses: &["icefield"],
-        // Its wrapper with faults, which the facade does not have.
-        tests_use: &["icefield-testkit", "icefield-storage"],
+        // The wrapper with faults, which the facade does not have, and servers to run against.
+        tests_use: &[
+            "icefield-testkit",
+            "icefield-testservers",
+            "icefield-storage",
+        ],
         published: true,
     },
     Layer {

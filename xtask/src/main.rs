@@ -15,6 +15,7 @@ mod kill;
 mod layers;
 mod process;
 mod python;
+mod servers;
 mod stage;
 mod test;
 mod tour;

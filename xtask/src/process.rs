@@ -1,6 +1,7 @@
 //! Child processes: started in the workspace, shown before they run, failing with a readable error.
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -29,6 +30,29 @@ pub fn run(command: &mut Command) -> Result<()> {
         bail!("`{}` failed: {status}", shown(command));
     }
     Ok(())
+}
+
+/// Runs the command with its output passed through, and returns what it wrote to stdout, too.
+///
+/// # Errors
+/// If it cannot be started or does not succeed.
+pub fn run_and_read(command: &mut Command) -> Result<String> {
+    println!("$ {}", shown(command));
+    let child = command.stdout(Stdio::piped()).spawn();
+    let mut child = child.with_context(|| format!("cannot start `{}`", shown(command)))?;
+    let out = child.stdout.take().context("BUG: stdout is a pipe")?;
+    let mut text = String::new();
+    for line in BufReader::new(out).lines() {
+        let line = line.with_context(|| format!("`{}` wrote no UTF-8", shown(command)))?;
+        println!("{line}");
+        text.push_str(&line);
+        text.push('\n');
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("`{}` failed: {status}", shown(command));
+    }
+    Ok(text)
 }
 
 /// Runs the command quietly and returns what it wrote to stdout.

@@ -95,6 +95,13 @@ impl Environment {
     }
 }
 
+/// Returns an interpreter of one of the versions that the tests know, if this machine has one.
+pub fn any_interpreter() -> Option<PathBuf> {
+    ENVIRONMENTS
+        .iter()
+        .find_map(|environment| find_interpreter(environment.version))
+}
+
 /// Returns the environment variable that names the interpreter of a version.
 fn variable(version: &str) -> String {
     format!("ICEFIELD_PYTHON_{}", version.replace('.', ""))

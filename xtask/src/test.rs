@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::python::{ENVIRONMENTS, Environment};
 use crate::stage::{Outcome, Stages};
-use crate::{demo, fuzz, interop, kill, process, tour, workspace};
+use crate::{demo, fuzz, interop, kill, process, servers, tour, workspace};
 
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 10;
@@ -32,6 +32,9 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
         cargo.env(kill::VARIABLE, kill::fresh_copies()?);
         process::run(cargo.arg("--no-fail-fast")).map(|()| Outcome::Passed)
     });
+    for (name, run) in servers::STAGES {
+        stages.stage(name, run);
+    }
     stages.stage("benches", || {
         // Each once, on little data; in the profile and with the features of all other tests.
         let mut cargo = process::cargo();

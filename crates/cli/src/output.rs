@@ -99,9 +99,42 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// Returns what a location is called in facts.
+/// Options of URLs whose values may be shown.
+const SHOWN: [&str; 8] = [
+    "anonymous",
+    "endpoint",
+    "path_style",
+    "preset",
+    "region",
+    "requester_pays",
+    "trust_conditions",
+    "user_project",
+];
+
+/// Returns what a location is called in facts: what was typed, less what may be a secret that somebody put there,
+/// although a URL is no place for one.
 pub(crate) fn location(location: &Location) -> String {
-    location.as_str().to_owned()
+    let text = location.as_str();
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    if location.path().is_some() {
+        return text.to_owned();
+    }
+    let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, path) = place.split_at(place.find('/').unwrap_or(place.len()));
+    let mut shown = match authority.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://…@{host}{path}"),
+        None => format!("{scheme}://{place}"),
+    };
+    for (at, option) in options.split('&').filter(|it| !it.is_empty()).enumerate() {
+        shown.push(if at == 0 { '?' } else { '&' });
+        match option.split_once('=') {
+            Some((name, _)) if !SHOWN.contains(&name) => shown.push_str(&format!("{name}=…")),
+            _ => shown.push_str(option),
+        }
+    }
+    shown
 }
 
 /// Returns a number with the word for one or several.
@@ -117,6 +150,28 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn what_may_be_a_secret_in_a_location_is_not_shown() {
+        for (text, shown) in [
+            ("x", "x"),
+            ("/a b?c=d@e", "/a b?c=d@e"),
+            ("memory:", "memory:"),
+            ("s3://sea/x", "s3://sea/x"),
+            (
+                "s3://sea?region=eu&anonymous",
+                "s3://sea?region=eu&anonymous",
+            ),
+            (
+                "s3://sea/x?secret=k&region=eu",
+                "s3://sea/x?secret=…&region=eu",
+            ),
+            ("http://me:k@host:1/x", "http://…@host:1/x"),
+        ] {
+            let parsed = Location::parse(text).expect(text);
+            assert_eq!(location(&parsed), shown);
+        }
+    }
 
     #[test]
     fn times_have_microseconds() {

@@ -81,7 +81,13 @@ impl RefFiles {
     pub(crate) async fn tag(&self, name: &TagName) -> Result<TagState, RefsError> {
         let (key, tombstone) = (self.tag_key(name)?, self.tombstone_key(name)?);
         let (tip, deleted) = futures::join!(self.read(&key), self.storage.exists(&tombstone));
-        Ok(match (tip?, deleted?) {
+        let tip = tip?;
+        let deleted = match deleted {
+            // Who may not list a bucket of S3 is told that what is not there is forbidden, also where it is read.
+            Err(StorageError::PermissionDenied { .. }) if tip.is_some() => false,
+            deleted => deleted?,
+        };
+        Ok(match (tip, deleted) {
             (None, false) => TagState::Absent,
             (Some(tip), false) => TagState::Present(tip.snapshot),
             (_, true) => TagState::Deleted,

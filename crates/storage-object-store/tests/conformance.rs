@@ -47,41 +47,38 @@ mod below_a_prefix_in_pages_and_parts {
     icefield_storage::conformance_tests! { fresh }
 }
 
-/// Against a server: Azurite, or an account of one's own.
+/// Against a server that others wrote: Azurite, which `cargo xtask test` starts, or an account of one's own.
 #[cfg(feature = "azure")]
-mod azure {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    use std::time::{SystemTime, UNIX_EPOCH};
-
+mod azurite {
     use icefield_storage::conformance::Effort;
     use icefield_storage_object_store::AzureBuilder;
+    use icefield_testservers::Outside;
+    use icefield_testservers::outside::{AZURE, fresh_prefix};
 
     use super::*;
 
     async fn fresh(case: &str) -> Arc<dyn Storage> {
-        static CASES: AtomicU64 = AtomicU64::new(0);
-        let set = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"));
-        let case = CASES.fetch_add(1, Ordering::Relaxed).to_string() + "-" + case;
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a fresh prefix on a server that outlives the test"
-        )]
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let run = now.expect("after 1970").as_nanos();
-        let prefix = Prefix::parse(&format!("{run}-{}/{case}", std::process::id()));
-        let account = set("TEST_AZURE_ACCOUNT");
-        let storage = AzureBuilder::new(account, set("TEST_AZURE_CONTAINER"))
-            .endpoint(set("TEST_AZURE_ENDPOINT"))
-            .access_key(set("TEST_AZURE_KEY"))
-            .prefix(prefix.expect("a prefix"))
+        let account = Outside::azure();
+        let storage = AzureBuilder::new(account.account, account.bucket)
+            .endpoint(account.endpoint)
+            .access_key(account.secret)
+            .prefix(Prefix::parse(&fresh_prefix(case)).expect("a prefix"))
             .open();
         Arc::new(storage.expect("opened"))
     }
 
+    fn effort() -> Effort {
+        Effort {
+            racers: 32,
+            rounds: 10,
+            ..Effort::slow()
+        }
+    }
+
     icefield_storage::conformance_tests! {
         fresh,
-        skip_unless_env = "TEST_AZURE_ENDPOINT",
-        effort = Effort::slow(),
+        skip_unless_env = AZURE,
+        effort = effort(),
         // One of its keys has a backslash, which Azure takes for a slash.
         except = [odd_characters_come_back_verbatim],
     }

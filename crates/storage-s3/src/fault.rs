@@ -58,7 +58,9 @@ impl Target<'_> {
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
         if let Some(said) = said(&error) {
-            return self.answered(&said, Redacted::of(&error));
+            let message = error.message().unwrap_or_default();
+            let text = format!("the store said {} {} {message}", said.status, said.code);
+            return self.answered(&said, Box::new(Redacted(words(&text))));
         }
         let source = Redacted::of(&error);
         let kind = match &error {
@@ -216,6 +218,12 @@ impl std::fmt::Display for Redacted {
 }
 
 impl Error for Redacted {}
+
+/// A text with one blank between words, and none at its end.
+fn words(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
+}
 
 /// Whether there was not even a connection.
 fn was_never_sent(error: &(dyn Error + 'static)) -> bool {

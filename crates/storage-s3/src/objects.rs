@@ -26,6 +26,9 @@ const PART_BYTES: u64 = 5 << 20;
 const PARTS: u32 = 10_000;
 const DELETE_KEYS: usize = 1000;
 
+/// Bytes of the longest key.
+const LONGEST_KEY: usize = 1024;
+
 impl Bucket {
     /// The meaning of a condition as a header has it.
     fn etag_of(condition: &Condition) -> &str {
@@ -174,11 +177,22 @@ impl Bucket {
         }
     }
 
-    /// Refuses keys that the SDK takes for no key at all.
+    /// Refuses keys that the SDK takes for no key at all, and those that no store takes.
     pub(crate) fn check_name(&self, key: &Key) -> Result<(), StorageError> {
-        match self.path(key).trim().is_empty() {
-            true => Err(self.cannot("keys of nothing but blanks")),
-            false => Ok(()),
+        let path = self.path(key);
+        if path.trim().is_empty() {
+            return Err(self.cannot("keys of nothing but blanks"));
+        }
+        match path.len() {
+            ..=LONGEST_KEY => Ok(()),
+            // A key alone is never too long.
+            length => Err(StorageError::Misconfigured {
+                target: self.name.clone(),
+                setting: "prefix",
+                problem: format!(
+                    "it is too long: with it, the key {key:?} has {length} bytes, and the store takes {LONGEST_KEY}"
+                ),
+            }),
         }
     }
 

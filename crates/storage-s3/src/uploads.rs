@@ -15,6 +15,7 @@ impl Bucket {
         key: &Key,
         write: &WriteRequest,
     ) -> Result<Upload, Fault> {
+        self.check_name(key)?;
         let generation = self.generation();
         let labels = self.labels(write.class);
         let mut request = self

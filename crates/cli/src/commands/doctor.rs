@@ -1,14 +1,18 @@
 //! `icefield doctor`
 
 use std::io::{self, Write};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
+use icefield::storage::remote::{RemoteSettings, RetrySettings};
 use icefield::storage::{
     Clock, Entropy, Key, KeyError, ListOptions, Prefix, PutMode, PutOptions, PutOutcome, Storage,
-    StorageExt, SystemClock, SystemEntropy,
+    StorageError, StorageExt, SystemClock, SystemEntropy,
 };
-use icefield::{Error, ErrorKind, Repository};
+use icefield::{
+    ConnectAzure, ConnectGcs, ConnectHttp, ConnectS3, Error, ErrorKind, Repository, Schemes,
+};
 use serde::Serialize;
 
 use super::Context;
@@ -20,6 +24,8 @@ use crate::output::{self, Output};
 const READS: u32 = 7;
 /// More than this between two clocks is worth a word.
 const SKEW: Duration = Duration::from_secs(600);
+/// How long one request is tried.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
 struct Report {
@@ -67,6 +73,9 @@ impl Report {
 }
 
 pub(super) async fn run(context: &Context, args: Doctor) -> Result<(), Failure> {
+    let context = &Context {
+        schemes: hasty(context.schemes.clone()),
+    };
     let mut report = Report {
         location: output::location(&args.location),
         store: None,
@@ -102,6 +111,26 @@ pub(super) async fn run(context: &Context, args: Doctor) -> Result<(), Failure> 
     }
 }
 
+/// The schemes, less patient: whoever asks what is wrong does not want to wait until it may be right again.
+fn hasty(schemes: Schemes) -> Schemes {
+    let settings =
+        RemoteSettings::default().with_retry(RetrySettings::default().with_deadline(PATIENCE));
+    let mut s3 = ConnectS3::default();
+    s3.settings = settings.clone();
+    let mut gcs = ConnectGcs::default();
+    gcs.settings = settings.clone();
+    let mut azure = ConnectAzure::default();
+    azure.settings = settings.clone();
+    let mut http = ConnectHttp::default();
+    http.settings = settings;
+    schemes
+        .with("s3", Arc::new(s3))
+        .with("gs", Arc::new(gcs))
+        .with("az", Arc::new(azure))
+        .with("http", Arc::new(http.clone()))
+        .with("https", Arc::new(http))
+}
+
 async fn examine(report: &mut Report, storage: &dyn Storage, write: bool) -> Result<(), Failure> {
     let capabilities = storage.capabilities();
     report.store = Some(storage.to_string());
@@ -117,7 +146,8 @@ async fn examine(report: &mut Report, storage: &dyn Storage, write: bool) -> Res
         durable: capabilities.durable,
     });
     let main = Key::parse("refs/branch.main/ref.json").map_err(invalid)?;
-    match storage.exists(&main).await {
+    // Not `exists`: what a store answers to the question whether there is an object has no body, and so no reason.
+    match storage.try_read(&main).await {
         Ok(_) => report.note("read", "good", "objects can be read"),
         Err(error) => {
             report.note("read", "bad", chain(&error));
@@ -127,18 +157,23 @@ async fn examine(report: &mut Report, storage: &dyn Storage, write: bool) -> Res
     let refs = Prefix::parse("refs").map_err(invalid)?;
     match storage.list(ListOptions::prefix(refs)).next().await {
         None | Some(Ok(_)) => report.note("list", "good", "objects can be listed"),
-        Some(Err(error)) => report.note(
+        Some(Err(
+            error @ (StorageError::PermissionDenied { .. } | StorageError::Unsupported { .. }),
+        )) => report.note(
             "list",
             "note",
             format!(
-                "objects cannot be listed, so that branches can be opened by name only: {}",
+                "objects cannot be listed: versions can be opened by name, and nobody says which names there are: {}",
                 chain(&error)
             ),
         ),
+        Some(Err(error)) => report.note("list", "bad", chain(&error)),
     }
     latency(report, storage, &main).await;
-    if write && capabilities.writable {
-        try_writes(report, storage).await?;
+    match (write, capabilities.writable) {
+        (true, true) => try_writes(report, storage).await?,
+        (true, false) => report.note("write", "note", "this location is for reading only"),
+        (false, _) => {}
     }
     Ok(())
 }
@@ -156,61 +191,58 @@ async fn latency(report: &mut Report, storage: &dyn Storage, key: &Key) {
     report.latency_us = Some((times[times.len() / 2], times[times.len() - 1]));
 }
 
-/// Writes a small object, tries to write it once more, and deletes it.
+/// Writes a small object, tries to write it once more as if it were new, and deletes it.
 async fn try_writes(report: &mut Report, storage: &dyn Storage) -> Result<(), Failure> {
     let mut random = [0; 8];
     SystemEntropy.fill(&mut random);
     let name = format!("icefield/doctor/{:016x}", u64::from_le_bytes(random));
     let key = Key::parse(&name).map_err(invalid)?;
-    let create = || PutOptions::mode(PutMode::Create);
-    let written = match storage.put(&key, name.clone().into(), create()).await {
+    let put = async |mode: PutMode, what: &str| {
+        let bytes = format!("{name}, {what}");
+        storage
+            .put(&key, bytes.into(), PutOptions::mode(mode))
+            .await
+    };
+    let written = match put(PutMode::Overwrite, "first").await {
         Ok(PutOutcome::Written(written)) => written,
-        Ok(other) => {
-            report.note(
-                "write",
-                "bad",
-                format!("a write of a new object was not done: {other:?}"),
-            );
+        Ok(PutOutcome::Refused) => {
+            report.note("write", "bad", "the store refused a write for no reason");
             return Ok(());
         }
-        Err(error) => {
+        Ok(PutOutcome::Unknown(error)) | Err(error) => {
             report.note("write", "bad", chain(&error));
             return Ok(());
         }
     };
     report.note("write", "good", "objects can be written");
     if let Some(time) = written.store_time {
-        let now = SystemClock.now();
-        let (ahead, apart) = match now.duration_since(time) {
-            Ok(ahead) => (ahead.as_secs() as i64, ahead),
-            Err(behind) => (-(behind.duration().as_secs() as i64), behind.duration()),
-        };
-        report.clock_ahead_s = Some(ahead);
-        match apart > SKEW {
-            true => report.note(
-                "clock",
-                "bad",
-                format!("this machine's clock is {ahead} s ahead of the store's: set it"),
-            ),
-            false => report.note(
-                "clock",
-                "good",
-                format!("this machine's clock is {ahead} s ahead of the store's"),
-            ),
-        }
+        compare_clocks(report, time);
     }
-    match storage
-        .put(&key, format!("{name} again").into(), create())
-        .await
-    {
+    let create = put(PutMode::Create, "as if it were new").await;
+    let update = match create {
         Ok(PutOutcome::Refused) => {
-            report.note("conditions", "good", "a second writer is refused");
+            let stale = PutMode::Update(written.version);
+            match put(stale.clone(), "second").await {
+                Ok(PutOutcome::Written(_)) => put(stale, "of a state that has passed").await,
+                other => other,
+            }
         }
-        other => report.note(
+        other => other,
+    };
+    match update {
+        Ok(PutOutcome::Refused) => report.note(
+            "conditions",
+            "good",
+            "of two writers the second one is refused",
+        ),
+        Ok(PutOutcome::Written(_)) => report.note(
             "conditions",
             "bad",
-            format!("a second writer was not refused: {other:?}"),
+            "a second writer was not refused: of two commits one would be lost; use another store",
         ),
+        Ok(PutOutcome::Unknown(error)) | Err(error) => {
+            report.note("conditions", "bad", chain(&error));
+        }
     }
     match storage.delete_one(key.into()).await {
         Ok(_) => report.note("delete", "good", "objects can be deleted"),
@@ -224,6 +256,34 @@ async fn try_writes(report: &mut Report, storage: &dyn Storage) -> Result<(), Fa
         ),
     }
     Ok(())
+}
+
+/// Compares the time that the store put on an object with the time here.
+fn compare_clocks(report: &mut Report, time: SystemTime) {
+    let (seconds, apart, direction) = match SystemClock.now().duration_since(time) {
+        Ok(ahead) => (ahead.as_secs() as i64, ahead, "ahead of"),
+        Err(error) => {
+            let behind = error.duration();
+            (-(behind.as_secs() as i64), behind, "behind")
+        }
+    };
+    report.clock_ahead_s = Some(seconds);
+    let apart_s = apart.as_secs();
+    match apart > SKEW {
+        true => report.note(
+            "clock",
+            "bad",
+            format!(
+                "this machine's clock is {apart_s} s {direction} the store's: set it right, or requests are refused \
+                 and commits get wrong times"
+            ),
+        ),
+        false => report.note(
+            "clock",
+            "good",
+            format!("this machine's clock and the store's are {apart_s} s apart"),
+        ),
+    }
 }
 
 fn invalid(error: KeyError) -> Failure {
@@ -268,7 +328,8 @@ fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             ms(longest)
         )?;
     }
-    if let Some(guarantees) = &report.guarantees {
+    // What a store would guarantee is no comfort where something is wrong with it.
+    if let Some(guarantees) = report.guarantees.as_ref().filter(|_| report.healthy) {
         writeln!(out, "  {}", promise(guarantees))?;
     }
     Ok(())

@@ -17,4 +17,5 @@ mod memory;
 mod nemo;
 mod readme;
 mod terminal;
+mod web_server;
 mod world;

@@ -116,7 +116,16 @@ impl RepositoryBuilder {
             refs.branch(branch),
             refs.config()
         );
-        if upgraded? {
+        // Who may read a bucket and not list it is told of S3 that what is not there is forbidden. Where the ref can be
+        // read, so could the others, if they were there.
+        let readable = matches!(tip, Ok(Some(_)));
+        let (upgraded, tip) = match (upgraded, tip) {
+            (Err(StorageError::PermissionDenied { .. }), tip) if readable => (false, tip),
+            // Whether an object exists, S3 refuses to say without a reason. Refusing its bytes, it has one.
+            (Err(_), Err(reason)) => return Err(reason.into()),
+            (upgraded, tip) => (upgraded?, tip),
+        };
+        if upgraded {
             return Err(RepositoryError::NewerSpecVersion {
                 location: self.location(),
             });
@@ -132,7 +141,10 @@ impl RepositoryBuilder {
                 location: self.location(),
             });
         }
-        let config = config?;
+        let config = match config {
+            Err(RefsError::Storage(StorageError::PermissionDenied { .. })) if readable => None,
+            config => config?,
+        };
         Ok((self.repository(config), tip))
     }
 
@@ -144,7 +156,11 @@ impl RepositoryBuilder {
     /// [`RepositoryError::UnsafeStore`], [`RepositoryError::CreateUnknown`], what the store says.
     pub async fn create(self) -> Result<Repository, RepositoryError> {
         let capabilities = self.storage.capabilities();
-        if capabilities.writable && !capabilities.safe_commits() {
+        if !capabilities.writable {
+            let store = self.location();
+            return Err(StorageError::ReadOnly { store }.into());
+        }
+        if !capabilities.safe_commits() {
             return Err(RepositoryError::UnsafeStore {
                 location: self.location(),
             });

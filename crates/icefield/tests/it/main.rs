@@ -2,6 +2,8 @@
 //! scenarios on the local disk; and what the facade itself adds.
 
 #[cfg(feature = "s3")]
+mod bad_places;
+#[cfg(feature = "s3")]
 mod buckets;
 mod contention;
 mod costs;
@@ -9,4 +11,7 @@ mod crash;
 mod open;
 #[cfg(all(feature = "s3", feature = "http"))]
 mod redirect;
+mod second_opinion;
 mod suite;
+#[cfg(feature = "http")]
+mod web_server;

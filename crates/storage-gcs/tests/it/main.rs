@@ -4,6 +4,7 @@
 mod bodies;
 mod conformance;
 mod environment;
+mod fake_gcs_server;
 mod lost_answers;
 mod network;
 mod settings;

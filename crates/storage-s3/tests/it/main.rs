@@ -6,6 +6,7 @@ mod bodies;
 mod conformance;
 mod lost_answers;
 mod network;
+mod seaweedfs;
 mod settings;
 mod sizes;
 mod support;

@@ -1,0 +1,52 @@
+//! A second opinion: the promises of the contract on a server that others wrote. `cargo xtask test` starts
+//! SeaweedFS for it; the variables may name another one.
+
+use std::sync::Arc;
+
+use icefield_storage::conformance::Effort;
+use icefield_storage::remote::RemoteSettings;
+use icefield_storage::{Prefix, Storage};
+use icefield_storage_s3::{Credentials, S3Builder};
+use icefield_testservers::Outside;
+use icefield_testservers::outside::{S3, fresh_prefix};
+
+async fn fresh(case: &str) -> Arc<dyn Storage> {
+    let server = Outside::s3();
+    let storage = S3Builder::new(server.bucket)
+        .endpoint(server.endpoint)
+        .credentials(Credentials::new(server.account, server.secret))
+        .prefix(Prefix::parse(&fresh_prefix(case)).expect("a prefix"))
+        .settings(
+            RemoteSettings::default()
+                .with_multipart(6 << 20, 5 << 20)
+                .with_parallel_reads(2 << 20),
+        )
+        .open();
+    Arc::new(storage.expect("the settings are sound"))
+}
+
+/// It lets writers of one key wait for each other by asking again and again: more rounds take minutes.
+fn effort() -> Effort {
+    Effort {
+        rounds: 10,
+        many: 1010,
+        ..Effort::default()
+    }
+}
+
+icefield_storage::conformance_tests! {
+    fresh,
+    skip_unless_env = S3,
+    effort = effort(),
+    except = [
+        // Below a prefix, the longest key is too long for any S3.
+        long_keys_are_ordinary,
+        // It keeps objects in directories and lists those by name, so that `a/b` comes before `a-b`, which is not the
+        // order of the bytes of keys. The backend notices and says so; a list must not leave anything out.
+        list_compares_whole_segments,
+        list_is_in_byte_order,
+        list_starts_after_a_key,
+        odd_characters_come_back_verbatim,
+        percent_signs_are_not_decoded,
+    ],
+}
