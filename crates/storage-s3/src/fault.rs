@@ -219,10 +219,11 @@ impl std::fmt::Display for Redacted {
 
 impl Error for Redacted {}
 
-/// A text with one blank between words, and none at its end.
+/// A text with one blank between words, and none at its end; a long one is cut.
 fn words(text: &str) -> String {
+    const LONGEST: usize = 600;
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ")
+    words.join(" ").chars().take(LONGEST).collect()
 }
 
 /// Whether there was not even a connection.

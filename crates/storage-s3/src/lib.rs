@@ -24,12 +24,16 @@ mod ambient;
 mod bucket;
 mod builder;
 mod credentials;
+mod deletes;
 mod environment;
 mod fault;
 mod lifecycle;
+mod lists;
 mod objects;
+mod reads;
 mod uploads;
 mod version;
+mod writes;
 
 #[cfg(feature = "aws-config")]
 pub use ambient::Ambient;

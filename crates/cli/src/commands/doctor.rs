@@ -169,6 +169,15 @@ async fn examine(report: &mut Report, storage: &dyn Storage, write: bool) -> Res
         ),
         Some(Err(error)) => report.note("list", "bad", chain(&error)),
     }
+    match storage.advice().await {
+        Ok(advice) => {
+            for advice in advice {
+                let verdict = if advice.is_warning { "bad" } else { "note" };
+                report.note("rules", verdict, advice.text);
+            }
+        }
+        Err(error) => report.note("rules", "note", chain(&error)),
+    }
     latency(report, storage, &main).await;
     match (write, capabilities.writable) {
         (true, true) => try_writes(report, storage).await?,

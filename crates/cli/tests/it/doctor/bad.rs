@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use icefield_testservers::{
-    Answer, Fault, FileServer, GcsOptions, GcsServer, Rule, S3Options, S3Server,
+    Answer, Fault, FileServer, GcsOptions, GcsServer, LifecycleRule, Rule, S3Options, S3Server,
 };
 
 use super::good::gcs_url;
@@ -87,6 +87,22 @@ fn a_store_that_ignores_conditions() {
     place.is_ill("conditions", &["a second writer was not refused"]);
     let left = server.world().keys(server.bucket());
     assert_eq!(left, Vec::<String>::new(), "nothing stays there");
+}
+
+#[test]
+fn a_rule_that_deletes_what_is_old() {
+    let server = S3Server::start(S3Options::default());
+    let rule = LifecycleRule {
+        name: "tidy up".to_owned(),
+        prefix: "sea/chunks".to_owned(),
+        delete_after: Some(90),
+        ..LifecycleRule::default()
+    };
+    server
+        .switches()
+        .set(|it| it.lifecycle = vec![rule.clone()]);
+    let place = examine(&[&s3_url(&server, server.bucket())], with_the_key());
+    place.is_ill("rules", &["\"tidy up\"", "deletes chunks 90 days"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Places that are in order.
 
-use icefield_testservers::{FileServer, GcsOptions, GcsServer, S3Options, S3Server};
+use icefield_testservers::{FileServer, GcsOptions, GcsServer, LifecycleRule, S3Options, S3Server};
 
 use super::*;
 
@@ -43,6 +43,15 @@ fn a_local_disk() {
 fn a_bucket_of_s3() {
     let server = S3Server::start(S3Options::default());
     let url = s3_url(&server, server.bucket());
+    let place = examine(&[&url], with_the_key());
+    assert!(place.said("rules note").contains("AbortIncomplete"));
+    let rule = LifecycleRule {
+        end_uploads_after: Some(7),
+        ..LifecycleRule::default()
+    };
+    server
+        .switches()
+        .set(|it| it.lifecycle = vec![rule.clone()]);
     keeps_everything(&examine(&[&url, "--write"], with_the_key()));
     let left = server.world().keys(server.bucket());
     assert_eq!(left, Vec::<String>::new(), "nothing stays there");

@@ -1,0 +1,87 @@
+//! Deletes, one object or many to a request.
+
+use aws_sdk_s3::types::{Delete, ObjectIdentifier};
+use icefield_storage::remote::{Deleted, Fault, Remote};
+use icefield_storage::{DeleteOutcome, Deletion, Key};
+
+use crate::bucket::Bucket;
+use crate::fault::said;
+use crate::version::{agree, as_header, etag};
+
+impl Bucket {
+    pub(crate) async fn remove(&self, deletion: &Deletion) -> Deleted {
+        let generation = self.generation();
+        let key = &deletion.key;
+        if let Some(wanted) = &deletion.version {
+            if as_header(etag(wanted)).is_none() {
+                return Ok(DeleteOutcome::Refused);
+            }
+            // Some servers delete whatever is there: what is seen to be another state is not even asked for.
+            match self.describe(key).await {
+                Ok(stored) if agree(wanted, &stored.meta.version) => {}
+                Ok(_) => return Ok(DeleteOutcome::Refused),
+                Err(fault) if fault.error.is_not_found() => return Ok(DeleteOutcome::Refused),
+                Err(fault) => return Err(fault),
+            }
+        }
+        let sent = self
+            .client
+            .delete_object()
+            .bucket(&self.bucket)
+            .key(self.path(key))
+            .set_if_match(deletion.version.as_ref().map(|it| etag(it).to_owned()))
+            .set_request_payer(self.payer())
+            .customize()
+            .mutate_request(self.stamp())
+            .send()
+            .await;
+        match sent {
+            Ok(_) => Ok(DeleteOutcome::Deleted),
+            Err(error) => match (said(&error), &deletion.version) {
+                (Some(said), Some(_)) if matches!(said.status, 404 | 412) => {
+                    Ok(DeleteOutcome::Refused)
+                }
+                (Some(said), None) if said.status == 404 && said.code != "NoSuchBucket" => {
+                    Ok(DeleteOutcome::Deleted)
+                }
+                _ => Err(self.fault("delete", Some(key), generation, error)),
+            },
+        }
+    }
+
+    pub(crate) async fn remove_keys(&self, keys: &[Key]) -> Result<Vec<Deleted>, Fault> {
+        let generation = self.generation();
+        let objects = keys.iter().map(|key| {
+            let object = ObjectIdentifier::builder().key(self.path(key)).build();
+            object.map_err(|error| self.cannot(&error.to_string()))
+        });
+        let objects = objects.collect::<Result<Vec<_>, _>>()?;
+        let delete = Delete::builder()
+            .set_objects(Some(objects))
+            .quiet(true)
+            .build();
+        let delete = delete.map_err(|error| self.cannot(&error.to_string()))?;
+        let sent = self
+            .client
+            .delete_objects()
+            .bucket(&self.bucket)
+            .delete(delete)
+            .set_request_payer(self.payer())
+            .customize()
+            .mutate_request(self.stamp())
+            .send()
+            .await;
+        let output = sent.map_err(|error| self.fault("delete", None, generation, error))?;
+        Ok(keys
+            .iter()
+            .map(|key| {
+                let path = self.path(key);
+                let error = output.errors().iter().find(|it| it.key() == Some(&path));
+                match error.map(|it| it.code().unwrap_or_default()) {
+                    None | Some("NoSuchKey") => Ok(DeleteOutcome::Deleted),
+                    Some(code) => Err(self.refused_delete(key, code)),
+                }
+            })
+            .collect())
+    }
+}
