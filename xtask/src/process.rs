@@ -14,6 +14,14 @@ pub fn cargo() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.current_dir(workspace::root());
+    // Cargo tells xtask about itself, and would tell its children. Some build scripts (that of `ring`) look at these
+    // variables: a build from here and one by hand would throw each other's work away.
+    for (name, _) in std::env::vars_os() {
+        let of_xtask = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+        if (name.to_str()).is_some_and(|name| of_xtask.iter().any(|it| name.starts_with(it))) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

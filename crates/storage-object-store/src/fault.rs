@@ -65,6 +65,9 @@ impl Target<'_> {
         if says_no_container(&text) {
             return self.misconfigured("container", "there is no such container or bucket");
         }
+        if says_not_authenticated(&text) {
+            return self.misconfigured("credentials", "the store does not accept the credentials");
+        }
         let source = Box::new(Said(shortened(&text)));
         let denied = |source| StorageError::PermissionDenied {
             action: self.action,
@@ -139,6 +142,17 @@ fn says_no_container(text: &str) -> bool {
     ["ContainerNotFound", "NoSuchBucket"]
         .iter()
         .any(|code| text.contains(code))
+}
+
+/// Returns whether it is the signature that is wrong, which Azure answers like a missing permission, with 403.
+fn says_not_authenticated(text: &str) -> bool {
+    [
+        "AuthenticationFailed",
+        "InvalidAuthenticationInfo",
+        "failed to authenticate the request",
+    ]
+    .iter()
+    .any(|said| text.contains(said))
 }
 
 /// Returns the HTTP status that an error mentions.
@@ -289,6 +303,30 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(setting(found.error), "container");
+    }
+
+    #[test]
+    fn a_wrong_key_is_not_a_missing_permission() {
+        let said = |source: &str| {
+            let (path, source) = ("a/b".to_owned(), source.to_owned().into());
+            fault(Error::PermissionDenied { path, source }).error
+        };
+        let wrong = said("403: Server failed to authenticate the request.");
+        assert!(
+            matches!(
+                wrong,
+                StorageError::Misconfigured {
+                    setting: "credentials",
+                    ..
+                }
+            ),
+            "{wrong:?}"
+        );
+        let denied = said("403: AuthorizationPermissionMismatch");
+        assert!(
+            matches!(denied, StorageError::PermissionDenied { .. }),
+            "{denied:?}"
+        );
     }
 
     #[test]

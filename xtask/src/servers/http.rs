@@ -17,9 +17,14 @@ pub fn status(method: &str, port: u16, path: &str, json: &str) -> Result<u16> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
+    // A body that is none has no type either: some servers look.
+    let kind = match json {
+        "" => "",
+        _ => "content-type: application/json\r\n",
+    };
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{json}",
+         {kind}content-length: {}\r\n\r\n{json}",
         json.len()
     );
     stream.write_all(request.as_bytes())?;

@@ -55,11 +55,12 @@ pub fn run() -> Result<Outcome> {
         Ok((weed, ports))
     };
     let log = work.join("log");
-    let (_running, [s3, _, filer, ..]) = Running::start(&log, command, |ports| {
+    let (_running, [s3, ..]) = Running::start(&log, command, |ports| {
+        // A bucket is a directory of its filer, where no signature is asked for. It can be made a while after the
+        // server has begun to call itself healthy.
         http::done("GET", ports[0], "/healthz", "").is_ok()
+            && http::done("POST", ports[2], &format!("/buckets/{BUCKET}/"), "").is_ok()
     })?;
-    // A bucket is a directory of its filer, where no signature is asked for.
-    http::done("POST", filer, &format!("/buckets/{BUCKET}/"), "")?;
     let variables = [
         ("TEST_S3_ENDPOINT", &*format!("http://127.0.0.1:{s3}")),
         ("TEST_S3_BUCKET", BUCKET),
