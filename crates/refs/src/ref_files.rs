@@ -81,10 +81,9 @@ impl RefFiles {
     pub(crate) async fn tag(&self, name: &TagName) -> Result<TagState, RefsError> {
         let (key, tombstone) = (self.tag_key(name)?, self.tombstone_key(name)?);
         let (tip, deleted) = futures::join!(self.read(&key), self.storage.exists(&tombstone));
-        let tip = tip?;
+        let (tip, hides_missing) = (tip?, self.storage.capabilities().hides_missing);
         let deleted = match deleted {
-            // Who may not list a bucket of S3 is told that what is not there is forbidden, also where it is read.
-            Err(StorageError::PermissionDenied { .. }) if tip.is_some() => false,
+            Err(StorageError::PermissionDenied { .. }) if tip.is_some() && hides_missing => false,
             deleted => deleted?,
         };
         Ok(match (tip, deleted) {
@@ -204,6 +203,18 @@ impl RefFiles {
     ) -> Result<EditOutcome, RefsError> {
         let key = self.branch_key(name)?;
         let conditional = self.storage.capabilities().conditional_delete;
+        if !conditional {
+            // The nearest to a condition: what happens between this look and the delete is not noticed.
+            match self.branch(name).await? {
+                None => return Ok(EditOutcome::Refused(Refusal::BranchGone)),
+                Some(tip) if tip.version != expected.version => {
+                    return Ok(EditOutcome::Refused(Refusal::BranchMoved {
+                        found: tip.snapshot,
+                    }));
+                }
+                Some(_) => {}
+            }
+        }
         let deletion = Deletion {
             key,
             version: conditional.then(|| expected.version.clone()),

@@ -253,8 +253,25 @@ impl S3Builder {
             Some(url) if !url.starts_with("https://") => {
                 return wrong("endpoint", "it does not begin with http:// or https://");
             }
-            _ => false,
+            Some(_) => false,
+            None if self.preset == Preset::Aws => false,
+            None => {
+                return wrong(
+                    "endpoint",
+                    "a server that is not Amazon's has one of its own",
+                );
+            }
         };
+        let authority = self
+            .endpoint
+            .as_deref()
+            .and_then(|url| url.split('/').nth(2));
+        if authority.is_some_and(|authority| authority.contains('@')) {
+            return wrong(
+                "endpoint",
+                "it has a user in it, where there is no place for one",
+            );
+        }
         for (name, value) in &self.headers {
             if !is_header(name, value) {
                 return wrong("headers", "one of them cannot be sent");

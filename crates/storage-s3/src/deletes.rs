@@ -1,5 +1,7 @@
 //! Deletes, one object or many to a request.
 
+use std::collections::{HashMap, HashSet};
+
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use icefield_storage::remote::{Deleted, Fault, Remote};
 use icefield_storage::{DeleteOutcome, Deletion, Key};
@@ -58,7 +60,7 @@ impl Bucket {
         let objects = objects.collect::<Result<Vec<_>, _>>()?;
         let delete = Delete::builder()
             .set_objects(Some(objects))
-            .quiet(true)
+            .quiet(false)
             .build();
         let delete = delete.map_err(|error| self.cannot(&error.to_string()))?;
         let sent = self
@@ -72,14 +74,21 @@ impl Bucket {
             .send()
             .await;
         let output = sent.map_err(|error| self.fault("delete", None, generation, error))?;
+        let failed: HashMap<&str, &str> = output
+            .errors()
+            .iter()
+            .filter_map(|it| Some((it.key()?, it.code().unwrap_or_default())))
+            .collect();
+        let deleted: HashSet<&str> = output.deleted().iter().filter_map(|it| it.key()).collect();
         Ok(keys
             .iter()
             .map(|key| {
                 let path = self.path(key);
-                let error = output.errors().iter().find(|it| it.key() == Some(&path));
-                match error.map(|it| it.code().unwrap_or_default()) {
-                    None | Some("NoSuchKey") => Ok(DeleteOutcome::Deleted),
-                    Some(code) => Err(self.refused_delete(key, code)),
+                match (failed.get(&*path), deleted.contains(&*path)) {
+                    (Some(&"NoSuchKey"), _) | (None, true) => Ok(DeleteOutcome::Deleted),
+                    (Some(code), _) => Err(self.refused_delete(key, code)),
+                    // Its name may have been garbled on the way: what became of it nobody knows.
+                    (None, false) => Err(self.refused_delete(key, "InternalError")),
                 }
             })
             .collect())

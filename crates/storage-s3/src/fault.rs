@@ -21,11 +21,26 @@ pub(crate) struct Said {
 /// Returns what the store answered, if it answered.
 pub(crate) fn said<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Option<Said> {
     match error {
-        SdkError::ServiceError(inner) => Some(Said {
-            status: inner.raw().status().as_u16(),
-            code: error.code().unwrap_or_default().to_owned(),
-        }),
+        SdkError::ServiceError(inner) => {
+            let code = error.code().unwrap_or_default().to_owned();
+            let status = meant(inner.raw().status().as_u16(), &code);
+            Some(Said { status, code })
+        }
         _ => None,
+    }
+}
+
+/// Returns the status that an error stands for. Of work that takes long, a store says "200" before it knows, and then
+/// sends an error in the body.
+fn meant(status: u16, code: &str) -> u16 {
+    match (status, code) {
+        (400.., _) | (300..=399, _) => status,
+        (_, "PreconditionFailed") => 412,
+        (_, "ConditionalRequestConflict" | "OperationAborted") => 409,
+        (_, "NoSuchKey" | "NoSuchUpload" | "NoSuchBucket") => 404,
+        (_, "AccessDenied") => 403,
+        (_, "InvalidPart" | "InvalidPartOrder" | "EntityTooSmall" | "EntityTooLarge") => 400,
+        _ => 500,
     }
 }
 
@@ -230,15 +245,11 @@ fn words(text: &str) -> String {
 fn was_never_sent(error: &(dyn Error + 'static)) -> bool {
     chain(error).any(|error| {
         let refused = error.downcast_ref::<io::Error>();
-        refused.is_some_and(|error| {
-            matches!(
-                error.kind(),
-                io::ErrorKind::ConnectionRefused
-                    | io::ErrorKind::AddrNotAvailable
-                    | io::ErrorKind::HostUnreachable
-                    | io::ErrorKind::NetworkUnreachable
-            )
-        }) || error.to_string().contains("dns error")
+        // That a host cannot be reached may also be said of a connection that there is.
+        refused.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+            || ["dns error", "tcp connect error"]
+                .iter()
+                .any(|text| error.to_string().contains(text))
     })
 }
 

@@ -9,8 +9,17 @@ use icefield_storage::remote::Fault;
 use crate::bucket::{Bucket, Labels};
 use crate::fault::said;
 
-/// The folder of chunks. What else a repository keeps is metadata.
+/// Where a repository keeps its chunks.
 const CHUNKS: &str = "chunks/";
+/// Where it keeps everything else.
+const METADATA: [&str; 6] = [
+    "config.yaml",
+    "manifests/",
+    "refs/",
+    "repo",
+    "snapshots/",
+    "transactions/",
+];
 
 impl Bucket {
     /// Reads the rules of the bucket, and says what matters of them.
@@ -106,7 +115,7 @@ fn met_by(rule: &LifecycleRule, root: &str, metadata: &Labels, chunks: &Labels) 
         wanted().all(|tag| labels.tags.get(tag.key()).map(String::as_str) == Some(tag.value()))
     };
     let in_chunks = meets(&format!("{root}{CHUNKS}")) && has(chunks);
-    let elsewhere = meets(root) && !prefix.starts_with(&format!("{root}{CHUNKS}")) && has(metadata);
+    let elsewhere = METADATA.iter().any(|name| meets(&format!("{root}{name}"))) && has(metadata);
     match (in_chunks, elsewhere) {
         (true, true) => "chunks and metadata",
         (true, false) => "chunks",

@@ -60,13 +60,17 @@ impl Bucket {
                 last_modified: Some(time(object.last_modified())),
             })
         });
-        Ok(Page {
-            objects: objects.collect(),
-            next: output
-                .next_continuation_token()
-                .filter(|_| output.is_truncated() == Some(true))
-                .map(str::to_owned),
-        })
+        let next = output.next_continuation_token().map(str::to_owned);
+        if next.is_none() && output.is_truncated() == Some(true) {
+            return Err(StorageError::Failed {
+                action: "list",
+                target: self.name.clone(),
+                source: "the store says that there is more, and not where".into(),
+            }
+            .into());
+        }
+        let objects = objects.collect();
+        Ok(Page { objects, next })
     }
 }
 

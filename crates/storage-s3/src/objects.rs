@@ -24,6 +24,7 @@ impl Remote for Bucket {
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::full(KeyForm::Raw);
         capabilities.exact_versions = false;
+        capabilities.hides_missing = true;
         capabilities
     }
 

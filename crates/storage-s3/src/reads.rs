@@ -53,7 +53,18 @@ impl Bucket {
             .mutate_request(self.stamp())
             .send()
             .await;
-        let output = sent.map_err(|error| self.fault("read", Some(key), generation, error))?;
+        let output = match sent {
+            Ok(output) => output,
+            Err(error) => {
+                let mute = said(&error)
+                    .is_some_and(|it| matches!(it.status, 400 | 401 | 403) && it.code.is_empty());
+                let fault = self.fault("read", Some(key), generation, error);
+                return Err(match mute {
+                    true => self.reason(key, fault).await,
+                    false => fault,
+                });
+            }
+        };
         let write_id = output.metadata().and_then(|it| it.get(WRITE_ID)).cloned();
         let etag = output.e_tag().unwrap_or_default();
         Ok(Stored {
@@ -66,6 +77,28 @@ impl Bucket {
             write_id,
             etag: Some(etag.to_owned()),
         })
+    }
+
+    /// Asks for a byte, where the answer to a HEAD, which has no body, has said no without a reason.
+    async fn reason(&self, key: &Key, fault: Fault) -> Fault {
+        let generation = self.generation();
+        let sent = self
+            .client
+            .get_object()
+            .bucket(&self.bucket)
+            .key(self.path(key))
+            .range("bytes=0-0")
+            .set_request_payer(self.payer())
+            .customize()
+            .mutate_request(self.stamp())
+            .send()
+            .await;
+        match sent {
+            Err(error) if said(&error).is_some_and(|it| !it.code.is_empty()) => {
+                self.fault("read", Some(key), generation, error)
+            }
+            _ => fault,
+        }
     }
 
     /// An object, or a range, without bytes: what is known of it decides.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use icefield_storage::remote::{Answer, Fault, Remote, WriteRequest};
 use icefield_storage::{Key, PutMode, StorageError, Version, Written};
 
-use crate::bucket::{AnswerDate, Bucket, WRITE_ID};
+use crate::bucket::{AnswerDate, Bucket, WRITE_ID, time};
 use crate::fault::said;
 use crate::version::{agree, as_header, etag, version};
 
@@ -96,22 +96,25 @@ impl Bucket {
             .mutate_request(self.stamp())
             .send()
             .await;
-        if let Err(error) = sent {
-            return match said(&error) {
-                Some(said) if said.status == 412 && source_version.is_some() => {
-                    Some(Ok(Answer::Refused))
-                }
-                // Too large for one request.
-                Some(said) if said.status == 400 => None,
-                _ => Some(Err(self.fault("copy", Some(from), generation, error))),
-            };
-        }
-        Some(self.describe(to).await.map(|stored| {
-            Answer::Done(Written {
-                version: stored.meta.version,
-                store_time: stored.meta.last_modified,
-            })
-        }))
+        let output = match sent {
+            Ok(output) => output,
+            Err(error) => {
+                return match said(&error) {
+                    Some(said) if said.status == 412 && source_version.is_some() => {
+                        Some(Ok(Answer::Refused))
+                    }
+                    // Too large for one request.
+                    Some(said) if said.status == 400 => None,
+                    _ => Some(Err(self.fault("copy", Some(from), generation, error))),
+                };
+            }
+        };
+        let copied = output.copy_object_result();
+        Some(Ok(Answer::Done(Written {
+            // The id of the write is that of the source, and not looked for.
+            version: version(copied.and_then(|it| it.e_tag()).unwrap_or_default(), None),
+            store_time: copied.map(|it| time(it.last_modified())),
+        })))
     }
 
     /// What `Written` says of a write with this answer.

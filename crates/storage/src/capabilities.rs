@@ -19,7 +19,8 @@ pub struct Capabilities {
     pub conditional_create: bool,
     /// [`PutMode::Update`](crate::PutMode::Update) has exactly one winner per version.
     pub conditional_update: bool,
-    /// [`Deletion::version`](crate::Deletion::version) is honoured.
+    /// [`Deletion::version`](crate::Deletion::version) is honoured. Servers that speak S3 and ignore `If-Match` on
+    /// deletes are not found out: there it is looked at before, and what happens in between is not noticed.
     pub conditional_delete: bool,
     /// Writes are accepted at all.
     pub writable: bool,
@@ -29,6 +30,8 @@ pub struct Capabilities {
     /// bytes that come back bring their condition back, and the versions in a list are coarser than those of a
     /// read.
     pub exact_versions: bool,
+    /// Of an object that is not there, those who may not list are told that they may not read it.
+    pub hides_missing: bool,
     /// User metadata and content types are kept.
     pub user_metadata: bool,
     /// An acknowledged, [synchronised](crate::Storage::sync) write survives a loss of power.
@@ -46,6 +49,7 @@ impl Capabilities {
             writable: true,
             server_side_copy: true,
             exact_versions: true,
+            hides_missing: false,
             user_metadata: true,
             durable: true,
         }

@@ -30,7 +30,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 pub use request::{
     Answer, Deleted, Fault, FaultKind, Limits, Page, Part, Stored, Upload, WriteRequest,
@@ -184,6 +184,8 @@ struct Handle {
     settings: RemoteSettings,
     retries: Retries,
     permits: Arc<Semaphore>,
+    /// Of writes whose bytes come while they are sent.
+    stream_permits: Semaphore,
     /// Whether the store honours conditions, once somebody had to know.
     honours: OnceCell<()>,
 }
@@ -204,6 +206,7 @@ impl RemoteStorage {
     ) -> Self {
         Self(Arc::new(Handle {
             permits: Arc::new(Semaphore::new(settings.requests)),
+            stream_permits: Semaphore::new(settings.requests),
             retries: Retries::new(settings.retry.clone(), clock, entropy),
             remote: Box::new(remote),
             settings,
@@ -221,6 +224,14 @@ impl Handle {
     /// Waits until a request may be sent.
     async fn permit(&self) -> OwnedSemaphorePermit {
         match Arc::clone(&self.permits).acquire_owned().await {
+            Ok(permit) => permit,
+            Err(_) => unreachable!("BUG: the semaphore is never closed"),
+        }
+    }
+
+    /// Waits until a stream may be written.
+    async fn stream_permit(&self) -> SemaphorePermit<'_> {
+        match self.stream_permits.acquire().await {
             Ok(permit) => permit,
             Err(_) => unreachable!("BUG: the semaphore is never closed"),
         }

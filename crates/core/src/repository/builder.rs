@@ -116,9 +116,8 @@ impl RepositoryBuilder {
             refs.branch(branch),
             refs.config()
         );
-        // Who may read a bucket and not list it is told of S3 that what is not there is forbidden. Where the ref can be
-        // read, so could the others, if they were there.
-        let readable = matches!(tip, Ok(Some(_)));
+        // Where the ref can be read, so could the others, if they were there.
+        let readable = self.storage.capabilities().hides_missing && matches!(tip, Ok(Some(_)));
         let (upgraded, tip) = match (upgraded, tip) {
             (Err(StorageError::PermissionDenied { .. }), tip) if readable => (false, tip),
             // Whether an object exists, S3 refuses to say without a reason. Refusing its bytes, it has one.

@@ -1,7 +1,7 @@
 //! Conditional writes whose answers are lost, late, doubled or wrong.
 
 use icefield_storage::{
-    GetOptions, Payload, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
+    Bytes, GetOptions, Payload, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
 };
 use icefield_testservers::{
     Answer, Behaviour, Fault, FaultProxy, Gate, ProxyFault, ProxyRule, Rule, Verb,
@@ -283,4 +283,61 @@ async fn a17_f95_a_dropped_or_failed_upload_leaves_no_parts() {
         tokio::task::yield_now().await;
     }
     assert!(server.world().keys(server.bucket()).is_empty());
+}
+
+/// Gateways say 503 and worse of requests that they handed on.
+#[tokio::test]
+async fn a2_an_error_after_the_effect_is_looked_into() {
+    let server = server();
+    let storage = open(&server);
+    for (number, answer) in [
+        Answer::new(503, "ServiceUnavailable"),
+        Answer::new(524, ""),
+        Answer::internal_error(),
+        Answer::bad_gateway(),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let rule = Rule::new(Fault::RefuseAfter(answer.clone()));
+        server.switches().inject(rule.on(Verb::Write).times(1));
+        let outcome = put(&storage, &format!("k{number}"), "x", PutMode::Create).await;
+        assert!(
+            matches!(outcome, Ok(PutOutcome::Written(_))),
+            "{answer:?}: {outcome:?}"
+        );
+    }
+}
+
+/// Of what takes long, S3 says 200 before it knows.
+#[tokio::test]
+async fn a10_an_error_in_the_body_of_a_success_is_one() {
+    let server = server();
+    let settings = settings().with_multipart(1, 5 << 20);
+    let storage = builder(&server).settings(settings).open().expect("sound");
+    let large = Bytes::from(vec![7; 6 << 20]);
+    let complete = |fault| {
+        let rule = Rule::new(fault).on(Verb::CompleteUpload).times(1);
+        server.switches().inject(rule);
+    };
+    let write = async |at: &str| {
+        let create = PutOptions::mode(PutMode::Create);
+        storage.put(&key(at), large.clone().into(), create).await
+    };
+    complete(Fault::RefuseAfter(
+        Answer::internal_error().with_status(200),
+    ));
+    let outcome = write("a").await;
+    assert!(matches!(outcome, Ok(PutOutcome::Written(_))), "{outcome:?}");
+    complete(Fault::Refuse(
+        Answer::precondition_failed().with_status(200),
+    ));
+    let outcome = write("b").await;
+    assert!(matches!(outcome, Ok(PutOutcome::Refused)), "{outcome:?}");
+    complete(Fault::Refuse(
+        Answer::conditional_conflict().with_status(200),
+    ));
+    let outcome = write("c").await;
+    assert!(matches!(outcome, Ok(PutOutcome::Written(_))), "{outcome:?}");
+    assert_eq!(server.open_uploads(), 0);
 }

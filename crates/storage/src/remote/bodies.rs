@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::{Either, select};
@@ -9,6 +10,8 @@ use futures::stream::{self, BoxStream, StreamExt};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Handle;
+use super::request::{Fault, FaultKind};
+use super::retry::Tries;
 use crate::{Body, GetOptions, GetRange, Key, Object, ObjectMeta, StorageError};
 
 /// A body that is being read.
@@ -20,8 +23,8 @@ pub(super) struct Reading {
     /// All that was to come.
     whole: Range<u64>,
     source: Option<Source>,
-    /// Times that it was taken up again.
-    resumed: u32,
+    pace: Pace,
+    tries: Tries,
 }
 
 /// A body and the permit of its request.
@@ -42,7 +45,8 @@ impl Reading {
                 body: stream_of(object.body),
                 _permit: permit,
             }),
-            resumed: 0,
+            pace: Pace::default(),
+            tries: handle.retries.tries(),
         }
     }
 
@@ -54,7 +58,8 @@ impl Reading {
             rest: range.clone(),
             whole: range,
             source: None,
-            resumed: 0,
+            pace: Pace::default(),
+            tries: handle.retries.tries(),
         }
     }
 
@@ -105,16 +110,23 @@ impl Reading {
                 continue;
             };
             let stall = self.handle.settings.stall_timeout;
-            let sleep = self.handle.retries.clock().sleep(stall);
-            let error = match select(source.body.next(), sleep).await {
+            let clock = self.handle.retries.clock();
+            let (asked, sleep) = (clock.monotonic(), clock.sleep(self.pace.patience(stall)));
+            let came = select(source.body.next(), sleep).await;
+            self.pace.waited += clock.monotonic().saturating_sub(asked);
+            let error = match came {
                 Either::Left((Some(Ok(part)), _)) if part.is_empty() => continue,
                 Either::Left((Some(Ok(part)), _)) => {
                     let length = part.len() as u64;
-                    if length <= self.rest.end - self.rest.start {
-                        self.rest.start += length;
-                        return Ok(Some(part));
+                    if length > self.rest.end - self.rest.start {
+                        return Err(self.wrong_length(self.rest.start + length));
                     }
-                    return Err(self.wrong_length(self.rest.start + length));
+                    self.rest.start += length;
+                    if self.pace.came(length, stall) {
+                        // It gets on: what went wrong before does not count any more.
+                        self.tries = self.handle.retries.tries();
+                    }
+                    return Ok(Some(part));
                 }
                 Either::Left((None, _)) if self.rest.is_empty() => {
                     self.source = None;
@@ -122,23 +134,25 @@ impl Reading {
                 }
                 Either::Left((None, _)) => self.wrong_length(self.rest.start),
                 Either::Left((Some(Err(error)), _)) => error,
-                Either::Right(((), _)) => StorageError::Unavailable {
-                    action: "read",
-                    target: self.meta.key.to_string(),
-                    source: format!("no byte within {stall:?}").into(),
-                },
+                Either::Right(((), _)) => {
+                    let came = std::mem::take(&mut self.pace).bytes;
+                    StorageError::Unavailable {
+                        action: "read",
+                        target: self.meta.key.to_string(),
+                        source: format!("no more than {came} bytes within {stall:?}").into(),
+                    }
+                }
             };
             // The connection, and with it the permit, is given back before anything else.
             self.source = None;
-            self.resumed += 1;
-            if self.rest.is_empty() {
-                // All bytes came, and then word that something is wrong with them.
+            // All bytes may have come, and then word that something is wrong with them.
+            if self.rest.is_empty() || !error.is_retryable() {
                 return Err(error);
             }
-            if self.resumed >= self.handle.settings.retry.attempts || !error.is_retryable() {
-                return Err(error);
+            let fault = Fault::new(FaultKind::InDoubt, error);
+            if !self.handle.retries.again(&mut self.tries, &fault).await {
+                return Err(fault.error);
             }
-            tracing::debug!(key = %self.meta.key, at = self.rest.start, %error, "taken up again");
         }
     }
 
@@ -164,6 +178,32 @@ impl Reading {
             expected: self.whole.end - self.whole.start,
             found: end - self.whole.start,
         }
+    }
+}
+
+/// How fast the bytes come while they are waited for. Time that their reader takes does not count.
+#[derive(Debug, Default)]
+struct Pace {
+    waited: Duration,
+    bytes: u64,
+}
+
+impl Pace {
+    /// Bytes that have to come in a second, at least.
+    const SLOWEST: u64 = 1024;
+
+    fn patience(&self, stall: Duration) -> Duration {
+        stall.saturating_sub(self.waited)
+    }
+
+    /// Notes bytes; begins to count anew, and returns true, once there were enough of them for the whole time.
+    fn came(&mut self, bytes: u64, stall: Duration) -> bool {
+        self.bytes += bytes;
+        let enough = self.bytes >= Self::SLOWEST.saturating_mul(stall.as_secs().max(1));
+        if enough {
+            *self = Self::default();
+        }
+        enough
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::stream::{self, BoxStream, StreamExt};
 
 use super::Handle;
-use super::request::FaultKind;
+use super::request::{Fault, FaultKind};
 use crate::{DeleteOutcome, Deletion, Key, StorageError};
 
 type Answered = (Key, Result<DeleteOutcome, StorageError>);
@@ -81,7 +81,9 @@ async fn delete_several(handle: &Handle, deletions: Vec<Deletion>) -> Vec<Answer
         let work = handle.remote.delete_keys(&wanted);
         let last = match handle.attempt("delete", &target, 0, work).await {
             Ok(answered) => {
-                let mut last = None;
+                // Whoever says nothing about a key may have deleted it.
+                let silent = || super::retry::silent_about(&target);
+                let mut last = (answered.len() < open.len()).then(silent);
                 for (at, answer) in open.iter().zip(answered) {
                     match answer {
                         Ok(outcome) => answers[*at] = Some(Ok(outcome)),
@@ -98,16 +100,11 @@ async fn delete_several(handle: &Handle, deletions: Vec<Deletion>) -> Vec<Answer
         let Some(fault) = last else { break };
         in_doubt |= fault.kind == FaultKind::InDoubt;
         if !call.again(&fault).await {
-            let said = fault.to_string();
             for at in (0..keys.len())
                 .filter(|at| answers[*at].is_none())
                 .collect::<Vec<_>>()
             {
-                let error = StorageError::Unavailable {
-                    action: "delete",
-                    target: keys[at].to_string(),
-                    source: said.clone().into(),
-                };
+                let error = of_one(&fault, &keys[at]);
                 answers[at] = Some(match in_doubt {
                     true => Ok(DeleteOutcome::Unknown(error)),
                     false => Err(error),
@@ -121,6 +118,43 @@ async fn delete_several(handle: &Handle, deletions: Vec<Deletion>) -> Vec<Answer
         None => unreachable!("BUG: every key was answered"),
     });
     keys.into_iter().zip(answers).collect()
+}
+
+/// What was said of all of them, of one.
+fn of_one(fault: &Fault, key: &Key) -> StorageError {
+    let (action, target) = ("delete", key.to_string());
+    let source = || fault.to_string().into();
+    match &fault.error {
+        StorageError::Misconfigured {
+            target,
+            setting,
+            problem,
+        } => StorageError::Misconfigured {
+            target: target.clone(),
+            setting,
+            problem: problem.clone(),
+        },
+        StorageError::PermissionDenied { .. } => StorageError::PermissionDenied {
+            action,
+            target,
+            source: source(),
+        },
+        StorageError::Throttled { .. } => StorageError::Throttled {
+            action,
+            target,
+            source: source(),
+        },
+        _ if fault.kind == FaultKind::Final => StorageError::Failed {
+            action,
+            target,
+            source: source(),
+        },
+        _ => StorageError::Unavailable {
+            action,
+            target,
+            source: source(),
+        },
+    }
 }
 
 async fn delete_one(handle: &Handle, deletion: &Deletion) -> Result<DeleteOutcome, StorageError> {

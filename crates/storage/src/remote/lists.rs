@@ -44,6 +44,12 @@ pub(super) fn list(
             }
             state.last = Some(object.key.clone());
         }
+        if page.next.is_some() && page.next == token {
+            return Err(failed(
+                handle,
+                "the store names the page that it has just shown as the next one",
+            ));
+        }
         state.next = page.next.map(Some);
         Ok(Some((
             stream::iter(page.objects.into_iter().map(Ok)),
@@ -54,9 +60,14 @@ pub(super) fn list(
 }
 
 fn out_of_order(handle: &Handle, key: &Key) -> StorageError {
+    let problem = format!("the store listed {key} where it does not belong in byte order");
+    failed(handle, &problem)
+}
+
+fn failed(handle: &Handle, problem: &str) -> StorageError {
     StorageError::Failed {
         action: "list",
         target: handle.remote.to_string(),
-        source: format!("the store listed {key} where it does not belong in byte order").into(),
+        source: problem.into(),
     }
 }

@@ -8,6 +8,8 @@ use crate::{Deletion, Key, PutMode, PutOptions, StorageError};
 
 /// Below the prefix that readers of the format never look at.
 const FOLDER: &str = "icefield/probe";
+/// Times that it is tried until the answers show something.
+const TRIES: u32 = 4;
 
 /// Finds out once for each handle, before its first conditional write.
 pub(super) async fn check(handle: &Handle) -> Result<(), StorageError> {
@@ -18,7 +20,37 @@ pub(super) async fn check(handle: &Handle) -> Result<(), StorageError> {
     tried.copied()
 }
 
+/// What a try has shown.
+enum Verdict {
+    Honoured,
+    /// The condition that was not.
+    Ignored(&'static str),
+    /// An answer was lost, or somebody was in the way.
+    Unclear,
+}
+
 async fn attempt(handle: &Handle) -> Result<(), StorageError> {
+    for _ in 0..TRIES {
+        match try_once(handle).await? {
+            Verdict::Honoured => return Ok(()),
+            Verdict::Ignored(ignored) => {
+                return Err(handle.remote.cannot(&format!(
+                    "conditional writes: it carried out a write although {ignored}. Commits to it could be lost; use \
+                     another store, or say that nobody else writes"
+                )));
+            }
+            Verdict::Unclear => {}
+        }
+    }
+    Err(StorageError::Unavailable {
+        action: "try the conditions of",
+        target: handle.remote.to_string(),
+        source: "its answers did not show whether it honours them".into(),
+    })
+}
+
+/// Writes an object that nobody else knows of, and deletes it.
+async fn try_once(handle: &Handle) -> Result<Verdict, StorageError> {
     let key = Key::parse(&format!("{FOLDER}/{}", handle.retries.draw_id()))?;
     let verdict = conditions_hold(handle, &key).await;
     let deletion = Deletion::from(key.clone());
@@ -28,31 +60,23 @@ async fn attempt(handle: &Handle) -> Result<(), StorageError> {
     if let Err(error) = deleted {
         tracing::warn!(%key, %error, "what the probe of the store wrote could not be deleted");
     }
-    match verdict? {
-        None => Ok(()),
-        Some(ignored) => Err(handle.remote.cannot(&format!(
-            "conditional writes: it carried out a write although {ignored}. Commits to it could be lost; use \
-             another store, or say that nobody else writes"
-        ))),
-    }
+    verdict
 }
 
-/// Returns the condition that was ignored, if one was.
-async fn conditions_hold(handle: &Handle, key: &Key) -> Result<Option<&'static str>, StorageError> {
+async fn conditions_hold(handle: &Handle, key: &Key) -> Result<Verdict, StorageError> {
     let Answer::Done(first) = write(handle, key, PutMode::Create).await? else {
-        // Nothing is there, and a refusal is no harm.
-        return Ok(None);
+        return Ok(Verdict::Unclear);
     };
     if write(handle, key, PutMode::Create).await? != Answer::Refused {
-        return Ok(Some("the object existed (If-None-Match)"));
+        return Ok(Verdict::Ignored("the object existed (If-None-Match)"));
     }
     let update = PutMode::Update(first.version);
     if write(handle, key, update.clone()).await? == Answer::Refused {
-        return Ok(None);
+        return Ok(Verdict::Unclear);
     }
     Ok(match write(handle, key, update).await? {
-        Answer::Refused => None,
-        Answer::Done(_) => Some("the object had changed (If-Match)"),
+        Answer::Refused => Verdict::Honoured,
+        Answer::Done(_) => Verdict::Ignored("the object had changed (If-Match)"),
     })
 }
 

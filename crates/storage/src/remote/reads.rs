@@ -3,11 +3,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::Handle;
 use super::bodies::{Reading, request};
 use crate::{Body, GetOptions, GetRange, Key, Object, ObjectMeta, StorageError, Version};
+
+type Bodies = BoxStream<'static, Result<Bytes, StorageError>>;
 
 /// Bytes of a body that is read to its end before it is handed out.
 const AT_ONCE: u64 = 1 << 20;
@@ -42,7 +47,7 @@ pub(super) async fn get(
     } else if wanted.end - wanted.start <= AT_ONCE {
         Body::Bytes(reading.collect().await?)
     } else {
-        Body::Stream(reading.into_stream())
+        Body::Stream(unbounded_unless(first, reading))
     };
     Ok(Object {
         meta,
@@ -60,10 +65,60 @@ fn in_parts(handle: &Arc<Handle>, meta: &ObjectMeta, first: Reading, rest: Range
     let others = starts
         .map(move |start| {
             let range = start..rest.end.min(start + part);
-            Reading::of_range(&handle, meta.clone(), range).collect()
+            let reading = Reading::of_range(&handle, meta.clone(), range);
+            ended(Task(tokio::spawn(reading.collect())))
         })
         .buffered(in_flight);
-    Body::Stream(first.into_stream().chain(others.into_stream()).boxed())
+    Body::Stream(on_its_own(first).chain(others).boxed())
+}
+
+/// A body of bounded length on its own; one without bound as its reader reads it.
+fn unbounded_unless(most: Option<u64>, reading: Reading) -> Bodies {
+    match most {
+        Some(_) => on_its_own(reading),
+        None => reading.into_stream(),
+    }
+}
+
+/// Reads a body whether or not anybody asks for its bytes, which are kept: its request, and the permit of that, must
+/// not wait for a reader who may be waiting for a permit.
+fn on_its_own(reading: Reading) -> Bodies {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let task = Task(tokio::spawn(async move {
+        let mut body = reading.into_stream();
+        while let Some(part) = body.next().await {
+            if sender.send(part).is_err() {
+                return;
+            }
+        }
+    }));
+    stream::unfold((receiver, task), |(mut receiver, task)| async move {
+        receiver.recv().await.map(|part| (part, (receiver, task)))
+    })
+    .boxed()
+}
+
+/// A task that ends when nobody waits for it any more.
+struct Task<T>(JoinHandle<T>);
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn ended(mut task: Task<Result<Bytes, StorageError>>) -> Result<Bytes, StorageError> {
+    match (&mut task.0).await {
+        Ok(read) => read,
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(StorageError::Unavailable {
+                action: "read",
+                target: "a part of an object".to_owned(),
+                source: "the runtime is shutting down".into(),
+            }),
+        },
+    }
 }
 
 /// A range of no bytes cannot be asked for over HTTP.

@@ -13,14 +13,14 @@ use crate::{Condition, DeleteOutcome, StorageError, Version};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// The store asked to be left alone for a while; nothing was done. 429, 503.
+    /// The store asked to be left alone for a while; nothing was done. 429, and a 503 that says so.
     Throttled,
     /// Nothing was done, and the same request may succeed: 409, credentials that have to be renewed.
     NotDone,
     /// Nothing was done, since there was no connection: nobody listens, or the host has no address. Of a store
     /// that has never answered it is believed sooner than of one that has.
     Unreachable,
-    /// Nobody knows what was done: the connection broke or went silent, 408, 500, 502, 504.
+    /// Nobody knows what was done: the connection broke or went silent, 408, and what begins with a 5, but for 501.
     InDoubt,
     /// What the request builds on is not there any more: an earlier attempt may have used it up. An upload that
     /// was finished, or has to begin again.
@@ -49,10 +49,13 @@ impl Fault {
     pub fn kind_of_status(status: u16) -> Option<FaultKind> {
         match status {
             0..=399 => None,
-            429 | 503 => Some(FaultKind::Throttled),
+            429 => Some(FaultKind::Throttled),
             // Somebody else's conditional write was under way: nothing was decided.
             409 => Some(FaultKind::NotDone),
-            408 | 500 | 502 | 504 => Some(FaultKind::InDoubt),
+            501 => Some(FaultKind::Final),
+            // Any of these may come from something in between, which had handed the request on: also a 503, unless
+            // the store itself says what it means by it.
+            408 | 500..=599 => Some(FaultKind::InDoubt),
             _ => Some(FaultKind::Final),
         }
     }

@@ -29,12 +29,18 @@ pub(super) struct Retries {
     answered: AtomicBool,
 }
 
+/// The attempts of one call so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tries {
+    begun: Duration,
+    attempts: u32,
+}
+
 /// One call that may take several attempts.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     retries: &'a Retries,
-    begun: Duration,
-    attempts: u32,
+    tries: Tries,
 }
 
 impl Retries {
@@ -93,6 +99,13 @@ impl Retries {
     pub(super) fn call(&self) -> Call<'_> {
         Call {
             retries: self,
+            tries: self.tries(),
+        }
+    }
+
+    /// The first attempt of a call that begins now.
+    pub(super) fn tries(&self) -> Tries {
+        Tries {
             begun: self.clock.monotonic(),
             attempts: 1,
         }
@@ -101,15 +114,26 @@ impl Retries {
     /// Takes one repetition, and returns how long to wait for it.
     fn take(&self) -> Duration {
         let rate = i64::from(self.settings.per_second.max(1)) * 1000;
-        let full = i64::from(self.settings.burst) * 1000;
+        let full = self.full();
         let now = self.clock.monotonic();
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = now.saturating_sub(budget.at);
-        let earned = i64::try_from(passed.as_millis()).unwrap_or(i64::MAX / rate) * rate / 1000;
+        let passed = i64::try_from(passed.as_millis()).unwrap_or(i64::MAX);
+        let earned = passed.saturating_mul(rate) / 1000;
         budget.left = budget.left.saturating_add(earned).min(full) - 1000;
         budget.at = now;
         let missing = u64::try_from(-budget.left).unwrap_or(0);
-        Duration::from_millis(missing * 1000 / rate.unsigned_abs())
+        Duration::from_millis(missing.saturating_mul(1000) / rate.unsigned_abs())
+    }
+
+    /// Gives back a repetition that was not made.
+    fn give_back(&self) {
+        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        budget.left = budget.left.saturating_add(1000).min(self.full());
+    }
+
+    fn full(&self) -> i64 {
+        i64::from(self.settings.burst) * 1000
     }
 
     /// Random, from nothing up to a bound that doubles with each attempt.
@@ -124,31 +148,38 @@ impl Retries {
 
 impl Call<'_> {
     pub(super) fn attempts(&self) -> u32 {
-        self.attempts
+        self.tries.attempts
     }
 
-    /// Waits until the next attempt may begin. Returns whether there is one.
+    /// As [`Retries::again`].
     pub(super) async fn again(&mut self, fault: &Fault) -> bool {
-        let settings = &self.retries.settings;
-        let clock = &self.retries.clock;
-        let passed = || clock.monotonic().saturating_sub(self.begun);
+        self.retries.again(&mut self.tries, fault).await
+    }
+}
+
+impl Retries {
+    /// Waits until the next attempt may begin. Returns whether there is one.
+    pub(super) async fn again(&self, tries: &mut Tries, fault: &Fault) -> bool {
+        let settings = &self.settings;
+        let passed = || self.clock.monotonic().saturating_sub(tries.begun);
         let unknown =
-            fault.kind == FaultKind::Unreachable && !self.retries.answered.load(Ordering::Relaxed);
+            fault.kind == FaultKind::Unreachable && !self.answered.load(Ordering::Relaxed);
         let most = match unknown {
             true => settings.contact_attempts.min(settings.attempts),
             false => settings.attempts,
         };
-        if fault.kind == FaultKind::Final || self.attempts >= most || passed() >= settings.deadline
+        if fault.kind == FaultKind::Final || tries.attempts >= most || passed() >= settings.deadline
         {
             return false;
         }
-        let pause = self.retries.pause(self.attempts).max(self.retries.take());
+        let pause = self.pause(tries.attempts).max(self.take());
         if passed() + pause > settings.deadline {
+            self.give_back();
             return false;
         }
-        tracing::debug!(attempt = self.attempts, ?pause, %fault, "trying again");
-        clock.sleep(pause).await;
-        self.attempts += 1;
+        tracing::debug!(attempt = tries.attempts, ?pause, %fault, "trying again");
+        self.clock.sleep(pause).await;
+        tries.attempts += 1;
         true
     }
 }
@@ -159,6 +190,16 @@ pub(super) fn silent(action: &'static str, target: &str, limit: Duration) -> Fau
         action,
         target: target.to_owned(),
         source: format!("no answer within {limit:?}").into(),
+    };
+    Fault::new(FaultKind::InDoubt, error)
+}
+
+/// The fault of a request whose answer leaves something out.
+pub(super) fn silent_about(target: &str) -> Fault {
+    let error = StorageError::Unavailable {
+        action: "delete",
+        target: target.to_owned(),
+        source: "the answer does not say what became of each".into(),
     };
     Fault::new(FaultKind::InDoubt, error)
 }

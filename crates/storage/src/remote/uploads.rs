@@ -127,7 +127,6 @@ fn counted(key: Key, size: Option<u64>, stream: Parts) -> Parts {
 fn part_bytes(handle: &Handle, size: Option<u64>) -> Result<usize, StorageError> {
     let limits = handle.remote.limits();
     let parts = u64::from(limits.parts.max(1));
-    // Of an unknown size, room is left for a large one.
     let least = size.unwrap_or(0).div_ceil(parts).max(limits.part_bytes);
     let bytes = handle.settings.part_bytes.max(least);
     usize::try_from(bytes).map_err(|_| handle.remote.cannot("objects of this size"))
@@ -169,7 +168,8 @@ async fn as_stream(
     parts: Parts,
     write: &WriteRequest,
 ) -> Result<PutOutcome, StorageError> {
-    let _permit = handle.permit().await;
+    // Not one of the permits that its source may be waiting for.
+    let _permit = handle.stream_permit().await;
     let (parts, turn) = stall::watched(&handle.retries, parts);
     let work = handle.remote.put_stream(key, size, parts, write);
     let limit = handle.settings.attempt_timeout;
@@ -193,11 +193,13 @@ async fn in_parts(
     };
     let stored = match put_parts(handle, key, &upload, parts).await {
         Ok(stored) => stored,
-        Err(error) => {
+        Err(unfinished) => {
             guard.abort().await;
-            return Err(error.into());
+            return Err(unfinished);
         }
     };
+    // From here on it may become an object at any moment, also when nobody waits for that any more.
+    guard.upload = None;
     let mut progress = Progress::new(handle);
     loop {
         let work = handle.remote.complete_upload(key, &upload, &stored, write);
@@ -208,8 +210,11 @@ async fn in_parts(
         };
         match &outcome {
             // Of an outcome in doubt, an attempt may still be on its way: nothing is cleaned up.
-            Ok(PutOutcome::Written(_) | PutOutcome::Unknown(_)) => guard.upload = None,
-            _ => guard.abort().await,
+            Ok(PutOutcome::Written(_) | PutOutcome::Unknown(_)) => {}
+            _ => {
+                guard.upload = Some(&upload);
+                guard.abort().await;
+            }
         }
         return outcome.map_err(|error| match vanished {
             true => Unfinished::Vanished(error),
@@ -223,12 +228,13 @@ async fn put_parts(
     key: &Key,
     upload: &Upload,
     parts: Parts,
-) -> Result<Vec<Part>, StorageError> {
+) -> Result<Vec<Part>, Unfinished> {
     let limit = u64::from(handle.remote.limits().parts);
     let numbered = parts.zip(stream::iter(1u64..)).map(|(part, number)| {
         let bytes = part?;
         if number > limit {
-            return Err(handle.remote.cannot("objects of this size"));
+            let what = format!("streams of more than {limit} parts; larger parts hold more");
+            return Err(Unfinished::Failed(handle.remote.cannot(&what)));
         }
         Ok((number as u32, bytes))
     });
@@ -240,8 +246,11 @@ async fn put_parts(
                 let size = bytes.len() as u64;
                 match handle.attempt("write", key.as_str(), size, work).await {
                     Ok(part) => return Ok(part),
+                    Err(fault) if fault.kind == FaultKind::Vanished => {
+                        return Err(Unfinished::Vanished(fault.error));
+                    }
                     Err(fault) if call.again(&fault).await => {}
-                    Err(fault) => return Err(super::spent(&call, fault)),
+                    Err(fault) => return Err(super::spent(&call, fault).into()),
                 }
             }
         })

@@ -17,8 +17,9 @@ use icefield_storage::remote::{
     RetrySettings, Stored, WriteRequest,
 };
 use icefield_storage::{
-    Bytes, Capabilities, Clock, Deletion, GetOptions, Key, ListOptions, Object, Payload, PutMode,
-    PutOptions, PutOutcome, SeededEntropy, Storage, StorageError, StorageExt, SystemClock,
+    Bytes, Capabilities, Clock, CopyOptions, Deletion, GetOptions, Key, ListOptions, Object,
+    Payload, PutMode, PutOptions, PutOutcome, SeededEntropy, Storage, StorageError, StorageExt,
+    SystemClock,
 };
 
 use scripted::{Fate, Scripted};
@@ -255,6 +256,118 @@ async fn who_is_not_there_is_given_up_soon_unless_he_was_there_before() {
     assert!(missing.is_not_found(), "{missing:?}");
     storage.read(&key("a")).await.expect_err("nobody is there");
     assert!(remote.requests() > u64::from(3 * attempts));
+}
+
+#[tokio::test(start_paused = true)]
+async fn f84_a_body_that_drips_is_given_up() {
+    let remote = Scripted::new(|action, _| match action {
+        "read" => Fate::Drip,
+        _ => Fate::Fine,
+    });
+    let storage = patient(remote, RemoteSettings::default().with_requests(1));
+    let at = key("a");
+    let bytes = Bytes::from(vec![7; 100_000]);
+    let create = PutOptions::mode(PutMode::Create);
+    let outcome = storage.put(&at, bytes.into(), create).await;
+    assert!(matches!(outcome, Ok(PutOutcome::Written(_))), "{outcome:?}");
+    let begun = tokio::time::Instant::now();
+    let error = storage.read(&at).await.expect_err("a byte in 19 s");
+    assert!(
+        matches!(error, StorageError::Unavailable { .. }),
+        "{error:?}"
+    );
+    assert!(
+        begun.elapsed() < Duration::from_secs(300),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(storage.free_requests(), 1);
+}
+
+/// A reader that waits for a permit must not hold one: with one request in flight nothing else would ever end.
+#[tokio::test(start_paused = true)]
+async fn one_request_at_a_time_is_enough_to_copy_what_is_large() {
+    for in_streams in [false, true] {
+        let remote = Scripted::new(|_, _| Fate::Fine);
+        let remote = match in_streams {
+            true => remote.in_streams(),
+            false => remote,
+        };
+        let settings = RemoteSettings::default()
+            .with_requests(1)
+            .with_multipart(1 << 19, 1 << 18)
+            .with_parallel_reads(1 << 19);
+        let storage = patient(remote, settings);
+        let bytes = Bytes::from((0..3 << 20).map(|at| (at % 251) as u8).collect::<Vec<_>>());
+        let (from, to) = (key("from"), key("to"));
+        let create = || PutOptions::mode(PutMode::Create);
+        let outcome = storage.put(&from, bytes.clone().into(), create()).await;
+        assert!(matches!(outcome, Ok(PutOutcome::Written(_))), "{outcome:?}");
+        let copied = storage.copy(&from, &to, CopyOptions::default()).await;
+        assert!(matches!(copied, Ok(PutOutcome::Written(_))), "{copied:?}");
+        assert_eq!(storage.read(&to).await.expect("there").0, bytes);
+        // A body that nobody reads holds nothing, either.
+        let object = storage.get(&to, GetOptions::default()).await;
+        let object = object.expect("there");
+        assert_eq!(storage.read(&from).await.expect("there").0, bytes);
+        assert_eq!(object.bytes().await.expect("whole"), bytes);
+        assert_eq!(storage.free_requests(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f79_calls_that_gave_up_owe_nothing_to_those_that_follow() {
+    const CALLS: usize = 10_000;
+    let begun = tokio::time::Instant::now();
+    let storm = begun + Duration::from_secs(10);
+    let remote = Scripted::new(
+        move |_, request| match tokio::time::Instant::now() < storm {
+            true => Fate::Before(FaultKind::Throttled),
+            // Now and then something goes wrong later, too.
+            false if request % 2 == 0 => Fate::Before(FaultKind::Throttled),
+            false => Fate::Fine,
+        },
+    );
+    let storage = patient(remote, RemoteSettings::default());
+    let calls = (0..CALLS).map(|_| {
+        let storage = storage.clone();
+        tokio::spawn(async move { storage.read(&key("a")).await.is_err() })
+    });
+    futures::future::join_all(calls).await;
+    let missing = storage.read(&key("a")).await.expect_err("it is empty");
+    assert!(missing.is_not_found(), "{missing:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_completion_is_not_cleaned_up() {
+    let completes = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&completes);
+    let remote = Scripted::new(move |action, _| match action {
+        "complete" => {
+            seen.fetch_add(1, Ordering::SeqCst);
+            Fate::Silence
+        }
+        "abort" => panic!("it may have become an object"),
+        _ => Fate::Fine,
+    });
+    let storage = patient(
+        remote,
+        RemoteSettings::default().with_multipart(1 << 18, 1 << 18),
+    );
+    let writing = {
+        let storage = storage.clone();
+        let bytes = Bytes::from(vec![1; 1 << 20]);
+        tokio::spawn(async move {
+            let create = PutOptions::mode(PutMode::Create);
+            storage.put(&key("a"), bytes.into(), create).await
+        })
+    };
+    while completes.load(Ordering::SeqCst) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    writing.abort();
+    assert!(writing.await.expect_err("dropped").is_cancelled());
+    tokio::time::sleep(Duration::from_secs(1)).await;
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -24,6 +25,8 @@ pub(crate) enum Fate {
     Before(FaultKind),
     After(FaultKind),
     Silence,
+    /// Of a read: a byte now and then.
+    Drip,
 }
 
 type Script = dyn Fn(&'static str, u64) -> Fate + Send + Sync;
@@ -98,7 +101,7 @@ impl Scripted {
             Err(Fault::new(kind, error))
         };
         match fate {
-            Fate::Fine => work.await,
+            Fate::Fine | Fate::Drip => work.await,
             Fate::Before(kind) => fault(kind),
             // Of a write, only an answer that says "done" is lost: a refusal after an attempt in doubt is in
             // doubt itself, which the suite does not allow for.
@@ -171,6 +174,7 @@ impl Remote for Scripted {
         options: &GetOptions,
         at_most: Option<u64>,
     ) -> Result<Object, Fault> {
+        let drips = (self.script)("read", self.requests()) == Fate::Drip;
         self.send("read", async {
             let mut object = self.memory.get(key, options.clone()).await?;
             let most = at_most.filter(|_| !matches!(options.range, GetRange::Suffix(_)));
@@ -178,6 +182,13 @@ impl Remote for Scripted {
                 let end = object.range.end.min(object.range.start + most);
                 bytes.truncate((end - object.range.start) as usize);
                 object.range.end = end;
+            }
+            if let (true, Body::Bytes(bytes)) = (drips, &object.body) {
+                let single = futures::stream::iter(bytes.to_vec()).then(|byte| async move {
+                    tokio::time::sleep(Duration::from_secs(19)).await;
+                    Ok(Bytes::from(vec![byte]))
+                });
+                object.body = Body::Stream(single.boxed());
             }
             Ok(object)
         })

@@ -110,7 +110,9 @@ async fn bodies_are_spoilt() {
     let (proxy, client) = behind(&server);
     put(&client, "a", "0123456789").await;
     let read = async || {
-        let got = client.get_object().bucket("bucket").key("a").send().await;
+        // Of a range there is no checksum that would tell.
+        let get = client.get_object().bucket("bucket").key("a");
+        let got = get.range("bytes=0-").send().await;
         let body = got.expect("headers come").body.collect().await;
         body.map(|body| body.into_bytes())
     };

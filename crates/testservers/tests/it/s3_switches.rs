@@ -211,7 +211,13 @@ async fn bodies_break_on_the_wire() {
     next(server.switches(), Verb::Read, Fault::Truncate(4));
     try_get(&client).await.expect_err("it is cut");
     next(server.switches(), Verb::Read, Fault::Corrupt(4));
-    let corrupt = try_get(&client).await.expect("it is whole");
+    let error = try_get(&client).await.expect_err("its checksum tells");
+    assert!(error.contains("ChecksumMismatch"), "{error}");
+    next(server.switches(), Verb::Read, Fault::Corrupt(4));
+    // Of a range there is none.
+    let get = client.get_object().bucket("bucket").key("a");
+    let got = get.range("bytes=0-").send().await.expect("headers come");
+    let corrupt = got.body.collect().await.expect("it is whole").into_bytes();
     assert_eq!((corrupt[3], corrupt[4]), (b'3', !b'4'));
     next(
         server.switches(),

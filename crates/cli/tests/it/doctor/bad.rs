@@ -33,10 +33,9 @@ fn a_bucket_that_is_not_there() {
         with_the_key(),
     );
     place.is_ill("read", &["bucket", "there is no such bucket"]);
-    // Here an object that is not there is not told from a bucket that is not.
     let server = GcsServer::start(GcsOptions::default());
     let place = examine(&[&gcs_url(&server, "no-such-bucket"), "--write"], |_| {});
-    place.is_ill("list", &["bucket", "there is no such bucket"]);
+    place.is_ill("read", &["bucket", "there is no such bucket"]);
 }
 
 #[test]

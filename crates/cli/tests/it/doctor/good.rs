@@ -125,7 +125,7 @@ fn a_bucket_that_may_be_read_and_not_listed() {
         place.is_well();
         assert_eq!(
             place.verdicts(),
-            ["read good", "list note", "repository good"]
+            ["read good", "list note", "rules note", "repository good"]
         );
         let said = place.said("list note");
         assert!(said.contains("no permission to list"), "{said}");
