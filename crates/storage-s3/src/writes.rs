@@ -110,11 +110,17 @@ impl Bucket {
             }
         };
         let copied = output.copy_object_result();
-        Some(Ok(Answer::Done(Written {
-            // The id of the write is that of the source, and not looked for.
+        let mut written = Written {
             version: version(copied.and_then(|it| it.e_tag()).unwrap_or_default(), None),
             store_time: copied.map(|it| time(it.last_modified())),
-        })))
+        };
+        // The copy has the id of the write that made its source. Whatever comes of looking, it is copied.
+        if let Ok(stored) = self.describe(to).await
+            && etag(&stored.meta.version) == etag(&written.version)
+        {
+            written.version = stored.meta.version;
+        }
+        Some(Ok(Answer::Done(written)))
     }
 
     /// What `Written` says of a write with this answer.
