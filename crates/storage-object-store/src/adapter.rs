@@ -47,6 +47,7 @@ impl Adapter {
         Target {
             action,
             store: &self.name,
+            address: self.options.address,
             key,
         }
     }

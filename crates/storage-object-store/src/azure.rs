@@ -13,7 +13,7 @@ use object_store::azure::{AzureCredential, MicrosoftAzureBuilder, split_sas};
 use object_store::{CredentialProvider, StaticCredentialProvider};
 
 use crate::AdapterOptions;
-use crate::client::{is_plain, not_made, options, tried_once};
+use crate::client::{Straight, is_plain, not_made, options, tried_once};
 pub use environment::AzureEnvironment;
 
 /// Bytes of the largest blob that one request makes: 5000 MiB, less what the rest of the request may need.
@@ -92,6 +92,7 @@ impl AzureBuilder {
             options.backslashes = false;
             options.put_bytes = PUT_BYTES;
             options.delete_keys = BATCH;
+            options.address = "endpoint";
         });
         Self {
             account: account.into(),
@@ -250,7 +251,8 @@ impl AzureBuilder {
             .with_account(&self.account)
             .with_container_name(&self.container)
             .with_retry(tried_once())
-            .with_client_options(options(plain));
+            .with_client_options(options(plain))
+            .with_http_connector(Straight);
         if let Some(endpoint) = &self.endpoint {
             azure = azure.with_endpoint(endpoint.trim_end_matches('/').to_owned());
         }

@@ -1,9 +1,10 @@
-//! How the HTTP clients of `object_store` are set up: no retries, no time-outs of their own.
+//! How the HTTP clients of `object_store` are set up: no retries, no time-outs of their own, no redirects.
 
 use std::time::Duration;
 
 use icefield_storage::StorageError;
-use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use object_store::client::{HttpClient, HttpConnector};
+use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, RetryConfig};
 
 /// How long making a connection may take.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
@@ -25,6 +26,34 @@ pub(crate) fn options(plain: bool) -> ClientOptions {
         .with_connect_timeout(CONNECT)
         // Its time-out would cut long bodies; what stalls is found out above.
         .with_timeout_disabled()
+}
+
+/// Makes the clients. Those that `object_store` makes go where a redirect leads, and tell whoever is there, in
+/// `Referer`, the query of the URL that led there: a signature, or a token.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Straight;
+
+impl HttpConnector for Straight {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let plain = options.get_config_value(&ClientConfigKey::AllowHttp);
+        let client = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .user_agent(concat!("icefield/", env!("CARGO_PKG_VERSION")))
+            .https_only(plain.as_deref() != Some("true"))
+            .connect_timeout(CONNECT)
+            // What is compressed on the way does not say how large the object is.
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
+            .build()
+            .map_err(|error| object_store::Error::Generic {
+                store: "HTTP client",
+                source: Box::new(error),
+            })?;
+        Ok(HttpClient::new(client))
+    }
 }
 
 /// The client panics where no implementation of TLS is chosen. One that was chosen before stays.

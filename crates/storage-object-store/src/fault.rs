@@ -17,6 +17,8 @@ const LONGEST: usize = 600;
 pub(crate) struct Target<'a> {
     pub(crate) action: &'static str,
     pub(crate) store: &'a str,
+    /// The setting that says where the store is.
+    pub(crate) address: &'static str,
     pub(crate) key: Option<&'a Key>,
 }
 
@@ -67,6 +69,12 @@ impl Target<'_> {
         }
         if says_not_authenticated(&text) {
             return self.misconfigured("credentials", "the store does not accept the credentials");
+        }
+        if let Some(status) = redirect_in(&error, &text) {
+            let problem = format!(
+                "the server answers {status}, a redirect, which is not followed: give the address that it leads to"
+            );
+            return self.misconfigured(self.address, &problem);
         }
         let source = Box::new(Said(shortened(&text)));
         let denied = |source| StorageError::PermissionDenied {
@@ -159,6 +167,15 @@ fn says_not_authenticated(text: &str) -> bool {
 fn status_in(text: &str) -> Option<u16> {
     let (_, rest) = text.split_once("status code: ")?;
     rest.get(..3)?.parse().ok()
+}
+
+/// Returns the status of an answer that sends the client elsewhere.
+fn redirect_in(error: &Error, text: &str) -> Option<u16> {
+    // 304, which has an error of its own, sends nobody anywhere.
+    if matches!(error, Error::NotModified { .. }) {
+        return None;
+    }
+    status_in(text).filter(|status| matches!(status, 300..=303 | 305..=399))
 }
 
 #[cfg(any(feature = "azure", feature = "http"))]
@@ -268,6 +285,7 @@ mod tests {
         let target = Target {
             action: "read",
             store: "test",
+            address: "endpoint",
             key: Some(&key),
         };
         target.fault(error)
@@ -303,6 +321,23 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(setting(found.error), "container");
+    }
+
+    #[test]
+    fn a_redirect_is_a_wrong_address() {
+        for status in ["301 Moved Permanently", "307 Temporary Redirect"] {
+            let text = format!("Server returned non-2xx status code: {status}: ");
+            let found = fault(generic(&text));
+            assert_eq!(found.kind, FaultKind::Final);
+            match found.error {
+                StorageError::Misconfigured {
+                    setting: "endpoint",
+                    problem,
+                    ..
+                } => assert!(problem.contains(&status[..3]), "{problem}"),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use icefield_storage::remote::{RemoteSettings, RemoteStorage};
 use icefield_storage::{Clock, Entropy, KeyForm, StorageError, SystemClock, SystemEntropy};
 
 use crate::AdapterOptions;
-use crate::client::{is_plain, not_made, options, shown, tried_once};
+use crate::client::{Straight, is_plain, not_made, options, shown, tried_once};
 
 /// Opens what a web server offers below a URL.
 #[derive(Clone)]
@@ -25,6 +25,7 @@ impl HttpBuilder {
         let options = AdapterOptions::read_only().with(|options| {
             options.attributes = false;
             options.lists = false;
+            options.address = "url";
         });
         Self {
             url: url.into(),
@@ -74,6 +75,7 @@ impl HttpBuilder {
             .with_url(url)
             .with_retry(tried_once())
             .with_client_options(options(plain))
+            .with_http_connector(Straight)
             .build()
             .map_err(|_| not_made(&name, "url"))?;
         self.options.place = Some(format!("http:{name}"));

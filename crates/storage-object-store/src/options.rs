@@ -66,6 +66,8 @@ pub struct AdapterOptions {
     pub chunk_storage_class: Option<String>,
     /// Retries, time-outs and sizes of parts.
     pub settings: RemoteSettings,
+    /// The setting that says where the store is, as errors name it.
+    pub(crate) address: &'static str,
 }
 
 impl Default for AdapterOptions {
@@ -93,6 +95,7 @@ impl Default for AdapterOptions {
             metadata_storage_class: None,
             chunk_storage_class: None,
             settings: RemoteSettings::default(),
+            address: "store",
         }
     }
 }
