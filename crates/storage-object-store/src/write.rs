@@ -10,6 +10,7 @@ use object_store::{
 };
 
 use crate::adapter::Adapter;
+use crate::fault::says_it_is_there;
 use crate::state;
 
 /// The user metadata that names a write. Azure takes only names that are identifiers.
@@ -148,7 +149,9 @@ impl Adapter {
         };
         let conditional = write.mode != PutMode::Overwrite;
         match (&error, &write.mode) {
-            (Error::AlreadyExists { .. }, PutMode::Create) => return Ok(Answer::Refused),
+            (Error::AlreadyExists { .. }, PutMode::Create) if says_it_is_there(&error) => {
+                return Ok(Answer::Refused);
+            }
             (Error::Precondition { .. }, _) if conditional => return Ok(Answer::Refused),
             _ => {}
         }

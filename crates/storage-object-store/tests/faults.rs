@@ -205,16 +205,28 @@ async fn foreign_names_are_left_out_of_lists() {
 }
 
 #[tokio::test]
-async fn a_delete_of_one_state_is_refused_as_a_whole() {
+async fn a_delete_of_a_state_that_was_replaced_is_refused() {
     let (_, storage) = open(0, |_| {});
+    // It is looked at before, so it is no promise.
     assert!(!storage.capabilities().conditional_delete);
-    let _ = put(&storage, "one", PutMode::Create).await;
-    let deletion = Deletion::of(key(), Version::new("\"0\""));
-    let deleted = storage.delete_one(deletion).await;
-    assert!(
-        matches!(deleted, Err(StorageError::Unsupported { .. })),
-        "{deleted:?}"
-    );
-    let deleted = storage.delete_one(key().into()).await;
-    assert!(matches!(deleted, Ok(DeleteOutcome::Deleted)), "{deleted:?}");
+    let delete = |version: &Version| {
+        let deletion = Deletion::of(key(), version.clone());
+        let storage = &storage;
+        async move { storage.delete_one(deletion).await.expect("answered") }
+    };
+    let PutOutcome::Written(one) = put(&storage, "one", PutMode::Create).await else {
+        panic!("it was not there");
+    };
+    let PutOutcome::Written(two) = put(&storage, "two", PutMode::Overwrite).await else {
+        panic!("there was no condition");
+    };
+    for wrong in [&one.version, &Version::new("no version")] {
+        let deleted = delete(wrong).await;
+        assert!(matches!(deleted, DeleteOutcome::Refused), "{deleted:?}");
+    }
+    assert_eq!(storage.read(&key()).await.expect("kept").0, "two");
+    let deleted = delete(&two.version).await;
+    assert!(matches!(deleted, DeleteOutcome::Deleted), "{deleted:?}");
+    let deleted = delete(&two.version).await;
+    assert!(matches!(deleted, DeleteOutcome::Refused), "{deleted:?}");
 }
