@@ -81,6 +81,46 @@ pub(crate) fn is_plain(
     }
 }
 
+/// Refuses a URL with a user in it, which errors and logs would show.
+///
+/// # Errors
+/// [`StorageError::Misconfigured`], without the URL.
+pub(crate) fn check_no_user(
+    url: &str,
+    target: &str,
+    setting: &'static str,
+) -> Result<(), StorageError> {
+    match authority(url).contains('@') {
+        true => Err(StorageError::Misconfigured {
+            target: target.to_owned(),
+            setting,
+            problem: "it has a user in it".to_owned(),
+        }),
+        false => Ok(()),
+    }
+}
+
+fn authority(url: &str) -> &str {
+    let parts = url.split(['/', '\\', '?', '#']).nth(2);
+    parts.unwrap_or_default()
+}
+
+/// Returns whether others may read along: no TLS, and not this machine itself.
+#[cfg(feature = "azure")]
+pub(crate) fn is_open(url: &str) -> bool {
+    let authority = authority(url);
+    let host = match authority
+        .strip_prefix('[')
+        .and_then(|it| it.split_once(']'))
+    {
+        Some((host, _)) => host,
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let address = host.parse::<std::net::IpAddr>();
+    let here = host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback());
+    url.starts_with("http://") && !here
+}
+
 /// Returns the error of a client that could not be made. Its text may quote what it was given: no cause.
 pub(crate) fn not_made(target: &str, setting: &'static str) -> StorageError {
     StorageError::Misconfigured {
@@ -91,7 +131,6 @@ pub(crate) fn not_made(target: &str, setting: &'static str) -> StorageError {
 }
 
 /// Returns a URL without what may be secret: a query, or a user and a password.
-#[cfg(feature = "http")]
 pub(crate) fn shown(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = url.split_once("://") else {
