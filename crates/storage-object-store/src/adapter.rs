@@ -24,6 +24,9 @@ use crate::state;
 /// A store of `object_store` and what is known of it.
 pub(crate) struct Adapter {
     pub(crate) store: Arc<dyn ObjectStore>,
+    /// Lists it page by page, in byte order.
+    #[cfg(feature = "azure")]
+    pub(crate) pages: Option<Arc<dyn object_store::list::PaginatedListStore>>,
     pub(crate) options: AdapterOptions,
     pub(crate) name: String,
     place: String,
@@ -38,6 +41,8 @@ impl Adapter {
         });
         Self {
             store,
+            #[cfg(feature = "azure")]
+            pages: None,
             options,
             name,
             place,

@@ -102,6 +102,7 @@ impl AzureBuilder {
             options.put_bytes = PUT_BYTES;
             options.delete_keys = BATCH;
             options.address = "endpoint";
+            options.ordered_lists = true;
         });
         Self {
             account: account.into(),
@@ -207,10 +208,11 @@ impl AzureBuilder {
         self
     }
 
-    /// Reads lists in pages, as they come: right for accounts with a flat namespace, which list in byte order.
-    /// Default: each list is read to its end and sorted.
-    pub fn ordered_lists(mut self) -> Self {
-        self.options.ordered_lists = true;
+    /// Reads each list to its end, within one attempt, and sorts it. Default: pages, each a request of its own, which
+    /// accounts with a flat namespace give in byte order. Others order names by segment; where the first page shows
+    /// it, its list is sorted like this, and where a later one does, it is an error.
+    pub fn sorted_lists(mut self) -> Self {
+        self.options.ordered_lists = false;
         self
     }
 
@@ -329,7 +331,10 @@ impl AzureBuilder {
         ));
         self.options.name = Some(name);
         let (clock, entropy) = (self.clock, self.entropy);
-        Ok(self.options.open_with(Arc::new(store), clock, entropy))
+        Ok(match self.options.ordered_lists {
+            true => self.options.open_in_pages(Arc::new(store), clock, entropy),
+            false => self.options.open_with(Arc::new(store), clock, entropy),
+        })
     }
 
     fn name(&self) -> String {

@@ -164,6 +164,30 @@ async fn large_writes_with_a_condition_are_refused_before_they_begin() {
 }
 
 #[tokio::test]
+async fn streams_with_a_condition_are_collected_up_to_a_bound() {
+    use futures::stream::{self, StreamExt};
+
+    let bound = 256 << 20;
+    let (_, storage) = open(0, |options| options.put_bytes = 4 << 30);
+    let part = Bytes::from(vec![0; 1 << 20]);
+    for size in [Some(bound + 1), None] {
+        let parts = stream::repeat(part.clone()).map(Ok).take(257);
+        let stream = icefield_storage::Payload::Stream {
+            size,
+            stream: parts.boxed(),
+        };
+        let written = storage.put(&key(), stream, PutMode::Create.into()).await;
+        let error = written.expect_err("too large");
+        assert!(
+            matches!(error, StorageError::Unsupported { .. }),
+            "{error:?}"
+        );
+        assert!(error.to_string().contains(&bound.to_string()), "{error}");
+    }
+    assert!(storage.try_read(&key()).await.expect("read").is_none());
+}
+
+#[tokio::test]
 async fn long_lists_are_an_error_not_a_part() {
     let (_, storage) = open(0, |options| options.list_entries = 3);
     for at in 0..3 {
