@@ -45,7 +45,11 @@
 
 #[cfg(feature = "azure")]
 mod azure;
-#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure", feature = "http"))]
+#[cfg_attr(
+    not(any(feature = "s3", feature = "gcs", feature = "azure")),
+    expect(dead_code, reason = "redirects need a part of it")
+)]
 mod bucket_url;
 mod error;
 #[cfg(feature = "gcs")]

@@ -94,7 +94,7 @@ pub enum LocationError {
     UnknownScheme {
         /// The scheme.
         scheme: String,
-        /// The URL.
+        /// The URL, without its options.
         url: String,
         /// The feature of this crate that would bring it, or the advice to register one.
         hint: String,
@@ -226,7 +226,6 @@ fn file_path(url: &str) -> Result<PathBuf, LocationError> {
 }
 
 /// What can be shown of a URL, whatever somebody wrote into it: no options, and nobody's name and password.
-#[cfg(any(feature = "s3", feature = "gcs", feature = "azure", feature = "http"))]
 pub(crate) fn without_options(url: &str) -> &str {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     match url[..end].contains('@') {

@@ -1,5 +1,7 @@
 //! `redirect+https://` locations: a web server that tells where the repository is.
 
+mod public;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -19,10 +21,15 @@ use crate::{Connect, Error, Location, LocationError, Schemes};
 pub struct ConnectRedirect {
     /// What a redirect may lead to.
     targets: Schemes,
+    /// Only servers that anybody can reach are led to, and no option does more than say where they are.
+    public_only: bool,
 }
 
 impl ConnectRedirect {
-    /// Returns the connection to buckets and web servers that anybody can read.
+    /// Returns the connection to buckets and web servers that anybody can read, over TLS. A redirect to an address
+    /// of this machine, or of the network around it, is refused, so that a stranger cannot have it asked; of a name
+    /// it is not looked up what addresses it has. Of the options of a location only `endpoint`, `region`,
+    /// `path_style`, `preset` and `anonymous` may be given.
     pub fn anonymous() -> Self {
         let targets = Schemes::none();
         #[cfg(feature = "s3")]
@@ -31,13 +38,21 @@ impl ConnectRedirect {
         let targets = targets.with("gs", Arc::new(crate::ConnectGcs::anonymous()));
         #[cfg(feature = "azure")]
         let targets = targets.with("az", Arc::new(crate::ConnectAzure::anonymous()));
-        Self::to(targets.with("https", Arc::new(crate::ConnectHttp::default())))
+        let targets = targets.with("https", Arc::new(crate::ConnectHttp::default()));
+        Self {
+            targets,
+            public_only: true,
+        }
     }
 
     /// Returns the connection to locations of these schemes, opened as they open them: with credentials only if these
-    /// bring some. A redirect never leads to another redirect.
+    /// bring some. A redirect never leads to another redirect. Which servers, and with which options, is theirs to
+    /// decide.
     pub fn to(targets: Schemes) -> Self {
-        Self { targets }
+        Self {
+            targets,
+            public_only: false,
+        }
     }
 
     fn check(&self, url: &str, target: &str) -> Result<Location, LocationError> {
@@ -66,6 +81,9 @@ impl ConnectRedirect {
                 allowed.join(", ")
             )));
         }
+        if self.public_only {
+            public::check(&location).map_err(refused)?;
+        }
         Ok(location)
     }
 }
@@ -87,11 +105,53 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_public_servers_are_led_to() {
+        let connect = ConnectRedirect::anonymous();
+        for good in [
+            "s3://sea/repo?endpoint=https://s3.example.org:9000/",
+            "s3://sea/repo?endpoint=https%3A%2F%2Fs3.example.org",
+            "gs://sea/repo?endpoint=https://8.8.8.8",
+            "az://sea/box?endpoint=https://[2606:4700::1111]:443/acc",
+            "https://data.example.org./repo?x=1",
+        ] {
+            assert!(connect.check("https://here/x", good).is_ok(), "{good}");
+        }
+        for (bad, said) in [
+            ("s3://sea/x?endpoint=http://s3.example.org", "https://"),
+            ("s3://sea/x?endpoint=http://169.254.169.254", "https://"),
+            ("s3://sea/x?endpoint=https://169.254.169.254", "not public"),
+            ("az://sea/x?endpoint=https://127.0.0.1", "not public"),
+            ("gs://sea/x?endpoint=https%3A%2F%2F127.0.0.1", "not public"),
+            ("gs://sea/x?%65ndpoint=https://127.0.0.1", "none"),
+            ("gs://sea/x?endpoint=https://me:hidden@h.org", "a user"),
+            ("s3://sea/x?trust_conditions", "trust_conditions"),
+            ("s3://sea/x?trust_conditions=false", "trust_conditions"),
+            ("gs://sea/x?user_project=p", "user_project"),
+            ("s3://sea/x?requester_pays", "requester_pays"),
+            ("https://localhost/x", "not public"),
+            ("HTTPS://2130706433/x", "not public"),
+            ("https://me:hidden@host.org/x", "a user"),
+            ("https:///x", "no server"),
+            ("az://localhost\\/x", "no name of one"),
+            ("s3://sea/x?region=a.b", "no name of one"),
+        ] {
+            let error = connect.check("https://here/x", bad).expect_err(bad);
+            let error = error.to_string();
+            assert!(error.contains(said), "{bad}: {error}");
+            assert!(!error.contains("hidden"), "{error}");
+        }
+        // Who names the schemes decides.
+        let targets = Schemes::none().with("s3", Arc::new(crate::ConnectS3::anonymous()));
+        let local = "s3://sea/x?endpoint=http://127.0.0.1:9000&trust_conditions";
+        assert!(ConnectRedirect::to(targets).check("x", local).is_ok());
+    }
+
+    #[test]
     fn only_listed_schemes_are_led_to() {
         let connect = ConnectRedirect::anonymous();
         for good in [
             "s3://sea/repo?region=eu-west-1",
-            "https://host/repo",
+            "https://host.org/repo",
             "gs://sea/repo",
         ] {
             assert!(connect.check("https://here/x", good).is_ok(), "{good}");

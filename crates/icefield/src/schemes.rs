@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use icefield_storage::Storage;
 
+use crate::location::without_options;
 use crate::{Error, Location, LocationError};
 
 /// Schemes that this crate brings, and the feature that each needs.
@@ -133,7 +134,7 @@ impl Schemes {
         };
         LocationError::UnknownScheme {
             scheme: scheme.to_owned(),
-            url: location.as_str().to_owned(),
+            url: without_options(location.as_str()).to_owned(),
             hint,
         }
     }
@@ -179,5 +180,21 @@ pub struct ConnectMemory;
 impl Connect for ConnectMemory {
     async fn connect(&self, _: &Location) -> Result<Arc<dyn Storage>, Error> {
         Ok(Arc::new(icefield_storage_memory::MemoryStorage::new()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_unknown_scheme_shows_no_secret() {
+        for text in ["ftp://host/x?key=SECRET", "ftp://me:SECRET@host/x"] {
+            let location = Location::parse(text).expect("a location");
+            let error = Schemes::none().storage(&location).await;
+            let error = error.expect_err("nobody's");
+            let text = format!("{error} {error:?}");
+            assert!(text.contains("ftp") && !text.contains("SECRET"), "{text}");
+        }
     }
 }

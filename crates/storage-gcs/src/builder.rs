@@ -1,6 +1,7 @@
 //! How a bucket is opened.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use google_cloud_auth::credentials::Credentials;
@@ -166,6 +167,17 @@ impl GcsBuilder {
             let problem = "it does not begin with http:// or https://";
             return Err(wrong("endpoint", problem));
         }
+        if let Some(url) = &self.endpoint {
+            let authority = url.split(['/', '\\', '?', '#']).nth(2);
+            if authority.unwrap_or_default().contains('@') {
+                return Err(wrong("endpoint", "it has a user in it"));
+            }
+            if matches!(self.identity, Identity::Machine) && is_open(url) {
+                let problem = "it is http://, and the token of this machine would go there in clear text: \
+                               make it https://, or ask as `anonymous`";
+                return Err(wrong("endpoint", problem));
+            }
+        }
         if let Some(project) = &self.user_project
             && http::HeaderValue::from_str(project).is_err()
         {
@@ -247,11 +259,37 @@ impl GcsBuilder {
     }
 }
 
+/// Returns whether others may read along: no TLS, and not this machine itself.
+fn is_open(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else {
+        return false;
+    };
+    let authority = rest.split(['/', '\\', '?', '#']).next();
+    let authority = authority.unwrap_or_default();
+    let host = match authority
+        .strip_prefix('[')
+        .and_then(|it| it.split_once(']'))
+    {
+        Some((host, _)) => host,
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let address = host.parse::<IpAddr>();
+    !host.eq_ignore_ascii_case("localhost") && !address.is_ok_and(|it| it.is_loopback())
+}
+
+/// Returns a URL without what may be secret: a user and a password.
+fn shown(url: &str) -> &str {
+    match url.contains('@') {
+        true => "…",
+        false => url,
+    }
+}
+
 impl fmt::Debug for GcsBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GcsBuilder")
             .field("store", &self.name())
-            .field("endpoint", &self.endpoint)
+            .field("endpoint", &self.endpoint.as_deref().map(shown))
             .field("user_project", &self.user_project)
             .finish_non_exhaustive()
     }
@@ -299,12 +337,49 @@ mod tests {
             (GcsBuilder::new(""), "bucket"),
             (GcsBuilder::new("a/b"), "bucket"),
             (GcsBuilder::new("a").endpoint("ftp://x"), "endpoint"),
+            (
+                GcsBuilder::new("a").endpoint("https://me:SECRET@host"),
+                "endpoint",
+            ),
+            (
+                GcsBuilder::new("a")
+                    .endpoint("http://host.org:80/")
+                    .environment_with(None),
+                "endpoint",
+            ),
             (GcsBuilder::new("a").user_project("x\n"), "user_project"),
         ] {
+            assert!(!format!("{builder:?}").contains("SECRET"));
             match builder.open().await {
-                Err(StorageError::Misconfigured { setting, .. }) => assert_eq!(setting, wanted),
+                Err(StorageError::Misconfigured {
+                    setting, problem, ..
+                }) => {
+                    assert_eq!(setting, wanted);
+                    assert!(!problem.contains("SECRET"), "{problem}");
+                }
                 other => panic!("{other:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn only_this_machine_is_asked_in_clear_text() {
+        for url in [
+            "https://host.org",
+            "http://localhost:9023",
+            "http://127.0.0.1/x",
+            "http://[::1]:80",
+        ] {
+            assert!(!is_open(url), "{url}");
+        }
+        for url in [
+            "http://host.org",
+            "http://10.0.0.1:80",
+            "http://localhost.host.org",
+            "http://[fd00::1]",
+            "http://127.1",
+        ] {
+            assert!(is_open(url), "{url}");
         }
     }
 }

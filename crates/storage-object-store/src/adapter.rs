@@ -1,5 +1,6 @@
 //! The requests of `object_store`, as [`Remote`] wants them.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,12 +18,15 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 
 use crate::AdapterOptions;
-use crate::fault::Target;
+use crate::fault::{Target, path_in};
 use crate::state;
 
 /// A store of `object_store` and what is known of it.
 pub(crate) struct Adapter {
     pub(crate) store: Arc<dyn ObjectStore>,
+    /// Lists it page by page, in byte order.
+    #[cfg(feature = "azure")]
+    pub(crate) pages: Option<Arc<dyn object_store::list::PaginatedListStore>>,
     pub(crate) options: AdapterOptions,
     pub(crate) name: String,
     place: String,
@@ -37,6 +41,8 @@ impl Adapter {
         });
         Self {
             store,
+            #[cfg(feature = "azure")]
+            pages: None,
             options,
             name,
             place,
@@ -47,6 +53,7 @@ impl Adapter {
         Target {
             action,
             store: &self.name,
+            address: self.options.address,
             key,
         }
     }
@@ -89,6 +96,35 @@ impl Adapter {
             version: state::version(&self.options, meta),
             last_modified: Some(meta.last_modified.into()),
         }
+    }
+}
+
+/// What became of deletions, by path: the trait promises no order.
+#[derive(Default)]
+struct Said(BTreeMap<Path, VecDeque<Result<(), object_store::Error>>>);
+
+impl Said {
+    fn sort(answers: Vec<object_store::Result<Path>>, wanted: &[Path]) -> Self {
+        let mut said = Self::default();
+        for answer in answers {
+            let (path, answer) = match answer {
+                Ok(path) => (path, Ok(())),
+                Err(error) => match path_in(&error, wanted) {
+                    Some(path) => (path.clone(), Err(error)),
+                    None => {
+                        tracing::warn!("a deletion failed, and the store does not say which");
+                        continue;
+                    }
+                },
+            };
+            said.0.entry(path).or_default().push_back(answer);
+        }
+        said
+    }
+
+    /// Takes one of the answers for a path.
+    fn take(&mut self, path: &Path) -> Option<Result<(), object_store::Error>> {
+        self.0.get_mut(path)?.pop_front()
     }
 }
 
@@ -155,9 +191,15 @@ impl Remote for Adapter {
     }
 
     async fn delete(&self, deletion: &Deletion) -> Deleted {
-        if deletion.version.is_some() {
-            let what = "deleting an object only if it is in a given state";
-            return Err(self.cannot(what).into());
+        if let Some(version) = &deletion.version {
+            // The trait has no condition for it. A state that is another already is kept, at least; what is written
+            // between this look and the deletion is lost, which is why `conditional_delete` is not promised.
+            match self.describe(&deletion.key).await {
+                Ok(stored) if stored.meta.version == *version => {}
+                Ok(_) => return Ok(DeleteOutcome::Refused),
+                Err(fault) if fault.error.is_not_found() => return Ok(DeleteOutcome::Refused),
+                Err(fault) => return Err(fault),
+            }
         }
         let mut answers = self
             .delete_keys(std::slice::from_ref(&deletion.key))
@@ -171,26 +213,33 @@ impl Remote for Adapter {
     async fn delete_keys(&self, keys: &[Key]) -> Result<Vec<Deleted>, Fault> {
         let paths = keys.iter().map(|key| self.path(key.as_str()));
         let paths: Vec<_> = paths.collect();
-        let wanted: Vec<_> = paths.iter().flatten().cloned().map(Ok).collect();
-        let answers: Vec<_> = self
+        let wanted: Vec<Path> = paths.iter().flatten().cloned().collect();
+        let mut answers: Vec<_> = self
             .store
-            .delete_stream(stream::iter(wanted).boxed())
+            .delete_stream(stream::iter(wanted.clone()).map(Ok).boxed())
             .collect()
             .await;
-        let mut answers = answers.into_iter();
+        if let [Err(error)] = answers.as_slice()
+            && path_in(error, &wanted).is_none()
+            && let Some(Err(error)) = answers.pop()
+        {
+            // It stands for the whole request.
+            let only = keys.first().filter(|_| keys.len() == 1);
+            return Err(self.target("delete", only).fault(error));
+        }
+        let mut said = Said::sort(answers, &wanted);
         let sorted = keys.iter().zip(paths).map(|(key, path)| {
             if path.is_err() {
                 // What cannot be stored is not there.
                 return Ok(DeleteOutcome::Deleted);
             }
             let target = self.target("delete", Some(key));
-            match answers.next() {
-                Some(Ok(_)) => Ok(DeleteOutcome::Deleted),
+            match path.ok().and_then(|path| said.take(&path)) {
+                Some(Ok(())) => Ok(DeleteOutcome::Deleted),
                 Some(Err(error)) => match target.fault(error) {
                     fault if fault.error.is_not_found() => Ok(DeleteOutcome::Deleted),
                     fault => Err(fault),
                 },
-                // One error stood for the whole request.
                 None => Err(target.of_kind(
                     FaultKind::InDoubt,
                     "the store did not say what became of it".into(),
@@ -202,5 +251,34 @@ impl Remote for Adapter {
 
     async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, Fault> {
         self.page(options, token).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_to_deletions_are_told_apart_by_path_in_any_order() {
+        let [one, two, three] = ["a/1", "a/2", "a/3"].map(|it| Path::parse(it).expect("a path"));
+        let paths = [one.clone(), two.clone(), three.clone(), one.clone()];
+        let denied = object_store::Error::PermissionDenied {
+            path: two.to_string(),
+            source: "no".into(),
+        };
+        let unnamed = object_store::Error::Generic {
+            store: "test",
+            source: "reset".into(),
+        };
+        let answers = vec![Err(denied), Ok(one.clone()), Err(unnamed), Ok(one.clone())];
+        let mut said = Said::sort(answers, &paths);
+        assert!(matches!(said.take(&one), Some(Ok(()))));
+        assert!(matches!(
+            said.take(&two),
+            Some(Err(object_store::Error::PermissionDenied { .. }))
+        ));
+        assert!(said.take(&three).is_none(), "in doubt");
+        assert!(matches!(said.take(&one), Some(Ok(()))));
+        assert!(said.take(&one).is_none());
     }
 }

@@ -13,7 +13,9 @@ use object_store::azure::{AzureCredential, MicrosoftAzureBuilder, split_sas};
 use object_store::{CredentialProvider, StaticCredentialProvider};
 
 use crate::AdapterOptions;
-use crate::client::{is_plain, not_made, options, tried_once};
+use crate::client::{
+    Straight, check_no_user, is_open, is_plain, not_made, options, shown, tried_once,
+};
 pub use environment::AzureEnvironment;
 
 /// Bytes of the largest blob that one request makes: 5000 MiB, less what the rest of the request may need.
@@ -52,6 +54,11 @@ enum Proof {
 }
 
 impl Identity {
+    /// Whether who reads a request can show the same. A key only signs.
+    fn is_shown_as_it_is(&self) -> bool {
+        !matches!(self, Self::Nobody | Self::Key(_))
+    }
+
     /// Names the kind of identity, and nothing of it.
     fn kind(&self) -> &'static str {
         match self {
@@ -78,6 +85,8 @@ pub struct AzureBuilder {
     identity: Identity,
     /// The account that the key of the environment is of.
     key_of: Option<String>,
+    /// It is the environment that says who asks.
+    ambient: bool,
     options: AdapterOptions,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
@@ -92,6 +101,8 @@ impl AzureBuilder {
             options.backslashes = false;
             options.put_bytes = PUT_BYTES;
             options.delete_keys = BATCH;
+            options.address = "endpoint";
+            options.ordered_lists = true;
         });
         Self {
             account: account.into(),
@@ -99,6 +110,7 @@ impl AzureBuilder {
             endpoint: None,
             identity: Identity::default(),
             key_of: None,
+            ambient: false,
             options,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
@@ -114,6 +126,7 @@ impl AzureBuilder {
 
     /// Signs nothing: for public containers. The default.
     pub fn anonymous(mut self) -> Self {
+        self.ambient = false;
         self.identity = Identity::Nobody;
         self.key_of = None;
         self
@@ -124,6 +137,7 @@ impl AzureBuilder {
     pub fn environment(mut self, environment: AzureEnvironment) -> Self {
         if let Identity::Nobody = self.identity {
             self.identity = environment.identity;
+            self.ambient = true;
             if let Identity::Key(_) | Identity::Sas(_) = self.identity {
                 self.key_of = environment.account;
             }
@@ -138,6 +152,7 @@ impl AzureBuilder {
         client: impl Into<String>,
         secret: impl Into<String>,
     ) -> Self {
+        self.ambient = false;
         self.identity = Identity::Client(Client {
             tenant: tenant.into(),
             id: client.into(),
@@ -149,18 +164,21 @@ impl AzureBuilder {
 
     /// Signs with a key of the account, in base 64.
     pub fn access_key(mut self, key: impl Into<String>) -> Self {
+        self.ambient = false;
         self.identity = Identity::Key(key.into());
         self
     }
 
     /// Shows a shared access signature: `sv=…&sig=…`.
     pub fn sas_token(mut self, token: impl Into<String>) -> Self {
+        self.ambient = false;
         self.identity = Identity::Sas(token.into());
         self
     }
 
     /// Shows a bearer token. It is not renewed.
     pub fn bearer_token(mut self, token: impl Into<String>) -> Self {
+        self.ambient = false;
         self.identity = Identity::Bearer(token.into());
         self
     }
@@ -170,6 +188,7 @@ impl AzureBuilder {
         mut self,
         provider: Arc<dyn CredentialProvider<Credential = AzureCredential>>,
     ) -> Self {
+        self.ambient = false;
         self.identity = Identity::Renewed(provider);
         self
     }
@@ -189,10 +208,11 @@ impl AzureBuilder {
         self
     }
 
-    /// Reads lists in pages, as they come: right for accounts with a flat namespace, which list in byte order.
-    /// Default: each list is read to its end and sorted.
-    pub fn ordered_lists(mut self) -> Self {
-        self.options.ordered_lists = true;
+    /// Reads each list to its end, within one attempt, and sorts it. Default: pages, each a request of its own, which
+    /// accounts with a flat namespace give in byte order. Others order names by segment; where the first page shows
+    /// it, its list is sorted like this, and where a later one does, it is an error.
+    pub fn sorted_lists(mut self) -> Self {
+        self.options.ordered_lists = false;
         self
     }
 
@@ -243,14 +263,30 @@ impl AzureBuilder {
             });
         }
         let plain = match &self.endpoint {
-            Some(url) => is_plain(url, &name, "endpoint")?,
+            Some(url) => {
+                check_no_user(url, &name, "endpoint")?;
+                is_plain(url, &name, "endpoint")?
+            }
             None => false,
         };
+        if self.ambient
+            && self.identity.is_shown_as_it_is()
+            && self.endpoint.as_deref().is_some_and(is_open)
+        {
+            return Err(StorageError::Misconfigured {
+                target: name,
+                setting: "endpoint",
+                problem: "it is http://, and what the environment says would go there in clear text: make it \
+                          https://, or ask as `anonymous`"
+                    .to_owned(),
+            });
+        }
         let mut azure = MicrosoftAzureBuilder::new()
             .with_account(&self.account)
             .with_container_name(&self.container)
             .with_retry(tried_once())
-            .with_client_options(options(plain));
+            .with_client_options(options(plain))
+            .with_http_connector(Straight);
         if let Some(endpoint) = &self.endpoint {
             azure = azure.with_endpoint(endpoint.trim_end_matches('/').to_owned());
         }
@@ -295,7 +331,10 @@ impl AzureBuilder {
         ));
         self.options.name = Some(name);
         let (clock, entropy) = (self.clock, self.entropy);
-        Ok(self.options.open_with(Arc::new(store), clock, entropy))
+        Ok(match self.options.ordered_lists {
+            true => self.options.open_in_pages(Arc::new(store), clock, entropy),
+            false => self.options.open_with(Arc::new(store), clock, entropy),
+        })
     }
 
     fn name(&self) -> String {
@@ -313,7 +352,7 @@ impl fmt::Debug for AzureBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AzureBuilder")
             .field("store", &self.name())
-            .field("endpoint", &self.endpoint)
+            .field("endpoint", &self.endpoint.as_deref().map(shown))
             .finish_non_exhaustive()
     }
 }
@@ -350,6 +389,11 @@ mod tests {
         assert_eq!(setting(AzureBuilder::new("", "box")), "account");
         assert_eq!(setting(AzureBuilder::new("acc", "a/b")), "container");
         assert_eq!(setting(azure().endpoint("ftp://x")), "endpoint");
+        let with_user = azure().endpoint("https://me:SECRET@host/acc");
+        assert!(!format!("{with_user:?}").contains("SECRET"));
+        let error = with_user.open().expect_err("a user");
+        assert!(!format!("{error:?}").contains("SECRET"), "{error:?}");
+        assert_eq!(setting(azure().endpoint("http://me@host")), "endpoint");
         assert_eq!(setting(azure().access_key("not base 64!")), "access_key");
         assert_eq!(setting(azure().sas_token("no pairs")), "sas_token");
     }

@@ -1,9 +1,10 @@
-//! How the HTTP clients of `object_store` are set up: no retries, no time-outs of their own.
+//! How the HTTP clients of `object_store` are set up: no retries, no time-outs of their own, no redirects.
 
 use std::time::Duration;
 
 use icefield_storage::StorageError;
-use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use object_store::client::{HttpClient, HttpConnector};
+use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, RetryConfig};
 
 /// How long making a connection may take.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
@@ -25,6 +26,34 @@ pub(crate) fn options(plain: bool) -> ClientOptions {
         .with_connect_timeout(CONNECT)
         // Its time-out would cut long bodies; what stalls is found out above.
         .with_timeout_disabled()
+}
+
+/// Makes the clients. Those that `object_store` makes go where a redirect leads, and tell whoever is there, in
+/// `Referer`, the query of the URL that led there: a signature, or a token.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Straight;
+
+impl HttpConnector for Straight {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let plain = options.get_config_value(&ClientConfigKey::AllowHttp);
+        let client = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .user_agent(concat!("icefield/", env!("CARGO_PKG_VERSION")))
+            .https_only(plain.as_deref() != Some("true"))
+            .connect_timeout(CONNECT)
+            // What is compressed on the way does not say how large the object is.
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
+            .build()
+            .map_err(|error| object_store::Error::Generic {
+                store: "HTTP client",
+                source: Box::new(error),
+            })?;
+        Ok(HttpClient::new(client))
+    }
 }
 
 /// The client panics where no implementation of TLS is chosen. One that was chosen before stays.
@@ -52,6 +81,46 @@ pub(crate) fn is_plain(
     }
 }
 
+/// Refuses a URL with a user in it, which errors and logs would show.
+///
+/// # Errors
+/// [`StorageError::Misconfigured`], without the URL.
+pub(crate) fn check_no_user(
+    url: &str,
+    target: &str,
+    setting: &'static str,
+) -> Result<(), StorageError> {
+    match authority(url).contains('@') {
+        true => Err(StorageError::Misconfigured {
+            target: target.to_owned(),
+            setting,
+            problem: "it has a user in it".to_owned(),
+        }),
+        false => Ok(()),
+    }
+}
+
+fn authority(url: &str) -> &str {
+    let parts = url.split(['/', '\\', '?', '#']).nth(2);
+    parts.unwrap_or_default()
+}
+
+/// Returns whether others may read along: no TLS, and not this machine itself.
+#[cfg(feature = "azure")]
+pub(crate) fn is_open(url: &str) -> bool {
+    let authority = authority(url);
+    let host = match authority
+        .strip_prefix('[')
+        .and_then(|it| it.split_once(']'))
+    {
+        Some((host, _)) => host,
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let address = host.parse::<std::net::IpAddr>();
+    let here = host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback());
+    url.starts_with("http://") && !here
+}
+
 /// Returns the error of a client that could not be made. Its text may quote what it was given: no cause.
 pub(crate) fn not_made(target: &str, setting: &'static str) -> StorageError {
     StorageError::Misconfigured {
@@ -62,7 +131,6 @@ pub(crate) fn not_made(target: &str, setting: &'static str) -> StorageError {
 }
 
 /// Returns a URL without what may be secret: a query, or a user and a password.
-#[cfg(feature = "http")]
 pub(crate) fn shown(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = url.split_once("://") else {

@@ -8,6 +8,7 @@ use std::fmt;
 use icefield_storage::remote::{Fault, FaultKind};
 use icefield_storage::{BoxError, Key, StorageError};
 use object_store::Error;
+use object_store::path::Path;
 
 /// The longest text of a cause that is kept: some end with the whole answer of a server.
 const LONGEST: usize = 600;
@@ -17,6 +18,8 @@ const LONGEST: usize = 600;
 pub(crate) struct Target<'a> {
     pub(crate) action: &'static str,
     pub(crate) store: &'a str,
+    /// The setting that says where the store is.
+    pub(crate) address: &'static str,
     pub(crate) key: Option<&'a Key>,
 }
 
@@ -67,6 +70,12 @@ impl Target<'_> {
         }
         if says_not_authenticated(&text) {
             return self.misconfigured("credentials", "the store does not accept the credentials");
+        }
+        if let Some(status) = redirect_in(&error, &text) {
+            let problem = format!(
+                "the server answers {status}, a redirect, which is not followed: give the address that it leads to"
+            );
+            return self.misconfigured(self.address, &problem);
         }
         let source = Box::new(Said(shortened(&text)));
         let denied = |source| StorageError::PermissionDenied {
@@ -155,10 +164,47 @@ fn says_not_authenticated(text: &str) -> bool {
     .any(|said| text.contains(said))
 }
 
+/// Returns whether an error, which `object_store` makes of every 409 to a create, is about an object that is there.
+/// Others say that a lease is held, that a container is on its way out, or that another write is under way.
+pub(crate) fn says_it_is_there(error: &Error) -> bool {
+    let text = text_of(error);
+    status_in(&text) != Some(409) || text.contains("BlobAlreadyExists")
+}
+
+/// Returns which of these paths an error is about, if it names one.
+pub(crate) fn path_in<'a>(error: &Error, paths: &'a [Path]) -> Option<&'a Path> {
+    let named = match error {
+        Error::NotFound { path, .. }
+        | Error::AlreadyExists { path, .. }
+        | Error::Precondition { path, .. }
+        | Error::PermissionDenied { path, .. }
+        | Error::Unauthenticated { path, .. } => Some(path),
+        _ => None,
+    };
+    if let Some(named) = named {
+        return paths.iter().find(|path| path.as_ref() == named);
+    }
+    // One of a batch of Azure.
+    let text = text_of(error);
+    let is_of = |path: &&Path| text.contains(&format!(" failed for key {path}: "));
+    paths.iter().find(is_of)
+}
+
 /// Returns the HTTP status that an error mentions.
 fn status_in(text: &str) -> Option<u16> {
-    let (_, rest) = text.split_once("status code: ")?;
-    rest.get(..3)?.parse().ok()
+    // The second is how one of a batch is told.
+    let marks = ["status code: ", " (code: "];
+    let found = marks.iter().find_map(|mark| text.split_once(mark));
+    found?.1.get(..3)?.parse().ok()
+}
+
+/// Returns the status of an answer that sends the client elsewhere.
+fn redirect_in(error: &Error, text: &str) -> Option<u16> {
+    // 304, which has an error of its own, sends nobody anywhere.
+    if matches!(error, Error::NotModified { .. }) {
+        return None;
+    }
+    status_in(text).filter(|status| matches!(status, 300..=303 | 305..=399))
 }
 
 #[cfg(any(feature = "azure", feature = "http"))]
@@ -268,6 +314,7 @@ mod tests {
         let target = Target {
             action: "read",
             store: "test",
+            address: "endpoint",
             key: Some(&key),
         };
         target.fault(error)
@@ -303,6 +350,58 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(setting(found.error), "container");
+    }
+
+    #[test]
+    fn not_every_conflict_says_that_an_object_is_there() {
+        let said = |text: &str| {
+            let (path, source) = ("a/b".to_owned(), text.to_owned().into());
+            says_it_is_there(&Error::AlreadyExists { path, source })
+        };
+        let answer = |text: &str| said(&format!("Server returned non-2xx status code: {text}"));
+        assert!(said("Object already exists at that location: a/b"));
+        assert!(answer("412 Precondition Failed: "));
+        assert!(answer(
+            "409 Conflict: <Error><Code>BlobAlreadyExists</Code></Error>"
+        ));
+        assert!(!answer("409 Conflict: "));
+        assert!(!answer(
+            "409 Conflict: <Error><Code>ContainerBeingDeleted</Code></Error>"
+        ));
+    }
+
+    #[test]
+    fn one_of_a_batch_is_told_by_its_path() {
+        let paths = ["a", "a/b"].map(|path| Path::parse(path).expect("a path"));
+        let told = |code: &str| {
+            generic(&format!(
+                "Bulk delete request failed for key a/b: Said (code: {code})"
+            ))
+        };
+        assert_eq!(path_in(&told("503"), &paths), Some(&paths[1]));
+        assert_eq!(fault(told("503")).kind, FaultKind::Throttled);
+        assert!(matches!(
+            fault(told("403")).error,
+            StorageError::PermissionDenied { .. }
+        ));
+        assert_eq!(path_in(&generic("connection reset"), &paths), None);
+    }
+
+    #[test]
+    fn a_redirect_is_a_wrong_address() {
+        for status in ["301 Moved Permanently", "307 Temporary Redirect"] {
+            let text = format!("Server returned non-2xx status code: {status}: ");
+            let found = fault(generic(&text));
+            assert_eq!(found.kind, FaultKind::Final);
+            match found.error {
+                StorageError::Misconfigured {
+                    setting: "endpoint",
+                    problem,
+                    ..
+                } => assert!(problem.contains(&status[..3]), "{problem}"),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]

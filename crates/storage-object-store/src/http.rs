@@ -7,7 +7,7 @@ use icefield_storage::remote::{RemoteSettings, RemoteStorage};
 use icefield_storage::{Clock, Entropy, KeyForm, StorageError, SystemClock, SystemEntropy};
 
 use crate::AdapterOptions;
-use crate::client::{is_plain, not_made, options, shown, tried_once};
+use crate::client::{Straight, check_no_user, is_plain, not_made, options, shown, tried_once};
 
 /// Opens what a web server offers below a URL.
 #[derive(Clone)]
@@ -25,6 +25,7 @@ impl HttpBuilder {
         let options = AdapterOptions::read_only().with(|options| {
             options.attributes = false;
             options.lists = false;
+            options.address = "url";
         });
         Self {
             url: url.into(),
@@ -65,6 +66,7 @@ impl HttpBuilder {
     pub fn open(mut self) -> Result<RemoteStorage, StorageError> {
         let name = shown(&self.url);
         let plain = is_plain(&self.url, &name, "url")?;
+        check_no_user(&self.url, &name, "url")?;
         // Keys are appended to the path, behind a slash of their own.
         let url = match self.url.split_once('?') {
             Some((path, query)) => format!("{}?{query}", path.trim_end_matches('/')),
@@ -74,6 +76,7 @@ impl HttpBuilder {
             .with_url(url)
             .with_retry(tried_once())
             .with_client_options(options(plain))
+            .with_http_connector(Straight)
             .build()
             .map_err(|_| not_made(&name, "url"))?;
         self.options.place = Some(format!("http:{name}"));
@@ -97,7 +100,15 @@ mod tests {
 
     #[test]
     fn secrets_are_not_shown() {
-        let builder = HttpBuilder::new("https://me:SECRET@host/data/?token=SECRET");
+        let builder = HttpBuilder::new("https://me:SECRET@host/data/");
+        assert!(!format!("{builder:?}").contains("SECRET"));
+        let error = builder.open().expect_err("a user");
+        assert!(
+            matches!(error, StorageError::Misconfigured { setting: "url", .. }),
+            "{error:?}"
+        );
+        assert!(!format!("{error:?} {error}").contains("SECRET"));
+        let builder = HttpBuilder::new("https://host/data/?token=SECRET");
         assert!(!format!("{builder:?}").contains("SECRET"));
         let storage = builder.open().expect("opened");
         assert_eq!(storage.to_string(), "https://host/data/");

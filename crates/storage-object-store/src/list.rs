@@ -27,18 +27,38 @@ impl Adapter {
         let Ok(prefix) = self.path(options.prefix.as_str()) else {
             return Ok(Page::default());
         };
+        let ordered = self.options.ordered_lists;
+        #[cfg(feature = "azure")]
+        let ordered = match &self.pages {
+            Some(pages) => {
+                let mut page = self.page_of(pages.as_ref(), options, token).await?;
+                // Later pages in another order are an error of the layer above.
+                if token.is_some() || page.objects.is_sorted_by(|one, other| one.key <= other.key) {
+                    return Ok(page);
+                }
+                if page.next.is_none() {
+                    page.objects
+                        .sort_unstable_by(|one, other| one.key.cmp(&other.key));
+                    return Ok(page);
+                }
+                false
+            }
+            None => ordered,
+        };
         let after = match token {
             Some(token) => Some(Key::parse(token).map_err(StorageError::from)?),
             None => options.start_after.clone(),
         };
-        let limit = match self.options.ordered_lists {
+        let limit = match ordered {
             true => PAGE,
             false => self.options.list_entries,
         };
+        // One more says that there are more.
+        let most = limit.saturating_add(usize::from(!ordered));
         let mut objects = self
-            .collect(options, &prefix, after.as_ref(), limit)
+            .collect(options, &prefix, after.as_ref(), ordered, most)
             .await?;
-        if self.options.ordered_lists {
+        if ordered {
             let next = objects.last().filter(|_| objects.len() == limit);
             let next = next.map(|last| last.key.to_string());
             return Ok(Page { objects, next });
@@ -61,16 +81,50 @@ impl Adapter {
         })
     }
 
-    /// Collects the objects below a prefix and behind a key; one more than the limit if the order is unknown.
+    /// Asks for one page; the token is the store's own. That they are in order is looked at by the layer above.
+    #[cfg(feature = "azure")]
+    async fn page_of(
+        &self,
+        pages: &dyn object_store::list::PaginatedListStore,
+        options: &ListOptions,
+        token: Option<&str>,
+    ) -> Result<Page, Fault> {
+        let path = |key: &str| self.path(key).ok();
+        let prefix = path(options.prefix.as_str()).filter(|prefix| !prefix.is_root());
+        let prefix = prefix.map(|prefix| format!("{prefix}/"));
+        let after = options.start_after.as_ref();
+        // Where to begin is not said: by the order of an account with a hierarchical namespace that leaves out others.
+        let asked = object_store::list::PaginatedListOptions {
+            page_token: token.map(str::to_owned),
+            ..Default::default()
+        };
+        let found = pages.list_paginated(prefix.as_deref(), asked).await;
+        let found = found.map_err(|error| self.target("list", None).fault(error))?;
+        let keep = |meta: object_store::ObjectMeta| {
+            let key = self.key(&meta.location)?;
+            let wanted = key.is_below(&options.prefix) && after.is_none_or(|after| key > *after);
+            wanted.then(|| self.meta(key, &meta))
+        };
+        let objects: Vec<_> = found.result.objects.into_iter().filter_map(keep).collect();
+        Ok(Page {
+            objects,
+            next: found.page_token,
+        })
+    }
+
+    /// Collects the objects below a prefix and behind a key, so many at most.
     async fn collect(
         &self,
         options: &ListOptions,
         prefix: &Path,
         after: Option<&Key>,
-        limit: usize,
+        ordered: bool,
+        most: usize,
     ) -> Result<Vec<ObjectMeta>, Fault> {
         let below = (!prefix.is_root()).then_some(prefix);
-        let offset = after.and_then(|after| self.path(after.as_str()).ok());
+        // What lies behind a key by an order that is not known may be left out by the store.
+        let offset = after.filter(|_| ordered);
+        let offset = offset.and_then(|after| self.path(after.as_str()).ok());
         let entries = match &offset {
             Some(offset) => self.store.list_with_offset(below, offset),
             None => self.store.list(below),
@@ -80,7 +134,6 @@ impl Adapter {
             let wanted = key.is_below(&options.prefix) && after.is_none_or(|after| key > *after);
             wanted.then(|| self.meta(key, &meta))
         };
-        let most = limit.saturating_add(usize::from(!self.options.ordered_lists));
         let target = self.target("list", None);
         entries
             .map_err(|error| target.fault(error))

@@ -55,8 +55,9 @@ pub struct AdapterOptions {
     pub ordered_lists: bool,
     /// Entries of a list that are sorted in memory; a longer list is an error. Default: 1,000,000.
     pub list_entries: usize,
-    /// Bytes of the largest object that one put makes, and that a stream with a condition may have, because it is
-    /// collected in memory. Larger objects are written in parts, without a condition. Default: 256 MiB.
+    /// Bytes of the largest object that one put makes. A stream with a condition may have as many, and no more than
+    /// 256 MiB, because it is collected in memory. Larger objects are written in parts, without a condition. Default:
+    /// 256 MiB.
     pub put_bytes: u64,
     /// Deletions in one request. Default: 1.
     pub delete_keys: usize,
@@ -66,6 +67,8 @@ pub struct AdapterOptions {
     pub chunk_storage_class: Option<String>,
     /// Retries, time-outs and sizes of parts.
     pub settings: RemoteSettings,
+    /// The setting that says where the store is, as errors name it.
+    pub(crate) address: &'static str,
 }
 
 impl Default for AdapterOptions {
@@ -93,6 +96,7 @@ impl Default for AdapterOptions {
             metadata_storage_class: None,
             chunk_storage_class: None,
             settings: RemoteSettings::default(),
+            address: "store",
         }
     }
 }
@@ -144,6 +148,21 @@ impl AdapterOptions {
     ) -> RemoteStorage {
         let settings = self.settings.clone();
         RemoteStorage::with_sources(Adapter::new(store, self), settings, clock, entropy)
+    }
+
+    /// Returns the store as a storage whose lists come page by page, with the store's own tokens.
+    #[cfg(feature = "azure")]
+    pub(crate) fn open_in_pages(
+        self,
+        store: Arc<object_store::azure::MicrosoftAzure>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+    ) -> RemoteStorage {
+        let settings = self.settings.clone();
+        let shared: Arc<dyn ObjectStore> = Arc::<_>::clone(&store) as _;
+        let mut adapter = Adapter::new(shared, self);
+        adapter.pages = Some(store);
+        RemoteStorage::with_sources(adapter, settings, clock, entropy)
     }
 
     pub(crate) fn capabilities(&self) -> Capabilities {

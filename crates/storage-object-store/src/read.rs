@@ -101,10 +101,11 @@ impl Adapter {
         let meta = self.meta(key.clone(), &found.meta);
         options.check(&meta, self.etag(&found.meta).as_deref())?;
         let range = found.range.clone();
-        let (name, at) = (self.name.clone(), key.clone());
+        let (name, at, address) = (self.name.clone(), key.clone(), self.options.address);
         let body = found.into_stream().map(move |part| {
             part.map_err(|error| {
                 let target = crate::fault::Target {
+                    address,
                     action: "read",
                     store: &name,
                     key: Some(&at),

@@ -10,10 +10,14 @@ use object_store::{
 };
 
 use crate::adapter::Adapter;
+use crate::fault::says_it_is_there;
 use crate::state;
 
 /// The user metadata that names a write. Azure takes only names that are identifiers.
 pub(crate) const WRITE_ID: &str = "icefield_write_id";
+
+/// Bytes of a stream that are collected in memory, where a write with a condition has to be one request.
+const COLLECTED: u64 = 256 << 20;
 
 type Parts = BoxStream<'static, Result<Bytes, StorageError>>;
 
@@ -54,16 +58,23 @@ impl Adapter {
         if write.mode == PutMode::Overwrite {
             return self.write_parts(key, parts, write).await;
         }
-        let limit = self.options.put_bytes;
+        let limit = self.options.put_bytes.min(COLLECTED);
+        let too_large = || {
+            let store = self.name.clone();
+            let what = format!(
+                "streams of more than {limit} bytes that are written with a condition: they are collected in memory"
+            );
+            Fault::from(StorageError::Unsupported { store, what })
+        };
         if size.is_some_and(|size| size > limit) {
-            return Err(self.too_large());
+            return Err(too_large());
         }
         let mut all = BytesMut::new();
         while let Some(part) = parts.try_next().await? {
-            all.extend_from_slice(&part);
-            if all.len() as u64 > limit {
-                return Err(self.too_large());
+            if all.len() as u64 + part.len() as u64 > limit {
+                return Err(too_large());
             }
+            all.extend_from_slice(&part);
         }
         self.write(key, all.freeze(), write).await
     }
@@ -148,7 +159,9 @@ impl Adapter {
         };
         let conditional = write.mode != PutMode::Overwrite;
         match (&error, &write.mode) {
-            (Error::AlreadyExists { .. }, PutMode::Create) => return Ok(Answer::Refused),
+            (Error::AlreadyExists { .. }, PutMode::Create) if says_it_is_there(&error) => {
+                return Ok(Answer::Refused);
+            }
             (Error::Precondition { .. }, _) if conditional => return Ok(Answer::Refused),
             _ => {}
         }

@@ -164,6 +164,30 @@ async fn large_writes_with_a_condition_are_refused_before_they_begin() {
 }
 
 #[tokio::test]
+async fn streams_with_a_condition_are_collected_up_to_a_bound() {
+    use futures::stream::{self, StreamExt};
+
+    let bound = 256 << 20;
+    let (_, storage) = open(0, |options| options.put_bytes = 4 << 30);
+    let part = Bytes::from(vec![0; 1 << 20]);
+    for size in [Some(bound + 1), None] {
+        let parts = stream::repeat(part.clone()).map(Ok).take(257);
+        let stream = icefield_storage::Payload::Stream {
+            size,
+            stream: parts.boxed(),
+        };
+        let written = storage.put(&key(), stream, PutMode::Create.into()).await;
+        let error = written.expect_err("too large");
+        assert!(
+            matches!(error, StorageError::Unsupported { .. }),
+            "{error:?}"
+        );
+        assert!(error.to_string().contains(&bound.to_string()), "{error}");
+    }
+    assert!(storage.try_read(&key()).await.expect("read").is_none());
+}
+
+#[tokio::test]
 async fn long_lists_are_an_error_not_a_part() {
     let (_, storage) = open(0, |options| options.list_entries = 3);
     for at in 0..3 {
@@ -205,16 +229,28 @@ async fn foreign_names_are_left_out_of_lists() {
 }
 
 #[tokio::test]
-async fn a_delete_of_one_state_is_refused_as_a_whole() {
+async fn a_delete_of_a_state_that_was_replaced_is_refused() {
     let (_, storage) = open(0, |_| {});
+    // It is looked at before, so it is no promise.
     assert!(!storage.capabilities().conditional_delete);
-    let _ = put(&storage, "one", PutMode::Create).await;
-    let deletion = Deletion::of(key(), Version::new("\"0\""));
-    let deleted = storage.delete_one(deletion).await;
-    assert!(
-        matches!(deleted, Err(StorageError::Unsupported { .. })),
-        "{deleted:?}"
-    );
-    let deleted = storage.delete_one(key().into()).await;
-    assert!(matches!(deleted, Ok(DeleteOutcome::Deleted)), "{deleted:?}");
+    let delete = |version: &Version| {
+        let deletion = Deletion::of(key(), version.clone());
+        let storage = &storage;
+        async move { storage.delete_one(deletion).await.expect("answered") }
+    };
+    let PutOutcome::Written(one) = put(&storage, "one", PutMode::Create).await else {
+        panic!("it was not there");
+    };
+    let PutOutcome::Written(two) = put(&storage, "two", PutMode::Overwrite).await else {
+        panic!("there was no condition");
+    };
+    for wrong in [&one.version, &Version::new("no version")] {
+        let deleted = delete(wrong).await;
+        assert!(matches!(deleted, DeleteOutcome::Refused), "{deleted:?}");
+    }
+    assert_eq!(storage.read(&key()).await.expect("kept").0, "two");
+    let deleted = delete(&two.version).await;
+    assert!(matches!(deleted, DeleteOutcome::Deleted), "{deleted:?}");
+    let deleted = delete(&two.version).await;
+    assert!(matches!(deleted, DeleteOutcome::Refused), "{deleted:?}");
 }

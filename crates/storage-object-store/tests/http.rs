@@ -115,3 +115,28 @@ async fn what_breaks_is_tried_again_and_taken_up() {
     let (read, _) = storage.read(&key("a")).await.expect("read");
     assert!(read == bytes);
 }
+
+#[tokio::test]
+async fn f90_a_redirect_is_not_followed() {
+    let (server, elsewhere) = (FileServer::in_memory(), FileServer::in_memory());
+    elsewhere.put("data/a", "theirs");
+    for status in [301, 302, 303, 307, 308] {
+        let path = format!("data/{status}");
+        server.redirect(&path, status, &elsewhere.url("data/a"));
+        let url = format!("{}?token=SECRET", server.url("data/"));
+        let storage = HttpBuilder::new(url).open().expect("opened");
+        let at = key(&status.to_string());
+        let read = storage.read(&at).await.expect_err("not followed");
+        let asked = storage.head(&at).await.expect_err("not followed");
+        for error in [read, asked] {
+            assert!(
+                matches!(error, StorageError::Misconfigured { setting: "url", .. }),
+                "{error:?}"
+            );
+            assert!(error.to_string().contains(&status.to_string()), "{error}");
+            assert!(!format!("{error:?}").contains("SECRET"), "{error:?}");
+        }
+    }
+    assert_eq!(server.requests().len(), 10, "none was tried again");
+    assert!(elsewhere.requests().is_empty());
+}

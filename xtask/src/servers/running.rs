@@ -18,17 +18,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 const TRIES: u32 = 3;
 
 /// Runs the server, and kills it when the input ends: when xtask closes it, or is gone, in whatever way. By its id,
-/// and at once: what it holds is thrown away.
+/// and at once: what it holds is thrown away. A signal to the whole group must not end the one that watches first.
 const LEASH: &str = r#"
 exec 3<&0
 "$@" 3<&- </dev/null &
 server=$!
-(read -r _ <&3; kill -9 "$server") 2>/dev/null &
+(trap '' HUP INT TERM; read -r _ <&3; kill -9 "$server") 2>/dev/null &
 watch=$!
 exec 3<&-
 wait "$server"
 code=$?
-kill "$watch" 2>/dev/null
+kill -9 "$watch" 2>/dev/null
 exit "$code"
 "#;
 

@@ -28,6 +28,12 @@ fn with_key(s3: &S3Server) -> Schemes {
     Schemes::none().with("s3", Arc::new(ConnectS3::with_credentials(key)))
 }
 
+/// Redirects to any bucket, also to one of this machine, and without a key.
+fn trusting() -> Schemes {
+    let targets = Schemes::none().with("s3", Arc::new(ConnectS3::anonymous()));
+    Schemes::none().with("redirect+http", Arc::new(ConnectRedirect::to(targets)))
+}
+
 async fn open(web: &FileServer, schemes: &Schemes, path: &str) -> Result<Repository, Error> {
     let location = Location::parse(&format!("redirect+{}/{path}", web.endpoint()))?;
     Ok(Repository::open(schemes.storage(&location).await?).await?)
@@ -38,7 +44,7 @@ async fn a_redirect_is_followed_once_and_takes_no_credentials_along() {
     let (web, s3, target) = world().await;
     web.redirect("/ocean", 302, &target);
     let before = s3.requests().len();
-    let repository = open(&web, &Schemes::standard(), "ocean").await.unwrap();
+    let repository = open(&web, &trusting(), "ocean").await.unwrap();
     let refs = repository.refs().await.unwrap();
     assert_eq!(refs.branches.len(), 1);
     assert!(web.requests().iter().all(|it| !it.authorized && !it.cookie));
@@ -52,8 +58,30 @@ async fn a_redirect_is_followed_once_and_takes_no_credentials_along() {
     s3.switches()
         .set(|it: &mut Behaviour| it.anonymous_read = false);
     open(&web, &schemes, "ocean").await.unwrap();
-    let error = open(&web, &Schemes::standard(), "ocean").await.unwrap_err();
+    let error = open(&web, &trusting(), "ocean").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+}
+
+#[tokio::test]
+async fn a_stranger_leads_nobody_into_this_machine() {
+    let (web, s3, target) = world().await;
+    let before = s3.requests().len();
+    let secure = target.replace("http://", "https://");
+    for (path, target) in [
+        ("plain", target.clone()),
+        ("secure", secure.clone()),
+        ("trusting", "s3://sea/x?trust_conditions".to_owned()),
+        ("web", web.url("x").replace("http://", "https://")),
+    ] {
+        web.redirect(&format!("/{path}"), 302, &target);
+        let error = open(&web, &Schemes::standard(), path).await.unwrap_err();
+        let refused = error.downcast_ref::<LocationError>();
+        assert!(
+            matches!(refused, Some(LocationError::Redirect { .. })),
+            "{path}: {error}"
+        );
+    }
+    assert_eq!(s3.requests().len(), before);
 }
 
 #[tokio::test]

@@ -150,6 +150,48 @@ mod tests {
     }
 
     #[test]
+    fn what_can_be_read_on_the_way_is_not_sent_in_clear_text() {
+        let open = |variable: &str, endpoint: &str| {
+            AzureBuilder::new("acc", "box")
+                .environment(of(&[(variable, KEY)]))
+                .endpoint(endpoint)
+                .open()
+        };
+        let token = "AZURE_STORAGE_TOKEN";
+        for endpoint in ["http://host.org/acc", "http://10.0.0.1:80", "http://127.1"] {
+            let error = open(token, endpoint).expect_err(endpoint);
+            let text = error.to_string();
+            assert!(
+                text.contains("anonymous") && text.contains("https"),
+                "{text}"
+            );
+            assert!(!format!("{error:?}").contains(KEY), "{error:?}");
+            // A key only signs, and whoever gives a token by hand has decided.
+            assert!(open("AZURE_STORAGE_KEY", endpoint).is_ok());
+            let by_hand = AzureBuilder::new("acc", "box").bearer_token(KEY);
+            let by_hand = by_hand.environment(of(&[(token, KEY)]));
+            assert!(by_hand.endpoint(endpoint).open().is_ok());
+            let changed = AzureBuilder::new("acc", "box").environment(of(&[(token, KEY)]));
+            assert!(
+                changed
+                    .clone()
+                    .anonymous()
+                    .endpoint(endpoint)
+                    .open()
+                    .is_ok()
+            );
+            assert!(changed.bearer_token(KEY).endpoint(endpoint).open().is_ok());
+        }
+        for endpoint in [
+            "https://host.org",
+            "http://localhost:1/acc",
+            "http://[::1]:1",
+        ] {
+            assert!(open(token, endpoint).is_ok(), "{endpoint}");
+        }
+    }
+
+    #[test]
     fn what_was_set_by_hand_stays() {
         let environment = of(&[
             ("AZURE_STORAGE_KEY", "no base 64!"),
