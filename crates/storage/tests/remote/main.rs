@@ -363,11 +363,11 @@ async fn a_dropped_completion_is_not_cleaned_up() {
         })
     };
     while completes.load(Ordering::SeqCst) == 0 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        SystemClock.sleep(Duration::from_millis(1)).await;
     }
     writing.abort();
     assert!(writing.await.expect_err("dropped").is_cancelled());
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    SystemClock.sleep(Duration::from_secs(1)).await;
 }
 
 #[tokio::test]

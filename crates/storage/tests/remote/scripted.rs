@@ -13,8 +13,8 @@ use icefield_storage::remote::{
     Answer, Deleted, Fault, FaultKind, Limits, Page, Part, Remote, Stored, Upload, WriteRequest,
 };
 use icefield_storage::{
-    Body, Bytes, Capabilities, Deletion, GetOptions, GetRange, Key, KeyForm, ListOptions, Object,
-    PutOptions, PutOutcome, Storage, StorageError, StorageExt,
+    Body, Bytes, Capabilities, Clock, Deletion, GetOptions, GetRange, Key, KeyForm, ListOptions,
+    Object, PutOptions, PutOutcome, Storage, StorageError, StorageExt, SystemClock,
 };
 use icefield_storage_memory::MemoryStorage;
 
@@ -185,7 +185,7 @@ impl Remote for Scripted {
             }
             if let (true, Body::Bytes(bytes)) = (drips, &object.body) {
                 let single = futures::stream::iter(bytes.to_vec()).then(|byte| async move {
-                    tokio::time::sleep(Duration::from_secs(19)).await;
+                    SystemClock.sleep(Duration::from_secs(19)).await;
                     Ok(Bytes::from(vec![byte]))
                 });
                 object.body = Body::Stream(single.boxed());
