@@ -262,7 +262,7 @@ mod tests {
         let kind = |error| target(&key).fault(&error).kind;
         for (error, wanted) in [
             (http(429, ""), FaultKind::Throttled),
-            (http(503, ""), FaultKind::Throttled),
+            (http(503, ""), FaultKind::InDoubt),
             (grpc(Code::ResourceExhausted, ""), FaultKind::Throttled),
             (http(500, ""), FaultKind::InDoubt),
             (http(408, ""), FaultKind::InDoubt),

@@ -327,7 +327,7 @@ mod tests {
                 "Server returned non-2xx status code: {status}: <xml>"
             )))
         };
-        assert_eq!(said("503 Service Unavailable").kind, FaultKind::Throttled);
+        assert_eq!(said("503 Service Unavailable").kind, FaultKind::InDoubt);
         assert_eq!(said("429 Too Many Requests").kind, FaultKind::Throttled);
         assert_eq!(said("500 Internal").kind, FaultKind::InDoubt);
         assert_eq!(said("409 Conflict").kind, FaultKind::NotDone);
@@ -378,8 +378,8 @@ mod tests {
                 "Bulk delete request failed for key a/b: Said (code: {code})"
             ))
         };
-        assert_eq!(path_in(&told("503"), &paths), Some(&paths[1]));
-        assert_eq!(fault(told("503")).kind, FaultKind::Throttled);
+        assert_eq!(path_in(&told("429"), &paths), Some(&paths[1]));
+        assert_eq!(fault(told("429")).kind, FaultKind::Throttled);
         assert!(matches!(
             fault(told("403")).error,
             StorageError::PermissionDenied { .. }

@@ -110,8 +110,14 @@ impl Bucket {
             }
         };
         let copied = output.copy_object_result();
+        let tag = copied.and_then(|it| it.e_tag()).unwrap_or_default();
+        // Some servers leave the quotation marks away, here only.
+        let tag = match tag.ends_with('"') {
+            true => tag.to_owned(),
+            false => format!("\"{tag}\""),
+        };
         let mut written = Written {
-            version: version(copied.and_then(|it| it.e_tag()).unwrap_or_default(), None),
+            version: version(&tag, None),
             store_time: copied.map(|it| time(it.last_modified())),
         };
         // The copy has the id of the write that made its source. Whatever comes of looking, it is copied.

@@ -53,7 +53,9 @@ async fn f79_a_storm_passes_and_everything_goes_on() {
     }
     assert_eq!(server.world().writes(), CALLS as u64);
     // One without end is an error of its own, after so many attempts and no more.
-    server.switches().set(|it: &mut Behaviour| it.storm = 1.0);
+    server.switches().set(|it: &mut Behaviour| it.storm = 0.0);
+    let refused = Rule::new(Fault::Refuse(Answer::too_many_requests()));
+    server.switches().inject(refused);
     let before = server.requests().len();
     let storage = open(&server).await;
     for number in 0..10 {

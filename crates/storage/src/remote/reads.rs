@@ -31,7 +31,34 @@ pub(super) async fn get(
         0 => None,
         threshold => Some(threshold.max(handle.settings.part_bytes)),
     };
-    let (object, permit) = request(handle, key, &options, first).await?;
+    let mut times = 0;
+    loop {
+        match get_once(handle, key, &options, first).await {
+            // Taken up where it broke off, it was another object. Nothing of the first one was handed out.
+            Err(StorageError::PreconditionFailed { .. })
+                if options.if_match.is_none() && options.if_unmodified_since.is_none() =>
+            {
+                times += 1;
+                if times >= handle.settings.retry.attempts {
+                    return Err(StorageError::Unavailable {
+                        action: "read",
+                        target: key.to_string(),
+                        source: "it was replaced each time that it was read".into(),
+                    });
+                }
+            }
+            read => return read,
+        }
+    }
+}
+
+async fn get_once(
+    handle: &Arc<Handle>,
+    key: &Key,
+    options: &GetOptions,
+    first: Option<u64>,
+) -> Result<Object, StorageError> {
+    let (object, permit) = request(handle, key, options, first).await?;
     let wanted = options.check_size(&object.meta)?;
     if object.range.start != wanted.start || object.range.end > wanted.end {
         return Err(StorageError::WrongLength {

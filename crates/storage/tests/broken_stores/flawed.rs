@@ -3,13 +3,14 @@
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_storage::{
-    Body, Bytes, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, GetRange, Key,
-    ListOptions, Object, ObjectMeta, Payload, Prefix, PutMode, PutOptions, PutOutcome, Storage,
-    StorageError, StorageExt, Version,
+    Body, Bytes, Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, GetOptions, GetRange,
+    Key, ListOptions, Object, ObjectMeta, Payload, Prefix, PutMode, PutOptions, PutOutcome,
+    Storage, StorageError, StorageExt, SystemClock, Version,
 };
 use icefield_storage_memory::MemoryStorage;
 
@@ -273,7 +274,7 @@ impl Storage for Flawed {
                 .inner
                 .put(key, half.into(), PutOptions::default())
                 .await?;
-            tokio::task::yield_now().await;
+            SystemClock.sleep(Duration::from_millis(1)).await;
         }
         let options = PutOptions::mode(mode).with_class(options.class);
         let outcome = self.inner.put(key, bytes.into(), options).await?;
