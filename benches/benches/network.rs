@@ -222,5 +222,7 @@ fn http(_: &mut Criterion, mode: Mode) {
 }
 
 fn main() {
+    // The bare clients want to be told; ours choose by themselves.
+    let _chosen_before = rustls::crypto::ring::default_provider().install_default();
     run(&[s3, gcs, http]);
 }
