@@ -70,11 +70,12 @@ async fn get_once(
     let (meta, here) = (object.meta.clone(), object.range.clone());
     let reading = Reading::new(handle, object, permit);
     let body = if here.end < wanted.end {
-        in_parts(handle, &meta, reading, here.end..wanted.end)
+        let begun = ahead_within(first, here.end - here.start, reading);
+        in_parts(handle, &meta, begun, here.end..wanted.end)
     } else if wanted.end - wanted.start <= AT_ONCE {
         Body::Bytes(reading.collect().await?)
     } else {
-        Body::Stream(unbounded_unless(first, reading))
+        Body::Stream(ahead_within(first, here.end - here.start, reading))
     };
     Ok(Object {
         meta,
@@ -84,7 +85,7 @@ async fn get_once(
 }
 
 /// The rest of a large object in parts, some of them on their way while the first are handed out.
-fn in_parts(handle: &Arc<Handle>, meta: &ObjectMeta, first: Reading, rest: Range<u64>) -> Body {
+fn in_parts(handle: &Arc<Handle>, meta: &ObjectMeta, first: Bodies, rest: Range<u64>) -> Body {
     let part = handle.settings.part_bytes.max(1);
     let in_flight = handle.settings.parts_in_flight.max(1);
     let (handle, meta) = (Arc::clone(handle), meta.clone());
@@ -96,14 +97,15 @@ fn in_parts(handle: &Arc<Handle>, meta: &ObjectMeta, first: Reading, rest: Range
             ended(Task(tokio::spawn(reading.collect())))
         })
         .buffered(in_flight);
-    Body::Stream(on_its_own(first).chain(others).boxed())
+    Body::Stream(first.chain(others).boxed())
 }
 
-/// A body of bounded length on its own; one without bound as its reader reads it.
-fn unbounded_unless(most: Option<u64>, reading: Reading) -> Bodies {
+/// A body of no more bytes than were to be had at most on its own; a longer one, which must not be kept in memory, as
+/// its reader reads it.
+fn ahead_within(most: Option<u64>, length: u64, reading: Reading) -> Bodies {
     match most {
-        Some(_) => on_its_own(reading),
-        None => reading.into_stream(),
+        Some(most) if length <= most => on_its_own(reading),
+        _ => reading.into_stream(),
     }
 }
 

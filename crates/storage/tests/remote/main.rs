@@ -17,9 +17,9 @@ use icefield_storage::remote::{
     RetrySettings, Stored, WriteRequest,
 };
 use icefield_storage::{
-    Bytes, Capabilities, Clock, CopyOptions, Deletion, GetOptions, Key, ListOptions, Object,
-    Payload, PutMode, PutOptions, PutOutcome, SeededEntropy, Storage, StorageError, StorageExt,
-    SystemClock,
+    Bytes, Capabilities, Clock, CopyOptions, Deletion, GetOptions, GetRange, Key, ListOptions,
+    Object, Payload, PutMode, PutOptions, PutOutcome, SeededEntropy, Storage, StorageError,
+    StorageExt, SystemClock,
 };
 
 use scripted::{Fate, Scripted};
@@ -282,6 +282,34 @@ async fn f84_a_body_that_drips_is_given_up() {
         begun.elapsed()
     );
     assert_eq!(storage.free_requests(), 1);
+}
+
+/// The end of an object is one body, however long: it must not be kept in memory for a reader who never comes.
+#[tokio::test(start_paused = true)]
+async fn a_long_body_is_not_read_ahead_of_its_reader() {
+    let remote = Scripted::new(|action, _| match action {
+        "read" => Fate::Drip,
+        _ => Fate::Fine,
+    });
+    let settings = RemoteSettings::default()
+        .with_multipart(1 << 22, 1 << 18)
+        .with_parallel_reads(1 << 18);
+    let storage = patient(remote.clone(), settings);
+    let (at, bytes) = (key("a"), Bytes::from(vec![7; 3 << 20]));
+    let create = PutOptions::mode(PutMode::Create);
+    let outcome = storage.put(&at, bytes.into(), create).await;
+    assert!(matches!(outcome, Ok(PutOutcome::Written(_))), "{outcome:?}");
+    let suffix = GetOptions::range(GetRange::Suffix(2 << 20));
+    let object = storage.get(&at, suffix).await.expect("there");
+    SystemClock.sleep(Duration::from_secs(60)).await;
+    assert_eq!(remote.dripped(), 0, "nobody has asked for a byte");
+    drop(object);
+    // What is bounded comes by itself.
+    let object = storage.get(&at, GetOptions::default()).await;
+    let object = object.expect("there");
+    SystemClock.sleep(Duration::from_secs(60)).await;
+    assert!(remote.dripped() > 0);
+    drop(object);
 }
 
 /// A reader that waits for a permit must not hold one: with one request in flight nothing else would ever end.

@@ -45,6 +45,7 @@ pub(crate) struct Scripted {
     script: Arc<Script>,
     requests: Arc<AtomicU64>,
     in_streams: bool,
+    dripped: Arc<AtomicU64>,
 }
 
 impl Scripted {
@@ -55,7 +56,13 @@ impl Scripted {
             script: Arc::new(script),
             requests: Arc::default(),
             in_streams: false,
+            dripped: Arc::default(),
         }
+    }
+
+    /// Bytes that were taken out of bodies that drip.
+    pub(crate) fn dripped(&self) -> u64 {
+        self.dripped.load(Ordering::SeqCst)
     }
 
     /// Without uploads in parts: large objects are written as one stream.
@@ -184,9 +191,13 @@ impl Remote for Scripted {
                 object.range.end = end;
             }
             if let (true, Body::Bytes(bytes)) = (drips, &object.body) {
-                let single = futures::stream::iter(bytes.to_vec()).then(|byte| async move {
-                    SystemClock.sleep(Duration::from_secs(19)).await;
-                    Ok(Bytes::from(vec![byte]))
+                let dripped = Arc::clone(&self.dripped);
+                let single = futures::stream::iter(bytes.to_vec()).then(move |byte| {
+                    dripped.fetch_add(1, Ordering::SeqCst);
+                    async move {
+                        SystemClock.sleep(Duration::from_secs(19)).await;
+                        Ok(Bytes::from(vec![byte]))
+                    }
                 });
                 object.body = Body::Stream(single.boxed());
             }
