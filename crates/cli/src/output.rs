@@ -100,13 +100,14 @@ pub(crate) fn bytes(bytes: u64) -> String {
 }
 
 /// Options of URLs whose values may be shown.
-const SHOWN: [&str; 8] = [
+const SHOWN: [&str; 9] = [
     "anonymous",
     "endpoint",
     "path_style",
     "preset",
     "region",
     "requester_pays",
+    "sort_lists",
     "trust_conditions",
     "user_project",
 ];

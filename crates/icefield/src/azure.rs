@@ -11,7 +11,7 @@ use crate::bucket_url::BucketUrl;
 use crate::{Connect, Error, Location};
 
 /// What a URL may say after its `?`.
-const OPTIONS: &[&str] = &["endpoint", "anonymous", "trust_conditions"];
+const OPTIONS: &[&str] = &["endpoint", "anonymous", "trust_conditions", "sort_lists"];
 
 /// Opens containers of Azure Blob Storage: `az://account/container/prefix`. Who asks is known from the environment
 /// ([`AzureEnvironment::of`] says by which variables); `anonymous` in the URL uses none of them.
@@ -46,10 +46,7 @@ impl Connect for ConnectAzure {
                 .into());
         }
         let prefix = Prefix::parse(prefix).map_err(|error| url.wrong(&error.to_string()))?;
-        let mut settings = self.settings.clone();
-        if url.switch("trust_conditions")? == Some(true) {
-            settings = settings.trusting_conditions();
-        }
+        let settings = url.settings(self.settings.clone())?;
         let mut builder = AzureBuilder::new(account, container)
             .prefix(prefix)
             .settings(settings);

@@ -1,6 +1,7 @@
 //! `scheme://bucket/prefix?name=value&…`: where a repository is in an object store.
 
 use icefield_storage::Prefix;
+use icefield_storage::remote::RemoteSettings;
 
 use crate::location::{decode, without_options};
 use crate::{Location, LocationError};
@@ -82,6 +83,20 @@ impl BucketUrl {
                 Err(self.wrong(&format!("says {name}={other}; it is `true` or `false`")))
             }
         }
+    }
+
+    /// The settings that hold for all networks, as far as this URL sets them.
+    pub(crate) fn settings(
+        &self,
+        mut settings: RemoteSettings,
+    ) -> Result<RemoteSettings, LocationError> {
+        if self.switch("trust_conditions")? == Some(true) {
+            settings = settings.trusting_conditions();
+        }
+        if let Some(sorts) = self.switch("sort_lists")? {
+            settings.sort_lists = sorts;
+        }
+        Ok(settings)
     }
 
     /// The error that this URL breaks a rule.

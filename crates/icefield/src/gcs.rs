@@ -39,10 +39,7 @@ impl ConnectGcs {
 impl Connect for ConnectGcs {
     async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
         let url = BucketUrl::parse(location, OPTIONS)?;
-        let mut settings = self.settings.clone();
-        if url.switch("trust_conditions")? == Some(true) {
-            settings = settings.trusting_conditions();
-        }
+        let settings = url.settings(self.settings.clone())?;
         let mut builder = GcsBuilder::new(&url.bucket)
             .prefix(url.prefix.clone())
             .settings(settings);

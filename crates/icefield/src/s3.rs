@@ -19,6 +19,7 @@ const OPTIONS: &[&str] = &[
     "requester_pays",
     "preset",
     "trust_conditions",
+    "sort_lists",
 ];
 
 /// Opens buckets of S3 and its likes: `s3://bucket/prefix?region=…&endpoint=…`.
@@ -60,10 +61,7 @@ impl ConnectS3 {
 impl Connect for ConnectS3 {
     async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
         let url = BucketUrl::parse(location, OPTIONS)?;
-        let mut settings = self.settings.clone();
-        if url.switch("trust_conditions")? == Some(true) {
-            settings = settings.trusting_conditions();
-        }
+        let settings = url.settings(self.settings.clone())?;
         let mut builder = S3Builder::new(&url.bucket)
             .prefix(url.prefix.clone())
             .settings(settings);

@@ -1,7 +1,6 @@
 //! The requests of a bucket.
 
 use std::fmt;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -10,15 +9,15 @@ use google_cloud_gax::error::Error;
 use google_cloud_gax::options::RequestOptionsBuilder;
 use google_cloud_storage::client::{Storage as Data, StorageControl};
 use icefield_storage::remote::{
-    Answer, Deleted, Fault, FaultKind, Limits, Page, Remote, Stored, WriteRequest,
+    Answer, Deleted, Fault, FaultKind, Limits, Page, Remote, Stored, Target, WriteRequest,
 };
 use icefield_storage::{
     Capabilities, DeleteOutcome, Deletion, GetOptions, Key, KeyForm, ListOptions, Object,
     ObjectClass, Prefix, StorageError, Version,
 };
 
-use crate::credentials::Renewed;
-use crate::fault::{Said, Target, said, says_no_bucket};
+use crate::builder::Tokens;
+use crate::fault::{Said, fault, said, says_no_bucket};
 use crate::object::{Description, generation, meta};
 
 /// Entries of a page.
@@ -39,7 +38,7 @@ pub(crate) struct Bucket {
     pub(crate) resource: String,
     pub(crate) prefix: Prefix,
     pub(crate) is_google: bool,
-    pub(crate) credentials: Option<Arc<Renewed>>,
+    pub(crate) credentials: Option<Tokens>,
     pub(crate) user_project: Option<String>,
     pub(crate) metadata_class: Option<String>,
     pub(crate) chunk_class: Option<String>,
@@ -110,18 +109,13 @@ impl Bucket {
         target: Target<'_>,
         request: impl Future<Output = Result<T, Error>>,
     ) -> Result<Result<T, Error>, Fault> {
-        let token = match &self.credentials {
-            Some(credentials) => credentials.in_use().await,
-            None => None,
-        };
+        let generation = self.credentials.as_ref().map_or(0, |it| it.generation());
         let answer = request.await;
         if let (Err(error), Some(credentials)) = (&answer, &self.credentials)
             && said(error) == Some(Said::Unauthenticated)
         {
-            credentials.refused(token.as_ref()).await;
-            let problem = "the store does not accept the credentials";
-            let error = target.misconfigured("credentials", problem);
-            return Err(Fault::new(FaultKind::NotDone, error));
+            credentials.refused(generation);
+            return Err(Fault::new(FaultKind::NotDone, target.not_accepted()));
         }
         Ok(answer)
     }
@@ -140,7 +134,7 @@ impl Bucket {
         let request = self.control.get_object().set_bucket(&self.resource);
         let request = self.paid(request.set_object(self.object_name(key.as_str())));
         let answer = self.send(target, request.send()).await?;
-        answer.map_err(|error| target.fault(&error))
+        answer.map_err(|error| fault(target, &error))
     }
 }
 
@@ -211,7 +205,9 @@ impl Remote for Bucket {
         source_version: Option<&Version>,
         write: &WriteRequest,
     ) -> Option<Result<Answer, Fault>> {
-        Some(self.rewrite(from, to, source_version, write).await)
+        self.rewrite(from, to, source_version, write)
+            .await
+            .transpose()
     }
 
     async fn delete(&self, deletion: &Deletion) -> Deleted {
@@ -234,7 +230,7 @@ impl Remote for Bucket {
                 Some(_) => DeleteOutcome::Refused,
             }),
             Some(Said::Precondition) if deletion.version.is_some() => Ok(DeleteOutcome::Refused),
-            _ => Err(target.fault(&error)),
+            _ => Err(fault(target, &error)),
         }
     }
 
@@ -254,7 +250,7 @@ impl Remote for Bucket {
             request = request.set_page_token(token);
         }
         let answer = self.send(target, request.send()).await?;
-        let answer = answer.map_err(|error| target.fault(&error))?;
+        let answer = answer.map_err(|error| fault(target, &error))?;
         let objects = answer.objects.iter().filter_map(|object| {
             let key = self.key(&object.name)?;
             let wanted = options

@@ -8,13 +8,13 @@ use google_cloud_auth::credentials::Credentials;
 use google_cloud_gax::retry_policy::NeverRetry;
 use google_cloud_storage::client::{Storage as Data, StorageControl};
 use google_cloud_storage::read_resume_policy::NeverResume;
-use icefield_storage::remote::{RemoteSettings, RemoteStorage};
+use icefield_storage::remote::{RemoteSettings, RemoteStorage, Renewed};
 use icefield_storage::{
     Clock, Entropy, ObjectClass, Prefix, StorageError, SystemClock, SystemEntropy,
 };
 
 use crate::bucket::Bucket;
-use crate::credentials::{Fixed, Provider, Renewed, Token, TokenSource, nobody};
+use crate::credentials::{Asked, Fixed, Provider, Sent, Token, TokenSource, nobody};
 
 /// What the parts of an upload are multiples of.
 const QUANTUM: u64 = 256 << 10;
@@ -43,6 +43,9 @@ pub struct GcsBuilder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 }
+
+/// Tokens that are renewed.
+pub(crate) type Tokens = Arc<Renewed<Sent>>;
 
 impl GcsBuilder {
     /// Begins to open a bucket: anonymously, unless told otherwise.
@@ -235,7 +238,7 @@ impl GcsBuilder {
         ))
     }
 
-    fn credentials(&self) -> Result<(Credentials, Option<Arc<Renewed>>), String> {
+    fn credentials(&self) -> Result<(Credentials, Option<Tokens>), String> {
         Ok(match &self.identity {
             Identity::Nobody => (nobody(), None),
             Identity::Machine => {
@@ -244,7 +247,7 @@ impl GcsBuilder {
             }
             Identity::Tokens(source) => {
                 let clock = Arc::clone(&self.clock);
-                let renewed = Arc::new(Renewed::new(Arc::clone(source), clock));
+                let renewed = Arc::new(Renewed::new(Asked(Arc::clone(source)), clock));
                 let provider = Provider(Arc::clone(&renewed));
                 (Credentials::from(provider), Some(renewed))
             }

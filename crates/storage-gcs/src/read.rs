@@ -8,11 +8,11 @@ use futures::stream::{self, StreamExt};
 use google_cloud_storage::builder::storage::ReadObject;
 use google_cloud_storage::model_ext::ReadRange;
 use google_cloud_storage::read_object::ReadObjectResponse;
-use icefield_storage::remote::{Fault, FaultKind, Stored};
+use icefield_storage::remote::{Fault, FaultKind, Stored, Target};
 use icefield_storage::{Body, Condition, GetOptions, GetRange, Key, Object, StorageError};
 
 use crate::bucket::Bucket;
-use crate::fault::{Said, Target, said};
+use crate::fault::{Said, cause, fault, said};
 use crate::object::{Description, generation, version};
 
 impl Bucket {
@@ -45,7 +45,7 @@ impl Bucket {
                     let stored = self.describe(key).await?.stored;
                     return empty(options, stored, Some(target));
                 }
-                _ => return Err(target.fault(&error)),
+                _ => return Err(fault(target, &error)),
             },
         };
         let read = response.object();
@@ -150,7 +150,7 @@ impl Checked {
                     true => FaultKind::Final,
                     false => FaultKind::InDoubt,
                 };
-                return Some(Err(target.of_kind(kind, target.cause(&error)).error));
+                return Some(Err(target.of_kind(kind, cause(&error)).error));
             }
         };
         self.left = self.left.saturating_sub(part.len() as u64);

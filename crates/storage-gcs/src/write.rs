@@ -13,7 +13,7 @@ use icefield_storage::remote::{Answer, Fault, WriteRequest};
 use icefield_storage::{Key, PutMode, StorageError, Written};
 
 use crate::bucket::Bucket;
-use crate::fault::{Said, said, says_no_bucket};
+use crate::fault::{Said, fault, said, says_no_bucket};
 use crate::object::{WRITE_ID, generation, version, written_at};
 
 /// Bytes from which an object is uploaded in a session of its own.
@@ -125,8 +125,8 @@ impl Bucket {
                 Ok(Answer::Refused)
             }
             // Where nothing has to be there, it is the bucket that is missing.
-            (Some(Said::Missing), _) => Err(target.no_bucket()),
-            _ => Err(target.fault(&error)),
+            (Some(Said::Missing), _) => Err(target.no_bucket("bucket")),
+            _ => Err(fault(target, &error)),
         }
     }
 }

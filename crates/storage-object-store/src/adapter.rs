@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt};
 use icefield_storage::remote::{
-    Answer, Deleted, Fault, FaultKind, Limits, Page, Remote, Stored, WriteRequest,
+    Answer, Deleted, Fault, FaultKind, Limits, Page, Remote, Stored, Target, WriteRequest,
 };
 use icefield_storage::{
     Capabilities, DeleteOutcome, Deletion, GetOptions, Key, ListOptions, Object, ObjectMeta,
@@ -18,7 +18,7 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 
 use crate::AdapterOptions;
-use crate::fault::{Target, path_in};
+use crate::fault::{fault, path_in};
 use crate::state;
 
 /// A store of `object_store` and what is known of it.
@@ -53,9 +53,13 @@ impl Adapter {
         Target {
             action,
             store: &self.name,
-            address: self.options.address,
             key,
         }
+    }
+
+    /// Sorts an error of a request.
+    pub(crate) fn fault(&self, target: Target<'_>, error: object_store::Error) -> Fault {
+        fault(target, self.options.address, error)
     }
 
     /// Returns the path of a key, verbatim: `Path::from` would encode it once more.
@@ -225,7 +229,7 @@ impl Remote for Adapter {
         {
             // It stands for the whole request.
             let only = keys.first().filter(|_| keys.len() == 1);
-            return Err(self.target("delete", only).fault(error));
+            return Err(self.fault(self.target("delete", only), error));
         }
         let mut said = Said::sort(answers, &wanted);
         let sorted = keys.iter().zip(paths).map(|(key, path)| {
@@ -236,7 +240,7 @@ impl Remote for Adapter {
             let target = self.target("delete", Some(key));
             match path.ok().and_then(|path| said.take(&path)) {
                 Some(Ok(())) => Ok(DeleteOutcome::Deleted),
-                Some(Err(error)) => match target.fault(error) {
+                Some(Err(error)) => match self.fault(target, error) {
                     fault if fault.error.is_not_found() => Ok(DeleteOutcome::Deleted),
                     fault => Err(fault),
                 },

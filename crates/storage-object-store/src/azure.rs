@@ -208,20 +208,6 @@ impl AzureBuilder {
         self
     }
 
-    /// Reads each list to its end, within one attempt, and sorts it. Default: pages, each a request of its own, which
-    /// accounts with a flat namespace give in byte order. Others order names by segment; where the first page shows
-    /// it, its list is sorted like this, and where a later one does, it is an error.
-    pub fn sorted_lists(mut self) -> Self {
-        self.options.ordered_lists = false;
-        self
-    }
-
-    /// Sets how many entries of a list are sorted in memory. Default: 1,000,000.
-    pub fn list_entries(mut self, entries: usize) -> Self {
-        self.options.list_entries = entries;
-        self
-    }
-
     /// Sets how requests are tried again, in how many parts, how many at a time.
     pub fn settings(mut self, settings: RemoteSettings) -> Self {
         self.options.settings = settings;
@@ -331,10 +317,7 @@ impl AzureBuilder {
         ));
         self.options.name = Some(name);
         let (clock, entropy) = (self.clock, self.entropy);
-        Ok(match self.options.ordered_lists {
-            true => self.options.open_in_pages(Arc::new(store), clock, entropy),
-            false => self.options.open_with(Arc::new(store), clock, entropy),
-        })
+        Ok(self.options.open_in_pages(Arc::new(store), clock, entropy))
     }
 
     fn name(&self) -> String {

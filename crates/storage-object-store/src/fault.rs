@@ -2,131 +2,68 @@
 //!
 //! Its errors keep the status of an answer in their text only, so that is where it is looked for.
 
-use std::error::Error as _;
-use std::fmt;
-
-use icefield_storage::remote::{Fault, FaultKind};
-use icefield_storage::{BoxError, Key, StorageError};
+use icefield_storage::StorageError;
+use icefield_storage::remote::{Cause, Fault, FaultKind, Target};
 use object_store::Error;
 use object_store::path::Path;
 
-/// The longest text of a cause that is kept: some end with the whole answer of a server.
-const LONGEST: usize = 600;
-
-/// Where a request went, for messages.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Target<'a> {
-    pub(crate) action: &'static str,
-    pub(crate) store: &'a str,
-    /// The setting that says where the store is.
-    pub(crate) address: &'static str,
-    pub(crate) key: Option<&'a Key>,
-}
-
-impl Target<'_> {
-    fn name(&self) -> String {
-        self.key
-            .map_or_else(|| self.store.to_owned(), Key::to_string)
+/// Sorts an error. Conditions that did not hold are answers, and decided before. `address`: the setting that says where
+/// the store is.
+pub(crate) fn fault(target: Target<'_>, address: &'static str, error: Error) -> Fault {
+    let text = text_of(&error);
+    if says_no_container(&text) {
+        return target.no_bucket("container");
     }
-
-    fn misconfigured(&self, setting: &'static str, problem: &str) -> Fault {
-        let (target, problem) = (self.store.to_owned(), problem.to_owned());
-        StorageError::Misconfigured {
-            target,
-            setting,
-            problem,
-        }
-        .into()
+    if says_not_authenticated(&text) {
+        return target.not_accepted().into();
     }
-
-    /// Returns the fault of a kind with its cause.
-    pub(crate) fn of_kind(&self, kind: FaultKind, source: BoxError) -> Fault {
-        let (action, target) = (self.action, self.name());
-        let error = match kind {
-            FaultKind::Final => StorageError::Failed {
-                action,
-                target,
-                source,
-            },
-            FaultKind::Throttled => StorageError::Throttled {
-                action,
-                target,
-                source,
-            },
-            _ => StorageError::Unavailable {
-                action,
-                target,
-                source,
-            },
-        };
-        Fault::new(kind, error)
+    if let Some(status) = redirect_in(&error, &text) {
+        let problem = format!(
+            "the server answers {status}, a redirect, which is not followed: give the address that it leads to"
+        );
+        return target.misconfigured(address, &problem).into();
     }
-
-    /// Sorts an error. Conditions that did not hold are answers, and decided before.
-    pub(crate) fn fault(&self, error: Error) -> Fault {
-        let text = text_of(&error);
-        if says_no_container(&text) {
-            return self.misconfigured("container", "there is no such container or bucket");
+    let source = Cause::boxed(&text);
+    match (&error, target.key.cloned()) {
+        (Error::NotFound { .. }, _) => target.missing("container"),
+        (Error::NotModified { .. }, Some(key)) => StorageError::NotModified { key }.into(),
+        (Error::Precondition { .. }, Some(key)) => StorageError::PreconditionFailed { key }.into(),
+        // 409: somebody else's write was under way.
+        (Error::AlreadyExists { .. }, _) => target.of_kind(FaultKind::NotDone, source),
+        (Error::PermissionDenied { .. }, _) => target.denied(source).into(),
+        (Error::Unauthenticated { .. }, _) => target.not_accepted().into(),
+        (
+            Error::NotSupported { .. } | Error::NotImplemented { .. } | Error::InvalidPath { .. },
+            _,
+        ) => StorageError::Unsupported {
+            store: target.store.to_owned(),
+            what: format!("this {}: {source}", target.action),
         }
-        if says_not_authenticated(&text) {
-            return self.misconfigured("credentials", "the store does not accept the credentials");
-        }
-        if let Some(status) = redirect_in(&error, &text) {
-            let problem = format!(
-                "the server answers {status}, a redirect, which is not followed: give the address that it leads to"
-            );
-            return self.misconfigured(self.address, &problem);
-        }
-        let source = Box::new(Said(shortened(&text)));
-        let denied = |source| StorageError::PermissionDenied {
-            action: self.action,
-            target: self.name(),
-            source,
-        };
-        match &error {
-            Error::NotFound { .. } => match self.key {
-                Some(key) => StorageError::NotFound { key: key.clone() }.into(),
-                None => self.misconfigured("container", "there is no such container or bucket"),
-            },
-            Error::Precondition { .. } | Error::NotModified { .. } => match self.key {
-                Some(key) if matches!(error, Error::NotModified { .. }) => {
-                    StorageError::NotModified { key: key.clone() }.into()
-                }
-                Some(key) => StorageError::PreconditionFailed { key: key.clone() }.into(),
-                None => self.of_kind(FaultKind::Final, source),
-            },
-            // 409: somebody else's write was under way.
-            Error::AlreadyExists { .. } => self.of_kind(FaultKind::NotDone, source),
-            Error::PermissionDenied { .. } => denied(source).into(),
-            Error::Unauthenticated { .. } => {
-                self.misconfigured("credentials", "the store does not accept the credentials")
+        .into(),
+        (
+            Error::Precondition { .. }
+            | Error::NotModified { .. }
+            | Error::UnknownConfigurationKey { .. },
+            _,
+        ) => target.of_kind(FaultKind::Final, source),
+        (error, key) if does_not_say_the_size(error) => {
+            let name = key.map_or_else(|| target.store.to_owned(), |key| key.to_string());
+            StorageError::Unsupported {
+                store: target.store.to_owned(),
+                what: format!("reading {name}: it does not say how large it is"),
             }
-            Error::NotSupported { .. }
-            | Error::NotImplemented { .. }
-            | Error::InvalidPath { .. } => StorageError::Unsupported {
-                store: self.store.to_owned(),
-                what: format!("this {}: {}", self.action, shortened(&text)),
-            }
-            .into(),
-            Error::UnknownConfigurationKey { .. } => self.of_kind(FaultKind::Final, source),
-            error if does_not_say_the_size(error) => StorageError::Unsupported {
-                store: self.store.to_owned(),
-                what: format!("reading {}: it does not say how large it is", self.name()),
-            }
-            .into(),
-            _ => match status_in(&text) {
-                Some(401) => {
-                    self.misconfigured("credentials", "the store does not accept the credentials")
-                }
-                Some(403) => denied(source).into(),
-                Some(status) => {
-                    let kind = Fault::kind_of_status(status).unwrap_or(FaultKind::InDoubt);
-                    self.of_kind(kind, source)
-                }
-                None if never_sent(&error) => self.of_kind(FaultKind::Unreachable, source),
-                None => self.of_kind(FaultKind::InDoubt, source),
-            },
+            .into()
         }
+        _ => match status_in(&text) {
+            Some(401) => target.not_accepted().into(),
+            Some(403) => target.denied(source).into(),
+            Some(status) => {
+                let kind = Fault::kind_of_status(status).unwrap_or(FaultKind::InDoubt);
+                target.of_kind(kind, source)
+            }
+            None if never_sent(&error) => target.of_kind(FaultKind::Unreachable, source),
+            None => target.of_kind(FaultKind::InDoubt, source),
+        },
     }
 }
 
@@ -209,14 +146,9 @@ fn redirect_in(error: &Error, text: &str) -> Option<u16> {
 
 #[cfg(any(feature = "azure", feature = "http"))]
 fn transport(error: &Error) -> Option<object_store::client::HttpErrorKind> {
-    let mut next = error.source();
-    while let Some(cause) = next {
-        if let Some(found) = cause.downcast_ref::<object_store::client::HttpError>() {
-            return Some(found.kind());
-        }
-        next = cause.source();
-    }
-    None
+    Cause::chain(error)
+        .find_map(|cause| cause.downcast_ref::<object_store::client::HttpError>())
+        .map(object_store::client::HttpError::kind)
 }
 
 /// Whether there was not even a connection.
@@ -227,14 +159,9 @@ fn never_sent(error: &Error) -> bool {
 
 #[cfg(not(any(feature = "azure", feature = "http")))]
 fn never_sent(error: &Error) -> bool {
-    let mut next = error.source();
-    while let Some(cause) = next {
-        if let Some(io) = cause.downcast_ref::<std::io::Error>() {
-            return io.kind() == std::io::ErrorKind::ConnectionRefused;
-        }
-        next = cause.source();
-    }
-    false
+    Cause::chain(error)
+        .find_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused)
 }
 
 #[cfg(any(feature = "azure", feature = "http"))]
@@ -247,31 +174,9 @@ fn is_transport(_error: &Error) -> bool {
     false
 }
 
-/// What was said, as text: a cause of its own may show a whole request.
-#[derive(Debug)]
-struct Said(String);
-
-impl fmt::Display for Said {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Said {}
-
 /// Returns an error and its causes as one text, without the queries of URLs: signatures live there.
 fn text_of(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        next = cause.source();
-    }
-    without_queries(&text)
+    without_queries(&Cause::text(error))
 }
 
 fn without_queries(text: &str) -> String {
@@ -291,15 +196,12 @@ fn without_queries(text: &str) -> String {
     out
 }
 
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::error::Error as _;
+
+    use icefield_storage::Key;
+
     use super::*;
 
     fn generic(text: &str) -> Error {
@@ -314,10 +216,9 @@ mod tests {
         let target = Target {
             action: "read",
             store: "test",
-            address: "endpoint",
             key: Some(&key),
         };
-        target.fault(error)
+        super::fault(target, "endpoint", error)
     }
 
     #[test]

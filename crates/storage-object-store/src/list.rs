@@ -1,4 +1,4 @@
-//! Lists in byte order of stores that may list in any.
+//! Lists: in pages, of stores that list in byte order; else as a whole, which the layer above sorts.
 
 use futures::stream::{StreamExt, TryStreamExt};
 use icefield_storage::remote::{Fault, Page};
@@ -27,61 +27,29 @@ impl Adapter {
         let Ok(prefix) = self.path(options.prefix.as_str()) else {
             return Ok(Page::default());
         };
-        let ordered = self.options.ordered_lists;
         #[cfg(feature = "azure")]
-        let ordered = match &self.pages {
-            Some(pages) => {
-                let mut page = self.page_of(pages.as_ref(), options, token).await?;
-                // Later pages in another order are an error of the layer above.
-                if token.is_some() || page.objects.is_sorted_by(|one, other| one.key <= other.key) {
-                    return Ok(page);
-                }
-                if page.next.is_none() {
-                    page.objects
-                        .sort_unstable_by(|one, other| one.key.cmp(&other.key));
-                    return Ok(page);
-                }
-                false
-            }
-            None => ordered,
-        };
+        if let Some(pages) = &self.pages {
+            return self.page_of(pages.as_ref(), options, token).await;
+        }
         let after = match token {
             Some(token) => Some(Key::parse(token).map_err(StorageError::from)?),
             None => options.start_after.clone(),
         };
-        let limit = match ordered {
+        let ordered = self.options.ordered_lists;
+        let most = match ordered {
             true => PAGE,
-            false => self.options.list_entries,
+            // One more says that there are more than can be sorted.
+            false => self.options.settings.list_entries.saturating_add(1),
         };
-        // One more says that there are more.
-        let most = limit.saturating_add(usize::from(!ordered));
-        let mut objects = self
+        let objects = self
             .collect(options, &prefix, after.as_ref(), ordered, most)
             .await?;
-        if ordered {
-            let next = objects.last().filter(|_| objects.len() == limit);
-            let next = next.map(|last| last.key.to_string());
-            return Ok(Page { objects, next });
-        }
-        if objects.len() > limit {
-            return Err(StorageError::Unsupported {
-                store: self.name.clone(),
-                what: format!(
-                    "lists of more than {limit} objects: it lists in no order, and these are sorted in memory \
-                     (`list_entries` sets how many)"
-                ),
-            }
-            .into());
-        }
-        objects.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-        objects.dedup_by(|one, other| one.key == other.key);
-        Ok(Page {
-            objects,
-            next: None,
-        })
+        let next = objects.last().filter(|_| ordered && objects.len() == most);
+        let next = next.map(|last| last.key.to_string());
+        Ok(Page { objects, next })
     }
 
-    /// Asks for one page; the token is the store's own. That they are in order is looked at by the layer above.
+    /// Asks for one page; the token is the store's own.
     #[cfg(feature = "azure")]
     async fn page_of(
         &self,
@@ -99,7 +67,7 @@ impl Adapter {
             ..Default::default()
         };
         let found = pages.list_paginated(prefix.as_deref(), asked).await;
-        let found = found.map_err(|error| self.target("list", None).fault(error))?;
+        let found = found.map_err(|error| self.fault(self.target("list", None), error))?;
         let keep = |meta: object_store::ObjectMeta| {
             let key = self.key(&meta.location)?;
             let wanted = key.is_below(&options.prefix) && after.is_none_or(|after| key > *after);
@@ -136,7 +104,7 @@ impl Adapter {
         };
         let target = self.target("list", None);
         entries
-            .map_err(|error| target.fault(error))
+            .map_err(|error| self.fault(target, error))
             .try_filter_map(|meta| std::future::ready(Ok(keep(meta))))
             .take(most)
             .try_collect()

@@ -51,10 +51,9 @@ pub struct AdapterOptions {
     /// Lists can be asked for: a plain web server has none. Default: true.
     pub lists: bool,
     /// Lists come in byte order and can begin anywhere at no cost, so that they are read in pages. Otherwise
-    /// each is read to its end and sorted before its first entry is handed out. Default: false.
+    /// each is read to its end and sorted before its first entry is handed out; one of more entries than
+    /// [`RemoteSettings::list_entries`] is an error. Default: false.
     pub ordered_lists: bool,
-    /// Entries of a list that are sorted in memory; a longer list is an error. Default: 1,000,000.
-    pub list_entries: usize,
     /// Bytes of the largest object that one put makes. A stream with a condition may have as many, and no more than
     /// 256 MiB, because it is collected in memory. Larger objects are written in parts, without a condition. Default:
     /// 256 MiB.
@@ -90,7 +89,6 @@ impl Default for AdapterOptions {
             durable: true,
             lists: true,
             ordered_lists: false,
-            list_entries: 1_000_000,
             put_bytes: 256 << 20,
             delete_keys: 1,
             metadata_storage_class: None,
@@ -146,7 +144,8 @@ impl AdapterOptions {
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
     ) -> RemoteStorage {
-        let settings = self.settings.clone();
+        let mut settings = self.settings.clone();
+        settings.sort_lists |= !self.ordered_lists;
         RemoteStorage::with_sources(Adapter::new(store, self), settings, clock, entropy)
     }
 

@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 use futures::stream::StreamExt;
-use icefield_storage::remote::{Fault, FaultKind, Stored};
+use icefield_storage::remote::{Fault, FaultKind, Stored, Target};
 use icefield_storage::{
     Body, Condition, GetOptions, GetRange, Key, Object, ObjectMeta, StorageError,
 };
 use object_store::{Attribute, GetResult};
 
 use crate::adapter::Adapter;
-use crate::fault::{does_not_say_the_size, ignored_the_range, may_be_about_the_range};
+use crate::fault::{does_not_say_the_size, fault, ignored_the_range, may_be_about_the_range};
 use crate::state;
 use crate::write::WRITE_ID;
 
@@ -24,7 +24,7 @@ impl Adapter {
             }
             found => found,
         };
-        let found = found.map_err(|error| self.target("read", Some(key)).fault(error))?;
+        let found = found.map_err(|error| self.fault(self.target("read", Some(key)), error))?;
         let write_id = found.attributes.get(&Attribute::Metadata(WRITE_ID.into()));
         Ok(Stored {
             meta: self.meta(key.clone(), &found.meta),
@@ -92,7 +92,7 @@ impl Adapter {
             }
             found => found,
         };
-        let found = found.map_err(|error| self.target("read", Some(key)).fault(error))?;
+        let found = found.map_err(|error| self.fault(self.target("read", Some(key)), error))?;
         self.object(key, &options, found)
     }
 
@@ -104,13 +104,12 @@ impl Adapter {
         let (name, at, address) = (self.name.clone(), key.clone(), self.options.address);
         let body = found.into_stream().map(move |part| {
             part.map_err(|error| {
-                let target = crate::fault::Target {
-                    address,
+                let target = Target {
                     action: "read",
                     store: &name,
                     key: Some(&at),
                 };
-                target.fault(error).error
+                fault(target, address, error).error
             })
         });
         Ok(Object {
@@ -140,7 +139,7 @@ impl Adapter {
         }
         let asked = conditions.with_range(Some(object_store::GetRange::Bounded(wanted)));
         let found = self.ask(key, asked).await?;
-        let found = found.map_err(|error| self.target("read", Some(key)).fault(error))?;
+        let found = found.map_err(|error| self.fault(self.target("read", Some(key)), error))?;
         let read = self.object(key, options, found)?;
         match read.meta.version == stored.meta.version {
             true => Ok(read),

@@ -99,7 +99,7 @@ impl Adapter {
             ..PutMultipartOptions::default()
         };
         let begun = self.store.put_multipart_opts(&path, options).await;
-        let mut upload = Unfinished(Some(begun.map_err(|error| target.fault(error))?));
+        let mut upload = Unfinished(Some(begun.map_err(|error| self.fault(target, error))?));
         let settings = &self.options.settings;
         let part_bytes = usize::try_from(settings.part_bytes).unwrap_or(usize::MAX);
         let sent = upload
@@ -109,7 +109,7 @@ impl Adapter {
             upload.abort(&path).await;
             return Err(match failed {
                 Failed::Source(error) => error.into(),
-                Failed::Store(error) => match target.fault(error) {
+                Failed::Store(error) => match self.fault(target, error) {
                     // No object was made of the parts, whatever became of them.
                     fault if fault.kind == FaultKind::InDoubt => {
                         Fault::new(FaultKind::NotDone, fault.error)
@@ -165,7 +165,7 @@ impl Adapter {
             (Error::Precondition { .. }, _) if conditional => return Ok(Answer::Refused),
             _ => {}
         }
-        let fault = target.fault(error);
+        let fault = self.fault(target, error);
         match (&fault.error, &write.mode) {
             (StorageError::NotFound { .. }, PutMode::Update(_)) => Ok(Answer::Refused),
             // Where nothing has to be there, it is the container that is missing.

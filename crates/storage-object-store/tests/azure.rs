@@ -143,8 +143,6 @@ async fn lists_in_another_order_are_sorted() {
     let (endpoint, asked) = answering(vec![
         page(&["b/1", "b-a/1"], ""),
         page(&["b/1", "b-a/1"], "one"),
-        // Once more, to its end.
-        page(&["b/1", "b-a/1"], "one"),
         page(&["a"], ""),
     ]);
     let azure = AzureBuilder::new("acc", "box").endpoint(endpoint);
@@ -155,5 +153,5 @@ async fn lists_in_another_order_are_sorted() {
         let names: Vec<_> = listed.iter().map(|it| it.key.as_str()).collect();
         assert_eq!(names, wanted);
     }
-    assert_eq!(asked.join().expect("served").len(), 4);
+    assert_eq!(asked.join().expect("served").len(), 3);
 }

@@ -189,7 +189,7 @@ async fn streams_with_a_condition_are_collected_up_to_a_bound() {
 
 #[tokio::test]
 async fn long_lists_are_an_error_not_a_part() {
-    let (_, storage) = open(0, |options| options.list_entries = 3);
+    let (_, storage) = open(0, |options| options.settings.list_entries = 3);
     for at in 0..3 {
         let key = Key::parse(&format!("a/{at}")).expect("a key");
         let _ = storage

@@ -11,12 +11,12 @@ use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_s3::types::{ChecksumAlgorithm, RequestPayer, StorageClass};
-use icefield_storage::remote::{Fault, FaultKind};
+use icefield_storage::remote::{Fault, FaultKind, Renewed, Target};
 use icefield_storage::{Key, ObjectClass, Prefix};
 
 use crate::builder::Checksum;
-use crate::credentials::Renewed;
-use crate::fault::{Target, said};
+use crate::credentials::Credentials;
+use crate::fault::{fault, said};
 
 /// Under this name an object keeps the id of the write that made it.
 pub(crate) const WRITE_ID: &str = "icefield-write-id";
@@ -64,7 +64,8 @@ pub(crate) struct Bucket {
     pub(crate) is_amazon: bool,
     pub(crate) bucket: String,
     pub(crate) prefix: Prefix,
-    pub(crate) credentials: Option<Arc<Renewed>>,
+    /// Those that may become others.
+    pub(crate) credentials: Option<Arc<Renewed<Credentials>>>,
     pub(crate) requester_pays: bool,
     pub(crate) metadata: Labels,
     pub(crate) chunks: Labels,
@@ -147,13 +148,11 @@ impl Bucket {
             store: &self.name,
             key,
         };
-        let mut fault = target.fault(error);
+        let mut fault = fault(target, error);
         if expired {
             match &self.credentials {
-                Some(credentials) if credentials.can_be_renewed() => {
-                    credentials.refused(generation);
-                }
-                _ => fault.kind = FaultKind::Final,
+                Some(credentials) => credentials.refused(generation),
+                None => fault.kind = FaultKind::Final,
             }
         }
         fault

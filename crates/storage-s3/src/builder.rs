@@ -12,13 +12,13 @@ use aws_sdk_s3::config::{
     SharedHttpClient, StalledStreamProtectionConfig,
 };
 use aws_smithy_http_client::tls::{self, rustls_provider::CryptoMode};
-use icefield_storage::remote::{RemoteSettings, RemoteStorage};
+use icefield_storage::remote::{RemoteSettings, RemoteStorage, Renewed};
 use icefield_storage::{
     Clock, Entropy, ObjectClass, Prefix, StorageError, SystemClock, SystemEntropy,
 };
 
 use crate::bucket::{Bucket, Labels};
-use crate::credentials::{CredentialSource, Credentials, Fixed, Provider, Renewed};
+use crate::credentials::{Asked, CredentialSource, Credentials, Fixed, Provider};
 use crate::environment::Environment;
 
 /// Servers that speak S3 with habits of their own.
@@ -318,9 +318,9 @@ impl S3Builder {
             }
             Identity::Source(source) => {
                 let clock = Arc::clone(&self.clock);
-                let renewed = Arc::new(Renewed::new(Arc::clone(source), clock));
+                let renewed = Arc::new(Renewed::new(Asked(Arc::clone(source)), clock));
                 config = config.credentials_provider(Provider(Arc::clone(&renewed)));
-                Some(renewed)
+                source.is_renewable().then_some(renewed)
             }
         };
         let bucket = Bucket {

@@ -2,17 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials, future};
-use icefield_storage::{BoxError, Clock};
-use tokio::sync::Mutex;
-
-/// Credentials are renewed so long before they expire.
-const EARLY: Duration = Duration::from_secs(300);
+use icefield_storage::BoxError;
+use icefield_storage::remote::{Renewed, Secret, SecretSource};
 
 /// A key, and perhaps until when it is good. `Debug` shows no secret.
 #[derive(Clone)]
@@ -75,103 +71,34 @@ pub trait CredentialSource: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// Why there is no key.
-#[derive(Debug, thiserror::Error)]
-#[error("the credentials could not be renewed: {0}")]
-pub struct CredentialError(String);
-
-/// A key in use.
-struct Held {
-    credentials: Credentials,
-    /// From then on a new one is asked for.
-    renew_at: Option<SystemTime>,
-    /// Its name.
-    generation: u64,
-}
-
-/// A key that is renewed before it expires, by one task however many ask.
-pub(crate) struct Renewed {
-    source: Arc<dyn CredentialSource>,
-    clock: Arc<dyn Clock>,
-    held: Mutex<Option<Held>>,
-    /// Counts the keys that the store did not take any more.
-    stale: AtomicU64,
-}
-
-impl Renewed {
-    pub(crate) fn new(source: Arc<dyn CredentialSource>, clock: Arc<dyn Clock>) -> Self {
-        Self {
-            source,
-            clock,
-            held: Mutex::new(None),
-            stale: AtomicU64::new(0),
-        }
+impl Secret for Credentials {
+    fn expires(&self) -> Option<SystemTime> {
+        self.expires
     }
 
-    /// Whether asking again may give another key.
-    pub(crate) fn can_be_renewed(&self) -> bool {
-        self.source.is_renewable()
-    }
-
-    /// Names the key that is in use now.
-    pub(crate) fn generation(&self) -> u64 {
-        self.stale.load(Ordering::SeqCst)
-    }
-
-    /// Says that the store did not take the key of that name: the next request fetches another, once.
-    pub(crate) fn refused(&self, generation: u64) {
-        let next = generation + 1;
-        let _ = self
-            .stale
-            .compare_exchange(generation, next, Ordering::SeqCst, Ordering::SeqCst);
-    }
-
-    async fn get(&self) -> Result<Credentials, CredentialError> {
-        let mut held = self.held.lock().await;
-        let (generation, now) = (self.generation(), self.clock.now());
-        let current = held.as_ref().filter(|held| held.generation == generation);
-        if let Some(held) = current
-            && held.renew_at.is_none_or(|renew| now < renew)
-        {
-            return Ok(held.credentials.clone());
-        }
-        match self.source.fetch().await {
-            Ok(credentials) => {
-                let renew_at = credentials.expires.map(|expires| renewal(now, expires));
-                *held = Some(Held {
-                    credentials: credentials.clone(),
-                    renew_at,
-                    generation,
-                });
-                Ok(credentials)
-            }
-            Err(error) => match current {
-                // Not needed yet: the next request tries again.
-                Some(held) if held.credentials.expires.is_none_or(|expires| now < expires) => {
-                    tracing::warn!(%error, "credentials that expire soon could not be renewed");
-                    Ok(held.credentials.clone())
-                }
-                _ => Err(CredentialError(error.to_string())),
-            },
-        }
+    fn is_same(&self, other: &Self) -> bool {
+        let shown = |it: &Self| {
+            let (access, secret) = (it.access_key.clone(), it.secret_key.clone());
+            (access, secret, it.session_token.clone())
+        };
+        shown(self) == shown(other)
     }
 }
 
-/// When a key is renewed: some minutes before its end, or half-way there if it is short-lived.
-fn renewal(now: SystemTime, expires: SystemTime) -> SystemTime {
-    let life = expires.duration_since(now).unwrap_or(Duration::ZERO);
-    now + life.saturating_sub(EARLY).max(life / 2)
-}
+/// A source as the layer for all networks asks it.
+#[derive(Debug)]
+pub(crate) struct Asked(pub(crate) Arc<dyn CredentialSource>);
 
-impl fmt::Debug for Renewed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Renewed").field(&self.source).finish()
+#[async_trait]
+impl SecretSource<Credentials> for Asked {
+    async fn fetch(&self) -> Result<Credentials, BoxError> {
+        self.0.fetch().await
     }
 }
 
 /// The form in which the SDK asks.
 #[derive(Clone, Debug)]
-pub(crate) struct Provider(pub(crate) Arc<Renewed>);
+pub(crate) struct Provider(pub(crate) Arc<Renewed<Credentials>>);
 
 impl ProvideCredentials for Provider {
     fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>

@@ -38,7 +38,7 @@ mod writes;
 #[cfg(feature = "aws-config")]
 pub use ambient::Ambient;
 pub use builder::{Checksum, Preset, S3Builder};
-pub use credentials::{CredentialError, CredentialSource, Credentials};
+pub use credentials::{CredentialSource, Credentials};
 pub use environment::Environment;
 
 #[cfg(doctest)]

@@ -16,10 +16,12 @@ mod deletes;
 mod lists;
 mod probe;
 mod reads;
+mod renewed;
 mod request;
 mod retry;
 mod settings;
 mod stall;
+mod target;
 mod uploads;
 mod writes;
 
@@ -32,10 +34,12 @@ use bytes::Bytes;
 use futures::stream::BoxStream;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
+pub use renewed::{NoSecret, Renewed, Secret, SecretSource};
 pub use request::{
     Answer, Deleted, Fault, FaultKind, Limits, Page, Part, Stored, Upload, WriteRequest,
 };
 pub use settings::{RemoteSettings, RetrySettings};
+pub use target::{Cause, Target};
 
 use crate::{
     Advice, Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, Entropy, GetOptions, Key,
@@ -120,7 +124,9 @@ pub trait Remote: fmt::Debug + fmt::Display + Send + Sync + 'static {
         Err(self.cannot("deleting several objects at once").into())
     }
 
-    /// Lists a page of the objects below a prefix, the page after `token` or the first one.
+    /// Lists a page of the objects below a prefix, the page after `token` or the first one. A store that does not
+    /// list in byte order gives them in its own: they are sorted above, if it is known
+    /// ([`RemoteSettings::sort_lists`]), or if the first page shows it.
     async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, Fault>;
 
     /// As [`Storage::advice`].

@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use flawed::{Flaw, Flawed};
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use icefield_storage::conformance::{Effort, cases, failures};
 use icefield_storage::remote::{RemoteSettings, RemoteStorage, RetrySettings};
-use icefield_storage::{Payload, PutMode, PutOutcome, Storage, StorageError};
+use icefield_storage::{ListOptions, Payload, PutMode, PutOutcome, Storage, StorageError};
 use icefield_storage_memory::MemoryStorage;
 use remote::{Broken, RemoteFlaw};
 
@@ -137,8 +137,8 @@ caught! {
     folded_case_is_caught: FoldsCase by [upper_and_lower_case_are_kept_apart];
 }
 
-/// Returns a storage over a store behind a network: parts of both ways, no pauses.
-fn over_network(flaw: RemoteFlaw, trusting: bool) -> RemoteStorage {
+/// Parts of both ways, no pauses.
+fn settings(trusting: bool) -> RemoteSettings {
     let pause = std::time::Duration::ZERO;
     let retry = RetrySettings::default()
         .with_attempts(4)
@@ -149,7 +149,12 @@ fn over_network(flaw: RemoteFlaw, trusting: bool) -> RemoteStorage {
         .with_multipart(1 << 20, 1 << 18)
         .with_parallel_reads(1 << 20);
     settings.trust_conditions = trusting;
-    RemoteStorage::new(Broken::new(flaw), settings)
+    settings
+}
+
+/// Returns a storage over a store behind a network.
+fn over_network(flaw: RemoteFlaw, trusting: bool) -> RemoteStorage {
+    RemoteStorage::new(Broken::new(flaw), settings(trusting))
 }
 
 /// Runs the suite against stores that are broken below the layer for networks, and that are trusted.
@@ -187,9 +192,7 @@ caught_below! {
         conditions_hold_for_large_objects,
         racing_large_creates_have_one_winner,
     ];
-    unordered_list_below_is_caught: UnorderedList by [
-        list_is_in_byte_order,
-        list_compares_whole_segments,
+    unordered_pages_below_are_caught: UnorderedLaterPages by [
         list_beyond_one_page,
     ];
     repeated_pages_are_caught: RepeatsPages by [
@@ -227,9 +230,38 @@ async fn the_layer_makes_good_what_it_can() {
         RemoteFlaw::None,
         RemoteFlaw::TruncatesFirstReads,
         RemoteFlaw::RefusesItsOwnWrites,
+        // The first page shows it, and the list is sorted.
+        RemoteFlaw::UnorderedList,
     ] {
         assert_eq!(remote_failures(flaw).await, [], "{flaw:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn lists_are_sorted_by_the_layer_where_it_is_told() {
+    for flaw in [RemoteFlaw::UnorderedList, RemoteFlaw::UnorderedLaterPages] {
+        let make = |_| async move {
+            let settings = settings(true).sorting_lists(2000);
+            Arc::new(RemoteStorage::new(Broken::new(flaw), settings)) as Arc<dyn Storage>
+        };
+        assert_eq!(failures(make, &effort()).await, [], "{flaw:?}");
+    }
+}
+
+#[tokio::test]
+async fn lists_that_are_too_long_to_be_sorted_are_refused() {
+    let settings = settings(true).sorting_lists(3);
+    let storage = RemoteStorage::new(Broken::new(RemoteFlaw::UnorderedList), settings);
+    for (count, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+        let listed = storage.list(ListOptions::default()).try_collect::<Vec<_>>();
+        assert_eq!(listed.await.expect("short enough").len(), count);
+        let at = icefield_storage::Key::parse(name).expect("a key");
+        let put = storage.put(&at, "x".into(), PutMode::Create.into()).await;
+        assert!(matches!(put, Ok(PutOutcome::Written(_))), "{put:?}");
+    }
+    let listed = storage.list(ListOptions::default()).try_collect::<Vec<_>>();
+    let error = listed.await.expect_err("too long").to_string();
+    assert!(error.contains("`list_entries`"), "{error}");
 }
 
 /// A store that is not trusted is found out by the probe of the layer, where a probe can tell.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -196,6 +196,7 @@ impl Files {
             metageneration: 1,
             last_modified,
             attributes: Attributes::default(),
+            sums: OnceLock::new(),
         }))
     }
 }

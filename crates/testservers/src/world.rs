@@ -11,7 +11,7 @@ mod upload;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use icefield_storage::{Clock, SystemClock};
@@ -305,6 +305,7 @@ impl State {
             metageneration: 1,
             last_modified: now,
             attributes: draft.attributes,
+            sums: OnceLock::new(),
         });
         let before = bucket.objects.insert(key.to_owned(), Arc::clone(&object));
         bucket.changes.push((key.to_owned(), before));

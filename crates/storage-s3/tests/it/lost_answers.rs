@@ -85,7 +85,11 @@ async fn a5_a_late_write_lands_at_most_once() {
     let impatient = builder(&server).settings(settings).open().expect("sound");
     let second = written(put(&impatient, "a", "two", PutMode::Update(first)).await);
     gate.open();
-    // The late one meets a condition that does not hold any more.
+    while server.requests().iter().any(|it| it.status.is_none()) {
+        tokio::task::yield_now().await;
+    }
+    // The late one met a condition that did not hold any more.
+    assert_eq!(server.world().writes(), 2);
     let third = written(put(&storage, "a", "three", PutMode::Update(second)).await);
     assert_eq!(
         storage.read(&key("a")).await.expect("there").1.version,

@@ -1,13 +1,51 @@
-//! Lists, page by page.
+//! Lists, page by page; of a store that keeps to another order, sorted in memory.
 
 use std::sync::Arc;
 
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
-use super::Handle;
+use super::{Handle, Page};
 use crate::{Key, ListOptions, ObjectMeta, StorageError};
 
-struct State {
+pub(super) fn list(
+    handle: Arc<Handle>,
+    options: ListOptions,
+) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
+    let sorts = handle.settings.sort_lists;
+    let pages = Pages {
+        handle,
+        options,
+        next: Some(None),
+        last: None,
+    };
+    let parts = stream::try_unfold(pages, move |mut pages| async move {
+        let is_first = matches!(pages.next, Some(None));
+        if is_first && sorts {
+            return pages.all_sorted(None).await;
+        }
+        let Some(page) = pages.page().await? else {
+            return Ok(None);
+        };
+        let mut last = pages.options.start_after.as_ref().max(pages.last.as_ref());
+        for object in &page {
+            if last.is_some_and(|last| object.key <= *last) {
+                return match is_first {
+                    // Nothing has been handed out yet.
+                    true => pages.all_sorted(Some(page)).await,
+                    false => Err(pages.out_of_order(&object.key)),
+                };
+            }
+            last = Some(&object.key);
+        }
+        pages.last = last.cloned();
+        Ok(Some((page, pages)))
+    });
+    let parts = parts.map_ok(|part| stream::iter(part.into_iter().map(Ok)));
+    parts.try_flatten().boxed()
+}
+
+/// The pages of a list, each asked for by itself.
+struct Pages {
     handle: Arc<Handle>,
     options: ListOptions,
     /// The token of the next page; `None` after the last one.
@@ -15,59 +53,79 @@ struct State {
     last: Option<Key>,
 }
 
-pub(super) fn list(
-    handle: Arc<Handle>,
-    options: ListOptions,
-) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
-    let state = State {
-        handle,
-        options,
-        next: Some(None),
-        last: None,
-    };
-    let pages = stream::try_unfold(state, |mut state| async move {
-        let Some(token) = state.next.take() else {
+/// Entries that are handed out, and what comes after them.
+type Part = (Vec<ObjectMeta>, Pages);
+
+impl Pages {
+    /// Asks for the next page; `None` after the last one.
+    async fn page(&mut self) -> Result<Option<Vec<ObjectMeta>>, StorageError> {
+        let Some(token) = self.next.take() else {
             return Ok(None);
         };
-        let (handle, options) = (&state.handle, &state.options);
+        let (handle, options) = (&self.handle, &self.options);
         let prefix = options.prefix.to_string();
-        let page = handle
-            .persist("list", &prefix, || {
-                handle.remote.list(options, token.as_deref())
-            })
-            .await?;
-        for object in &page.objects {
-            let inside = object.key.is_below(&options.prefix);
-            let after = options.start_after.as_ref().max(state.last.as_ref());
-            if !inside || after.is_some_and(|after| object.key <= *after) {
-                return Err(out_of_order(handle, &object.key));
+        let page = handle.persist("list", &prefix, || {
+            handle.remote.list(options, token.as_deref())
+        });
+        let Page { objects, next } = page.await?;
+        if let Some(object) = objects.iter().find(|it| !it.key.is_below(&options.prefix)) {
+            let problem = format!("the store listed {}, which was not asked for", object.key);
+            return Err(self.failed(&problem));
+        }
+        if next.is_some() && next == token {
+            return Err(
+                self.failed("the store names the page that it has just shown as the next one")
+            );
+        }
+        self.next = next.map(Some);
+        Ok(Some(objects))
+    }
+
+    /// Reads the list to its end, beginning with the first page if that is here, and sorts it.
+    async fn all_sorted(
+        mut self,
+        begun: Option<Vec<ObjectMeta>>,
+    ) -> Result<Option<Part>, StorageError> {
+        // What lies behind a key by another order is not what lies behind it by ours: it is asked for anew.
+        let after = self.options.start_after.take();
+        let mut page = begun.filter(|_| after.is_none());
+        if page.is_none() {
+            self.next = Some(None);
+            page = self.page().await?;
+        }
+        let most = self.handle.settings.list_entries;
+        let mut all = Vec::new();
+        while let Some(part) = page {
+            let wanted = |it: &ObjectMeta| after.as_ref().is_none_or(|after| it.key > *after);
+            all.extend(part.into_iter().filter(wanted));
+            if all.len() > most {
+                return Err(StorageError::Unsupported {
+                    store: self.handle.remote.to_string(),
+                    what: format!(
+                        "lists of more than {most} objects: it does not list in byte order, and these are sorted in \
+                         memory (`list_entries` sets how many)"
+                    ),
+                });
             }
-            state.last = Some(object.key.clone());
+            page = self.page().await?;
         }
-        if page.next.is_some() && page.next == token {
-            return Err(failed(
-                handle,
-                "the store names the page that it has just shown as the next one",
-            ));
+        all.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        all.dedup_by(|one, other| one.key == other.key);
+        Ok(Some((all, self)))
+    }
+
+    fn out_of_order(&self, key: &Key) -> StorageError {
+        self.failed(&format!(
+            "the store listed {key} where it does not belong in byte order: say that its lists have to be sorted \
+             (`sort_lists`)"
+        ))
+    }
+
+    fn failed(&self, problem: &str) -> StorageError {
+        StorageError::Failed {
+            action: "list",
+            target: self.handle.remote.to_string(),
+            source: problem.into(),
         }
-        state.next = page.next.map(Some);
-        Ok(Some((
-            stream::iter(page.objects.into_iter().map(Ok)),
-            state,
-        )))
-    });
-    pages.try_flatten().boxed()
-}
-
-fn out_of_order(handle: &Handle, key: &Key) -> StorageError {
-    let problem = format!("the store listed {key} where it does not belong in byte order");
-    failed(handle, &problem)
-}
-
-fn failed(handle: &Handle, problem: &str) -> StorageError {
-    StorageError::Failed {
-        action: "list",
-        target: handle.remote.to_string(),
-        source: problem.into(),
     }
 }

@@ -97,6 +97,12 @@ pub struct RemoteSettings {
     pub parts_in_flight: usize,
     /// Bytes from which a read is done in parts. Default 16 MiB.
     pub parallel_read_threshold: u64,
+    /// Reads each list to its end and sorts it, before its first entry is handed out: for stores that do not list in
+    /// byte order. Where the first page of a list shows that, it is done by itself; where a later one does, it is
+    /// an error. Default false.
+    pub sort_lists: bool,
+    /// Entries of a list that are sorted in memory; a longer one is an error. Default 1,000,000.
+    pub list_entries: usize,
     /// Takes the store's word for it that conditional writes work, without trying. Default false.
     pub trust_conditions: bool,
 }
@@ -112,6 +118,8 @@ impl Default for RemoteSettings {
             part_bytes: 8 << 20,
             parts_in_flight: 4,
             parallel_read_threshold: 16 << 20,
+            sort_lists: false,
+            list_entries: 1_000_000,
             trust_conditions: false,
         }
     }
@@ -150,6 +158,13 @@ impl RemoteSettings {
     #[must_use]
     pub fn with_parallel_reads(mut self, threshold: u64) -> Self {
         self.parallel_read_threshold = threshold;
+        self
+    }
+
+    /// Returns the settings that sort lists, of so many entries at most.
+    #[must_use]
+    pub fn sorting_lists(mut self, entries: usize) -> Self {
+        (self.sort_lists, self.list_entries) = (true, entries);
         self
     }
 

@@ -28,7 +28,10 @@ pub(crate) enum RemoteFlaw {
     ChecksThenWrites,
     /// Honours conditions of whole writes, and forgets them at the end of an upload in parts.
     ForgetsConditionsOfUploads,
+    /// Its pages are not in byte order.
     UnorderedList,
+    /// Its pages are not in byte order, but for the first.
+    UnorderedLaterPages,
     /// Shows the first page again in place of the second.
     RepeatsPages,
     /// Every body ends early, the description is right.
@@ -250,7 +253,8 @@ impl Remote for Broken {
         if page.objects.len() == PAGE {
             page.next = page.objects.last().map(|last| last.key.to_string());
         }
-        if self.has(RemoteFlaw::UnorderedList) {
+        let later = self.has(RemoteFlaw::UnorderedLaterPages) && token.is_some();
+        if later || self.has(RemoteFlaw::UnorderedList) {
             page.objects
                 .sort_by(|a, b| a.key.segments().cmp(b.key.segments()));
             let third = page.objects.len() / 3;

@@ -8,11 +8,11 @@ use googleapis_tonic_google_storage_v2::google::storage::v2;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use crate::world::{Attributes, StoredObject, md5};
+use crate::world::{Attributes, StoredObject};
 
-/// Returns the checksum of the bytes in base 64, as in JSON and headers.
-pub(super) fn crc32c(bytes: &[u8]) -> String {
-    STANDARD.encode(crc32c::crc32c(bytes).to_be_bytes())
+/// Returns a checksum in base 64, as in JSON and headers.
+pub(super) fn crc32c(sum: u32) -> String {
+    STANDARD.encode(sum.to_be_bytes())
 }
 
 /// Returns the resource of the JSON interface.
@@ -28,8 +28,8 @@ pub(super) fn json(bucket: &str, key: &str, object: &StoredObject) -> Value {
         "metageneration": object.metageneration.to_string(),
         "size": object.bytes.len().to_string(),
         "storageClass": class(attributes),
-        "crc32c": crc32c(&object.bytes),
-        "md5Hash": STANDARD.encode(md5(&object.bytes)),
+        "crc32c": crc32c(object.sums().crc32c),
+        "md5Hash": STANDARD.encode(object.sums().md5),
         "etag": etag(object),
         "timeCreated": time,
         "updated": time,
@@ -86,10 +86,10 @@ pub(super) fn headers(object: &StoredObject) -> HeaderMap {
         stored.unwrap_or("identity"),
     );
     add("x-goog-storage-class", class(attributes));
-    let hash = STANDARD.encode(md5(&object.bytes));
+    let hash = STANDARD.encode(object.sums().md5);
     add(
         "x-goog-hash",
-        &format!("crc32c={},md5={hash}", crc32c(&object.bytes)),
+        &format!("crc32c={},md5={hash}", crc32c(object.sums().crc32c)),
     );
     add("etag", &etag(object));
     add(
@@ -130,8 +130,8 @@ pub(super) fn message(bucket: &str, key: &str, object: &StoredObject) -> v2::Obj
         finalize_time: time,
         update_time: time,
         checksums: Some(v2::ObjectChecksums {
-            crc32c: Some(crc32c::crc32c(&object.bytes)),
-            md5_hash: md5(&object.bytes).to_vec(),
+            crc32c: Some(object.sums().crc32c),
+            md5_hash: object.sums().md5.to_vec(),
         }),
         metadata: attributes.metadata.clone().into_iter().collect(),
         ..v2::Object::default()

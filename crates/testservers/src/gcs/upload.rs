@@ -51,7 +51,7 @@ fn find(bytes: &[u8], wanted: &[u8], from: usize) -> Option<usize> {
 /// Makes a draft of what was uploaded, if the checksums that were sent with it are right.
 pub(super) fn draft(said: &Value, bytes: Bytes) -> Result<Draft, Failure> {
     let sum = said["crc32c"].as_str();
-    if sum.is_some_and(|sum| sum != resource::crc32c(&bytes)) {
+    if sum.is_some_and(|sum| sum != resource::crc32c(crc32c::crc32c(&bytes))) {
         return Err(Failure::new(400, "invalid"));
     }
     Ok(Draft {

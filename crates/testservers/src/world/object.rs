@@ -1,6 +1,7 @@
 //! One stored object, and what a write brings along.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -21,6 +22,24 @@ pub struct StoredObject {
     pub last_modified: SystemTime,
     /// What the write said besides the bytes.
     pub attributes: Attributes,
+    pub(crate) sums: OnceLock<Sums>,
+}
+
+impl StoredObject {
+    /// Returns the checksums: computed once, as by stores, so that a read of a part costs no pass over the whole.
+    pub(crate) fn sums(&self) -> Sums {
+        *self.sums.get_or_init(|| Sums {
+            md5: md5(&self.bytes),
+            crc32c: crc32c::crc32c(&self.bytes),
+        })
+    }
+}
+
+/// The checksums of an object's bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sums {
+    pub(crate) md5: [u8; 16],
+    pub(crate) crc32c: u32,
 }
 
 /// What a write says about an object besides its bytes.

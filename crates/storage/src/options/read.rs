@@ -1,0 +1,146 @@
+//! What is asked of a read.
+
+use std::ops::Range;
+use std::time::SystemTime;
+
+use super::ObjectMeta;
+use crate::{Condition, StorageError};
+
+/// Which bytes of an object to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum GetRange {
+    /// The whole object.
+    #[default]
+    All,
+    /// Half open; both ends must lie within the object, else the read is
+    /// [`StorageError::RangeNotSatisfiable`]. Never padded, never cut.
+    Bounded(Range<u64>),
+    /// From an offset, at most the size of the object, to the end.
+    From(u64),
+    /// The last bytes of the object; asking for more than there are is an error.
+    Suffix(u64),
+}
+
+impl GetRange {
+    /// Returns the half-open range within an object of `size` bytes, or `None` if it is not contained in it.
+    pub fn resolve(&self, size: u64) -> Option<Range<u64>> {
+        match *self {
+            Self::All => Some(0..size),
+            Self::Bounded(Range { start, end }) => {
+                (start <= end && end <= size).then_some(start..end)
+            }
+            Self::From(start) => (start <= size).then_some(start..size),
+            Self::Suffix(length) => size.checked_sub(length).map(|start| start..size),
+        }
+    }
+}
+
+/// Options of [`Storage::get`](crate::Storage::get).
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct GetOptions {
+    /// The bytes to read.
+    pub range: GetRange,
+    /// Read only if the object is still in this state, else [`StorageError::PreconditionFailed`].
+    pub if_match: Option<Condition>,
+    /// Read only if the object is *not* in this state, else [`StorageError::NotModified`].
+    pub if_none_match: Option<Condition>,
+    /// Read only if the object was not written after this time, else [`StorageError::PreconditionFailed`].
+    pub if_unmodified_since: Option<SystemTime>,
+    /// Read only if the object has no more bytes than this, else [`StorageError::ObjectTooLarge`].
+    pub max_size: Option<u64>,
+}
+
+impl GetOptions {
+    /// Returns the options for one range.
+    pub fn range(range: GetRange) -> Self {
+        Self {
+            range,
+            ..Self::default()
+        }
+    }
+
+    /// Decides the conditions and the range against a stored object, in the one order that all backends
+    /// follow: first what must hold, then news, then the range. `etag` is the object's ETag, where the
+    /// backend has one. Returns the bytes to read, half open. The size comes last but for the range.
+    ///
+    /// # Errors
+    /// [`StorageError::PreconditionFailed`], [`StorageError::NotModified`],
+    /// [`StorageError::ObjectTooLarge`], [`StorageError::RangeNotSatisfiable`].
+    pub fn check(&self, meta: &ObjectMeta, etag: Option<&str>) -> Result<Range<u64>, StorageError> {
+        let key = || meta.key.clone();
+        let matches = |condition: &Condition| match condition {
+            Condition::Version(version) => *version == meta.version,
+            Condition::ETag(text) => etag == Some(text.as_str()),
+        };
+        if self
+            .if_match
+            .as_ref()
+            .is_some_and(|condition| !matches(condition))
+            || self
+                .if_unmodified_since
+                .is_some_and(|time| meta.last_modified.is_none_or(|written| written > time))
+        {
+            return Err(StorageError::PreconditionFailed { key: key() });
+        }
+        if self.if_none_match.as_ref().is_some_and(matches) {
+            return Err(StorageError::NotModified { key: key() });
+        }
+        self.check_size(meta)
+    }
+
+    /// Decides the size and the range alone, as [`GetOptions::check`] does after the conditions.
+    ///
+    /// # Errors
+    /// [`StorageError::ObjectTooLarge`], [`StorageError::RangeNotSatisfiable`].
+    pub fn check_size(&self, meta: &ObjectMeta) -> Result<Range<u64>, StorageError> {
+        if let Some(limit) = self.max_size.filter(|limit| meta.size > *limit) {
+            return Err(StorageError::ObjectTooLarge {
+                key: meta.key.clone(),
+                size: meta.size,
+                limit,
+            });
+        }
+        self.range
+            .resolve(meta.size)
+            .ok_or_else(|| StorageError::RangeNotSatisfiable {
+                key: meta.key.clone(),
+                wanted: format!("{:?}", self.range),
+                size: meta.size,
+            })
+    }
+
+    /// Returns the options with the condition that the object is still in this state.
+    #[must_use]
+    pub fn with_if_match(mut self, condition: impl Into<Condition>) -> Self {
+        self.if_match = Some(condition.into());
+        self
+    }
+
+    /// Returns the options with the condition that the object is not in this state.
+    #[must_use]
+    pub fn with_if_none_match(mut self, condition: impl Into<Condition>) -> Self {
+        self.if_none_match = Some(condition.into());
+        self
+    }
+
+    /// Returns the options with the condition that the object has no more bytes than this.
+    #[must_use]
+    pub fn with_max_size(mut self, bytes: u64) -> Self {
+        self.max_size = Some(bytes);
+        self
+    }
+
+    /// Returns the options with the condition that the object was not written after this time.
+    #[must_use]
+    pub fn with_if_unmodified_since(mut self, time: SystemTime) -> Self {
+        self.if_unmodified_since = Some(time);
+        self
+    }
+}
+
+impl From<GetRange> for GetOptions {
+    fn from(range: GetRange) -> Self {
+        Self::range(range)
+    }
+}
