@@ -95,6 +95,24 @@ pub enum SourceError {
         /// The file.
         name: String,
     },
+    /// A file is not what its format says.
+    #[error("{name} is damaged, or is not what its name says: {problem}")]
+    Damaged {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A variable that cannot be had.
+    #[error("{path} of {name} cannot be imported: {reason}")]
+    Variable {
+        /// The file.
+        name: String,
+        /// The variable.
+        path: NodePath,
+        /// What is in the way.
+        reason: String,
+    },
     /// The operating system refused.
     #[error("cannot read {name}")]
     Io {
@@ -111,6 +129,25 @@ pub enum SourceError {
         /// Its own error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl SourceError {
+    /// Returns the error of a variable that cannot be had.
+    pub fn variable(file: &str, variable: &NodePath, reason: impl Into<String>) -> Self {
+        Self::Variable {
+            name: file.to_owned(),
+            path: variable.clone(),
+            reason: reason.into(),
+        }
+    }
+
+    /// Returns the error of a file that is not what its format says.
+    pub fn damaged(file: &str, problem: impl Into<String>) -> Self {
+        Self::Damaged {
+            name: file.to_owned(),
+            problem: problem.into(),
+        }
+    }
 }
 
 /// Why what a source holds cannot be put where it should go. Every variant names the node.

@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+mod archive;
 mod directory;
 mod document;
 mod error;
@@ -40,6 +41,9 @@ mod plan;
 mod progress;
 mod source;
 
+pub use archive::{
+    Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents, Expected, Recode,
+};
 pub use directory::ZarrDirectory;
 pub use document::Difference;
 pub use error::{ExportError, ImportError, PlanError, SourceError};

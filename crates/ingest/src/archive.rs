@@ -1,0 +1,122 @@
+//! What a reader of archive files found: arrays described in the terms of Zarr v3, and where the bytes of their
+//! chunks lie, untouched.
+//!
+//! Readers of HDF5, NetCDF-3, kerchunk and Zarr fill one [`Archive`]; what becomes of it, copies or virtual
+//! references, is decided by the import.
+
+mod document;
+mod extents;
+mod file;
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use icefield_core::{ChunkIndex, NodePath};
+use serde_json::{Map, Value};
+
+pub use extents::ChunkExtents;
+pub use file::ArchiveFile;
+
+/// Arrays and groups of one or more files.
+#[derive(Clone, Debug, Default)]
+pub struct Archive {
+    /// The files that chunks lie in. [`ChunkExtents`] name them by position.
+    pub files: Vec<ArchiveFile>,
+    /// The nodes by path. Groups that only their children imply may be missing.
+    pub nodes: BTreeMap<NodePath, ArchiveNode>,
+}
+
+/// A group or an array.
+#[derive(Clone, Debug)]
+pub enum ArchiveNode {
+    /// A group and its attributes.
+    Group(Map<String, Value>),
+    /// An array.
+    Array(Box<ArchiveArray>),
+}
+
+/// An array as its file has it, in the terms of Zarr v3.
+#[derive(Clone, Debug)]
+pub struct ArchiveArray {
+    /// Elements per dimension.
+    pub shape: Vec<u64>,
+    /// Elements per chunk and dimension, each at least one.
+    pub chunk_shape: Vec<u64>,
+    /// The `data_type` of the document: a name, or an object with a name and a configuration.
+    pub data_type: Value,
+    /// The `fill_value` of the document.
+    pub fill_value: Value,
+    /// The `codecs` of the document, in the order of encoding.
+    pub codecs: Vec<Value>,
+    /// Names of the dimensions; empty if none has one.
+    pub dimension_names: Vec<Option<String>>,
+    /// The attributes.
+    pub attributes: Map<String, Value>,
+    /// The chunks that exist.
+    pub chunks: ArchiveChunks,
+}
+
+/// The chunks of an array.
+#[derive(Clone, Debug)]
+pub enum ArchiveChunks {
+    /// In the files, encoded as the codecs say.
+    InFiles(ChunkExtents),
+    /// Encoded by the reader, because the files have no such bytes: they can be copied and not referred to.
+    Made {
+        /// The chunks.
+        chunks: Vec<(ChunkIndex, Bytes)>,
+        /// Why they cannot be referred to.
+        reason: String,
+    },
+    /// In the files, and encoded anew when they are copied: they cannot be referred to.
+    Recoded {
+        /// Where they lie.
+        extents: ChunkExtents,
+        /// What makes chunks of the codecs of their bytes.
+        recode: Recode,
+        /// Why they cannot be referred to.
+        reason: String,
+    },
+}
+
+/// Makes a chunk of the array's codecs of the bytes that a file has for it.
+#[derive(Clone, Copy)]
+pub struct Recode(pub fn(&[u8], &Expected) -> Result<Bytes, String>);
+
+impl std::fmt::Debug for Recode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Recode")
+    }
+}
+
+/// What the decoded bytes of a chunk are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Bytes of an element.
+    pub element_bytes: usize,
+    /// Bytes of a chunk, decoded.
+    pub chunk_bytes: usize,
+}
+
+impl ArchiveArray {
+    /// Returns the number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Returns the chunks per dimension.
+    pub fn grid(&self) -> Vec<u64> {
+        let pairs = self.shape.iter().zip(&self.chunk_shape);
+        pairs.map(|(all, one)| all.div_ceil(*one)).collect()
+    }
+
+    /// Returns why chunks cannot be referred to; `None` if they can.
+    pub fn not_virtual(&self) -> Option<&str> {
+        match &self.chunks {
+            ArchiveChunks::InFiles(_) => None,
+            ArchiveChunks::Made { reason, .. } | ArchiveChunks::Recoded { reason, .. } => {
+                Some(reason)
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Where chunks lie in files, in columns.
+
+/// Chunks of one array and the bytes of files that hold them: columns of one length, in no order.
+///
+/// ```text
+/// row          0        1        2
+/// coordinates  0 0      0 1      1 0      rank numbers a row
+/// file         0        0        1        position in the list of files
+/// offset       4016     8120     4016     first byte
+/// length       4104     4099     4104     bytes, at least one
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChunkExtents {
+    rank: usize,
+    coordinates: Vec<u32>,
+    files: Vec<u32>,
+    offsets: Vec<u64>,
+    lengths: Vec<u64>,
+}
+
+/// One row of [`ChunkExtents`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent<'a> {
+    /// The chunk's coordinates in the grid.
+    pub index: &'a [u32],
+    /// Position of the file.
+    pub file: u32,
+    /// First byte in it.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
+impl ChunkExtents {
+    /// Returns no rows, of an array with so many dimensions.
+    pub fn new(rank: usize) -> Self {
+        Self {
+            rank,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a chunk. The coordinates must be as many as the array has dimensions.
+    pub fn push(&mut self, index: &[u32], file: u32, offset: u64, length: u64) {
+        debug_assert_eq!(index.len(), self.rank, "BUG: the reader knows the rank");
+        self.coordinates.extend_from_slice(index);
+        self.files.push(file);
+        self.offsets.push(offset);
+        self.lengths.push(length);
+    }
+
+    /// Returns the number of chunks.
+    pub fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.offsets.is_empty()
+    }
+
+    /// Returns a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row(&self, row: usize) -> Extent<'_> {
+        Extent {
+            index: &self.coordinates[row * self.rank..][..self.rank],
+            file: self.files[row],
+            offset: self.offsets[row],
+            length: self.lengths[row],
+        }
+    }
+
+    /// Iterates over the rows.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = Extent<'_>> {
+        (0..self.len()).map(|row| self.row(row))
+    }
+}
