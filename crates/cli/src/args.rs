@@ -31,6 +31,11 @@ pub(crate) struct Args {
     /// When writes to a local disk are made to survive a loss of power.
     #[arg(long, global = true, value_enum, default_value_t = Fsync::Commit, value_name = "WHEN")]
     pub(crate) fsync: Fsync,
+
+    /// Let the repository refer to foreign files below this prefix, such as file:///data or s3://archive/2015 (repeatable).
+    /// Unsigned, unless it ends with ?credentials.
+    #[arg(long, global = true, value_name = "PREFIX")]
+    pub(crate) grant: Vec<String>,
 }
 
 /// When writes are flushed to the disk.

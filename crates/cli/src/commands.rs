@@ -25,8 +25,8 @@ use std::sync::Arc;
 use icefield::storage::Storage;
 use icefield::storage::wrap::TracingStorage;
 use icefield::{
-    ConnectLocal, Error, Fsync, Location, LocationError, Repository, RevisionSpec, Schemes,
-    Session, SnapshotId,
+    ConnectLocal, Error, Fsync, Location, LocationError, Repository, RepositoryBuilder,
+    RevisionSpec, Schemes, Session, SnapshotId, VirtualAccess, grant,
 };
 
 use crate::args::{self, Args, Command};
@@ -35,11 +35,13 @@ use crate::failure::{Exit, Failure, missing_snapshot};
 /// Which locations there are.
 pub(crate) struct Context {
     schemes: Schemes,
+    /// What repositories may refer to.
+    access: VirtualAccess,
 }
 
 /// Does what was asked.
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let context = Context::new(args.fsync);
+    let context = Context::new(args.fsync, &args.grant)?;
     match args.command {
         Command::Init(args) => init::run(&context, args).await,
         Command::Import(args) => import::run(&context, args).await,
@@ -64,7 +66,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
 }
 
 impl Context {
-    fn new(fsync: args::Fsync) -> Self {
+    fn new(fsync: args::Fsync, grants: &[String]) -> Result<Self, Error> {
         let fsync = match fsync {
             args::Fsync::None => Fsync::None,
             args::Fsync::Commit => Fsync::Commit,
@@ -74,9 +76,12 @@ impl Context {
             fsync,
             read_only: false,
         };
-        Self {
+        let none = VirtualAccess::none();
+        let access = grants.iter().try_fold(none, |all, one| grant(all, one))?;
+        Ok(Self {
             schemes: Schemes::standard().with("file", Arc::new(local)),
-        }
+            access,
+        })
     }
 
     /// Opens a store, watched for `-v`.
@@ -87,7 +92,11 @@ impl Context {
 
     async fn open(&self, location: &Location) -> Result<Repository, Failure> {
         let storage = self.storage_of_repository(location).await?;
-        Ok(Repository::open(storage).await?)
+        Ok(self.builder(storage).open().await?)
+    }
+
+    fn builder(&self, storage: Arc<dyn Storage>) -> RepositoryBuilder {
+        Repository::builder(storage).virtual_access(self.access.clone())
     }
 
     /// Opens the store of a repository that should be there.
@@ -145,7 +154,7 @@ impl Context {
         revision: &RevisionSpec,
     ) -> Result<(Repository, Session, SnapshotId), Failure> {
         let storage = self.storage_of_repository(location).await?;
-        let opened = revision.open_session(storage).await;
+        let opened = revision.open_session_with(self.builder(storage)).await;
         let (repository, session) = opened.map_err(|error| dangling(revision, error))?;
         let id = session.snapshot_id()?;
         Ok((repository, session, id))

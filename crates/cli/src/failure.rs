@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use icefield::ingest::{ExportError, ImportError, PlanError};
 use icefield::{
     CommitError, Error, ErrorKind, RefsError, RepositoryError, SessionError, SnapshotId, Unsettled,
-    ZarrStoreError,
+    VirtualChunkError, ZarrStoreError,
 };
 
 use crate::output::escape::printable;
@@ -100,7 +100,7 @@ impl From<Error> for Failure {
             true => Exit::Usage,
             false => Exit::of(error.kind()),
         };
-        let mut failure = Self::new(exit, message(&error));
+        let mut failure = Self::new(exit, chain(&error));
         failure.hint = hint(&error).map(str::to_owned);
         failure
     }
@@ -206,21 +206,6 @@ pub(crate) fn missing_snapshot(error: &Error) -> Option<SnapshotId> {
     }
 }
 
-/// What is said instead of the message of a layer.
-fn message(error: &Error) -> String {
-    match Layer::of(error) {
-        // Below, this is a question of authority; here nobody can grant it.
-        Some(Layer::Session(SessionError::VirtualChunk {
-            path,
-            index,
-            location,
-        })) => format!(
-            "chunk {index} of {path} lies in {location}, outside the repository: virtual chunks cannot be read yet"
-        ),
-        _ => chain(error),
-    }
-}
-
 /// What to do, where the message does not say it.
 fn hint(error: &Error) -> Option<&'static str> {
     if let Some(ImportError::Plan(plan)) = error.downcast_ref() {
@@ -232,6 +217,13 @@ fn hint(error: &Error) -> Option<&'static str> {
         );
     }
     let layer = Layer::of(error);
+    if let Some(Layer::Session(SessionError::VirtualChunk { source, .. })) = &layer
+        && let VirtualChunkError::NotGranted { .. } = **source
+    {
+        return Some(
+            "--grant PREFIX lets a command read what lies below it: of the container, or of a part of it",
+        );
+    }
     match error.kind() {
         ErrorKind::Unavailable => Some("try again; nothing was changed"),
         ErrorKind::Corrupt => damage_hint(layer?),

@@ -20,6 +20,7 @@ pub(crate) use chunk_table::{ChunkTable, PendingChunk};
 pub(crate) use fold::Fold;
 
 use crate::metadata::NodeMetadata;
+use crate::virtual_chunks::VirtualRefs;
 
 /// A node whose metadata this session wrote.
 #[derive(Clone, Debug)]
@@ -253,13 +254,24 @@ impl ChangeSet {
         index: &[u32],
         chunk: PendingChunk<'_>,
     ) {
-        self.chunks
-            .entry(node)
-            .or_insert_with(|| {
-                self.array_paths.insert(node, path.clone());
-                ChunkTable::after_revision(index.len(), self.dropped_revision)
-            })
-            .set(index, chunk);
+        self.table(path, node, index.len()).set(index, chunk);
+    }
+
+    pub(crate) fn set_virtual(
+        &mut self,
+        path: &NodePath,
+        node: NodeId,
+        rank: usize,
+        refs: &VirtualRefs<'_>,
+    ) {
+        self.table(path, node, rank).set_virtual(refs);
+    }
+
+    fn table(&mut self, path: &NodePath, node: NodeId, rank: usize) -> &mut ChunkTable {
+        self.chunks.entry(node).or_insert_with(|| {
+            self.array_paths.insert(node, path.clone());
+            ChunkTable::after_revision(rank, self.dropped_revision)
+        })
     }
 
     /// Forgets what the session did to the chunks of an array.

@@ -5,6 +5,7 @@ use icefield_refs::{FetchError, RefsError};
 use icefield_storage::{Key, StorageError};
 
 use crate::metadata::NodeMetadataError;
+use crate::virtual_chunks::{VirtualChunkError, VirtualRefsError};
 
 /// Why a repository could not be created or opened.
 #[derive(Debug, thiserror::Error)]
@@ -263,10 +264,8 @@ pub enum SessionError {
         /// The length of the chunk in bytes.
         length: u64,
     },
-    /// The chunk lies in another file, and this session may not read it.
-    #[error(
-        "chunk {index} of {path} lies in {location}, which this session is not authorised to read"
-    )]
+    /// The chunk lies in a foreign object, and cannot be read there.
+    #[error("chunk {index} of {path} lies in {location} and cannot be read")]
     VirtualChunk {
         /// The array.
         path: NodePath,
@@ -274,6 +273,16 @@ pub enum SessionError {
         index: ChunkIndex,
         /// Where it lies.
         location: String,
+        /// Why.
+        source: Box<VirtualChunkError>,
+    },
+    /// References to foreign objects that cannot be set.
+    #[error("virtual references of {path} cannot be set")]
+    VirtualRefs {
+        /// The array.
+        path: NodePath,
+        /// Why.
+        source: Box<VirtualRefsError>,
     },
     /// A fresh random id was in use: the random numbers repeat.
     #[error(

@@ -43,13 +43,14 @@ mod rebase;
 mod repository;
 mod session;
 mod settings;
+mod virtual_chunks;
 
 #[cfg(feature = "test-suite")]
 pub mod test_suite;
 
 pub use icefield_format::{
-    ByteRange, ChunkId, ChunkIndex, DecodeLimits, ManifestId, NodeId, NodeKind, NodePath,
-    RepositoryConfig, SnapshotId,
+    ByteRange, ChunkId, ChunkIndex, DecodeLimits, LocationRule, ManifestId, NodeId, NodeKind,
+    NodePath, RepositoryConfig, SnapshotId, VirtualLocation,
 };
 pub use icefield_refs::{
     BranchName, EditOutcome, FetchError, NameError, RefList, RefsError, Refusal, SnapshotInfo,
@@ -74,9 +75,13 @@ pub use rebase::{
 };
 pub use repository::{Repository, RepositoryBuilder, Revision, Start};
 pub use session::{
-    ChunkInfo, ChunkLocation, ForkError, MergeOutcome, NodeInfo, Session, WriteMode,
+    ChunkInfo, ChunkLocation, ChunkRead, ForkError, MergeOutcome, NodeInfo, Session, WriteMode,
 };
-pub use settings::Settings;
+pub use settings::{ReadSettings, Settings};
+pub use virtual_chunks::{
+    OpenContainer, VirtualAccess, VirtualChecksum, VirtualChunkError, VirtualRefs,
+    VirtualRefsError, VirtualSource,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

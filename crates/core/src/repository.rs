@@ -20,6 +20,7 @@ pub use revision::{Revision, Start};
 
 use crate::objects::{CacheStatistics, Objects};
 use crate::session::{Base, Session};
+use crate::virtual_chunks::{VirtualAccess, VirtualStores};
 use crate::{Diff, RepositoryError, Settings};
 
 /// Seconds by which our clock and the store's may differ before it is worth a word.
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) virtual_stores: VirtualStores,
     stored_config: RwLock<Option<StoredConfig>>,
     /// What the caller set; it goes before what is stored.
     own_config: RepositoryConfig,
@@ -155,6 +157,11 @@ impl Repository {
     /// Returns the store.
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.0.storage
+    }
+
+    /// Returns what this handle lets the repository refer to.
+    pub fn virtual_access(&self) -> &VirtualAccess {
+        self.0.virtual_stores.access()
     }
 
     /// Returns the configuration in force: the caller's settings over the stored ones over the defaults.

@@ -4,10 +4,13 @@
 //! for its whole life. A writable one sees its base snapshot under its own uncommitted edits.
 
 mod base;
+mod fetch;
 mod fork;
+mod get_many;
 mod hold;
 mod list;
 mod read;
+mod read_plan;
 mod rename;
 mod write;
 
@@ -23,6 +26,7 @@ use serde_json::Value;
 pub(crate) use base::Base;
 pub(crate) use fork::Lineage;
 pub use fork::{ForkError, MergeOutcome};
+pub use get_many::ChunkRead;
 pub(crate) use hold::Hold;
 pub use list::{ChunkInfo, ChunkLocation, NodeInfo};
 pub use write::WriteMode;

@@ -15,6 +15,57 @@ pub struct Settings {
     pub decode_limits: DecodeLimits,
     /// Largest `zarr.json` accepted, in bytes. Default 64 MiB.
     pub max_metadata_bytes: usize,
+    /// How reads of many chunks are put together.
+    pub reads: ReadSettings,
+}
+
+/// How reads of many chunks are put together into requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadSettings {
+    /// Chunks of one object are fetched together if no more bytes than this lie between them. Default 256 KiB.
+    pub gap_bytes: u64,
+    /// Chunks are put together up to this many bytes. One that is longer by itself is one request. Default 8 MiB.
+    pub request_bytes: u64,
+    /// Requests in flight of one read of many chunks, at least one. Default 32.
+    pub requests: usize,
+    /// Bytes that one read of many chunks has asked for and not yet handed out; one request may always be in flight.
+    /// Default 64 MiB.
+    pub buffered_bytes: u64,
+}
+
+impl Default for ReadSettings {
+    fn default() -> Self {
+        Self {
+            gap_bytes: 256 << 10,
+            request_bytes: 8 << 20,
+            requests: 32,
+            buffered_bytes: 64 << 20,
+        }
+    }
+}
+
+impl ReadSettings {
+    /// Returns the settings with other bounds on what is fetched together: bytes between chunks, and of a request.
+    #[must_use]
+    pub fn with_coalescing(mut self, gap_bytes: u64, request_bytes: u64) -> Self {
+        (self.gap_bytes, self.request_bytes) = (gap_bytes, request_bytes);
+        self
+    }
+
+    /// Returns the settings with so many requests in flight, at least one.
+    #[must_use]
+    pub fn with_requests(mut self, requests: usize) -> Self {
+        self.requests = requests.max(1);
+        self
+    }
+
+    /// Returns the settings with other bounds on what is in flight: requests, and bytes.
+    #[must_use]
+    pub fn with_in_flight(mut self, requests: usize, buffered_bytes: u64) -> Self {
+        (self.requests, self.buffered_bytes) = (requests.max(1), buffered_bytes);
+        self
+    }
 }
 
 impl Default for Settings {
@@ -24,6 +75,7 @@ impl Default for Settings {
             max_requests: 64,
             decode_limits: DecodeLimits::default(),
             max_metadata_bytes: 64 << 20,
+            reads: ReadSettings::default(),
         }
     }
 }
@@ -40,6 +92,13 @@ impl Settings {
     #[must_use]
     pub fn with_max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests.max(1);
+        self
+    }
+
+    /// Returns the settings with other rules for reads of many chunks.
+    #[must_use]
+    pub fn with_reads(mut self, reads: ReadSettings) -> Self {
+        self.reads = reads;
         self
     }
 

@@ -15,6 +15,8 @@ use crate::{Connect, Error, Location, LocationError};
 pub struct ConnectHttp {
     /// How requests are tried again, and how many at a time.
     pub settings: RemoteSettings,
+    /// Goes only to servers that anybody can reach, wherever their names lead.
+    pub public_only: bool,
 }
 
 #[async_trait]
@@ -30,7 +32,10 @@ impl Connect for ConnectHttp {
             }
             .into());
         }
-        let storage = HttpBuilder::new(url).settings(self.settings.clone());
+        let mut storage = HttpBuilder::new(url).settings(self.settings.clone());
+        if self.public_only {
+            storage = storage.public_only();
+        }
         Ok(Arc::new(storage.open()?))
     }
 }

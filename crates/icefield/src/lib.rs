@@ -54,6 +54,7 @@ mod bucket_url;
 mod error;
 #[cfg(feature = "gcs")]
 mod gcs;
+mod grants;
 #[cfg(feature = "http")]
 mod http;
 mod location;
@@ -68,13 +69,15 @@ mod schemes;
 
 pub use icefield_core::{
     ApplyOutcome, ArrayMetadata, BasicSolver, BranchName, ByteRange, CacheStatistics, ChunkId,
-    ChunkIndex, ChunkInfo, ChunkKeyEncoding, ChunkLocation, Commit, CommitError, CommitOutcome,
-    Conflict, ConflictSolver, DecodeLimits, Detector, Diff, EditOutcome, FetchError, ForkBlobError,
-    ForkError, MERGED_SNAPSHOT, ManifestId, MergeOutcome, MetadataError, NameError, NodeId,
-    NodeInfo, NodeKind, NodeMetadata, NodeMetadataError, NodePath, RebaseError, RebaseOutcome,
-    RefList, RefsError, Refusal, Repository, RepositoryBuilder, RepositoryConfig, RepositoryError,
-    Resolution, Revision, Session, SessionError, Settings, SnapshotId, SnapshotInfo, Start,
-    TagName, VersionSelection, WriteMode, micros_of_time, time_of_micros,
+    ChunkIndex, ChunkInfo, ChunkKeyEncoding, ChunkLocation, ChunkRead, Commit, CommitError,
+    CommitOutcome, Conflict, ConflictSolver, DecodeLimits, Detector, Diff, EditOutcome, FetchError,
+    ForkBlobError, ForkError, MERGED_SNAPSHOT, ManifestId, MergeOutcome, MetadataError, NameError,
+    NodeId, NodeInfo, NodeKind, NodeMetadata, NodeMetadataError, NodePath, OpenContainer,
+    ReadSettings, RebaseError, RebaseOutcome, RefList, RefsError, Refusal, Repository,
+    RepositoryBuilder, RepositoryConfig, RepositoryError, Resolution, Revision, Session,
+    SessionError, Settings, SnapshotId, SnapshotInfo, Start, TagName, VersionSelection,
+    VirtualAccess, VirtualChecksum, VirtualChunkError, VirtualLocation, VirtualRefs,
+    VirtualRefsError, VirtualSource, WriteMode, micros_of_time, time_of_micros,
 };
 pub use icefield_format as format;
 #[cfg(feature = "ingest")]
@@ -91,6 +94,7 @@ pub use azure::ConnectAzure;
 pub use error::{Error, ErrorKind, Unsettled, committed, landed};
 #[cfg(feature = "gcs")]
 pub use gcs::ConnectGcs;
+pub use grants::grant;
 #[cfg(feature = "http")]
 pub use http::ConnectHttp;
 pub use location::{Location, LocationError};

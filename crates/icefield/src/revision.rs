@@ -11,8 +11,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use icefield_core::{
-    BranchName, RefsError, Repository, RepositoryError, Revision, Session, SnapshotId, Start,
-    TagName,
+    BranchName, RefsError, Repository, RepositoryBuilder, RepositoryError, Revision, Session,
+    SnapshotId, Start, TagName,
 };
 use icefield_storage::Storage;
 use jiff::Timestamp;
@@ -133,15 +133,25 @@ impl RevisionSpec {
         &self,
         storage: Arc<dyn Storage>,
     ) -> Result<(Repository, Session), Error> {
+        self.open_session_with(Repository::builder(storage)).await
+    }
+
+    /// As [`RevisionSpec::open_session`], with a repository that is opened as the builder says.
+    ///
+    /// # Errors
+    /// As [`RevisionSpec::open_session`].
+    pub async fn open_session_with(
+        &self,
+        builder: RepositoryBuilder,
+    ) -> Result<(Repository, Session), Error> {
         let mut no_branch = None;
         if let Some(revision) = self.readings.first().and_then(Reading::at_a_branch) {
-            let builder = Repository::builder(Arc::clone(&storage));
-            match builder.open_session(revision).await {
+            match builder.clone().open_session(revision).await {
                 Err(error) if is_no_such_ref(&error) => no_branch = Some(error),
                 result => return Ok(result?),
             }
         }
-        let repository = Repository::open(storage).await?;
+        let repository = builder.open().await?;
         let id = self.resolve_from(&repository, no_branch).await?;
         let session = repository.read_session(id).await?;
         Ok((repository, session))

@@ -372,18 +372,6 @@ pub enum ExportError {
         /// What is wrong.
         source: serde_json::Error,
     },
-    /// A chunk lies in another file.
-    #[error(
-        "chunk {index} of {path} lies in {location}, outside the repository, and cannot be exported yet"
-    )]
-    VirtualChunk {
-        /// The array.
-        path: NodePath,
-        /// The chunk.
-        index: ChunkIndex,
-        /// Where it lies.
-        location: String,
-    },
     /// The operating system refused.
     #[error("cannot write {}", .path.display())]
     Io {

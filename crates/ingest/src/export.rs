@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_core::{
-    ArrayMetadata, ByteRange, ChunkInfo, ChunkLocation, NodeInfo, NodeKind, NodePath, Session,
+    ArrayMetadata, ChunkIndex, ChunkInfo, ChunkRead, NodeInfo, NodeKind, NodePath, Session,
     SessionError,
 };
 use icefield_zarr_store::ChunkKeys;
@@ -23,6 +24,17 @@ use target::Target;
 
 type ArrayToWrite = (NodePath, ArrayMetadata);
 type ListedChunk = Result<(Arc<ArrayToWrite>, ChunkInfo), SessionError>;
+type ChunkToWrite = Result<Chunk, ExportError>;
+
+/// Chunks that are listed before their bytes are read together.
+const BATCH: usize = 1024;
+
+/// A chunk that has been read.
+struct Chunk {
+    array: Arc<ArrayToWrite>,
+    index: ChunkIndex,
+    bytes: Bytes,
+}
 
 /// What an export wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -156,15 +168,55 @@ impl Export {
         self.progress.expected(most.fold(0, u64::saturating_add));
         let mut done = stream::iter(arrays)
             .flat_map(|array| self.listed(array))
+            .map_err(ExportError::from)
+            .try_chunks(BATCH)
+            // What was listed before an error need not be written: there will be no target.
+            .map_err(|error| error.1)
+            .map_ok(|batch| self.read(batch))
+            .try_flatten()
+            // One at a time, so that nothing is read for which there is no room.
+            .and_then(|chunk| async {
+                let held = budget.hold(chunk.bytes.len() as u64).await;
+                Ok((chunk, held))
+            })
             // Boxed, or the compiler loses sight of the whole being `Send`.
-            .map(|chunk| self.copy(target, &budget, chunk).boxed())
-            .buffer_unordered(self.limits.chunks.max(1))
+            .map_ok(|(chunk, held)| {
+                async move {
+                    let _held = held;
+                    self.write(target, chunk).await
+                }
+                .boxed()
+            })
+            .try_buffer_unordered(self.limits.chunks.max(1))
             .boxed();
         while let Some(length) = done.try_next().await? {
             report.chunks += 1;
             report.bytes += length;
         }
         Ok(())
+    }
+
+    /// Reads the chunks of a listing, by as few requests as their places allow.
+    fn read(&self, batch: Vec<(Arc<ArrayToWrite>, ChunkInfo)>) -> BoxStream<'static, ChunkToWrite> {
+        let reads = batch
+            .iter()
+            .map(|(array, chunk)| ChunkRead::whole(array.0.clone(), chunk.index.clone()));
+        let limits = self.session.read_settings();
+        let limits = limits.with_in_flight(self.limits.chunks, self.limits.bytes);
+        let found = self.session.get_many_within(reads.collect(), limits);
+        found
+            .map(move |found| {
+                let (at, bytes) = found?;
+                let (array, chunk) = &batch[at];
+                let path = || array.0.clone();
+                let bytes = bytes.ok_or_else(|| SessionError::NodeNotFound { path: path() })?;
+                Ok(Chunk {
+                    array: Arc::clone(array),
+                    index: chunk.index.clone(),
+                    bytes,
+                })
+            })
+            .boxed()
     }
 
     /// The chunks of one array, each with the array; at the end, it is known how many do not exist.
@@ -192,32 +244,13 @@ impl Export {
             .boxed()
     }
 
-    /// Copies a chunk, and returns how long it was.
-    async fn copy(
-        &self,
-        target: &Arc<Target>,
-        budget: &Budget,
-        chunk: ListedChunk,
-    ) -> Result<u64, ExportError> {
-        let (array, chunk) = chunk?;
-        let (path, array) = &*array;
-        let length = chunk.location.length();
-        let _held = budget.hold(length).await;
-        if let ChunkLocation::Virtual { location, .. } = chunk.location {
-            return Err(ExportError::VirtualChunk {
-                path: path.clone(),
-                index: chunk.index,
-                location,
-            });
-        }
-        let bytes = self
-            .session
-            .chunk(path, &chunk.index, ByteRange::All)
-            .await?
-            .ok_or_else(|| SessionError::NodeNotFound { path: path.clone() })?;
+    /// Writes a chunk, and returns how long it was.
+    async fn write(&self, target: &Arc<Target>, chunk: Chunk) -> Result<u64, ExportError> {
+        let (path, array) = &*chunk.array;
+        let length = chunk.bytes.len() as u64;
         let key = ChunkKeys::of(array).key(&chunk.index);
         let file = target.chunk(path, &key)?;
-        Target::write(target, file, bytes).await?;
+        Target::write(target, file, chunk.bytes).await?;
         self.progress.chunk(length);
         Ok(length)
     }

@@ -272,7 +272,7 @@ impl AzureBuilder {
             .with_container_name(&self.container)
             .with_retry(tried_once())
             .with_client_options(options(plain))
-            .with_http_connector(Straight);
+            .with_http_connector(Straight::default());
         if let Some(endpoint) = &self.endpoint {
             azure = azure.with_endpoint(endpoint.trim_end_matches('/').to_owned());
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::public::PublicOnly;
 use icefield_storage::StorageError;
 use object_store::client::{HttpClient, HttpConnector};
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, RetryConfig};
@@ -30,13 +31,20 @@ pub(crate) fn options(plain: bool) -> ClientOptions {
 
 /// Makes the clients. Those that `object_store` makes go where a redirect leads, and tell whoever is there, in
 /// `Referer`, the query of the URL that led there: a signature, or a token.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Straight;
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Straight {
+    /// Names that lead into this machine, or the network around it, lead nowhere.
+    pub(crate) public_only: bool,
+}
 
 impl HttpConnector for Straight {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let plain = options.get_config_value(&ClientConfigKey::AllowHttp);
-        let client = reqwest::Client::builder()
+        let mut client = reqwest::Client::builder();
+        if self.public_only {
+            client = client.dns_resolver(PublicOnly);
+        }
+        let client = client
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .user_agent(concat!("icefield/", env!("CARGO_PKG_VERSION")))
@@ -100,6 +108,18 @@ pub(crate) fn check_no_user(
     }
 }
 
+/// Returns the host of a URL, without its port and without brackets.
+pub(crate) fn host(url: &str) -> &str {
+    let authority = authority(url);
+    let inner = authority
+        .strip_prefix('[')
+        .and_then(|it| it.split_once(']'));
+    match inner {
+        Some((host, _)) => host,
+        None => authority.split(':').next().unwrap_or_default(),
+    }
+}
+
 fn authority(url: &str) -> &str {
     let parts = url.split(['/', '\\', '?', '#']).nth(2);
     parts.unwrap_or_default()
@@ -108,14 +128,7 @@ fn authority(url: &str) -> &str {
 /// Returns whether others may read along: no TLS, and not this machine itself.
 #[cfg(feature = "azure")]
 pub(crate) fn is_open(url: &str) -> bool {
-    let authority = authority(url);
-    let host = match authority
-        .strip_prefix('[')
-        .and_then(|it| it.split_once(']'))
-    {
-        Some((host, _)) => host,
-        None => authority.split(':').next().unwrap_or_default(),
-    };
+    let host = host(url);
     let address = host.parse::<std::net::IpAddr>();
     let here = host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback());
     url.starts_with("http://") && !here

@@ -7,7 +7,10 @@ use icefield_storage::remote::{RemoteSettings, RemoteStorage};
 use icefield_storage::{Clock, Entropy, KeyForm, StorageError, SystemClock, SystemEntropy};
 
 use crate::AdapterOptions;
-use crate::client::{Straight, check_no_user, is_plain, not_made, options, shown, tried_once};
+use crate::client::{
+    Straight, check_no_user, host, is_plain, not_made, options, shown, tried_once,
+};
+use crate::public::is_public;
 
 /// Opens what a web server offers below a URL.
 #[derive(Clone)]
@@ -15,6 +18,7 @@ use crate::client::{Straight, check_no_user, is_plain, not_made, options, shown,
 pub struct HttpBuilder {
     url: String,
     options: AdapterOptions,
+    public_only: bool,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 }
@@ -30,6 +34,7 @@ impl HttpBuilder {
         Self {
             url: url.into(),
             options,
+            public_only: false,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
         }
@@ -38,6 +43,13 @@ impl HttpBuilder {
     /// Sets how names become keys: [`KeyForm::Raw`] for a bucket of S3 that is offered as a web site.
     pub fn key_form(mut self, key_form: KeyForm) -> Self {
         self.options.key_form = key_form;
+        self
+    }
+
+    /// Goes only to servers that anybody can reach: addresses of this machine and of the network around it are refused,
+    /// and so are names that lead there, looked up anew for each connection.
+    pub fn public_only(mut self) -> Self {
+        self.public_only = true;
         self
     }
 
@@ -67,6 +79,18 @@ impl HttpBuilder {
         let name = shown(&self.url);
         let plain = is_plain(&self.url, &name, "url")?;
         check_no_user(&self.url, &name, "url")?;
+        let inside = |host: &str| match host.parse() {
+            Ok(address) => !is_public(address),
+            Err(_) => host.eq_ignore_ascii_case("localhost"),
+        };
+        if self.public_only && inside(host(&self.url)) {
+            return Err(StorageError::Misconfigured {
+                target: name,
+                setting: "url",
+                problem: "it leads into this machine or the network around it, where only who names it on purpose may go"
+                    .to_owned(),
+            });
+        }
         // Keys are appended to the path, behind a slash of their own.
         let url = match self.url.split_once('?') {
             Some((path, query)) => format!("{}?{query}", path.trim_end_matches('/')),
@@ -76,7 +100,9 @@ impl HttpBuilder {
             .with_url(url)
             .with_retry(tried_once())
             .with_client_options(options(plain))
-            .with_http_connector(Straight)
+            .with_http_connector(Straight {
+                public_only: self.public_only,
+            })
             .build()
             .map_err(|_| not_made(&name, "url"))?;
         self.options.place = Some(format!("http:{name}"));

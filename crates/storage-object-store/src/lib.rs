@@ -32,6 +32,8 @@ mod azure;
 mod client;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(any(feature = "azure", feature = "http"))]
+mod public;
 #[cfg(feature = "http")]
 mod redirect;
 
@@ -40,6 +42,8 @@ pub use azure::{AzureBuilder, AzureEnvironment};
 #[cfg(feature = "http")]
 pub use http::HttpBuilder;
 pub use options::AdapterOptions;
+#[cfg(any(feature = "azure", feature = "http"))]
+pub use public::is_public;
 #[cfg(feature = "http")]
 pub use redirect::redirect_of;
 

@@ -6,7 +6,7 @@ mod sorted_chunks;
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use icefield_core::{ByteRange, Session, SessionError, WriteMode};
+use icefield_core::{ByteRange, ChunkRead, Session, SessionError, WriteMode};
 use tokio::runtime::Handle;
 
 use crate::ZarrStoreError;
@@ -141,7 +141,8 @@ impl ZarrStore {
     }
 
     /// Returns the values, or ranges of them, of several keys: in their order, `None` in the place of each
-    /// absent key. A key may come several times. At most [`ZarrStore::with_concurrency`] are read at once.
+    /// absent key. A key may come several times. Chunks that lie near each other in one object are fetched together; at
+    /// most [`ZarrStore::with_concurrency`] requests are in flight.
     ///
     /// # Errors
     /// As [`ZarrStore::get_range`], for the first request that fails.
@@ -149,14 +150,49 @@ impl ZarrStore {
         &self,
         requests: &[(K, ByteRange)],
     ) -> Result<Vec<Option<Bytes>>, ZarrStoreError> {
-        let reads = requests
-            .iter()
-            .map(|(key, range)| self.get_range(key.as_ref(), *range));
-        let reads: Vec<_> = reads.collect();
-        stream::iter(reads)
-            .buffered(self.concurrency)
-            .try_collect()
-            .await
+        let mut values = vec![None; requests.len()];
+        let (mut chunks, mut places) = (Vec::new(), Vec::new());
+        for (place, (key, range)) in requests.iter().enumerate() {
+            let (key, range) = (key.as_ref(), *range);
+            match self.parse(key)? {
+                ZarrKey::Chunk { array, index } => {
+                    places.push(place);
+                    chunks.push(ChunkRead {
+                        path: array,
+                        index,
+                        range,
+                    });
+                }
+                other => values[place] = self.read_document(key, &other, range)?,
+            }
+        }
+        let limits = self.session.read_settings();
+        let limits = limits.with_requests(self.concurrency);
+        let mut found = self.session.get_many_within(chunks.clone(), limits);
+        loop {
+            match found.try_next().await {
+                Ok(None) => return Ok(values),
+                Ok(Some((at, bytes))) => values[places[at]] = bytes,
+                Err(SessionError::RangeOutOfChunk {
+                    path,
+                    index,
+                    length,
+                    ..
+                }) => {
+                    let outside = |it: &&ChunkRead| {
+                        it.path == path && it.index == index && it.range.resolve(length).is_none()
+                    };
+                    let at = chunks.iter().position(|it| outside(&it)).unwrap_or(0);
+                    let (key, range) = &requests[places[at]];
+                    return Err(ZarrStoreError::RangeOutOfValue {
+                        key: key.as_ref().to_owned(),
+                        range: *range,
+                        length,
+                    });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Returns whether a key has a value. Reads no chunk bytes.

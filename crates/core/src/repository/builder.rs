@@ -16,6 +16,7 @@ use icefield_storage::{
 use super::{Repository, Revision, Shared, Start};
 use crate::objects::Objects;
 use crate::session::Session;
+use crate::virtual_chunks::{VirtualAccess, VirtualStores};
 use crate::{RepositoryError, SessionError, Settings};
 
 /// How to open or create a repository: components given to it, settings that tune it.
@@ -26,6 +27,7 @@ pub struct RepositoryBuilder {
     config: RepositoryConfig,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
+    access: VirtualAccess,
 }
 
 impl RepositoryBuilder {
@@ -36,6 +38,7 @@ impl RepositoryBuilder {
             config: RepositoryConfig::default(),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
+            access: VirtualAccess::none(),
         }
     }
 
@@ -64,6 +67,13 @@ impl RepositoryBuilder {
     #[must_use]
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
+        self
+    }
+
+    /// Lets the repository refer to foreign objects. Without it, virtual chunks cannot be read; all else can.
+    #[must_use]
+    pub fn virtual_access(mut self, access: VirtualAccess) -> Self {
+        self.access = access;
         self
     }
 
@@ -311,6 +321,7 @@ impl RepositoryBuilder {
             settings: self.settings,
             clock: self.clock,
             entropy: self.entropy,
+            virtual_stores: VirtualStores::new(self.access),
             stored_config: RwLock::new(stored),
             own_config: self.config,
             lost_races: Mutex::new(HashSet::new()),

@@ -1,15 +1,12 @@
 //! Reading metadata and chunks.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_format::{
-    ByteRange, ChunkId, ChunkIndex, ChunkRef, Manifest, ManifestId, NodeId, NodeKind, NodePath,
-    layout,
-};
-use icefield_storage::{GetOptions, GetRange, Key, Object, StorageError};
+use icefield_format::{ByteRange, Manifest, ManifestId, NodeId, NodeKind, NodePath};
+use icefield_storage::Object;
 
+use super::fetch::{ChunkName, Located, ObjectName, Step, step};
 use super::list::ChunkLocation;
 use super::{Base, Session};
 use crate::SessionError;
@@ -18,82 +15,13 @@ use crate::metadata::ArrayMetadata;
 use crate::objects::whole_body;
 
 /// Where the lookup of a chunk stands once the session's own edits have been asked.
-enum Lookup {
+pub(super) enum Lookup {
     /// There is no such chunk.
     Absent,
     /// The session has it.
     Found(Located),
     /// A manifest of the base decides.
     InManifest { node: NodeId, manifest: ManifestId },
-}
-
-/// A chunk reference that owns what it says.
-enum Located {
-    Inline(Bytes),
-    Native {
-        id: ChunkId,
-        offset: u64,
-        length: u64,
-    },
-    Virtual(ChunkLocation),
-}
-
-impl Located {
-    /// Copies out of the buffer that holds the reference: an inline chunk that kept a whole manifest alive
-    /// would defeat the bound of the cache.
-    fn of(chunk: ChunkRef<'_>) -> Self {
-        match chunk {
-            ChunkRef::Inline(bytes) => Self::Inline(Bytes::copy_from_slice(bytes)),
-            ChunkRef::Native { id, offset, length } => Self::Native { id, offset, length },
-            ChunkRef::Virtual { .. } => Self::Virtual(ChunkLocation::of(chunk)),
-        }
-    }
-
-    fn location(self) -> ChunkLocation {
-        match self {
-            Self::Inline(bytes) => ChunkLocation::Inline {
-                length: bytes.len() as u64,
-            },
-            Self::Native { id, offset, length } => ChunkLocation::Native { id, offset, length },
-            Self::Virtual(location) => location,
-        }
-    }
-}
-
-/// A read of part of an object that is all that is left to do for a chunk.
-struct NativeRead<'a> {
-    path: &'a NodePath,
-    index: &'a [u32],
-    key: Key,
-    /// The chunk within its object.
-    chunk: Range<u64>,
-    /// The wanted bytes within the object.
-    wanted: Range<u64>,
-}
-
-impl NativeRead<'_> {
-    fn options(&self) -> GetOptions {
-        GetOptions::range(GetRange::Bounded(self.wanted.clone()))
-    }
-
-    fn explain(&self, error: StorageError) -> SessionError {
-        match error {
-            StorageError::NotFound { key } => SessionError::ChunkMissing {
-                path: self.path.clone(),
-                index: self.index.to_vec().into(),
-                key,
-            },
-            StorageError::RangeNotSatisfiable { key, .. }
-            | StorageError::WrongLength { key, .. } => SessionError::ChunkTruncated {
-                path: self.path.clone(),
-                index: self.index.to_vec().into(),
-                key,
-                offset: self.chunk.start,
-                end: self.chunk.end,
-            },
-            other => other.into(),
-        }
-    }
 }
 
 impl Session {
@@ -144,17 +72,16 @@ impl Session {
         let Some(located) = self.locate(path, index).await? else {
             return Ok(None);
         };
-        match resolve(path, index, located, range)? {
-            Resolved::Bytes(bytes) => Ok(Some(bytes)),
-            Resolved::Read(read) => {
-                let object = self.shared().storage.get(&read.key, read.options()).await;
-                let bytes = match object {
-                    Ok(object) => object.bytes().await,
-                    Err(error) => Err(error),
-                };
-                bytes.map(Some).map_err(|error| read.explain(error))
-            }
-        }
+        let name = ChunkName { path, index };
+        let span = match step(name, located, range)? {
+            Step::Done(bytes) => return Ok(Some(bytes)),
+            Step::Fetch(span) => span,
+        };
+        let source = self.source(name, span.object).await?;
+        let bytes = source.read(span.wanted).await;
+        bytes
+            .map(Some)
+            .map_err(|error| source.explain(name, &span.chunk, error))
     }
 
     /// As [`Session::chunk`], without waiting for a network; `None` where it would have to. May block on a
@@ -188,19 +115,24 @@ impl Session {
                 }
             }
         };
-        match resolve(path, index, located, range)? {
-            Resolved::Bytes(bytes) => Ok(Some(Some(bytes))),
-            Resolved::Read(read) => {
-                let storage = &self.shared().storage;
-                let Some(object) = storage.try_get_blocking(&read.key, &read.options()) else {
-                    return Ok(None);
-                };
-                let bytes = object
-                    .and_then(|object: Object| whole_body(object))
-                    .map_err(|error| read.explain(error))?;
-                Ok(Some(Some(bytes)))
-            }
-        }
+        let name = ChunkName { path, index };
+        let span = match step(name, located, range)? {
+            Step::Done(bytes) => return Ok(Some(Some(bytes))),
+            Step::Fetch(span) => span,
+        };
+        let ObjectName::Native(id) = span.object else {
+            // Its store may have to be opened first.
+            return Ok(None);
+        };
+        let source = self.native(id)?;
+        let options = source.options(span.wanted);
+        let Some(object) = source.storage().try_get_blocking(&source.key, &options) else {
+            return Ok(None);
+        };
+        let bytes = object
+            .and_then(|object: Object| whole_body(object))
+            .map_err(|error| source.explain(name, &span.chunk, error))?;
+        Ok(Some(Some(bytes)))
     }
 
     /// Returns where a chunk's bytes live, `None` if the array has no such chunk. Reads no chunk bytes.
@@ -231,7 +163,7 @@ impl Session {
     }
 
     /// Asks the session's edits and the base snapshot; waits for nothing.
-    fn lookup(&self, path: &NodePath, index: &[u32]) -> Result<Lookup, SessionError> {
+    pub(super) fn lookup(&self, path: &NodePath, index: &[u32]) -> Result<Lookup, SessionError> {
         let state = self.state()?;
         let Some(node) = state.node(path)? else {
             return Ok(Lookup::Absent);
@@ -258,57 +190,10 @@ impl Session {
     }
 }
 
-fn in_manifest(
+pub(super) fn in_manifest(
     manifest: &Manifest,
     node: &NodeId,
     index: &[u32],
 ) -> Result<Option<Located>, SessionError> {
     Ok(manifest.get(node, index)?.map(Located::of))
-}
-
-enum Resolved<'a> {
-    Bytes(Bytes),
-    Read(NativeRead<'a>),
-}
-
-fn resolve<'a>(
-    path: &'a NodePath,
-    index: &'a [u32],
-    located: Located,
-    range: ByteRange,
-) -> Result<Resolved<'a>, SessionError> {
-    let within = |length: u64| {
-        range
-            .resolve(length)
-            .ok_or_else(|| SessionError::RangeOutOfChunk {
-                path: path.clone(),
-                index: ChunkIndex::from(index.to_vec()),
-                range: format!("{range:?}"),
-                length,
-            })
-    };
-    match located {
-        Located::Inline(bytes) => {
-            let range = within(bytes.len() as u64)?;
-            Ok(Resolved::Bytes(
-                bytes.slice(range.start as usize..range.end as usize),
-            ))
-        }
-        Located::Native { id, offset, length } => {
-            let range = within(length)?;
-            // The manifest's checks have shown that offset + length does not overflow.
-            Ok(Resolved::Read(NativeRead {
-                path,
-                index,
-                key: Key::parse(&layout::chunk_key(id)).map_err(StorageError::from)?,
-                chunk: offset..offset + length,
-                wanted: offset + range.start..offset + range.end,
-            }))
-        }
-        Located::Virtual(location) => Err(SessionError::VirtualChunk {
-            path: path.clone(),
-            index: ChunkIndex::from(index.to_vec()),
-            location: location.to_string(),
-        }),
-    }
 }

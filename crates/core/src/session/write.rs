@@ -10,6 +10,7 @@ use super::{Node, Session, State};
 use crate::SessionError;
 use crate::change_set::{PendingChunk, WrittenNode};
 use crate::metadata::{ArrayMetadata, NodeMetadata, NodeMetadataError};
+use crate::virtual_chunks::VirtualRefs;
 
 /// What a write does where there is something already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,6 +153,44 @@ impl Session {
         let stored = self.store_chunk(&bytes).await?;
         let chunk = PendingChunk::Set(stored.as_ref(&bytes));
         self.record(path, node, index, chunk, mode)
+    }
+
+    /// Sets references to chunks in foreign objects, all of them or none. Nothing is fetched: whether the objects are
+    /// there, and may be read, shows when they are.
+    ///
+    /// # Errors
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::VirtualRefs`] with the first row at
+    /// fault, and the reasons why a session cannot be written.
+    pub async fn set_virtual_refs(
+        &self,
+        path: &NodePath,
+        refs: VirtualRefs<'_>,
+    ) -> Result<(), SessionError> {
+        let _permit = self.begin_write().await?;
+        let wrong = |source| SessionError::VirtualRefs {
+            path: path.clone(),
+            source: Box::new(source),
+        };
+        refs.check_containers(&self.shared().config())
+            .map_err(wrong)?;
+        let grid = |node: &Node| {
+            let array = node.metadata.array();
+            array.map(|it| it.chunk_counts.clone()).unwrap_or_default()
+        };
+        let before = array_of(&*self.state()?, path)?;
+        // Outside the lock: there may be millions.
+        refs.check(&grid(&before)).map_err(wrong)?;
+        let mut state = self.state_mut()?;
+        state.phase.check_in_flight()?;
+        let now = array_of(&state, path)?;
+        if grid(&now) != grid(&before) {
+            refs.check(&grid(&now)).map_err(wrong)?;
+        }
+        if !refs.is_empty() {
+            let rank = grid(&now).len();
+            Arc::make_mut(&mut state.changes).set_virtual(path, now.id, rank, &refs);
+        }
+        Ok(())
     }
 
     /// Puts a chunk's bytes where they belong by their length: a long chunk is in the store when this returns.

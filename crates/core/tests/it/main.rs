@@ -22,3 +22,4 @@ mod serial;
 mod sim;
 mod suite;
 mod support;
+mod virtual_chunks;

@@ -2,7 +2,7 @@
 
 use icefield_core::{
     CommitError, FetchError, ForkBlobError, ForkError, NameError, NodeMetadataError, RebaseError,
-    RefsError, RepositoryError, SessionError,
+    RefsError, RepositoryError, SessionError, VirtualChunkError,
 };
 use icefield_format::{FormatError, IdError, PathError};
 use icefield_storage::{KeyError, StorageError};
@@ -114,6 +114,24 @@ impl Classify for RepositoryError {
     }
 }
 
+impl Classify for VirtualChunkError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Location(_) | Self::Key(_) => ErrorKind::Corrupt,
+            Self::NoContainer | Self::NotGranted { .. } => ErrorKind::Invalid,
+            Self::Open { source, .. } => {
+                let ours = source.downcast_ref().map(crate::Error::kind);
+                let stores = source.downcast_ref().map(StorageError::kind);
+                ours.or(stores).unwrap_or(ErrorKind::Other)
+            }
+            Self::Storage(source) => source.kind(),
+            Self::Missing | Self::Truncated { .. } => ErrorKind::Corrupt,
+            Self::Changed => ErrorKind::Conflict,
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
 impl Classify for SessionError {
     fn kind(&self) -> ErrorKind {
         match self {
@@ -128,7 +146,8 @@ impl Classify for SessionError {
             Self::Path(error) => error.kind(),
             Self::Unresolved(_) => ErrorKind::OutcomeUnknown,
             Self::ChunkMissing { .. } | Self::ChunkTruncated { .. } => ErrorKind::Corrupt,
-            Self::VirtualChunk { .. } => ErrorKind::Unsupported,
+            Self::VirtualChunk { source, .. } => source.kind(),
+            Self::VirtualRefs { .. } => ErrorKind::Invalid,
             Self::WriteUnknown { .. } => ErrorKind::Unavailable,
             Self::Committed(_)
             | Self::CommitInProgress
@@ -258,7 +277,7 @@ mod ingest {
             match self {
                 Self::AlreadyExists { .. } => ErrorKind::AlreadyExists,
                 Self::NoParent { .. } | Self::Empty => ErrorKind::NotFound,
-                Self::NodeName { .. } | Self::VirtualChunk { .. } => ErrorKind::Unsupported,
+                Self::NodeName { .. } => ErrorKind::Unsupported,
                 Self::InsideRepository { .. } => ErrorKind::Invalid,
                 Self::Document { .. } => ErrorKind::Corrupt,
                 Self::Io { .. } => ErrorKind::Io,

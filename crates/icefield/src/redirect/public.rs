@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use icefield_storage_object_store::is_public;
+
 use crate::Location;
 use crate::bucket_url::BucketUrl;
 
@@ -87,37 +89,7 @@ fn public_v6(host: &str) -> Result<(), String> {
 }
 
 fn reachable(address: IpAddr) -> Result<(), String> {
-    let public = match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => is_public_v6(address),
-    };
-    public.then_some(()).ok_or_else(not_public)
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [one, two, three, _] = address.octets();
-    let special = address.is_loopback()
-        || address.is_private()
-        || address.is_link_local()
-        || address.is_broadcast()
-        || address.is_multicast()
-        || address.is_documentation();
-    // "This network", shared by a carrier, of protocols, of measurements, reserved.
-    let reserved = one == 0
-        || (one == 100 && (64..128).contains(&two))
-        || (one, two, three) == (192, 0, 0)
-        || (one == 198 && (18..20).contains(&two))
-        || one >= 240;
-    !special && !reserved
-}
-
-/// Only what is given out to the internet (2000::/3), and of that nothing that carries another address inside.
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let segments = address.segments();
-    let given_out = segments[0] & 0xe000 == 0x2000;
-    let carries = segments[0] == 0x2002 || (segments[0] == 0x2001 && segments[1] < 0x200);
-    let documentation = segments[0] == 0x2001 && segments[1] == 0xdb8;
-    given_out && !carries && !documentation
+    is_public(address).then_some(()).ok_or_else(not_public)
 }
 
 fn not_public() -> String {

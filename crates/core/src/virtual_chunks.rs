@@ -1,0 +1,68 @@
+//! Virtual chunks: which foreign objects a repository may refer to, and who lets it.
+//!
+//! ```text
+//! location        s3://archive/2015/jan.nc          what a manifest says
+//! container       s3://archive/       (config)      what the repository says of the place: anybody may have written it
+//! grant           s3://archive/2015/  (reader)      what the reader lets it refer to, and with which credentials
+//! ```
+//! A location is read if a container and a grant cover it, by whole segments; of several, the longest. The store is
+//! opened by the grant alone, so that credentials go where the reader said and nowhere else.
+
+mod access;
+mod refs;
+mod stores;
+
+use icefield_format::LocationRule;
+use icefield_storage::{BoxError, KeyError, StorageError};
+
+pub use access::{OpenContainer, VirtualAccess};
+pub use refs::{VirtualChecksum, VirtualRefs, VirtualRefsError, VirtualSource};
+pub(crate) use stores::{VirtualStores, VirtualTarget};
+
+/// Why the bytes of a virtual chunk cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VirtualChunkError {
+    /// It is no location.
+    #[error("this is no location of a virtual chunk: {0}")]
+    Location(LocationRule),
+    /// No container covers it.
+    #[error(
+        "no container in the repository's configuration covers it: whoever writes the repository adds one with that prefix"
+    )]
+    NoContainer,
+    /// The reader has not granted access.
+    #[error(
+        "it lies in the container {container}, and access to that was not granted: grant it when the repository is opened"
+    )]
+    NotGranted {
+        /// The prefix of the container.
+        container: String,
+    },
+    /// Its path cannot be the key of an object.
+    #[error("its path cannot be read")]
+    Key(#[source] KeyError),
+    /// The store of the container cannot be opened.
+    #[error("the container {container} cannot be opened")]
+    Open {
+        /// The prefix of the container.
+        container: String,
+        /// Why.
+        source: BoxError,
+    },
+    /// The object is not there.
+    #[error("there is no such object")]
+    Missing,
+    /// The object has been written since.
+    #[error("the object has changed since the reference was made: import it again")]
+    Changed,
+    /// The object is too short.
+    #[error("the object ends before byte {end}, where the chunk ends")]
+    Truncated {
+        /// The end of the chunk in the object.
+        end: u64,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}

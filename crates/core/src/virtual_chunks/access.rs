@@ -1,0 +1,94 @@
+//! What a reader lets a repository refer to.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use icefield_format::config::VirtualChunkContainer;
+use icefield_format::{LocationRule, VirtualLocation};
+use icefield_storage::{BoxError, Storage};
+
+/// Opens the store of foreign objects that a reader has granted access to. It holds the credentials, if there are any,
+/// and where they may be sent.
+#[async_trait]
+pub trait OpenContainer: fmt::Debug + Send + Sync + 'static {
+    /// Opens the store whose keys are the paths below the prefix of the grant.
+    ///
+    /// `container` is what the repository's configuration says of the place. Anybody who can write to the repository
+    /// may have written it: it must not lead credentials elsewhere.
+    ///
+    /// # Errors
+    /// What cannot be opened, and what the container says that the reader did not grant.
+    async fn open(&self, container: &VirtualChunkContainer) -> Result<Arc<dyn Storage>, BoxError>;
+}
+
+/// What a reader lets a repository refer to: nothing, unless it is granted here.
+#[derive(Clone, Debug, Default)]
+pub struct VirtualAccess {
+    grants: Vec<Grant>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Grant {
+    pub(super) prefix: VirtualLocation,
+    pub(super) opener: Arc<dyn OpenContainer>,
+}
+
+impl VirtualAccess {
+    /// Grants nothing.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Grants access to what lies below a prefix, such as `s3://archive/2015` or `file:///data`.
+    ///
+    /// # Errors
+    /// The rule of locations that the prefix breaks.
+    pub fn grant(
+        mut self,
+        prefix: &str,
+        opener: Arc<dyn OpenContainer>,
+    ) -> Result<Self, LocationRule> {
+        let prefix = VirtualLocation::parse_prefix(prefix)?;
+        self.grants.retain(|grant| grant.prefix != prefix);
+        self.grants.push(Grant { prefix, opener });
+        Ok(self)
+    }
+
+    /// Grants access to a store that is open: its keys are the paths below the prefix.
+    ///
+    /// # Errors
+    /// The rule of locations that the prefix breaks.
+    pub fn grant_storage(
+        self,
+        prefix: &str,
+        storage: Arc<dyn Storage>,
+    ) -> Result<Self, LocationRule> {
+        self.grant(prefix, Arc::new(Opened(storage)))
+    }
+
+    /// Returns the prefixes that access is granted to.
+    pub fn prefixes(&self) -> impl ExactSizeIterator<Item = &VirtualLocation> {
+        self.grants.iter().map(|grant| &grant.prefix)
+    }
+
+    /// Finds the longest grant that covers a location, its position, and the path of the location below it.
+    pub(super) fn find(&self, location: &VirtualLocation) -> Option<(usize, &Grant, String)> {
+        let covering = self.grants.iter().enumerate().filter_map(|(at, grant)| {
+            let path = location.below(&grant.prefix)?;
+            Some((at, grant, path))
+        });
+        covering.max_by_key(|(_, grant, _)| grant.prefix.depth())
+    }
+}
+
+/// A store that is open already.
+#[derive(Debug)]
+struct Opened(Arc<dyn Storage>);
+
+#[async_trait]
+impl OpenContainer for Opened {
+    async fn open(&self, _: &VirtualChunkContainer) -> Result<Arc<dyn Storage>, BoxError> {
+        Ok(Arc::clone(&self.0))
+    }
+}

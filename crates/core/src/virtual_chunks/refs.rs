@@ -1,0 +1,220 @@
+//! References to many virtual chunks, in columns.
+
+use icefield_format::{Checksum, LocationRule, RepositoryConfig, VirtualLocation};
+
+use super::stores::container_of;
+
+/// What tells that a foreign object is still the one that was referred to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VirtualChecksum {
+    /// Its ETag, verbatim.
+    ETag(String),
+    /// The time in Unix seconds after which it must not have been written; not 0, which says nothing.
+    LastModified(u32),
+}
+
+impl VirtualChecksum {
+    pub(crate) fn as_format(&self) -> Checksum<'_> {
+        match self {
+            Self::ETag(tag) => Checksum::ETag(tag),
+            Self::LastModified(seconds) => Checksum::LastModified(*seconds),
+        }
+    }
+}
+
+/// A foreign object that chunks lie in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VirtualSource {
+    location: VirtualLocation,
+    checksum: Option<VirtualChecksum>,
+}
+
+impl VirtualSource {
+    /// Returns the object at a location, whatever becomes of it later.
+    ///
+    /// # Errors
+    /// The rule that the location breaks.
+    pub fn new(location: &str) -> Result<Self, LocationRule> {
+        Ok(Self {
+            location: VirtualLocation::parse_new(location)?,
+            checksum: None,
+        })
+    }
+
+    /// Returns the object with what tells that it is still the same: reads check it.
+    #[must_use]
+    pub fn with_checksum(mut self, checksum: VirtualChecksum) -> Self {
+        self.checksum = Some(checksum);
+        self
+    }
+
+    /// Returns the location, normalised.
+    pub fn location(&self) -> &VirtualLocation {
+        &self.location
+    }
+
+    /// Returns what tells that it is still the same.
+    pub fn checksum(&self) -> Option<&VirtualChecksum> {
+        self.checksum.as_ref()
+    }
+}
+
+/// References to chunks of one array: columns of one length, one row per chunk.
+///
+/// ```text
+/// row          0        1        2
+/// coordinates  0 0      0 1      1 0      rank numbers a row
+/// source       0        0        1        position among the sources
+/// offset       4016     8120     4016     first byte in the object
+/// length       4104     4099     4104     bytes, at least one
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VirtualRefs<'a> {
+    /// The coordinates of the chunks in the grid, row by row.
+    pub coordinates: &'a [u32],
+    /// The objects that the rows refer to.
+    pub sources: &'a [VirtualSource],
+    /// For each row, the position of its object among the sources.
+    pub source: &'a [u32],
+    /// For each row, the first byte in the object.
+    pub offsets: &'a [u64],
+    /// For each row, the number of bytes.
+    pub lengths: &'a [u64],
+}
+
+/// Why references cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VirtualRefsError {
+    /// The columns do not belong together.
+    #[error(
+        "the columns differ in length: {rows} offsets, {lengths} lengths, {sources} sources, and {coordinates} coordinates for {rank} dimensions"
+    )]
+    Columns {
+        /// Offsets.
+        rows: usize,
+        /// Lengths.
+        lengths: usize,
+        /// Sources.
+        sources: usize,
+        /// Coordinates.
+        coordinates: usize,
+        /// Dimensions of the array.
+        rank: usize,
+    },
+    /// A row refers to a source that is not there.
+    #[error("row {row} refers to source {source_number}, and there are {count}")]
+    NoSource {
+        /// The row.
+        row: usize,
+        /// The number that it gives.
+        source_number: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// A chunk outside the grid.
+    #[error("row {row} is chunk {index:?}, which is outside the grid of {grid:?} chunks")]
+    OutOfGrid {
+        /// The row.
+        row: usize,
+        /// The coordinates.
+        index: Vec<u32>,
+        /// Chunks per dimension.
+        grid: Vec<u32>,
+    },
+    /// No bytes, or bytes beyond what can be counted.
+    #[error(
+        "row {row} refers to {length} bytes from {offset}: a chunk has at least one byte, and an end below 2^64"
+    )]
+    Range {
+        /// The row.
+        row: usize,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+    },
+    /// No container covers a source, so that nobody could read it.
+    #[error(
+        "no container in the repository's configuration covers {location}: add one with its prefix first"
+    )]
+    NoContainer {
+        /// The location.
+        location: String,
+    },
+}
+
+impl VirtualRefs<'_> {
+    /// Returns the number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.offsets.is_empty()
+    }
+
+    /// Checks that the columns belong together and fit a grid.
+    pub(crate) fn check(&self, grid: &[u32]) -> Result<(), VirtualRefsError> {
+        let (rows, rank) = (self.len(), grid.len());
+        if self.lengths.len() != rows
+            || self.source.len() != rows
+            || rows.checked_mul(rank) != Some(self.coordinates.len())
+        {
+            return Err(VirtualRefsError::Columns {
+                rows,
+                lengths: self.lengths.len(),
+                sources: self.source.len(),
+                coordinates: self.coordinates.len(),
+                rank,
+            });
+        }
+        for row in 0..rows {
+            let (offset, length) = (self.offsets[row], self.lengths[row]);
+            if length == 0 || offset.checked_add(length).is_none() {
+                return Err(VirtualRefsError::Range {
+                    row,
+                    offset,
+                    length,
+                });
+            }
+            if self.source[row] as usize >= self.sources.len() {
+                return Err(VirtualRefsError::NoSource {
+                    row,
+                    source_number: self.source[row],
+                    count: self.sources.len(),
+                });
+            }
+            let index = self.index(row, rank);
+            if !index.iter().zip(grid).all(|(at, count)| at < count) {
+                return Err(VirtualRefsError::OutOfGrid {
+                    row,
+                    index: index.to_vec(),
+                    grid: grid.to_vec(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the places of all sources are known to the repository.
+    pub(crate) fn check_containers(
+        &self,
+        config: &RepositoryConfig,
+    ) -> Result<(), VirtualRefsError> {
+        let uncovered = |it: &&VirtualSource| container_of(config, &it.location).is_none();
+        match self.sources.iter().find(uncovered) {
+            None => Ok(()),
+            Some(source) => Err(VirtualRefsError::NoContainer {
+                location: source.location.to_string(),
+            }),
+        }
+    }
+
+    pub(crate) fn index(&self, row: usize, rank: usize) -> &[u32] {
+        &self.coordinates[row * rank..][..rank]
+    }
+}
