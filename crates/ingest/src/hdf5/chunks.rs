@@ -1,5 +1,7 @@
 //! Where the bytes of an array lie, whichever layout and index it has.
 
+use std::collections::BTreeMap;
+
 use hdf5_reader::btree_v1::{BTreeV1Key, collect_btree_v1_leaves_storage};
 use hdf5_reader::chunk_index::{
     ChunkEntry, collect_implicit_chunk_entries, collect_v2_chunk_entries_storage,
@@ -9,7 +11,7 @@ use hdf5_reader::error::Error;
 use hdf5_reader::extensible_array::collect_extensible_array_chunk_entries_storage;
 use hdf5_reader::fixed_array::collect_fixed_array_chunk_entries_storage;
 use hdf5_reader::messages::layout::{ChunkIndexing, DataLayout};
-use icefield_core::{ChunkIndex, NodePath};
+use icefield_core::NodePath;
 
 use super::file::{Hdf5, Parsed, invalid};
 use crate::{ChunkExtents, SourceError};
@@ -35,6 +37,8 @@ pub(super) struct Stored {
     /// Bytes of a chunk, decoded.
     pub(super) chunk_bytes: u64,
     pub(super) place: Place,
+    /// The filters that were left out for single chunks, by row of the extents.
+    pub(super) left_out: BTreeMap<usize, u32>,
 }
 
 /// Where they are.
@@ -106,12 +110,13 @@ impl Hdf5 {
             chunk_shape,
             chunk_bytes,
             place: Place::File(ChunkExtents::new(dims.len())),
+            left_out: BTreeMap::new(),
         };
         if !self.is_undefined(address) && !space.shape.contains(&0) {
             let entries = self.entries(space, address, dims, indexing, chunk_bytes);
             let entries =
                 entries.map_err(|error| self.failed(space.path, "the chunk index", error))?;
-            stored.place = Place::File(self.extents(space, &stored, entries)?);
+            self.list(space, &mut stored, entries)?;
         }
         Ok(stored)
     }
@@ -146,6 +151,7 @@ impl Hdf5 {
             chunk_shape,
             chunk_bytes,
             place: Place::File(extents),
+            left_out: BTreeMap::new(),
         })
     }
 
@@ -217,12 +223,12 @@ impl Hdf5 {
     }
 
     /// Turns what an index lists into extents, in order of the coordinates.
-    fn extents(
+    fn list(
         &self,
         space: &Space<'_>,
-        stored: &Stored,
+        stored: &mut Stored,
         entries: Vec<ChunkEntry>,
-    ) -> Result<ChunkExtents, SourceError> {
+    ) -> Result<(), SourceError> {
         let damaged = |problem: String| {
             let error = invalid(problem);
             self.failed(space.path, "the chunk index", error)
@@ -244,14 +250,6 @@ impl Hdf5 {
             let Some(index) = numbers(&index) else {
                 return Err(damaged("it has too many chunks for Zarr".to_owned()));
             };
-            let used = u32::MAX
-                .checked_shl(space.filters as u32)
-                .map_or(!0, |mask| !mask);
-            if entry.filter_mask & used != 0 {
-                let index = ChunkIndex::from(index);
-                let reason = format!("some filters were left out for its chunk {index}");
-                return Err(self.refused(space.path, reason));
-            }
             let length = match (space.filters, entry.size) {
                 (0, 0) => stored.chunk_bytes,
                 (0, size) if size != stored.chunk_bytes => {
@@ -267,17 +265,23 @@ impl Hdf5 {
                     "the file ends before the {length} bytes of the chunk at {at}"
                 )));
             };
-            rows.push((index, position, length));
+            let filters = u32::try_from(space.filters).unwrap_or(u32::MAX);
+            let unused = u32::MAX.checked_shl(filters).unwrap_or(0);
+            rows.push((index, position, length, entry.filter_mask & !unused));
         }
         rows.sort_unstable();
         if let Some([(index, ..), _]) = rows.array_windows().find(|[a, b]| a.0 == b.0) {
             return Err(damaged(format!("it lists the chunk {index:?} twice")));
         }
         let mut extents = ChunkExtents::new(grid.len());
-        for (index, position, length) in rows {
+        for (row, (index, position, length, left_out)) in rows.into_iter().enumerate() {
             extents.push(&index, 0, position, length);
+            if left_out != 0 {
+                stored.left_out.insert(row, left_out);
+            }
         }
-        Ok(extents)
+        stored.place = Place::File(extents);
+        Ok(())
     }
 }
 
@@ -299,6 +303,7 @@ fn compact(space: &Space<'_>, mut data: Vec<u8>) -> Parsed<Stored> {
         chunk_shape,
         chunk_bytes,
         place,
+        left_out: BTreeMap::new(),
     })
 }
 

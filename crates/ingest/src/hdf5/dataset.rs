@@ -166,6 +166,7 @@ impl Reader<'_> {
             codecs = vec![json!({ "name": "vlen-utf8", "configuration": {} })];
             self.texts(node, &described, &stored)?
         } else {
+            self.check_masks(node, &stored)?;
             match stored.place {
                 Place::File(extents) if pipeline.recoded => ArchiveChunks::Recoded {
                     extents,
@@ -311,6 +312,17 @@ impl Reader<'_> {
         self.file.refused(&node.path, reason)
     }
 
+    /// Refuses chunks that were stored without a filter: codecs are the same for all chunks.
+    fn check_masks(&self, node: &Found, stored: &Stored) -> Result<(), SourceError> {
+        let (Some((row, _)), Place::File(extents)) = (stored.left_out.iter().next(), &stored.place)
+        else {
+            return Ok(());
+        };
+        let index = ChunkIndex::from(extents.row(*row).index);
+        let reason = format!("some filters were left out for its chunk {index}");
+        Err(self.file.refused(&node.path, reason))
+    }
+
     /// Makes the chunks of an array of texts.
     fn texts(
         &mut self,
@@ -327,7 +339,8 @@ impl Reader<'_> {
             }
             Place::File(extents) => Some(extents),
         };
-        for extent in extents.into_iter().flat_map(|extents| extents.rows()) {
+        let rows = extents.into_iter().flat_map(|extents| extents.rows());
+        for (row, extent) in rows.enumerate() {
             // Nothing is decoded that could not be kept.
             if stored.chunk_bytes > self.most {
                 return Err(self.too_long(node));
@@ -340,7 +353,8 @@ impl Reader<'_> {
             let start = self.file.address(extent.offset);
             let bytes = self.file.read(start, extent.length).map_err(damaged)?;
             let length = usize::try_from(stored.chunk_bytes).unwrap_or(usize::MAX);
-            let mut decoded = filters::decoded(&bytes, &described.filters, length)
+            let left_out = stored.left_out.get(&row).copied().unwrap_or(0);
+            let mut decoded = filters::decoded(&bytes, &described.filters, left_out, length)
                 .map_err(|problem| damaged(invalid(problem)))?;
             if decoded.len() < length {
                 return Err(damaged(invalid("it is shorter than the array's chunks")));

@@ -134,14 +134,19 @@ fn named(filter: &FilterDescription) -> String {
     format!("the filter {known} ({})", filter.id)
 }
 
-/// Decodes a chunk, to at most so many bytes. Only for chunks whose elements are looked at: texts.
+/// Decodes a chunk, to at most so many bytes; `left_out` has a bit for each filter that it lacks. Only for chunks whose elements are looked at: texts.
 pub(super) fn decoded(
     chunk: &[u8],
     pipeline: &[FilterDescription],
+    left_out: u32,
     most: usize,
 ) -> Result<Vec<u8>, String> {
     let mut bytes = chunk.to_vec();
-    for filter in pipeline.iter().rev() {
+    for (at, filter) in pipeline.iter().enumerate().rev() {
+        let bit = u32::try_from(at).ok().and_then(|at| 1u32.checked_shl(at));
+        if left_out & bit.unwrap_or(0) != 0 {
+            continue;
+        }
         // A checksum more than the elements at most, for each filter that adds one.
         let most = most.saturating_add(64);
         let decoded = match filter.id {

@@ -2,11 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
+use hdf5_reader::StorageBuffer;
 use hdf5_reader::btree_v2::{BTreeV2Header, BTreeV2Record, collect_btree_v2_records_storage};
+use hdf5_reader::error::Error;
 use hdf5_reader::fractal_heap::{FractalHeap, FractalHeapDirectBlockCache};
-use hdf5_reader::global_heap::GlobalHeapCollection;
 use hdf5_reader::io::Cursor;
 
 use super::file::{Hdf5, Parsed, invalid};
@@ -45,8 +47,19 @@ impl Hdf5 {
 /// Global heaps, each read once while it is kept.
 pub(super) struct GlobalHeaps<'a> {
     file: &'a Hdf5,
-    kept: RefCell<HashMap<u64, Rc<GlobalHeapCollection>>>,
-    bytes: RefCell<usize>,
+    kept: RefCell<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    heaps: HashMap<u64, Rc<Heap>>,
+    bytes: usize,
+}
+
+/// One collection of a global heap.
+struct Heap {
+    bytes: StorageBuffer,
+    objects: HashMap<u32, Range<usize>>,
 }
 
 impl<'a> GlobalHeaps<'a> {
@@ -54,7 +67,6 @@ impl<'a> GlobalHeaps<'a> {
         Self {
             file,
             kept: RefCell::default(),
-            bytes: RefCell::new(0),
         }
     }
 
@@ -68,41 +80,66 @@ impl<'a> GlobalHeaps<'a> {
         if count == 0 || address == 0 || self.file.is_undefined(address) {
             return Ok((0, Vec::new()));
         }
-        let heap = self.collection(address)?;
-        let object = u16::try_from(number)
-            .ok()
-            .and_then(|number| heap.get_object(number));
-        match object {
-            Some(object) => Ok((count, object.data.clone())),
+        let heap = self.heap(address)?;
+        let object = heap.objects.get(&number).cloned();
+        match object.and_then(|range| heap.bytes.get(range)) {
+            Some(object) => Ok((count, object.to_vec())),
             None => Err(invalid(format!(
                 "no object {number} in the heap at {address}"
             ))),
         }
     }
 
-    fn collection(&self, address: u64) -> Parsed<Rc<GlobalHeapCollection>> {
-        if let Some(heap) = self.kept.borrow().get(&address) {
+    fn heap(&self, address: u64) -> Parsed<Rc<Heap>> {
+        let kept = &mut *self.kept.borrow_mut();
+        if let Some(heap) = kept.heaps.get(&address) {
             return Ok(Rc::clone(heap));
         }
-        let (storage, offset, length) = (
-            self.file.storage(),
-            self.file.offset_size,
-            self.file.length_size,
-        );
-        let heap = GlobalHeapCollection::parse_at_storage(storage, address, offset, length)?;
-        let bytes: usize = heap
-            .objects
-            .iter()
-            .map(|object| 64 + object.data.len())
-            .sum();
-        let heap = Rc::new(heap);
-        let (mut kept, mut total) = (self.kept.borrow_mut(), self.bytes.borrow_mut());
-        if total.saturating_add(bytes) > KEPT {
-            kept.clear();
-            *total = 0;
+        let heap = Rc::new(self.collection(address)?);
+        let bytes = heap.bytes.len().saturating_add(64 * heap.objects.len());
+        if kept.bytes.saturating_add(bytes) > KEPT {
+            *kept = Kept::default();
         }
-        *total = total.saturating_add(bytes);
-        kept.insert(address, Rc::clone(&heap));
+        kept.bytes = kept.bytes.saturating_add(bytes);
+        kept.heaps.insert(address, Rc::clone(&heap));
         Ok(heap)
+    }
+
+    /// Reads a collection. The parser of `hdf5-reader` loses its way where lengths have 4 bytes: HDF5 fills the headers
+    /// of the collection and of each object up to a multiple of 8 bytes.
+    fn collection(&self, address: u64) -> Parsed<Heap> {
+        let length_size = self.file.length_size;
+        let header = (8 + usize::from(length_size)).next_multiple_of(8);
+        let start = self.file.read(address, header as u64)?;
+        let mut cursor = Cursor::new(&start);
+        if cursor.read_bytes(4)? != b"GCOL" {
+            return Err(Error::InvalidGlobalHeapSignature);
+        }
+        let version = cursor.read_u8()?;
+        if version != 1 {
+            return Err(Error::UnsupportedGlobalHeapVersion(version));
+        }
+        cursor.skip(3)?;
+        let bytes = self.file.read(address, cursor.read_length(length_size)?)?;
+        let mut objects = HashMap::new();
+        let mut at = header;
+        while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= header) {
+            let mut cursor = Cursor::new(rest);
+            let number = u32::from(cursor.read_u16_le()?);
+            // Free space, up to the end.
+            if number == 0 {
+                break;
+            }
+            cursor.skip(6)?;
+            let length = usize::try_from(cursor.read_length(length_size)?).unwrap_or(usize::MAX);
+            let start = at.saturating_add(header);
+            let end = start.saturating_add(length);
+            if end > bytes.len() {
+                return Err(invalid("an object of a heap is longer than the heap"));
+            }
+            objects.insert(number, start..end);
+            at = end.next_multiple_of(8);
+        }
+        Ok(Heap { bytes, objects })
     }
 }
