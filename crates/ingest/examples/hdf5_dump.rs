@@ -36,7 +36,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn shown(node: &ArchiveNode, bytes: &[u8]) -> Value {
-    let document: Value = serde_json::from_slice(&node.document()).unwrap_or_default();
+    // As text, because a `Value` would round some floats.
+    let document = String::from_utf8_lossy(&node.document()).into_owned();
     let ArchiveNode::Array(array) = node else {
         return json!({ "document": document });
     };
