@@ -390,6 +390,10 @@ def netcdf():
                 s = f.createVariable("names", str, ("lat",))
                 s[:] = np.array(["one", "två", "", "four", "five"], object)
                 s.long_name = "Names"
+                filled = f.createVariable("filled_names", str, ("lat",), fill_value="none")
+                filled[0:2] = np.array(["a", "none"], object)
+                filled = f.createVariable("filled_letters", "S1", ("lat",), fill_value=b"-")
+                filled[0:2] = [b"a", b"-"]
                 g = f.createGroup("forecast/members")
                 g.createDimension("member", 3)
                 g.createVariable("member", "i8", ("member",))[:] = [1, 2, 3]
@@ -419,6 +423,72 @@ def netcdf():
         t = f.createCompoundType(np.dtype([("a", "i4"), ("b", "f4")]), "pair")
         f.createVariable("v", t, ("x",))
     refused["refused-netcdf-compound.nc"] = "compounds"
+
+
+def fixtures():
+    """Small files that cover the main paths, for the tests of the repository."""
+    with h5("fixture-earliest", "earliest") as f:
+        make = lambda name, data, **o: f.create_dataset(name, data=data, **FIXED, **o)
+        make("contiguous", values((3, 5), "<i4"))
+        make("big", values((4,), ">f8"))
+        make("half", values((4,), "<f2"))
+        make("truth", values((5,), "?"))
+        make("complex", values((3,), "<c8"))
+        make("scalar", np.uint64(2**64 - 1))
+        make("chunked", values((9, 7), "<i2"), chunks=(4, 3), fillvalue=-7)
+        make("packed", values((9, 7), ">i4"), chunks=(4, 3), compression="gzip", compression_opts=4, shuffle=True,
+             fletcher32=True)
+        make("g/long", np.array(["", "a", "日本語"], object), dtype=h5py.string_dtype())
+        make("g/fixed", np.array([b"one", b"three"], "S5"))
+        make("g/letters", np.array([b"x", b"y"], "S1"))
+        f["g"].attrs["list"] = [1, 2, 3]
+        f["g"].attrs["one"] = np.array([np.nan])
+        f["soft"] = h5py.SoftLink("/g/letters")
+        f["hard"] = f["big"]
+    with h5("fixture-latest", "latest") as f:
+        make = lambda name, shape, **o: f.create_dataset(name, data=values(shape, "<f4"), **FIXED, **o)
+        make("single", (4, 3), chunks=(4, 3), compression="gzip")
+        make("fixed", (6, 5), chunks=(4, 3))
+        make("fixed_bound", (6, 5), chunks=(4, 3), maxshape=(9, 10), compression="gzip")
+        make("extensible", (6, 5), chunks=(4, 3), maxshape=(None, 5))
+        make("tree", (6, 5), chunks=(4, 3), maxshape=(None, None), shuffle=True)
+        make("lz4", (40, 3), chunks=(20, 3), shuffle=True, **hdf5plugin.LZ4())
+        make("zstd", (40, 3), chunks=(20, 3), **hdf5plugin.Zstd(clevel=3))
+        make("blosc", (400,), chunks=(400,), **hdf5plugin.Blosc(cname="zstd", clevel=5, shuffle=1))
+        p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        p.set_layout(h5py.h5d.COMPACT)
+        p.set_obj_track_times(False)
+        d = h5py.h5d.create(f.id, b"compact", h5py.h5t.STD_I16BE, h5py.h5s.create_simple((3,)), p)
+        d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([1, 2, 3], "i2"))
+        kinds = h5py.enum_dtype({"RED": 1, "BLUE": -2}, "i2")
+        f["kind"] = np.dtype(kinds)
+        f.create_dataset("enum", data=np.array([1, -2], "i2"), dtype=f["kind"], **FIXED)
+        for n in range(12):
+            f.attrs[f"dense{n:02}"] = n
+    with h5("fixture-userblock", "v110", userblock_size=512) as f:
+        f.create_dataset("v", data=values((6, 5), "f4"), chunks=(4, 3), compression="gzip", **FIXED)
+    with h5("fixture-mask") as f:
+        f.create_dataset("fine", data=values((3,), "i4"), **FIXED)
+        d = f.create_dataset("g/v", shape=(6,), dtype="i4", chunks=(3,), compression="gzip", **FIXED)
+        d.id.write_direct_chunk((3,), np.arange(3, dtype="i4").tobytes(), 1)
+        f.create_dataset("g/pair", data=np.zeros(3, [("x", "i4"), ("y", "f8")]), **FIXED)
+        f["g/outside"] = h5py.ExternalLink("other.h5", "/v")
+    refused["fixture-mask.h5"] = "/g/"
+    with netCDF4.Dataset(out / "fixture-netcdf.nc", "w") as f:
+        f.createDimension("time", None)
+        f.createDimension("x", 3)
+        f.createDimension("nv", 2)
+        f.title = "Å title"
+        time = f.createVariable("time", "f8", ("time",), chunksizes=(4,))
+        time.units = "days since 2000-01-01"
+        time[:] = [0, 31]
+        v = f.createVariable("tas", "f4", ("time", "x"), zlib=True, shuffle=True, fill_value=np.float32(1e20), chunksizes=(1, 3))
+        v.valid_range = np.array([-5, 5], "f4")
+        v[:] = values((2, 3), "f4")
+        n = f.createVariable("count", "i2", ("x", "nv"), fill_value=-9)
+        n[:] = values((3, 2), "i2")
+        f.createVariable("nv", "S1", ("x", "nv"))[:] = np.array([[b"a", b"b"]] * 3)
+        f.createGroup("g").createVariable("w", "i8", ("x",))[:] = [1, 2, 3]
 
 
 def described(d):
@@ -476,6 +546,8 @@ def expected():
         files[path.name] = arrays
     text = json.dumps({"files": files, "refused": refused}, indent=1, sort_keys=True, ensure_ascii=False)
     (out / "expected.json").write_text(text)
+    fixtures = {name: arrays for name, arrays in files.items() if name.startswith("fixture")}
+    (out / "fixtures.json").write_text(json.dumps(fixtures, indent=1, sort_keys=True, ensure_ascii=False))
     print(f"{len(files)} files to read, {len(refused)} to refuse, {sum(map(len, files.values()))} arrays")
 
 
@@ -484,6 +556,6 @@ if __name__ == "__main__":
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.*"):
         old.unlink()
-    for part in [layouts, types, filters, masks, texts, attributes, links, kinds_refused, blocks, scales, netcdf]:
+    for part in [layouts, types, filters, masks, texts, attributes, links, kinds_refused, blocks, scales, netcdf, fixtures]:
         part()
     expected()

@@ -21,7 +21,7 @@
 //! - **Attributes** of one element are scalars, as NetCDF readers have it. NaN and the infinities are the texts
 //!   `"NaN"`, `"Infinity"` and `"-Infinity"`. Texts that are not UTF-8 are taken as Latin-1. The bookkeeping of
 //!   dimension scales is left out. `_FillValue` of a float array is the base64 text that xarray expects in Zarr; that
-//!   of `char` arrays is left out, since xarray cannot decode it, and stands in the `fill_value` of the array.
+//!   of an array of texts is left out, since xarray cannot decode any, and stands in the `fill_value` of the array.
 //! - An array with a null dataspace is an array of length 0.
 //!
 //! # What is refused

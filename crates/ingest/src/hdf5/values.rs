@@ -140,7 +140,6 @@ pub(super) fn masked_value(
 ) -> Parsed<Option<Value>> {
     let encoded = |float: f64| json!(STANDARD.encode(float.to_le_bytes()));
     match (&array.kind, &data_type.kind) {
-        (Kind::Text(_), _) if array.size == 1 => Ok(None),
         (Kind::Float, Kind::Float) => Ok(Some(encoded(float(bytes, data_type.big)?))),
         (Kind::Float, Kind::Integer { .. }) => {
             let number = value(data_type, bytes, heaps)?.and_then(|value| value.as_f64());
@@ -150,7 +149,11 @@ pub(super) fn masked_value(
             let parts = floats(data_type, bytes)?;
             Ok(Some(parts.into_iter().map(encoded).collect()))
         }
-        _ => value(data_type, bytes, heaps),
+        (Kind::Integer { .. } | Kind::Enum { .. } | Kind::Bool, _) => {
+            let value = value(data_type, bytes, heaps)?;
+            Ok(value.filter(|value| value.is_number() || value.is_boolean()))
+        }
+        _ => Ok(None),
     }
 }
 
