@@ -169,7 +169,7 @@ def filters():
         with h5(f"refused-{name}") as f:
             data = values((23, 14), "<i4" if name == "scaleoffset" else "<f4")
             f.create_dataset("v", data=data, chunks=(7, 5), **FIXED, **options)
-        refused[f"refused-{name}.h5"] = "lz4" if name.startswith("lz4") else name
+        refused[f"refused-{name}.h5"] = "LZ4" if name.startswith("lz4") else name
 
 
 def library():

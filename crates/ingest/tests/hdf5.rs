@@ -406,31 +406,29 @@ impl Numbers {
     }
 }
 
-/// Puts right the checksums that a change has broken, so that what lies behind them is reached.
-fn with_checksums(file: &mut [u8]) {
-    for at in 0..file.len().saturating_sub(16) {
-        if &file[at..at + 4] != b"OHDR" {
-            continue;
-        }
-        let flags = file[at + 5];
-        let mut start = at + 6;
-        start += if flags & 0x20 != 0 { 16 } else { 0 };
-        start += if flags & 0x10 != 0 { 4 } else { 0 };
-        let width = 1 << (flags & 3);
-        let Some(size) = file.get(start..start + width) else {
-            continue;
+/// Reads a file, and puts right the checksums that a change has broken, so that what lies behind them is reached.
+async fn read_past_checksums(mut file: Vec<u8>) -> Result<Archive, SourceError> {
+    for _ in 0..8 {
+        let answer = read(file.clone().into()).await;
+        let Err(SourceError::Damaged { problem, .. }) = &answer else {
+            return answer;
         };
-        let size = size
-            .iter()
-            .rev()
-            .fold(0usize, |size, byte| size << 8 | usize::from(*byte));
-        let end = (start + width).saturating_add(size);
-        if end.saturating_add(4) > file.len() {
-            continue;
-        }
-        let sum = hdf5_reader::checksum::jenkins_lookup3(&file[at..end]);
-        file[end..end + 4].copy_from_slice(&sum.to_le_bytes());
+        let sum = |word: &str| {
+            let (_, behind) = problem.split_once(word)?;
+            u32::from_str_radix(behind.get(..8)?, 16).ok()
+        };
+        let (Some(stored), Some(right)) = (sum("expected 0x"), sum("got 0x")) else {
+            return answer;
+        };
+        let at = file
+            .windows(4)
+            .position(|bytes| bytes == stored.to_le_bytes());
+        let Some(at) = at else {
+            return answer;
+        };
+        file[at..at + 4].copy_from_slice(&right.to_le_bytes());
     }
+    read(file.into()).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -459,10 +457,7 @@ async fn changed_bytes_never_stop_the_parser() {
                     _ => numbers.next(256) as u8,
                 };
             }
-            if round % 2 == 1 {
-                with_checksums(&mut file);
-            }
-            match read(file.into()).await {
+            match read_past_checksums(file).await {
                 Ok(_) => outcomes[0] += 1,
                 Err(SourceError::Damaged { problem, .. }) => {
                     let stopped = problem.contains("impossible");
