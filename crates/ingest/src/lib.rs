@@ -34,6 +34,8 @@ mod directory;
 mod document;
 mod error;
 mod export;
+#[cfg(feature = "hdf5")]
+mod hdf5;
 mod ignored;
 mod import;
 mod limits;
@@ -48,6 +50,8 @@ pub use directory::ZarrDirectory;
 pub use document::Difference;
 pub use error::{ExportError, ImportError, PlanError, SourceError};
 pub use export::{Export, ExportReport};
+#[cfg(feature = "hdf5")]
+pub use hdf5::{Hdf5Options, read_hdf5};
 pub use ignored::Ignored;
 pub use import::{Import, ImportReport, Imported};
 pub use limits::Limits;

@@ -1,0 +1,95 @@
+//! Prints what `read_hdf5` finds in files, as one line of JSON for each: what `interop/hdf5_check.py` decodes.
+
+use std::sync::Arc;
+
+use icefield_ingest::{
+    ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents, Expected, Hdf5Options,
+    read_hdf5,
+};
+use icefield_storage::{Key, Storage};
+use icefield_storage_local::LocalStorage;
+use serde_json::{Map, Value, json};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for path in std::env::args().skip(1) {
+        let path = std::path::PathBuf::from(path).canonicalize()?;
+        let directory = path.parent().ok_or("a file lies in a directory")?;
+        let name = path.file_name().and_then(|name| name.to_str());
+        let key = Key::parse(name.ok_or("the name is UTF-8")?)?;
+        let storage: Arc<dyn Storage> = Arc::new(LocalStorage::open(directory)?);
+        let bytes = std::fs::read(&path)?;
+        let file = ArchiveFile::open(storage, &key, path.display().to_string()).await?;
+        let line = match read_hdf5(file, Hdf5Options::default()).await {
+            Ok(archive) => {
+                let nodes = archive.nodes.iter();
+                let nodes: Map<String, Value> = nodes
+                    .map(|(path, node)| (path.to_string(), shown(node, &bytes)))
+                    .collect();
+                json!({ "file": path, "nodes": nodes })
+            }
+            Err(error) => json!({ "file": path, "error": error.to_string() }),
+        };
+        println!("{line}");
+    }
+    Ok(())
+}
+
+fn shown(node: &ArchiveNode, bytes: &[u8]) -> Value {
+    // As text, because a `Value` would round some floats.
+    let document = String::from_utf8_lossy(&node.document()).into_owned();
+    let ArchiveNode::Array(array) = node else {
+        return json!({ "document": document });
+    };
+    let mut made = Vec::new();
+    let mut extents = Vec::new();
+    match &array.chunks {
+        ArchiveChunks::InFiles(found) => extents = rows(found),
+        ArchiveChunks::Made { chunks, .. } => {
+            made.extend(
+                chunks
+                    .iter()
+                    .map(|(index, bytes)| json!([&**index, hex(bytes)])),
+            );
+        }
+        ArchiveChunks::Recoded {
+            extents: found,
+            recode,
+            ..
+        } => {
+            extents = rows(found);
+            for row in found.rows() {
+                let chunk = &bytes[row.offset as usize..][..row.length as usize];
+                let recoded = (recode.0)(chunk, &expected(array));
+                made.push(json!([row.index, hex(&recoded.expect("decodes"))]));
+            }
+        }
+    }
+    json!({
+        "document": document,
+        "extents": extents,
+        "made": made,
+        "not_virtual": array.not_virtual(),
+    })
+}
+
+fn rows(extents: &ChunkExtents) -> Vec<Value> {
+    let rows = extents.rows();
+    rows.map(|row| json!([row.index, row.offset, row.length]))
+        .collect()
+}
+
+fn expected(array: &ArchiveArray) -> Expected {
+    let name = array.data_type.as_str().unwrap_or("int8");
+    let bits = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let element_bytes = bits.parse::<usize>().map_or(1, |bits| bits / 8);
+    let elements: u64 = array.chunk_shape.iter().product();
+    Expected {
+        element_bytes,
+        chunk_bytes: element_bytes * elements as usize,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,139 @@
+//! Reads HDF5 and NetCDF-4 files: groups, arrays, and where the bytes of their chunks lie.
+//!
+//! Only headers and indexes are read, by ranges; chunks stay where they are. The structures of the file are taken
+//! apart with the low-level modules of the crate `hdf5-reader`, on a thread that may block.
+//!
+//! # What becomes of what
+//! - **Groups** with their attributes; committed data types are no nodes. Soft links are followed inside the file.
+//! - **Chunked arrays** keep their chunks, whatever index lists them. **Contiguous arrays** are one chunk up to 4 MiB.
+//!   Larger ones become chunks of whole rows with a size near that: the number of rows divides the length of the
+//!   array, because a Zarr chunk at the edge must be as long as all others. **Compact arrays** lie in headers and are
+//!   copied.
+//! - **Numbers** keep their type and byte order, half-precision floats and complex numbers (compounds of `r` and `i`)
+//!   too; the truth values of h5py are `bool`. An enumeration is stored as its integers, and its members are the
+//!   attribute `enum_members`. A bit field is an unsigned integer.
+//! - **Texts**: strings of one byte (the `char` of NetCDF) are `null_terminated_bytes` of length 1. All others are
+//!   copied as Zarr's `string`, since Zarr has no type for their bytes in the file.
+//! - **Filters** become codecs: shuffle, deflate, Fletcher's checksum, Zstandard, Blosc. LZ4 is encoded anew, because
+//!   no Zarr codec reads its framing in HDF5.
+//! - **Dimension names** come from dimension scales. A dimension without a scale has no name: the `phony_dim_0` of
+//!   NetCDF would claim that equal lengths are one dimension. A NetCDF dimension without a variable is no array.
+//! - **Attributes** of one element are scalars, as NetCDF readers have it. NaN and the infinities are the texts
+//!   `"NaN"`, `"Infinity"` and `"-Infinity"`. Texts that are not UTF-8 are taken as Latin-1. The bookkeeping of
+//!   dimension scales is left out. `_FillValue` of a float array is the base64 text that xarray expects in Zarr; that
+//!   of an array of texts is left out, since xarray cannot decode any, and stands in the `fill_value` of the array.
+//! - An array with a null dataspace is an array of length 0.
+//!
+//! # What is refused
+//! By variable name: other filters, chunks for which a filter was left out, opaque, compound and reference types,
+//! variable-length lists, integers and floats of unusual forms, external links and storage, virtual datasets, edges
+//! stored without their filters, links that lead nowhere or in a circle. [`Hdf5Options::leave_out`] leaves variables,
+//! groups and links out by path, before anything of them is read.
+
+mod attributes;
+mod chunks;
+mod dataset;
+mod datatype;
+mod dimensions;
+mod file;
+mod filters;
+mod header;
+mod heap;
+mod links;
+mod lz4;
+mod ranges;
+mod text;
+mod values;
+mod walk;
+
+use tokio::sync::mpsc;
+
+use crate::{Archive, ArchiveFile, SourceError};
+use file::Hdf5;
+use ranges::{Ask, Ranges};
+
+use icefield_core::NodePath;
+
+/// What is read of an HDF5 file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Hdf5Options {
+    /// Variables, groups and links that are left out, each with all below it. Default none.
+    pub leave_out: Vec<NodePath>,
+    /// Names of attributes that are left out wherever they are. Default none.
+    pub leave_out_attributes: Vec<String>,
+    /// Bytes of chunks that the reader makes itself: texts and arrays in headers. All of them are held in memory.
+    /// Default 256 MiB.
+    pub made_bytes: u64,
+}
+
+impl Default for Hdf5Options {
+    fn default() -> Self {
+        Self {
+            leave_out: Vec::new(),
+            leave_out_attributes: Vec::new(),
+            made_bytes: 256 << 20,
+        }
+    }
+}
+
+impl Hdf5Options {
+    /// Returns the options with one more path left out.
+    #[must_use]
+    pub fn with_left_out(mut self, path: NodePath) -> Self {
+        self.leave_out.push(path);
+        self
+    }
+
+    /// Returns the options with one more attribute name left out.
+    #[must_use]
+    pub fn with_attribute_left_out(mut self, name: impl Into<String>) -> Self {
+        self.leave_out_attributes.push(name.into());
+        self
+    }
+
+    /// Returns the options with another bound on the bytes that the reader makes.
+    #[must_use]
+    pub fn with_made_bytes(mut self, bytes: u64) -> Self {
+        self.made_bytes = bytes;
+        self
+    }
+}
+
+/// Reads what an HDF5 or NetCDF-4 file holds. The archive has this one file.
+///
+/// # Errors
+/// [`SourceError::Damaged`] if the file is no HDF5 file or not a whole one, [`SourceError::Variable`] for what has no
+/// counterpart in Zarr, what the store says.
+///
+/// # Cancel safety
+/// Nothing is written. A dropped future ends the thread at its next read.
+pub async fn read_hdf5(file: ArchiveFile, options: Hdf5Options) -> Result<Archive, SourceError> {
+    let (ask, mut asked) = mpsc::channel::<Ask>(1);
+    let ranges = Ranges::new(ask, file.size());
+    let (name, archived) = (file.url().to_owned(), file.clone());
+    let parser = tokio::task::spawn_blocking(move || {
+        let hdf5 = Hdf5::open(ranges, name)?;
+        let nodes = dataset::read_nodes(&hdf5, &options)?;
+        Ok(Archive {
+            files: vec![archived],
+            nodes,
+        })
+    });
+    while let Some(Ask { range, answer }) = asked.recv().await {
+        // A parser that no longer waits has ended already.
+        let _ended = answer.send(file.read(range).await);
+    }
+    match parser.await {
+        Ok(result) => result,
+        // The parser is not ours alone. What it cannot take is the file's fault.
+        Err(stopped) if stopped.is_panic() => Err(SourceError::damaged(
+            file.url(),
+            "the parser met something impossible in it and stopped",
+        )),
+        Err(stopped) => Err(SourceError::Other {
+            name: file.url().to_owned(),
+            source: Box::new(stopped),
+        }),
+    }
+}

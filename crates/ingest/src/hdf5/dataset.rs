@@ -1,0 +1,398 @@
+//! Arrays and groups in the terms of Zarr.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use hdf5_reader::messages::dataspace::{DataspaceMessage, DataspaceType};
+use hdf5_reader::messages::filter_pipeline::FilterDescription;
+use hdf5_reader::messages::{
+    HdfMessage, MSG_DATA_LAYOUT, MSG_DATASPACE, MSG_DATATYPE, MSG_EXTERNAL_FILES, MSG_FILL_VALUE,
+    MSG_FILL_VALUE_OLD, MSG_FILTER_PIPELINE,
+};
+use icefield_core::{ChunkIndex, NodePath};
+use serde_json::{Map, Value, json};
+
+use super::attributes::Attribute;
+use super::chunks::{Place, Space, Stored};
+use super::datatype::{DataType, Kind};
+use super::dimensions::{Dimensions, Role};
+use super::file::{Hdf5, invalid};
+use super::filters::{self, Pipeline};
+use super::heap::GlobalHeaps;
+use super::lz4;
+use super::text::{self, NoTexts};
+use super::values::{fill_value, masked_value};
+use super::walk::{Found, walk};
+use super::{Hdf5Options, SourceError};
+use crate::{ArchiveArray, ArchiveChunks, ArchiveNode, Recode};
+
+/// The class of layouts that put an array together from others.
+const VIRTUAL: u8 = 3;
+
+/// Reads all nodes of a file.
+pub(super) fn read_nodes(
+    file: &Hdf5,
+    options: &Hdf5Options,
+) -> Result<BTreeMap<NodePath, ArchiveNode>, SourceError> {
+    let walked = walk(file, options)?;
+    let mut reader = Reader {
+        file,
+        heaps: GlobalHeaps::new(file),
+        dimensions: Dimensions::new(walked.names),
+        most: options.made_bytes,
+    };
+    // Scales first: an array may come before the scales of its dimensions.
+    let mut found = Vec::with_capacity(walked.nodes.len());
+    for node in walked.nodes {
+        let attributes = reader.attributes(&node, options)?;
+        let role = match node.is_group {
+            true => Role::Array,
+            false => Role::of(&attributes, &reader.heaps),
+        };
+        if role != Role::Array {
+            let dimensions = &mut reader.dimensions;
+            dimensions.add(node.address, &attributes, &reader.heaps);
+        }
+        if role != Role::Name {
+            found.push((node, attributes, role));
+        }
+    }
+    let mut nodes = BTreeMap::new();
+    for (node, attributes, role) in &found {
+        let read = match node.is_group {
+            true => ArchiveNode::Group(reader.plain(node, attributes, *role)?),
+            false => ArchiveNode::Array(Box::new(reader.array(node, attributes, *role)?)),
+        };
+        match nodes.entry(node.path.clone()) {
+            Entry::Vacant(place) => place.insert(read),
+            Entry::Occupied(_) => {
+                return Err(file.refused(&node.path, "two of its links have this name"));
+            }
+        };
+    }
+    Ok(nodes)
+}
+
+struct Reader<'a> {
+    file: &'a Hdf5,
+    heaps: GlobalHeaps<'a>,
+    dimensions: Dimensions,
+    /// Bytes that may still be made.
+    most: u64,
+}
+
+/// What the messages of an array say.
+struct Described {
+    data_type: DataType,
+    space: DataspaceMessage,
+    filters: Vec<FilterDescription>,
+    fill: Option<Vec<u8>>,
+}
+
+impl Reader<'_> {
+    fn attributes(
+        &self,
+        node: &Found,
+        options: &Hdf5Options,
+    ) -> Result<Vec<Attribute>, SourceError> {
+        let attributes = self
+            .file
+            .attributes(&node.header, &options.leave_out_attributes);
+        attributes.map_err(|bad| {
+            let what = match bad.name {
+                Some(name) => format!("the attribute {name:?}"),
+                None => "an attribute".to_owned(),
+            };
+            self.file.failed(&node.path, what, bad.error)
+        })
+    }
+
+    /// Returns attributes as JSON, except what needs the type of an array.
+    fn plain(
+        &self,
+        node: &Found,
+        attributes: &[Attribute],
+        role: Role,
+    ) -> Result<Map<String, Value>, SourceError> {
+        let mut map = Map::new();
+        for attribute in attributes {
+            let name = &attribute.name;
+            if role.is_bookkeeping(name) {
+                continue;
+            }
+            let value = attribute.json(&self.heaps).map_err(|error| {
+                let what = format!("the attribute {name:?}");
+                self.file.failed(&node.path, what, error)
+            })?;
+            let Some(value) = value else {
+                let reason =
+                    format!("its attribute {name:?} has a type that JSON lacks: leave it out");
+                return Err(self.file.refused(&node.path, reason));
+            };
+            map.insert(name.clone(), value);
+        }
+        Ok(map)
+    }
+
+    fn array(
+        &mut self,
+        node: &Found,
+        attributes: &[Attribute],
+        role: Role,
+    ) -> Result<ArchiveArray, SourceError> {
+        let described = self.described(node)?;
+        let data_type = &described.data_type;
+        let refused = |reason: String| self.file.refused(&node.path, reason);
+        let zarr_type = data_type.zarr().map_err(refused)?;
+        let shape = match described.space.dataspace_type {
+            DataspaceType::Null => vec![0],
+            DataspaceType::Scalar => Vec::new(),
+            DataspaceType::Simple => described.space.dims.clone(),
+        };
+        let stored = self.stored(node, &described, &shape)?;
+        let pipeline = Pipeline::of(&described.filters, stored.chunk_bytes).map_err(refused)?;
+        let fill = fill_value(data_type, described.fill.as_deref(), &self.heaps);
+        let fill = fill.map_err(|error| self.file.failed(&node.path, "the fill value", error))?;
+        let array = (node.address, shape.len(), role);
+        let names = self
+            .dimensions
+            .of(self.file, array, attributes, &self.heaps);
+        let map = self.array_attributes(node, attributes, role, data_type)?;
+
+        let mut codecs = vec![data_type.bytes_codec()];
+        let in_file = data_type.is_text() || matches!(stored.place, Place::Header(_));
+        let chunk_shape = stored.chunk_shape.clone();
+        let chunks = if data_type.is_text() {
+            codecs = vec![json!({ "name": "vlen-utf8", "configuration": {} })];
+            self.texts(node, &described, &stored)?
+        } else {
+            self.check_masks(node, &stored)?;
+            match stored.place {
+                Place::File(extents) if pipeline.recoded => ArchiveChunks::Recoded {
+                    extents,
+                    recode: Recode(lz4::recoded),
+                    reason: "no codec of Zarr reads the framing of LZ4 in HDF5".to_owned(),
+                },
+                Place::File(extents) => ArchiveChunks::InFiles(extents),
+                Place::Header(bytes) => {
+                    self.spend(node, bytes.len() as u64)?;
+                    ArchiveChunks::Made {
+                        chunks: vec![(vec![0; shape.len()].into(), bytes.into())],
+                        reason: "its bytes are a part of its header".to_owned(),
+                    }
+                }
+            }
+        };
+        if !in_file {
+            codecs.extend(pipeline.codecs);
+        }
+        Ok(ArchiveArray {
+            shape,
+            chunk_shape,
+            data_type: zarr_type,
+            fill_value: fill,
+            codecs,
+            dimension_names: names,
+            attributes: map,
+            chunks,
+        })
+    }
+
+    fn described(&self, node: &Found) -> Result<Described, SourceError> {
+        let (file, header) = (self.file, &node.header);
+        let failed = |what: &'static str| move |error| file.failed(&node.path, what, error);
+        if header.has(MSG_EXTERNAL_FILES) {
+            return Err(file.refused(&node.path, "its data lie in other files"));
+        }
+        let body = file
+            .body(header, MSG_DATATYPE)
+            .map_err(failed("the data type"))?;
+        let body = body.ok_or_else(|| failed("the header")(invalid("it has no data type")))?;
+        let data_type = DataType::parse(&body).map_err(failed("the data type"))?;
+        let space = file
+            .message(header, MSG_DATASPACE)
+            .map_err(failed("the shape"))?;
+        let Some(HdfMessage::Dataspace(space)) = space else {
+            return Err(failed("the header")(invalid("it has no shape")));
+        };
+        let filters = file.message(header, MSG_FILTER_PIPELINE);
+        let filters = match filters.map_err(failed("the filters"))? {
+            Some(HdfMessage::FilterPipeline(pipeline)) => pipeline.filters,
+            _ => Vec::new(),
+        };
+        let mut fill = None;
+        for kind in [MSG_FILL_VALUE_OLD, MSG_FILL_VALUE] {
+            let message = file
+                .message(header, kind)
+                .map_err(failed("the fill value"))?;
+            if let Some(HdfMessage::FillValue(message)) = message {
+                fill = message.value.filter(|value| !value.is_empty());
+            }
+        }
+        Ok(Described {
+            data_type,
+            space,
+            filters,
+            fill,
+        })
+    }
+
+    fn stored(
+        &self,
+        node: &Found,
+        described: &Described,
+        shape: &[u64],
+    ) -> Result<Stored, SourceError> {
+        let (file, header) = (self.file, &node.header);
+        let failed = |error| file.failed(&node.path, "the layout", error);
+        let body = file.body(header, MSG_DATA_LAYOUT).map_err(failed)?;
+        let body = body.unwrap_or_default();
+        if matches!(body.as_slice(), [version, VIRTUAL, ..] if *version >= 3) {
+            let reason = "it is a virtual dataset, put together from others";
+            return Err(file.refused(&node.path, reason));
+        }
+        let layout = match file.parse(MSG_DATA_LAYOUT, &body).map_err(failed)? {
+            HdfMessage::DataLayout(message) => message.layout,
+            _ => return Err(failed(invalid("it has no layout"))),
+        };
+        let most = described.space.max_dims.as_deref();
+        let most = most.filter(|most| most.len() == shape.len());
+        let space = Space {
+            path: &node.path,
+            shape,
+            most: most.unwrap_or(shape),
+            element: described.data_type.size as u64,
+            filters: described.filters.len(),
+        };
+        file.stored(&space, layout, &body)
+    }
+
+    fn array_attributes(
+        &self,
+        node: &Found,
+        attributes: &[Attribute],
+        role: Role,
+        data_type: &DataType,
+    ) -> Result<Map<String, Value>, SourceError> {
+        let mut map = self.plain(node, attributes, role)?;
+        let fill = attributes.iter().find(|one| one.name == "_FillValue");
+        if let Some(fill) = fill
+            && let Some(bytes) = fill.first()
+        {
+            let value = masked_value(data_type, &fill.data_type, bytes, &self.heaps);
+            let value = value.map_err(|error| {
+                self.file
+                    .failed(&node.path, "the attribute \"_FillValue\"", error)
+            })?;
+            match value {
+                Some(value) => map.insert(fill.name.clone(), value),
+                None => map.remove(&fill.name),
+            };
+        }
+        if let Kind::Enum { members, .. } = &data_type.kind {
+            let place = map.entry("enum_members");
+            place.or_insert_with(|| Value::Object(members.clone()));
+        }
+        Ok(map)
+    }
+
+    /// Takes from what may still be made.
+    fn spend(&mut self, node: &Found, bytes: u64) -> Result<(), SourceError> {
+        match self.most.checked_sub(bytes) {
+            Some(rest) => {
+                self.most = rest;
+                Ok(())
+            }
+            None => Err(self.too_long(node)),
+        }
+    }
+
+    fn too_long(&self, node: &Found) -> SourceError {
+        let reason = "it is copied through memory, and more than `made_bytes` is needed: leave it out, or allow more";
+        self.file.refused(&node.path, reason)
+    }
+
+    /// Refuses chunks that were stored without a filter: codecs are the same for all chunks.
+    fn check_masks(&self, node: &Found, stored: &Stored) -> Result<(), SourceError> {
+        let (Some((row, _)), Place::File(extents)) = (stored.left_out.iter().next(), &stored.place)
+        else {
+            return Ok(());
+        };
+        let index = ChunkIndex::from(extents.row(*row).index);
+        let reason = format!("some filters were left out for its chunk {index}");
+        Err(self.file.refused(&node.path, reason))
+    }
+
+    /// Makes the chunks of an array of texts.
+    fn texts(
+        &mut self,
+        node: &Found,
+        described: &Described,
+        stored: &Stored,
+    ) -> Result<ArchiveChunks, SourceError> {
+        let mut chunks = Vec::new();
+        let extents = match &stored.place {
+            Place::Header(bytes) => {
+                let index = vec![0; stored.chunk_shape.len()];
+                chunks.push(self.text_chunk(node, &described.data_type, index.into(), bytes)?);
+                None
+            }
+            Place::File(extents) => Some(extents),
+        };
+        let rows = extents.into_iter().flat_map(|extents| extents.rows());
+        for (row, extent) in rows.enumerate() {
+            // Nothing is decoded that could not be kept.
+            if stored.chunk_bytes > self.most {
+                return Err(self.too_long(node));
+            }
+            let index = ChunkIndex::from(extent.index);
+            let damaged = |error| {
+                self.file
+                    .failed(&node.path, format!("the chunk {index}"), error)
+            };
+            let start = self.file.address(extent.offset);
+            let bytes = self.file.read(start, extent.length).map_err(damaged)?;
+            let length = usize::try_from(stored.chunk_bytes).unwrap_or(usize::MAX);
+            let left_out = stored.left_out.get(&row).copied().unwrap_or(0);
+            let mut decoded = filters::decoded(&bytes, &described.filters, left_out, length)
+                .map_err(|problem| damaged(invalid(problem)))?;
+            if decoded.len() < length {
+                return Err(damaged(invalid("it is shorter than the array's chunks")));
+            }
+            decoded.truncate(length);
+            chunks.push(self.text_chunk(node, &described.data_type, index, &decoded)?);
+        }
+        let reason = match described.data_type.kind {
+            Kind::LongText => "its texts of variable length lie in heaps of the file",
+            _ => "Zarr has no codec for texts of fixed length",
+        };
+        Ok(ArchiveChunks::Made {
+            chunks,
+            reason: reason.to_owned(),
+        })
+    }
+
+    fn text_chunk(
+        &mut self,
+        node: &Found,
+        data_type: &DataType,
+        index: ChunkIndex,
+        bytes: &[u8],
+    ) -> Result<(ChunkIndex, bytes::Bytes), SourceError> {
+        match text::encoded(data_type, bytes, &self.heaps, self.most) {
+            Ok(encoded) => {
+                self.spend(node, encoded.len() as u64)?;
+                Ok((index, encoded))
+            }
+            Err(NoTexts::TooLong) => Err(self.too_long(node)),
+            Err(NoTexts::Damaged(error)) => {
+                let what = format!("the texts in chunk {index}");
+                Err(self.file.failed(&node.path, what, error))
+            }
+            Err(NoTexts::NotUtf8) => {
+                let reason = format!("a text in its chunk {index} is not UTF-8");
+                Err(self.file.refused(&node.path, reason))
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! An open file: its superblock, and how its errors are told.
+
+use std::fmt::Display;
+
+use hdf5_reader::error::Error;
+use hdf5_reader::io::Cursor;
+use hdf5_reader::superblock::Superblock;
+use hdf5_reader::{Storage, StorageBuffer};
+use icefield_core::NodePath;
+
+use super::ranges::Ranges;
+use crate::SourceError;
+
+/// What a part of the file says, or why it cannot be understood.
+pub(super) type Parsed<T> = Result<T, Error>;
+
+/// A file whose superblock was found.
+pub(super) struct Hdf5 {
+    ranges: Ranges,
+    name: String,
+    root: u64,
+    /// Bytes of an address, and of a length.
+    pub(super) offset_size: u8,
+    pub(super) length_size: u8,
+}
+
+impl Hdf5 {
+    /// Finds the superblock, also behind a user block.
+    pub(super) fn open(mut ranges: Ranges, name: String) -> Result<Self, SourceError> {
+        let superblock = Superblock::parse_from_storage(&ranges);
+        let parsed = superblock.and_then(|superblock| {
+            let root = superblock.root_object_header_address()?;
+            Ok((superblock, root))
+        });
+        let (superblock, root) = match parsed {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                let failure = ranges.take_failure();
+                return Err(failure.unwrap_or_else(|| {
+                    SourceError::damaged(&name, format!("it is no HDF5 file: {error}"))
+                }));
+            }
+        };
+        ranges.set_base(superblock.base_address);
+        Ok(Self {
+            ranges,
+            name,
+            root,
+            offset_size: superblock.offset_size,
+            length_size: superblock.length_size,
+        })
+    }
+
+    /// Returns what the parser reads from.
+    pub(super) fn storage(&self) -> &dyn Storage {
+        &self.ranges
+    }
+
+    /// Returns what messages call the file.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the address of the header of the root group.
+    pub(super) fn root(&self) -> u64 {
+        self.root
+    }
+
+    /// Reads a range.
+    pub(super) fn read(&self, address: u64, length: u64) -> Parsed<StorageBuffer> {
+        let bytes = usize::try_from(length).map_err(|_| Error::OffsetOutOfBounds(address))?;
+        self.ranges.read_range(address, bytes)
+    }
+
+    /// Returns where in the file a range of addresses begins, if all of it is in the file.
+    pub(super) fn position(&self, address: u64, length: u64) -> Option<u64> {
+        let end = address.checked_add(length)?;
+        let inside = end <= self.ranges.len();
+        inside.then(|| self.ranges.base().saturating_add(address))
+    }
+
+    /// Returns the address of a position in the file.
+    pub(super) fn address(&self, position: u64) -> u64 {
+        position.saturating_sub(self.ranges.base())
+    }
+
+    /// Tells whether an address says that there is nothing.
+    pub(super) fn is_undefined(&self, address: u64) -> bool {
+        Cursor::is_undefined_offset(address, self.offset_size)
+    }
+
+    /// Returns the error of a node whose part `what` cannot be understood.
+    pub(super) fn failed(&self, path: &NodePath, what: impl Display, error: Error) -> SourceError {
+        if let Some(failure) = self.ranges.take_failure() {
+            return failure;
+        }
+        if unsupported(&error) {
+            return self.refused(path, format!("{what}: {error}"));
+        }
+        SourceError::damaged(&self.name, format!("{what} of {path}: {error}"))
+    }
+
+    /// Returns the error of a node that has no counterpart in Zarr.
+    pub(super) fn refused(&self, path: &NodePath, reason: impl Into<String>) -> SourceError {
+        SourceError::variable(&self.name, path, reason)
+    }
+}
+
+/// Tells whether a sound file may hold this.
+fn unsupported(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::UnsupportedEncoding(_)
+            | Error::UnsupportedLinkType(_)
+            | Error::UnsupportedChunkIndexType(_)
+            | Error::UnsupportedFilter(_)
+    )
+}
+
+/// Returns the error of bytes that break a rule.
+pub(super) fn invalid(rule: impl Into<String>) -> Error {
+    Error::InvalidData(rule.into())
+}

@@ -1,0 +1,561 @@
+"""Writes about 200 small HDF5 and NetCDF-4 files, and what h5py reads in them.
+
+    python hdf5_corpus.py DIRECTORY
+
+The same versions of the libraries write the same files. `expected.json` has for each file, by the path of each array,
+its shape, dtype, chunk shape, chunks (coordinates of the first element, position, bytes, filter mask), and the SHA-256
+of its decoded bytes, little-endian in C order; of texts, that of the JSON list of them. A file that must be refused
+has the word that the refusal must contain instead.
+"""
+
+import ctypes
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import h5py
+import hdf5plugin
+import netCDF4
+import numpy as np
+
+BOUNDS = ["earliest", "v108", "v110", "v112", "v114", "latest"]
+FIXED = dict(track_times=False)
+out: Path
+refused: dict[str, str] = {}
+
+
+def values(shape, dtype, seed=1):
+    """Numbers that compress, and that no two chunks share."""
+    dtype = np.dtype(dtype)
+    count = int(np.prod(shape, dtype=np.int64))
+    base = (np.arange(count, dtype=np.int64) * (2 * seed + 1) // 3) % 251
+    if dtype.kind == "c":
+        array = base + 1j * (base - 7)
+    elif dtype.kind == "f":
+        array = base / 4 - 20
+    elif dtype.kind == "i":
+        array = base % 128 - 64
+    elif dtype.kind == "b":
+        array = base % 3 == 0
+    elif dtype.kind == "S":
+        array = np.array([f"t{n}"[: dtype.itemsize].encode() for n in base])
+    else:
+        array = base
+    return np.asarray(array).astype(dtype).reshape(shape)
+
+
+def slow(shape, dtype):
+    """Numbers that every compressor shortens: HDF5 leaves a filter out that does not."""
+    return (np.arange(np.prod(shape)) // 90 % 100).astype(dtype).reshape(shape)
+
+
+def h5(name, bound="latest", **more):
+    return h5py.File(out / f"{name}.h5", "w", libver=(bound, "latest"), **more)
+
+
+def layouts():
+    """Every index, under every bound."""
+    for bound in BOUNDS:
+        with h5(f"layouts-{bound}", bound) as f:
+            make = lambda name, shape, **o: f.create_dataset(name, data=values(shape, "f4"), **FIXED, **o)
+            make("contiguous", (7, 5))
+            make("single", (7, 5), chunks=(7, 5))
+            make("single_deflate", (7, 5), chunks=(7, 5), compression="gzip")
+            make("fixed", (17, 11), chunks=(4, 5))
+            make("fixed_deflate", (17, 11), chunks=(4, 5), compression="gzip", shuffle=True)
+            make("fixed_bound", (17, 11), chunks=(4, 5), maxshape=(40, 33))
+            make("fixed_bound_deflate", (17, 11), chunks=(4, 5), maxshape=(40, 33), compression="gzip")
+            make("extensible", (17, 11), chunks=(4, 5), maxshape=(None, 11))
+            make("extensible_second", (17, 11), chunks=(4, 5), maxshape=(17, None))
+            make("extensible_second_bound", (17, 11), chunks=(4, 5), maxshape=(60, None))
+            make("extensible_deflate", (90, 6), chunks=(1, 6), maxshape=(None, 6), compression="gzip")
+            make("two_unlimited", (17, 11), chunks=(4, 5), maxshape=(None, None))
+            make("two_unlimited_deflate", (60, 11), chunks=(2, 3), maxshape=(None, None), compression="gzip")
+            make("three", (5, 6, 7), chunks=(2, 4, 3))
+            make("larger_chunk", (3, 3), chunks=(8, 8), maxshape=(8, 8))
+            make("one", (1,), chunks=(1,))
+            make("scalar", ())
+            f.create_dataset("paged", data=values((3000,), "i2"), chunks=(2,), **FIXED)
+            f.create_dataset("paged_extensible", data=values((6000,), "i2"), chunks=(2,), maxshape=(None,), **FIXED)
+            f.create_dataset("paged_extensible_deflate", data=values((1500,), "i2"), chunks=(1,), maxshape=(None,),
+                             compression="gzip", **FIXED)
+            f.create_dataset("never_written", shape=(9, 9), dtype="i4", **FIXED)
+            f.create_dataset("never_written_chunks", shape=(9, 9), dtype="i4", chunks=(2, 2), fillvalue=7, **FIXED)
+            f.create_dataset("empty", shape=(0, 4), dtype="i4", maxshape=(None, 4), chunks=(2, 4), **FIXED)
+            f.create_dataset("empty_contiguous", shape=(0, 4), dtype="i4", **FIXED)
+            some = f.create_dataset("some_written", shape=(20, 20), dtype="i4", chunks=(4, 4), fillvalue=-3, **FIXED)
+            some[4:8, 12:16] = 5
+            some[16:, 0:1] = 6
+            for name, maximum in [("shrunk", (20, 20)), ("shrunk_extensible", (None, 20)), ("shrunk_tree", (None, None))]:
+                shrunk = f.create_dataset(name, data=values((20, 20), "i4"), chunks=(4, 4), maxshape=maximum, **FIXED)
+                shrunk.resize((10, 20))
+            # The implicit index needs early allocation; compact needs the low-level interface.
+            for name, shape, maximum in [("implicit", (17, 11), (17, 11)), ("implicit_bound", (17, 11), (40, 33))]:
+                p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                p.set_chunk((4, 5))
+                p.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+                p.set_obj_track_times(False)
+                space = h5py.h5s.create_simple(shape, maximum)
+                d = h5py.h5d.create(f.id, name.encode(), h5py.h5t.NATIVE_FLOAT, space, p)
+                d.write(h5py.h5s.ALL, h5py.h5s.ALL, values(shape, "f4"))
+            for name, dtype in [("compact", "i4"), ("compact_big", ">f8"), ("compact_text", "S5")]:
+                p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                p.set_layout(h5py.h5d.COMPACT)
+                p.set_obj_track_times(False)
+                space = h5py.h5s.create_simple((6, 3))
+                d = h5py.h5d.create(f.id, name.encode(), h5py.h5t.py_create(np.dtype(dtype)), space, p)
+                d.write(h5py.h5s.ALL, h5py.h5s.ALL, values((6, 3), dtype))
+
+
+def types():
+    for bound in ["earliest", "v110", "latest"]:
+        for dtype in ["i1", "u1", "<i2", ">i2", "<u2", ">u2", "<i4", ">i4", "<u4", ">u4", "<i8", ">i8", "<u8", ">u8",
+                      "<f2", ">f2", "<f4", ">f4", "<f8", ">f8", "<c8", ">c8", "<c16", ">c16", "?", "S1", "S7"]:
+            label = dtype.replace("<", "le-").replace(">", "be-").replace("?", "bool")
+            with h5(f"type-{label}-{bound}", bound) as f:
+                data = values((13, 6), dtype)
+                f.create_dataset("plain", data=data, **FIXED)
+                f.create_dataset("chunked", data=data, chunks=(5, 4), **FIXED)
+                f.create_dataset("packed", data=data, chunks=(5, 4), compression="gzip", shuffle=True,
+                                 fletcher32=True, **FIXED)
+                f.create_dataset("scalar", data=data[1, 1], **FIXED)
+                last = data.reshape(-1)[-1]
+                f.create_dataset("filled", shape=(4, 4), dtype=dtype, chunks=(2, 2), fillvalue=last, **FIXED)[0, 0] = last
+                f["plain"].attrs["a"] = data[0, :3]
+                f["plain"].attrs["one"] = data[1, 2]
+
+
+FILTERS = {
+    "shuffle": dict(shuffle=True),
+    "deflate1": dict(compression="gzip", compression_opts=1),
+    "deflate9": dict(compression="gzip", compression_opts=9),
+    "fletcher32": dict(fletcher32=True),
+    "shuffle-deflate": dict(shuffle=True, compression="gzip"),
+    "shuffle-fletcher32": dict(shuffle=True, fletcher32=True),
+    "shuffle-deflate-fletcher32": dict(shuffle=True, compression="gzip", fletcher32=True),
+    "zstd": dict(**hdf5plugin.Zstd(clevel=5)),
+    "shuffle-zstd": dict(shuffle=True, **hdf5plugin.Zstd()),
+    "lz4": dict(**hdf5plugin.LZ4()),
+    "lz4-blocks": dict(**hdf5plugin.LZ4(nbytes=64)),
+    "shuffle-lz4": dict(shuffle=True, **hdf5plugin.LZ4()),
+}
+for cname in ["blosclz", "lz4", "lz4hc", "zlib", "zstd"]:
+    for shuffle in [0, 1, 2]:
+        FILTERS[f"blosc-{cname}-{shuffle}"] = dict(**hdf5plugin.Blosc(cname=cname, clevel=5, shuffle=shuffle))
+REFUSED_FILTERS = {
+    "scaleoffset": dict(scaleoffset=2),
+    "lzf": dict(compression="lzf"),
+    "szip": dict(compression="szip"),
+    "bitshuffle": dict(**hdf5plugin.Bitshuffle()),
+    "blosc2": dict(**hdf5plugin.Blosc2()),
+    "bzip2": dict(**hdf5plugin.BZip2()),
+    "zfp": dict(**hdf5plugin.Zfp(reversible=True)),
+    "lz4-fletcher32": dict(fletcher32=True, **hdf5plugin.LZ4()),
+}
+
+
+def filters():
+    for bound in ["earliest", "v110", "latest"]:
+        for name, options in FILTERS.items():
+            with h5(f"filter-{name}-{bound}", bound) as f:
+                for dtype in ["<f4", ">i2", "u1", "<f8"]:
+                    label = dtype.strip("<>")
+                    f.create_dataset(label, data=slow((63, 54), dtype), chunks=(27, 25), **FIXED, **options)
+                    f.create_dataset(f"{label}_odd", data=slow((1001,), dtype), chunks=(1001,), **FIXED, **options)
+                    f.create_dataset(f"{label}_grows", data=slow((63, 54), dtype), chunks=(27, 25),
+                                     maxshape=(None, None), **FIXED, **options)
+    for name, options in REFUSED_FILTERS.items():
+        with h5(f"refused-{name}") as f:
+            data = values((23, 14), "<i4" if name == "scaleoffset" else "<f4")
+            f.create_dataset("v", data=data, chunks=(7, 5), **FIXED, **options)
+        refused[f"refused-{name}.h5"] = "LZ4" if name.startswith("lz4") else name
+
+
+def library():
+    """The HDF5 inside h5py: a few calls are not in its interface."""
+    return ctypes.CDLL(str(next(Path(h5py.__file__).parent.parent.glob("h5py.libs/libhdf5-*.so*"))))
+
+
+def masks():
+    for bound in ["earliest", "latest"]:
+        name = f"refused-mask-{bound}"
+        with h5(name, bound) as f:
+            d = f.create_dataset("v", shape=(6,), dtype="i4", chunks=(3,), maxshape=(None,), compression="gzip", **FIXED)
+            d.id.write_direct_chunk((3,), np.arange(3, dtype="i4").tobytes(), 1)
+        refused[f"{name}.h5"] = "filters were left out for its chunk [1]"
+    with h5("refused-edges") as f:
+        p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        p.set_chunk((4, 5))
+        p.set_deflate(4)
+        library().H5Pset_chunk_opts(ctypes.c_int64(p.id), ctypes.c_uint(2))
+        p.set_obj_track_times(False)
+        d = h5py.h5d.create(f.id, b"v", h5py.h5t.NATIVE_INT32, h5py.h5s.create_simple((17, 11)), p)
+        d.write(h5py.h5s.ALL, h5py.h5s.ALL, values((17, 11), "i4"))
+    refused["refused-edges.h5"] = "edges"
+    p = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    library().H5Pset_shared_mesg_nindexes(ctypes.c_int64(p.id), ctypes.c_uint(1))
+    library().H5Pset_shared_mesg_index(ctypes.c_int64(p.id), ctypes.c_uint(0), ctypes.c_uint(0x1F), ctypes.c_uint(1))
+    with h5py.File(h5py.h5f.create(str(out / "refused-shared.h5").encode(), h5py.h5f.ACC_TRUNC, p)) as f:
+        for n in range(3):
+            f.create_dataset(f"v{n}", data=values((17, 11), "i4"), **FIXED)
+    refused["refused-shared.h5"] = "table of shared messages"
+
+
+def texts():
+    words = ["", "a", "Ångström", "日本語", "long " * 50]
+    for bound in ["earliest", "v110", "latest"]:
+        with h5(f"texts-{bound}", bound) as f:
+            data = np.array((words * 8)[:38], dtype=object)
+            kind = h5py.string_dtype()
+            f.create_dataset("long", data=data, dtype=kind, **FIXED)
+            f.create_dataset("long_chunked", data=data.reshape(19, 2), dtype=kind, chunks=(4, 2), **FIXED)
+            f.create_dataset("long_deflate", data=data, dtype=kind, chunks=(7,), compression="gzip", shuffle=True, **FIXED)
+            f.create_dataset("long_scalar", data="naïve", dtype=kind, **FIXED)
+            f.create_dataset("long_never_written", shape=(4,), dtype=kind, **FIXED)
+            some = f.create_dataset("long_some", shape=(9,), dtype=kind, chunks=(3,), **FIXED)
+            some[4] = "here"
+            f.create_dataset("long_filled", shape=(5,), dtype=kind, chunks=(3,), fillvalue="fill", **FIXED)
+            fixed = h5py.string_dtype("utf-8", 12)
+            f.create_dataset("fixed", data=np.array([w.encode() for w in ["", "ab", "Ångs"]], dtype=fixed), dtype=fixed, **FIXED)
+            f.create_dataset("fixed_deflate", data=values((13, 4), "S6"), chunks=(5, 2), compression="gzip",
+                             shuffle=True, fletcher32=True, **FIXED)
+            f.create_dataset("fixed_zstd", data=values((13, 4), "S6"), chunks=(5, 2), **FIXED, **hdf5plugin.Zstd())
+            f.create_dataset("fixed_lz4", data=values((13, 4), "S6"), chunks=(5, 2), **FIXED, **hdf5plugin.LZ4())
+            spaces = h5py.h5t.C_S1.copy()
+            spaces.set_size(6)
+            spaces.set_strpad(h5py.h5t.STR_SPACEPAD)
+            d = h5py.h5d.create(f.id, b"spaces", spaces, h5py.h5s.create_simple((2,)))
+            d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([b"ab    ", b"c d   "], "S6"), mtype=spaces)
+            f.attrs["long"] = "Ångström"
+            f.attrs["fixed"] = np.bytes_(b"bytes")
+            f.attrs["list"] = ["a", "", "ü"]
+            f.attrs["latin"] = np.bytes_("°C".encode("latin-1"))
+
+
+def attributes():
+    for bound in ["earliest", "v108", "latest"]:
+        with h5(f"attributes-{bound}", bound) as f:
+            for n in range(40):
+                f.attrs[f"many{n}"] = n * 1.5
+            g = f.create_group("g", track_order=True)
+            for n in range(20):
+                g.attrs[f"ordered{n}"] = np.arange(n + 1, dtype=">i2")
+            g.attrs["exact"] = np.uint64(2**64 - 1)
+            g.attrs["least"] = np.int64(-(2**63))
+            g.attrs["nan"] = np.array([np.nan, np.inf, -np.inf, 0.1])
+            g.attrs["half"] = np.float16(0.5)
+            g.attrs["table"] = np.arange(12).reshape(2, 3, 2)
+            g.attrs["empty"] = h5py.Empty("f4")
+            g.attrs["none"] = np.zeros((0,), "i4")
+            g.attrs["truth"] = np.array([True, False])
+            g.attrs["complex"] = 1 + 2j
+            g.attrs["big"] = np.zeros(9000)
+            kinds = h5py.enum_dtype({"RED": 1, "BLUE": -2}, "i2")
+            f["colour"] = np.dtype(kinds)
+            g.attrs.create("enum", 1, dtype=kinds)
+            g.attrs.create("committed", -2, dtype=f["colour"])
+            ragged = np.empty(2, object)
+            ragged[:] = [np.arange(3, dtype="i4"), np.arange(1, dtype="i4")]
+            g.attrs.create("ragged", ragged, dtype=h5py.vlen_dtype("i4"))
+            f.create_dataset("enum", data=np.array([1, -2, 1], "i2"), dtype=kinds, **FIXED)
+            f.create_dataset("committed", data=np.array([1, -2, 1], "i2"), dtype=f["colour"], **FIXED)
+            f.create_dataset("null", data=h5py.Empty("f4"), **FIXED)
+
+
+def links():
+    for bound in ["earliest", "latest"]:
+        with h5(f"links-{bound}", bound) as f:
+            f.create_dataset("a/b/v", data=values((3, 4), "i4"), **FIXED)
+            f["hard"] = f["a/b/v"]
+            f["soft"] = h5py.SoftLink("/a/b/v")
+            f["a/near"] = h5py.SoftLink("b/v")
+            f["through"] = h5py.SoftLink("/a/near")
+            f["group"] = h5py.SoftLink("/a/b")
+            many = f.create_group("many")
+            for n in range(60):
+                many.create_dataset(f"v{n:03}", data=np.int32(n), **FIXED)
+            deep = f
+            for n in range(20):
+                deep = deep.create_group(f"d{n}")
+            deep.create_dataset("ünïcode", data=values((2,), "u1"), **FIXED)
+        for name, word in [("circle", "it lies in"), ("soft-circle", "circle"), ("dangling", "nowhere"),
+                           ("external-link", "another file"), ("ancestor", "it lies in")]:
+            with h5(f"refused-{name}-{bound}", bound) as f:
+                g = f.create_group("g")
+                if name == "circle":
+                    g["up"] = f["/"]
+                elif name == "soft-circle":
+                    g["one"], g["two"] = h5py.SoftLink("two"), h5py.SoftLink("one")
+                elif name == "dangling":
+                    g["x"] = h5py.SoftLink("/not/there")
+                elif name == "ancestor":
+                    g["x"] = h5py.SoftLink("/g")
+                else:
+                    g["x"] = h5py.ExternalLink("other.h5", "/v")
+            refused[f"refused-{name}-{bound}.h5"] = word
+
+
+def kinds_refused():
+    def case(name, word, write):
+        for bound in ["earliest", "latest"]:
+            with h5(f"refused-{name}-{bound}", bound) as f:
+                write(f)
+            refused[f"refused-{name}-{bound}.h5"] = word
+
+    case("compound", "compounds", lambda f: f.create_dataset("v", data=np.zeros(3, [("x", "i4"), ("y", "f8")]), **FIXED))
+    case("opaque", "opaque", lambda f: f.create_dataset("v", data=np.zeros(3, "V5"), **FIXED))
+    case("array", "arrays", lambda f: f.create_dataset("v", shape=(3,), dtype=np.dtype(("i4", (2,))), **FIXED))
+    case("ragged", "variable length", lambda f: f.create_dataset("v", shape=(3,), dtype=h5py.vlen_dtype("i4"), **FIXED))
+    case("reference", "references", lambda f: f.create_dataset("v", shape=(3,), dtype=h5py.ref_dtype, **FIXED))
+    case("region", "references", lambda f: f.create_dataset("v", shape=(3,), dtype=h5py.regionref_dtype, **FIXED))
+    case("long-double", "floats", lambda f: f.create_dataset("v", shape=(3,), dtype=np.longdouble, **FIXED))
+    case("external", "other files", lambda f: f.create_dataset("v", shape=(3,), dtype="i4", external=[("x.raw", 0, 12)], **FIXED))
+    case("attribute", "attribute", lambda f: f.attrs.create("v", np.zeros(3, [("x", "i4"), ("y", "f8"), ("z", "i1")])))
+
+    def narrow(f):
+        t = h5py.h5t.STD_I16LE.copy()
+        t.set_precision(12)
+        h5py.h5d.create(f.id, b"v", t, h5py.h5s.create_simple((4,)))
+
+    case("narrow", "12 bits", narrow)
+    with h5("refused-virtual") as f:
+        layout = h5py.VirtualLayout((4,), "i4")
+        layout[:] = h5py.VirtualSource("other.h5", "v", (4,))
+        f.create_virtual_dataset("v", layout)
+    refused["refused-virtual.h5"] = "virtual"
+
+
+def blocks():
+    for size in [512, 1024, 4096]:
+        for bound in ["earliest", "latest"]:
+            with h5(f"userblock-{size}-{bound}", bound, userblock_size=size) as f:
+                f.create_dataset("chunked", data=values((9, 9), "f4"), chunks=(4, 4), compression="gzip", **FIXED)
+                f.create_dataset("contiguous", data=values((9, 9), "f4"), **FIXED)
+                f.create_dataset("texts", data=np.array(["a", "bc"], object), dtype=h5py.string_dtype(), **FIXED)
+    with h5("contiguous-large") as f:
+        f.create_dataset("rows", data=values((3000, 500), "f8"), **FIXED)
+        f.create_dataset("prime", data=values((1009, 1100), "f4"), **FIXED)
+    for size in [2, 4]:
+        p = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+        p.set_sizes(size * 2 if size == 2 else 4, size * 2 if size == 2 else 4)
+        fid = h5py.h5f.create(str(out / f"sizes-{size}.h5").encode(), h5py.h5f.ACC_TRUNC, p)
+        with h5py.File(fid) as f:
+            f.create_dataset("v", data=values((9, 9), "f4"), chunks=(4, 4), compression="gzip", **FIXED)
+            f.create_dataset("texts", data=np.array(["a", "bc"], object), dtype=h5py.string_dtype(), **FIXED)
+            f.create_dataset("g/w", data=values((9, 9), "f4"), **FIXED)
+
+
+def scales():
+    for bound in ["earliest", "latest"]:
+        with h5(f"scales-{bound}", bound) as f:
+            f.create_dataset("x", data=values((6,), "f8"), **FIXED).make_scale("whatever")
+            f.create_dataset("t", data=values((4,), "f8"), **FIXED).make_scale()
+            d = f.create_dataset("v", data=values((4, 6, 3), "f4"), **FIXED)
+            d.dims[0].attach_scale(f["t"])
+            d.dims[1].attach_scale(f["x"])
+            f.create_dataset("alone", data=values((4, 4), "f4"), **FIXED)
+
+
+def netcdf():
+    for kind in ["NETCDF4", "NETCDF4_CLASSIC"]:
+        with netCDF4.Dataset(out / f"netcdf-{kind.lower()}.nc", "w", format=kind) as f:
+            f.createDimension("time", None)
+            f.createDimension("lat", 5)
+            f.createDimension("lon", 7)
+            f.createDimension("nv", 2)
+            f.createDimension("strlen", 4)
+            f.title = "A title"
+            f.numbers = np.array([1, 2, 3], "i2")
+            lat = f.createVariable("lat", "f8", ("lat",))
+            lat[:] = np.linspace(-60, 60, 5)
+            lat.units = "degrees_north"
+            time = f.createVariable("time", "f8", ("time",))
+            time.units = "days since 2000-01-01"
+            v = f.createVariable("tas", "f4", ("time", "lat", "lon"), zlib=True, shuffle=True, fill_value=np.float32(1e20))
+            v[0:3] = values((3, 5, 7), "f4")
+            v.missing_value = np.float32(1e20)
+            time[:] = [0, 31, 59]
+            i = f.createVariable("packed", "i2", ("lat", "lon"), fill_value=-9999)
+            i.scale_factor = 0.01
+            i.set_auto_scale(False)
+            i[:] = values((5, 7), "i2")
+            f.createVariable("lat_bnds", "f8", ("lat", "nv"))[:] = values((5, 2), "f8")
+            c = f.createVariable("chars", "S1", ("nv", "strlen"))
+            c[:] = netCDF4.stringtochar(np.array([b"abcd", b"ef"], "S4"))
+            c._Encoding = "ascii"
+            f.createVariable("scalar", "i4", ()).assignValue(42)
+            f.createVariable("never", "f4", ("lat",))
+            if kind == "NETCDF4":
+                s = f.createVariable("names", str, ("lat",))
+                s[:] = np.array(["one", "två", "", "four", "five"], object)
+                s.long_name = "Names"
+                filled = f.createVariable("filled_names", str, ("lat",), fill_value="none")
+                filled[0:2] = np.array(["a", "none"], object)
+                filled = f.createVariable("filled_letters", "S1", ("lat",), fill_value=b"-")
+                filled[0:2] = [b"a", b"-"]
+                g = f.createGroup("forecast/members")
+                g.createDimension("member", 3)
+                g.createVariable("member", "i8", ("member",))[:] = [1, 2, 3]
+                w = g.createVariable("w", "u8", ("member", "lat"), fletcher32=True)
+                w[:] = values((3, 5), "u8")
+                b = f.createVariable("be", ">f4", ("lat",), endian="big")
+                b[:] = values((5,), "f4")
+                e = f.createEnumType("u1", "cloud", {"clear": 0, "cumulus": 1})
+                f.createVariable("sky", e, ("lat",))[:] = np.array([0, 1, 0, 1, 1], "u1")
+                f.createVariable("zstd", "f4", ("lat", "lon"), compression="zstd")[:] = values((5, 7), "f4")
+    # A variable with the name of a dimension that is not its coordinate; a coordinate of two dimensions.
+    with netCDF4.Dataset(out / "netcdf-names.nc", "w") as f:
+        f.createDimension("x", 3)
+        f.createDimension("y", 2)
+        f.createDimension("n", 4)
+        f.createVariable("x", "f4", ("y", "n"))[:] = values((2, 4), "f4")
+        f.createVariable("y", "f4", ("y", "x"))[:] = values((2, 3), "f4")
+        f.createVariable("twice", "f4", ("n", "n"))[:] = values((4, 4), "f4")
+        f.createVariable("n", "i4", ("n",))[:] = [4, 3, 2, 1]
+    with netCDF4.Dataset(out / "refused-netcdf-ragged.nc", "w") as f:
+        f.createDimension("x", 2)
+        t = f.createVLType("i4", "ragged")
+        f.createVariable("v", t, ("x",))[0] = np.arange(3, dtype="i4")
+    refused["refused-netcdf-ragged.nc"] = "variable length"
+    with netCDF4.Dataset(out / "refused-netcdf-compound.nc", "w") as f:
+        f.createDimension("x", 2)
+        t = f.createCompoundType(np.dtype([("a", "i4"), ("b", "f4")]), "pair")
+        f.createVariable("v", t, ("x",))
+    refused["refused-netcdf-compound.nc"] = "compounds"
+
+
+def fixtures():
+    """Small files that cover the main paths, for the tests of the repository."""
+    with h5("fixture-earliest", "earliest") as f:
+        make = lambda name, data, **o: f.create_dataset(name, data=data, **FIXED, **o)
+        make("contiguous", values((3, 5), "<i4"))
+        make("big", values((4,), ">f8"))
+        make("half", values((4,), "<f2"))
+        make("truth", values((5,), "?"))
+        make("complex", values((3,), "<c8"))
+        make("scalar", np.uint64(2**64 - 1))
+        make("chunked", values((9, 7), "<i2"), chunks=(4, 3), fillvalue=-7)
+        make("packed", values((9, 7), ">i4"), chunks=(4, 3), compression="gzip", compression_opts=4, shuffle=True,
+             fletcher32=True)
+        make("g/long", np.array(["", "a", "日本語"], object), dtype=h5py.string_dtype())
+        make("g/fixed", np.array([b"one", b"three"], "S5"))
+        make("g/letters", np.array([b"x", b"y"], "S1"))
+        f["g"].attrs["list"] = [1, 2, 3]
+        f["g"].attrs["one"] = np.array([np.nan])
+        f["soft"] = h5py.SoftLink("/g/letters")
+        f["hard"] = f["big"]
+    with h5("fixture-latest", "latest") as f:
+        make = lambda name, shape, **o: f.create_dataset(name, data=values(shape, "<f4"), **FIXED, **o)
+        make("single", (4, 3), chunks=(4, 3), compression="gzip")
+        make("fixed", (6, 5), chunks=(4, 3))
+        make("fixed_bound", (6, 5), chunks=(4, 3), maxshape=(9, 10), compression="gzip")
+        make("extensible", (6, 5), chunks=(4, 3), maxshape=(None, 5))
+        make("tree", (6, 5), chunks=(4, 3), maxshape=(None, None), shuffle=True)
+        make("lz4", (40, 3), chunks=(20, 3), shuffle=True, **hdf5plugin.LZ4())
+        make("zstd", (40, 3), chunks=(20, 3), **hdf5plugin.Zstd(clevel=3))
+        make("blosc", (400,), chunks=(400,), **hdf5plugin.Blosc(cname="zstd", clevel=5, shuffle=1))
+        p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        p.set_layout(h5py.h5d.COMPACT)
+        p.set_obj_track_times(False)
+        d = h5py.h5d.create(f.id, b"compact", h5py.h5t.STD_I16BE, h5py.h5s.create_simple((3,)), p)
+        d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([1, 2, 3], "i2"))
+        kinds = h5py.enum_dtype({"RED": 1, "BLUE": -2}, "i2")
+        f["kind"] = np.dtype(kinds)
+        f.create_dataset("enum", data=np.array([1, -2], "i2"), dtype=f["kind"], **FIXED)
+        for n in range(12):
+            f.attrs[f"dense{n:02}"] = n
+    with h5("fixture-userblock", "v110", userblock_size=512) as f:
+        f.create_dataset("v", data=values((6, 5), "f4"), chunks=(4, 3), compression="gzip", **FIXED)
+    with h5("fixture-mask") as f:
+        f.create_dataset("fine", data=values((3,), "i4"), **FIXED)
+        d = f.create_dataset("g/v", shape=(6,), dtype="i4", chunks=(3,), compression="gzip", **FIXED)
+        d.id.write_direct_chunk((3,), np.arange(3, dtype="i4").tobytes(), 1)
+        f.create_dataset("g/pair", data=np.zeros(3, [("x", "i4"), ("y", "f8")]), **FIXED)
+        f["g/outside"] = h5py.ExternalLink("other.h5", "/v")
+    refused["fixture-mask.h5"] = "/g/"
+    with netCDF4.Dataset(out / "fixture-netcdf.nc", "w") as f:
+        f.createDimension("time", None)
+        f.createDimension("x", 3)
+        f.createDimension("nv", 2)
+        f.title = "Å title"
+        time = f.createVariable("time", "f8", ("time",), chunksizes=(4,))
+        time.units = "days since 2000-01-01"
+        time[:] = [0, 31]
+        v = f.createVariable("tas", "f4", ("time", "x"), zlib=True, shuffle=True, fill_value=np.float32(1e20), chunksizes=(1, 3))
+        v.valid_range = np.array([-5, 5], "f4")
+        v[:] = values((2, 3), "f4")
+        n = f.createVariable("count", "i2", ("x", "nv"), fill_value=-9)
+        n[:] = values((3, 2), "i2")
+        f.createVariable("nv", "S1", ("x", "nv"))[:] = np.array([[b"a", b"b"]] * 3)
+        f.createGroup("g").createVariable("w", "i8", ("x",))[:] = [1, 2, 3]
+
+
+def described(d):
+    """What is expected of one array."""
+    data = d[()]
+    entry = {"shape": list(d.shape) if d.shape is not None else [0], "dtype": str(d.dtype)}
+    if d.shape is None:
+        data = np.zeros(0, d.dtype)
+    string = h5py.check_string_dtype(d.dtype)
+    if string is not None and (string.length is None or d.dtype.itemsize > 1):
+        entry["dtype"] = "string"
+        flat = np.asarray(data, object).reshape(-1) if d.shape != () else [data]
+        texts = [t.decode() if isinstance(t, bytes) else t for t in flat]
+        if d.id.get_type().get_class() == h5py.h5t.STRING and string.length is not None:
+            if d.id.get_type().get_strpad() == h5py.h5t.STR_SPACEPAD:
+                texts = [t.rstrip(" ") for t in texts]
+        raw = json.dumps(texts, ensure_ascii=False).encode()
+    else:
+        array = np.asarray(data)
+        raw = array.astype(array.dtype.newbyteorder("<")).tobytes()
+    entry["sha256"] = hashlib.sha256(raw).hexdigest()
+    entry["chunks"] = list(d.chunks) if d.chunks else None
+    if d.chunks:
+        unlimited = [axis for axis, length in enumerate(d.maxshape) if length is None]
+        infos = [d.id.get_chunk_info(n) for n in range(d.id.get_num_chunks())]
+        inside = [i for i in infos if all(a < b for a, b in zip(i.chunk_offset, d.shape))]
+        # HDF5 mistakes the coordinates in an extensible array along another dimension than the first. The values tell.
+        if unlimited in ([], [0]) or len(unlimited) > 1 or "earliest" in d.file.filename or "v108" in d.file.filename:
+            entry["stored"] = sorted([list(map(int, i.chunk_offset)), i.byte_offset, i.size, i.filter_mask] for i in inside)
+    else:
+        entry["offset"] = d.id.get_offset()
+    return entry
+
+
+def expected():
+    files = {}
+    for path in sorted(out.iterdir()):
+        if path.suffix not in (".h5", ".nc") or path.name in refused:
+            continue
+        arrays = {}
+
+        def visit(name, group):
+            for key in group:
+                item = group[key]
+                if isinstance(item, h5py.Group):
+                    visit(f"{name}/{key}", item)
+                elif isinstance(item, h5py.Dataset):
+                    label = item.attrs.get("NAME", b"")
+                    if bytes(label).startswith(b"This is a netCDF dimension but not a netCDF variable"):
+                        continue
+                    arrays[f"{name}/{key.removeprefix('_nc4_non_coord_')}"] = described(item)
+
+        with h5py.File(path) as f:
+            visit("", f)
+        files[path.name] = arrays
+    text = json.dumps({"files": files, "refused": refused}, indent=1, sort_keys=True, ensure_ascii=False)
+    (out / "expected.json").write_text(text)
+    fixtures = {name: arrays for name, arrays in files.items() if name.startswith("fixture")}
+    (out / "fixtures.json").write_text(json.dumps(fixtures, indent=1, sort_keys=True, ensure_ascii=False))
+    print(f"{len(files)} files to read, {len(refused)} to refuse, {sum(map(len, files.values()))} arrays")
+
+
+if __name__ == "__main__":
+    out = Path(sys.argv[1])
+    out.mkdir(parents=True, exist_ok=True)
+    for old in out.glob("*.*"):
+        old.unlink()
+    for part in [layouts, types, filters, masks, texts, attributes, links, kinds_refused, blocks, scales, netcdf, fixtures]:
+        part()
+    expected()
