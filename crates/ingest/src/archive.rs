@@ -7,6 +7,8 @@
 mod document;
 mod extents;
 mod file;
+mod pieces;
+pub(crate) mod values;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +18,7 @@ use serde_json::{Map, Value};
 
 pub use extents::ChunkExtents;
 pub use file::ArchiveFile;
+pub(crate) use pieces::pieces;
 
 /// Arrays and groups of one or more files.
 #[derive(Clone, Debug, Default)]

@@ -37,6 +37,7 @@ mod export;
 mod ignored;
 mod import;
 mod limits;
+mod netcdf3;
 mod plan;
 mod progress;
 mod source;
@@ -51,6 +52,7 @@ pub use export::{Export, ExportReport};
 pub use ignored::Ignored;
 pub use import::{Import, ImportReport, Imported};
 pub use limits::Limits;
+pub use netcdf3::read_netcdf3;
 pub use progress::Progress;
 pub use source::{ChunkEntry, Hierarchy, Source, SourceNode};
 

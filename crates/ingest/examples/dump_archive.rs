@@ -1,0 +1,39 @@
+//! Prints what a reader of archive files finds: `dump_archive netcdf3 DIRECTORY NAME`. Made for
+//! `interop/archive_check.py`, which lets zarr-python read the result.
+
+#[path = "../tests/common/dump.rs"]
+mod dump;
+
+use std::error::Error;
+use std::sync::Arc;
+
+use icefield_ingest::{Archive, ArchiveFile, read_netcdf3};
+use icefield_storage::{Key, Storage};
+use icefield_storage_local::LocalStorage;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [kind, directory, name] = arguments.as_slice() else {
+        return Err("usage: dump_archive KIND DIRECTORY NAME".into());
+    };
+    let storage: Arc<dyn Storage> =
+        Arc::new(LocalStorage::builder(directory).read_only(true).open()?);
+    let archive = read(kind, storage, name).await?;
+    println!("{}", dump::dump(&archive));
+    Ok(())
+}
+
+async fn read(
+    kind: &str,
+    storage: Arc<dyn Storage>,
+    name: &str,
+) -> Result<Archive, Box<dyn Error>> {
+    Ok(match kind {
+        "netcdf3" => {
+            let file = ArchiveFile::open(storage, &Key::parse(name)?, name).await?;
+            read_netcdf3(file).await?
+        }
+        _ => return Err(format!("{kind} is no kind of archive").into()),
+    })
+}
