@@ -7,12 +7,12 @@ its chunks cut from the files, and zarr-python and xarray must find in it what t
 With `--write` the dumps are put beside the fixtures, where the tests of the crate compare them.
 """
 
-import asyncio
 import base64
 import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 import warnings
 
 import netCDF4
@@ -84,7 +84,7 @@ def netcdf3():
         store = store_of(found, directory)
         group = zarr.open_group(store, mode="r")
         # The library takes the mark of a stream for the number of records.
-        readable = file.with_name(file.name.replace("streamed", "classic"))
+        readable = file.with_name(file.name.replace("streamed", "offset64"))
         with netCDF4.Dataset(readable) as original:
             original.set_auto_maskandscale(False)
             original.set_auto_chartostring(False)
@@ -107,6 +107,49 @@ def netcdf3():
         yield file, found
 
 
+def same_arrays(original, ours, what):
+    """Two Zarr groups, by what zarr-python reads in them."""
+    left, right = dict(original.members(max_depth=None)), dict(ours.members(max_depth=None))
+    assert set(left) == set(right), f"{what}: {set(left) ^ set(right)}"
+    for name, one in left.items():
+        if isinstance(one, zarr.Group):
+            assert dict(one.attrs) == dict(right[name].attrs)
+            continue
+        elements, found = one[...], right[name][...]
+        same(elements, found, f"{what} {name}")
+        if one.fill_value is not None and one.metadata.zarr_format == 2 and one.dtype.kind not in "OT":
+            expected = np.array(one.fill_value, one.dtype)
+            same(expected, np.array(right[name].fill_value, one.dtype), f"{what} {name} fill value")
+
+
+def unpack(file, directory):
+    """Makes files of a tree that is kept as one; returns it as a Zarr store, too."""
+    content = {key: base64.b64decode(value) for key, value in json.loads(file.read_text()).items()}
+    for key, value in content.items():
+        path = directory / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(value)
+    make = default_buffer_prototype().buffer.from_bytes
+    return MemoryStore({key: make(value) for key, value in content.items()}, read_only=True)
+
+
+def zarr2():
+    for file in sorted((FIXTURES / "zarr2").glob("*.json")):
+        if file.name.endswith(".expected.json"):
+            continue
+        with tempfile.TemporaryDirectory() as directory:
+            original = unpack(file, pathlib.Path(directory))
+            found = dump("zarr", directory, ".")
+            ours = store_of(found, directory)
+        how = {"zarr_format": 2, "use_consolidated": True} if file.stem == "consolidated" else {}
+        same_arrays(zarr.open_group(original, mode="r", **how), zarr.open_group(ours, mode="r"), file.name)
+        if file.stem in ("xarray", "consolidated"):
+            with xarray.open_zarr(original, consolidated=file.stem == "consolidated", zarr_format=2, chunks=None) as left, \
+                    xarray.open_zarr(ours, consolidated=False, chunks=None) as right:
+                same_datasets(left, right, file.name)
+        yield file, found
+
+
 def write(file, found):
     """A node a line."""
     def text(value):
@@ -116,7 +159,7 @@ def write(file, found):
 
 
 def main():
-    for kind in [netcdf3]:
+    for kind in [netcdf3, zarr2]:
         for file, found in kind():
             if "--write" in sys.argv:
                 write(file.with_name(file.name + ".expected.json"), found)

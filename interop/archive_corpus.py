@@ -3,19 +3,28 @@
 Needs what `interop/requirements-archives.txt` lists.
 """
 
+import base64
+import json
 import pathlib
 import shutil
 import struct
 import sys
 import tempfile
+import warnings
 
 import netCDF4
+import numcodecs
 import numpy as np
+import xarray
+import zarr
+from numcodecs import Blosc
 
 HERE = pathlib.Path(__file__).parent.parent
 FIXTURES = HERE / "crates" / "ingest" / "tests" / "fixtures"
 
-CLASSIC = {"i1": -127, "i2": -32767, "i4": -2147483647, "f4": 9.96921e36, "f8": 9.96921e36}
+warnings.simplefilter("ignore")
+
+CLASSIC = ["i1", "i2", "i4", "f4", "f8"]
 WIDE = ["u1", "u2", "u4", "i8", "u8"]
 
 
@@ -99,22 +108,168 @@ def streamed(source, path):
 
 def netcdf3(out):
     out.mkdir(parents=True)
-    every_type(out / "classic.nc", "NETCDF3_CLASSIC", list(CLASSIC))
-    every_type(out / "offset64.nc", "NETCDF3_64BIT_OFFSET", list(CLASSIC))
-    every_type(out / "data64.nc", "NETCDF3_64BIT_DATA", list(CLASSIC) + WIDE)
+    every_type(out / "classic.nc", "NETCDF3_CLASSIC", CLASSIC)
+    every_type(out / "offset64.nc", "NETCDF3_64BIT_OFFSET", ["i2", "f4"])
+    every_type(out / "data64.nc", "NETCDF3_64BIT_DATA", CLASSIC + WIDE)
     for dtype in ["i1", "i2", "S1", "f4"]:
         one_record_variable(out / f"alone_{dtype}.nc", dtype)
     one_record_variable(out / "alone_u2.nc", "u2", "NETCDF3_64BIT_DATA")
     nothing(out / "nothing.nc")
     no_records(out / "no_records.nc")
-    streamed(out / "classic.nc", out / "streamed.nc")
+    streamed(out / "offset64.nc", out / "streamed.nc")
+
+
+def filters():
+    """Filter lists and compressors by name, with the type of the elements."""
+    c = numcodecs
+    return {
+        "plain": ("<i4", None, None),
+        "zlib": ("<i4", None, c.Zlib(3)),
+        "gzip": (">i4", None, c.GZip(3)),
+        "zstd": ("<f8", None, c.Zstd(3, checksum=True)),
+        "lz4": ("<f4", None, c.LZ4()),
+        "bz2": ("<f4", None, c.BZ2()),
+        "lzma": ("<f4", None, c.LZMA()),
+        "lzma_raw": ("<f4", None, c.LZMA(format=3, filters=[{"id": 33, "preset": 1}])),
+        "blosc": ("<f4", None, Blosc("zstd", 3, Blosc.SHUFFLE)),
+        "blosc_auto": ("<u1", None, Blosc("lz4", 3, Blosc.AUTOSHUFFLE)),
+        "blosc_bits": (">f8", None, Blosc("zlib", 3, Blosc.BITSHUFFLE)),
+        "blosc_none": ("<i8", None, Blosc("blosclz", 3, Blosc.NOSHUFFLE)),
+        "shuffle": ("<i4", [c.Shuffle(4)], c.Zlib(3)),
+        "shuffle_list": (">i2", [c.Shuffle(2), c.Zlib(3)], None),
+        "delta": ("<i4", [c.Delta("<i4")], c.Zlib(3)),
+        "delta_big": (">i2", [c.Delta(">i2")], None),
+        "delta_narrow": ("<i4", [c.Delta("<i4", "<i2")], None),
+        "scale": ("<f8", [c.FixedScaleOffset(-3, 4, "<f8", "<i2")], c.Zlib(3)),
+        "scale_big": (">f8", [c.FixedScaleOffset(-3, 4, ">f8", ">i4")], None),
+        "quantize": ("<f4", [c.Quantize(2, "<f4")], None),
+        "bitround": ("<f4", [c.BitRound(12)], Blosc()),
+        "packbits": ("|b1", [c.PackBits()], c.Zlib(3)),
+        "astype": ("<f8", [c.AsType("<f4", "<f8")], None),
+        "astype_delta": ("<i8", [c.AsType("<i4", "<i8"), c.Delta("<i4")], c.Zstd(1)),
+        "crc32": ("<i4", [c.CRC32()], None),
+        "adler32": ("<i4", [c.Adler32()], None),
+        "fletcher32": ("<i4", [c.Shuffle(4), c.Zlib(3), c.Fletcher32()], None),
+        "jenkins": ("<i4", [c.JenkinsLookup3()], None),
+        "pcodec": ("<f4", None, c.PCodec()),
+    }
+
+
+def kinds():
+    """Types of elements with a fill value and a few elements."""
+    out = {}
+    for dtype in ["|i1", "<i2", ">i2", "<i4", ">i4", "<i8", ">i8", "|u1", "<u2", ">u2", ">u4", "<u8"]:
+        out[dtype] = (np.iinfo(dtype).max, values(dtype[1:], (5,)))
+    for dtype in ["<f2", ">f2", "<f4", ">f4", "<f8", ">f8"]:
+        out[dtype] = (np.nan, values("f8", (5,)))
+    out["|b1"] = (True, np.array([1, 0, 0, 1, 0]))
+    out["<c8"] = (complex(np.nan, np.inf), np.arange(5) * (1 - 2j))
+    out[">c16"] = (1 + 2j, np.arange(5) * (1 - 2j))
+    out["|S10"] = (b"abc", np.array([b"a", b"", b"0123456789", b"x", b"y"]))
+    out["<U5"] = ("é", np.array(["a", "", "ünïcö", "x", "y"]))
+    out[">U3"] = ("", np.array(["a", "", "ünï", "x", "y"]))
+    out["<M8[ns]"] = (np.datetime64("NaT"), np.arange(5).astype("M8[ns]"))
+    out[">M8[10s]"] = (np.datetime64(7, "10s"), np.arange(5).astype("M8[10s]"))
+    out["<m8[D]"] = (np.timedelta64("NaT"), np.arange(5).astype("m8[D]"))
+    out["|V3"] = (b"xyz", np.array([b"abc", b"def", b"ghi", b"jkl", b"mno"], "V3"))
+    return out
+
+
+def text(key):
+    key = key.replace("<", "little_").replace(">", "big_").replace("|", "")
+    return "".join(letter if letter.isalnum() else "_" for letter in key)
+
+
+def zarr2_types(store):
+    group = zarr.create_group(store, zarr_format=2, attributes={"title": "types", "list": [1, 2.5, "x"]})
+    for dtype, (fill, elements) in kinds().items():
+        for name, fill_value in [("", fill), ("null_", None)]:
+            # Two chunks, the second with an edge, and a third that is missing.
+            array = group.create_array(name + text(dtype), shape=(8,), chunks=(3,), dtype=np.dtype(dtype),
+                                       fill_value=fill_value, compressors=None)
+            array[:5] = elements.astype(dtype)
+    array = group.create_array("strings", shape=(3,), chunks=(2,), dtype=str, fill_value="none", compressors=None)
+    array[:] = np.array(["a", "", "ünïcödé"], object)
+    scalar = group.create_array("scalar", shape=(), chunks=(), dtype="f8", fill_value=1.5, compressors=None)
+    scalar[...] = 2.25
+    group.create_array("never_written", shape=(4, 4), chunks=(2, 2), dtype="f4", fill_value=-np.inf)
+    group.create_group("deep").create_group("er", attributes={"here": True})
+    array = group.create_array("deep/er/slashes", shape=(4, 5), chunks=(2, 2), dtype="i2", compressors=None,
+                               chunk_key_encoding={"name": "v2", "separator": "/"})
+    array[:] = values("i2", (4, 5))
+
+
+def zarr2_filters(store):
+    group = zarr.create_group(store, zarr_format=2)
+    for name, (dtype, filter_list, compressor) in filters().items():
+        for order in "CF":
+            array = group.create_array(f"{name}_{order}", shape=(3, 4), chunks=(3, 2), dtype=np.dtype(dtype),
+                                       filters=filter_list, compressors=compressor, order=order, fill_value=0)
+            numbers = np.arange(12).reshape(3, 4)
+            array[:] = (numbers % 3 == 0) if dtype == "|b1" else (numbers * 0.75 - 3 if "f" in dtype else numbers)
+
+
+def zarr2_xarray(store, consolidated):
+    numbers = np.arange(24, dtype="f4").reshape(4, 6)
+    numbers[1, 2] = np.nan
+    dataset = xarray.Dataset(
+        {
+            "temperature": (("time", "x"), numbers, {"units": "K", "flag_values": [1, 2]}),
+            "count": (("x",), np.arange(6, dtype="i4")),
+            "packed": (("x",), np.linspace(0, 1, 6)),
+            "name": (("x",), np.array(list("abcdef"), object)),
+            "scalar": ((), 3.5),
+        },
+        coords={"time": np.arange("2020-01-01", "2020-01-05", dtype="M8[D]").astype("M8[ns]")},
+        attrs={"title": "ours"},
+    )
+    encoding = {
+        "temperature": {"chunks": (2, 3)},
+        "count": {"_FillValue": 3},
+        "packed": {"dtype": "i2", "scale_factor": 0.01, "_FillValue": -1},
+    }
+    dataset.to_zarr(store, zarr_format=2, encoding=encoding, consolidated=consolidated)
+
+
+def zarr3_mixed(store):
+    group = zarr.create_group(store, zarr_format=3, attributes={"title": "format 3"})
+    array = group.create_array("a", shape=(4, 5), chunks=(2, 3), dtype="f4", fill_value=np.nan,
+                               dimension_names=["y", "x"], attributes={"units": "m"})
+    array[:] = values("f4", (4, 5))
+    array = group.create_array("b/c", shape=(5,), chunks=(2,), dtype="i2", fill_value=3,
+                               chunk_key_encoding={"name": "v2", "separator": "."})
+    array[:4] = [1, 2, 3, 4]
+    array = group.create_array("sharded", shape=(8,), shards=(4,), chunks=(2,), dtype="u1")
+    array[:] = np.arange(8)
+    scalar = group.create_array("scalar", shape=(), chunks=(), dtype="i8", fill_value=0)
+    scalar[...] = -5
+
+
+def zarr2(out):
+    """Each tree is a file: keys and their bytes in base64."""
+    trees = {
+        "types": zarr2_types,
+        "filters": zarr2_filters,
+        "xarray": lambda store: zarr2_xarray(store, False),
+        "consolidated": lambda store: zarr2_xarray(store, True),
+        "format3": zarr3_mixed,
+    }
+    out.mkdir(parents=True)
+    for name, make in trees.items():
+        content = {}
+        make(zarr.storage.MemoryStore(content))
+        if name == "consolidated":
+            for key in [key for key in content if key.endswith(("/.zarray", "/.zattrs", "/.zgroup"))]:
+                del content[key]
+        found = {key: base64.b64encode(content[key].to_bytes()).decode() for key in sorted(content)}
+        (out / f"{name}.json").write_text(json.dumps(found, indent=0) + "\n")
 
 
 def main():
     target = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else FIXTURES
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
-        for kind in [netcdf3]:
+        for kind in [netcdf3, zarr2]:
             kind(work / kind.__name__)
             shutil.rmtree(target / kind.__name__, ignore_errors=True)
             shutil.copytree(work / kind.__name__, target / kind.__name__)

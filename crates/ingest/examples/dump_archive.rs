@@ -1,5 +1,6 @@
-//! Prints what a reader of archive files finds: `dump_archive netcdf3 DIRECTORY NAME`. Made for
+//! Prints what a reader of archive files finds: `dump_archive KIND DIRECTORY NAME`. Made for
 //! `interop/archive_check.py`, which lets zarr-python read the result.
+#![allow(clippy::unwrap_used, reason = "a dump that fails has no use")]
 
 #[path = "../tests/common/dump.rs"]
 mod dump;
@@ -7,8 +8,8 @@ mod dump;
 use std::error::Error;
 use std::sync::Arc;
 
-use icefield_ingest::{Archive, ArchiveFile, read_netcdf3};
-use icefield_storage::{Key, Storage};
+use icefield_ingest::{Archive, ArchiveFile, read_netcdf3, read_zarr};
+use icefield_storage::{Key, Prefix, Storage};
 use icefield_storage_local::LocalStorage;
 
 #[tokio::main(flavor = "current_thread")]
@@ -34,6 +35,7 @@ async fn read(
             let file = ArchiveFile::open(storage, &Key::parse(name)?, name).await?;
             read_netcdf3(file).await?
         }
+        "zarr" => read_zarr(storage, &Prefix::all(), ".").await?,
         _ => return Err(format!("{kind} is no kind of archive").into()),
     })
 }

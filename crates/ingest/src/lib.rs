@@ -41,6 +41,8 @@ mod netcdf3;
 mod plan;
 mod progress;
 mod source;
+mod zarr2;
+mod zarr_tree;
 
 pub use archive::{
     Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents, Expected, Recode,
@@ -55,6 +57,7 @@ pub use limits::Limits;
 pub use netcdf3::read_netcdf3;
 pub use progress::Progress;
 pub use source::{ChunkEntry, Hierarchy, Source, SourceNode};
+pub use zarr_tree::read_zarr;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,5 +1,6 @@
 //! Reading NetCDF-3 files. The expected dumps were checked by `interop/archive_check.py`: zarr-python and xarray find in
 //! them what the NetCDF library finds in the files.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "common/damage.rs"]
 mod damage;

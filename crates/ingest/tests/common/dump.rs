@@ -4,7 +4,7 @@ use icefield_ingest::{Archive, ArchiveChunks, ArchiveNode, ChunkExtents};
 use serde_json::{Map, Value, json};
 
 /// Returns `files`, a list of URLs, and `nodes`: by path a `document` and, of an array, `chunks`: a key relative to the
-/// array and the file, offset and length.
+/// array and the file, offset and length, or the bytes in base64.
 pub(crate) fn dump(archive: &Archive) -> Value {
     let files: Vec<&str> = archive.files.iter().map(|file| file.url()).collect();
     let mut nodes = Map::new();
@@ -22,9 +22,22 @@ pub(crate) fn dump(archive: &Archive) -> Value {
 fn chunks(chunks: &ArchiveChunks) -> Value {
     let found = match chunks {
         ArchiveChunks::InFiles(extents) => in_files(extents),
+        ArchiveChunks::Mixed { extents, made } => {
+            let mut found = in_files(extents);
+            found.extend(
+                made.iter()
+                    .map(|(index, bytes)| json!([key(index), base64(bytes)])),
+            );
+            found
+        }
         other => panic!("{other:?}"),
     };
     Value::Array(found)
+}
+
+fn base64(bytes: &[u8]) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
 fn in_files(extents: &ChunkExtents) -> Vec<Value> {
