@@ -14,7 +14,9 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from contextlib import chdir as change_directory
 
+import fsspec
 import netCDF4
 import numpy as np
 import xarray
@@ -150,6 +152,26 @@ def zarr2():
         yield file, found
 
 
+def kerchunk():
+    directory = FIXTURES / "kerchunk"
+    for file in sorted(directory.glob("*.json")):
+        if file.name.endswith(".expected.json"):
+            continue
+        found = dump("kerchunk", directory, file.name)
+        ours = store_of(found, directory)
+        with change_directory(directory):
+            # Its own reader of references gives what the keys stand for.
+            files = fsspec.filesystem("reference", fo=file.name, remote_protocol="file", simple_templates=False)
+            content = {key: files.cat_file(key) for key in files.find("") if not key.endswith("/")}
+        make = default_buffer_prototype().buffer.from_bytes
+        original = MemoryStore({key: make(value) for key, value in content.items()}, read_only=True)
+        same_arrays(zarr.open_group(original, mode="r", zarr_format=2), zarr.open_group(ours, mode="r"), file.name)
+        with xarray.open_zarr(original, consolidated=False, zarr_format=2, chunks=None) as left, \
+                xarray.open_zarr(ours, consolidated=False, chunks=None) as right:
+            same_datasets(left, right, file.name)
+        yield file, found
+
+
 def write(file, found):
     """A node a line."""
     def text(value):
@@ -159,7 +181,7 @@ def write(file, found):
 
 
 def main():
-    for kind in [netcdf3, zarr2]:
+    for kind in [netcdf3, zarr2, kerchunk]:
         for file, found in kind():
             if "--write" in sys.argv:
                 write(file.with_name(file.name + ".expected.json"), found)

@@ -12,6 +12,9 @@ import sys
 import tempfile
 import warnings
 
+import h5py
+import kerchunk.hdf
+import kerchunk.netCDF3
 import netCDF4
 import numcodecs
 import numpy as np
@@ -202,7 +205,8 @@ def zarr2_types(store):
 def zarr2_filters(store):
     group = zarr.create_group(store, zarr_format=2)
     for name, (dtype, filter_list, compressor) in filters().items():
-        for order in "CF":
+        many = ("plain", "shuffle", "blosc", "delta", "scale", "packbits", "astype_delta", "pcodec")
+        for order in "CF" if name in many else "C":
             array = group.create_array(f"{name}_{order}", shape=(3, 4), chunks=(3, 2), dtype=np.dtype(dtype),
                                        filters=filter_list, compressors=compressor, order=order, fill_value=0)
             numbers = np.arange(12).reshape(3, 4)
@@ -265,14 +269,81 @@ def zarr2(out):
         (out / f"{name}.json").write_text(json.dumps(found, indent=0) + "\n")
 
 
+def document(shape, chunks, dtype, fill=0, **more):
+    return json.dumps({"zarr_format": 2, "shape": shape, "chunks": chunks, "dtype": dtype, "order": "C",
+                       "fill_value": fill, "filters": None, "compressor": None, **more})
+
+
+def refer(out):
+    """References by hand, to two files with numbers."""
+    first, second = values("i4", (6, 4)), values("f8", (5,))
+    (out / "first.bin").write_bytes(b"head" + first.astype("<i4").tobytes())
+    (out / "data").mkdir()
+    (out / "data" / "3.bin").write_bytes(second.astype(">f8").tobytes())
+    (out / "data" / "4.bin").write_bytes((second + 100).astype(">f8").tobytes())
+    documents = {
+        ".zgroup": '{"zarr_format": 2}',
+        ".zattrs": '{"title": "by hand", "range": [NaN, 1]}',
+        "a/.zarray": document([6, 4], [2, 4], "<i4"),
+        "a/.zattrs": '{"_ARRAY_DIMENSIONS": ["y", "x"]}',
+        "b/.zarray": document([10], [5], ">f8", "NaN"),
+        "b/.zattrs": json.dumps({"_ARRAY_DIMENSIONS": ["z"]}),
+        "c/.zarray": document([3], [2], "|S1", None),
+        "c/.zattrs": json.dumps({"_ARRAY_DIMENSIONS": ["w"]}),
+        "c/0": "ab",
+        "c/1": "base64:" + base64.b64encode(b"c\0").decode(),
+    }
+    rows = {f"a/{row}.0": ["first.bin", 4 + 32 * row, 32] for row in range(3)}
+    flat = {**documents, **rows, "b/0": ["data/3.bin"], "b/1": ["data/4.bin", 0, 40]}
+    (out / "flat.json").write_text(json.dumps(flat, indent=0) + "\n")
+    templates = {
+        "version": 1,
+        "templates": {"d": "data", "f": "data/{{n}}.bin", "one": "first"},
+        "gen": [{"key": "a/{{i}}.0", "url": "{{one}}.bin", "offset": "{{4 + i * 32}}", "length": "32",
+                 "dimensions": {"i": {"stop": 3}}}],
+        "refs": {**documents, ".zattrs": {"title": "by hand", "range": ["NaN", 1]},
+                 "b/0": ["{{d}}/3.bin"], "b/1": ["{{f(n='4')}}", 0, 40]},
+    }
+    (out / "templates.json").write_text(json.dumps(templates, indent=0) + "\n")
+
+
+def kerchunk_writes(out):
+    """References that kerchunk itself makes."""
+    with h5py.File(out / "small.h5", "w", libver="latest") as file:
+        file.attrs["title"] = "HDF5"
+        x = file.create_dataset("x", data=np.arange(4, dtype="f8"))
+        y = file.create_dataset("y", data=np.arange(6, dtype=">i4"))
+        for scale in (x, y):
+            scale.make_scale(scale.name[1:])
+        a = file.create_dataset("a", data=values("f4", (6, 4)), chunks=(2, 3), compression="gzip", shuffle=True,
+                                fillvalue=-1)
+        b = file.create_dataset("group/b", data=values("i2", (6, 4)), chunks=(4, 4), fletcher32=True)
+        for one in (a, b):
+            one.dims[0].attach_scale(y)
+            one.dims[1].attach_scale(x)
+    shutil.copy(out.parent / "netcdf3" / "alone_f4.nc", out / "alone.nc")
+    for name, made in {
+        "hdf5": kerchunk.hdf.SingleHdf5ToZarr(str(out / "small.h5"), inline_threshold=50).translate(),
+        "netcdf3": kerchunk.netCDF3.NetCDF3ToZarr(str(out / "alone.nc")).translate(),
+    }.items():
+        text = json.dumps(made, indent=0).replace(str(out) + "/", "")
+        (out / f"{name}.json").write_text(text + "\n")
+
+
+def kerchunk_references(out):
+    out.mkdir(parents=True)
+    refer(out)
+    kerchunk_writes(out)
+
+
 def main():
     target = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else FIXTURES
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
-        for kind in [netcdf3, zarr2]:
-            kind(work / kind.__name__)
-            shutil.rmtree(target / kind.__name__, ignore_errors=True)
-            shutil.copytree(work / kind.__name__, target / kind.__name__)
+        for name, make in {"netcdf3": netcdf3, "zarr2": zarr2, "kerchunk": kerchunk_references}.items():
+            make(work / name)
+            shutil.rmtree(target / name, ignore_errors=True)
+            shutil.copytree(work / name, target / name)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,10 @@ mod dump;
 use std::error::Error;
 use std::sync::Arc;
 
-use icefield_ingest::{Archive, ArchiveFile, read_netcdf3, read_zarr};
+use async_trait::async_trait;
+use icefield_ingest::{
+    Archive, ArchiveFile, OpenUrl, SourceError, read_kerchunk, read_netcdf3, read_zarr,
+};
 use icefield_storage::{Key, Prefix, Storage};
 use icefield_storage_local::LocalStorage;
 
@@ -36,6 +39,21 @@ async fn read(
             read_netcdf3(file).await?
         }
         "zarr" => read_zarr(storage, &Prefix::all(), ".").await?,
+        "kerchunk" => {
+            let file = ArchiveFile::open(Arc::clone(&storage), &Key::parse(name)?, name).await?;
+            read_kerchunk(file, &Below(storage)).await?
+        }
         _ => return Err(format!("{kind} is no kind of archive").into()),
     })
+}
+
+/// Files whose URLs are their keys.
+struct Below(Arc<dyn Storage>);
+
+#[async_trait]
+impl OpenUrl for Below {
+    async fn open(&self, url: &str) -> Result<ArchiveFile, SourceError> {
+        let key = Key::parse(url).map_err(|error| SourceError::damaged(url, error.to_string()))?;
+        ArchiveFile::open(Arc::clone(&self.0), &key, url).await
+    }
 }

@@ -36,6 +36,7 @@ mod error;
 mod export;
 mod ignored;
 mod import;
+mod kerchunk;
 mod limits;
 mod netcdf3;
 mod plan;
@@ -53,6 +54,9 @@ pub use error::{ExportError, ImportError, PlanError, SourceError};
 pub use export::{Export, ExportReport};
 pub use ignored::Ignored;
 pub use import::{Import, ImportReport, Imported};
+#[cfg(feature = "kerchunk-parquet")]
+pub use kerchunk::read_kerchunk_parquet;
+pub use kerchunk::{OpenUrl, read_kerchunk};
 pub use limits::Limits;
 pub use netcdf3::read_netcdf3;
 pub use progress::Progress;

@@ -3,7 +3,7 @@
 //! One list of the objects tells of every chunk: its key, its size and its state. Each is a file of its own, all of it
 //! a chunk; none is asked for. Only the documents are read.
 
-mod format3;
+pub(crate) mod format3;
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::zarr2::{self, Documents};
 const AT_ONCE: usize = 16;
 /// Longest document that is read, in bytes.
 const MAX_DOCUMENT: u64 = 64 << 20;
-const FORMAT_3: &str = "zarr.json";
+/// The name of a document of format 3.
+pub(crate) const FORMAT_3: &str = "zarr.json";
 
 /// Reads what a Zarr hierarchy holds. `url` is what messages and virtual references call its root; the objects have
 /// URLs below it.

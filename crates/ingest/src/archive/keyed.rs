@@ -41,6 +41,19 @@ pub(crate) struct Place {
     pub(crate) index: ChunkIndex,
 }
 
+impl Keyed {
+    /// Returns a chunk that came more than once.
+    fn twice(&self) -> Option<&[u32]> {
+        let in_files = self.extents.rows().map(|row| row.index);
+        let mut all: Vec<&[u32]> = in_files
+            .chain(self.made.iter().map(|(index, _)| &**index))
+            .collect();
+        all.sort_unstable();
+        let same = all.windows(2).find(|pair| pair.first() == pair.last());
+        same.and_then(|pair| pair.first().copied())
+    }
+}
+
 impl KeyedNodes {
     pub(crate) fn add_group(&mut self, path: NodePath, attributes: Map<String, Value>) {
         self.groups.insert(path, attributes);
@@ -131,6 +144,34 @@ impl KeyedNodes {
         if let Some(keyed) = self.arrays.get_mut(place.array) {
             keyed.made.push((place.index, bytes));
         }
+    }
+
+    /// Checks that every chunk has bytes, all of them in its file, and that none came twice. `name` is what messages
+    /// call the references.
+    pub(crate) fn check(&self, files: &[ArchiveFile], name: &str) -> Result<(), SourceError> {
+        for keyed in &self.arrays {
+            let called =
+                |index: &[u32]| format!("chunk {} of {}", keyed.keys.key(index), keyed.path);
+            for row in keyed.extents.rows() {
+                let Some(file) = files.get(row.file as usize) else {
+                    continue;
+                };
+                let end = row.offset.checked_add(row.length);
+                if row.length == 0 || end.is_none_or(|end| end > file.size()) {
+                    let (chunk, url, size) = (called(row.index), file.url(), file.size());
+                    let problem = format!(
+                        "{chunk} should be {} bytes from byte {} of {url}, which has {size} bytes",
+                        row.length, row.offset
+                    );
+                    return Err(SourceError::damaged(name, problem));
+                }
+            }
+            if let Some(index) = keyed.twice() {
+                let problem = format!("it has {} twice", called(index));
+                return Err(SourceError::damaged(name, problem));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the archive.

@@ -13,8 +13,8 @@ pub(crate) fn parse(document: &[u8]) -> Result<Value, serde_json::Error> {
     })
 }
 
-/// The document with such numbers in quotes; `None` if there are none.
-fn quoted(document: &[u8]) -> Option<Vec<u8>> {
+/// Returns the document with such numbers in quotes; `None` if there are none.
+pub(crate) fn quoted(document: &[u8]) -> Option<Vec<u8>> {
     let mut result = Vec::with_capacity(document.len());
     let (mut in_text, mut has_any) = (false, false);
     let mut rest = document;

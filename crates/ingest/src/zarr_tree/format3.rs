@@ -24,7 +24,7 @@ const ARRAY_FIELDS: [&str; 11] = [
 ];
 
 /// Returns the nodes of documents by key.
-pub(super) fn nodes(documents: Vec<(String, Value)>, url: &str) -> Result<KeyedNodes, SourceError> {
+pub(crate) fn nodes(documents: Vec<(String, Value)>, url: &str) -> Result<KeyedNodes, SourceError> {
     let mut nodes = KeyedNodes::default();
     for (key, document) in documents {
         let name = format!("{url}/{key}");
