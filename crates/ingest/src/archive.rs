@@ -7,6 +7,9 @@
 mod document;
 mod extents;
 mod file;
+mod keyed;
+mod pieces;
+pub(crate) mod values;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +19,9 @@ use serde_json::{Map, Value};
 
 pub use extents::ChunkExtents;
 pub use file::ArchiveFile;
+pub(crate) use file::explained;
+pub(crate) use keyed::{KeyedNodes, Place};
+pub(crate) use pieces::pieces;
 
 /// Arrays and groups of one or more files.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +67,14 @@ pub struct ArchiveArray {
 pub enum ArchiveChunks {
     /// In the files, encoded as the codecs say.
     InFiles(ChunkExtents),
+    /// In the files, save some that the reader has already, as a file of references may: those are copied even where
+    /// the others are referred to. No chunk is in both.
+    Mixed {
+        /// Where the others lie.
+        extents: ChunkExtents,
+        /// The chunks at hand.
+        made: Vec<(ChunkIndex, Bytes)>,
+    },
     /// Encoded by the reader, because the files have no such bytes: they can be copied and not referred to.
     Made {
         /// The chunks.
@@ -113,7 +127,7 @@ impl ArchiveArray {
     /// Returns why chunks cannot be referred to; `None` if they can.
     pub fn not_virtual(&self) -> Option<&str> {
         match &self.chunks {
-            ArchiveChunks::InFiles(_) => None,
+            ArchiveChunks::InFiles(_) | ArchiveChunks::Mixed { .. } => None,
             ArchiveChunks::Made { reason, .. } | ArchiveChunks::Recoded { reason, .. } => {
                 Some(reason)
             }

@@ -6,7 +6,7 @@
 
 mod buffers;
 mod chunks;
-mod names;
+pub(crate) mod names;
 mod walk;
 
 use std::fmt;

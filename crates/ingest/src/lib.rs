@@ -38,10 +38,14 @@ mod export;
 mod hdf5;
 mod ignored;
 mod import;
+mod kerchunk;
 mod limits;
+mod netcdf3;
 mod plan;
 mod progress;
 mod source;
+mod zarr2;
+mod zarr_tree;
 
 pub use archive::{
     Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents, Expected, Recode,
@@ -54,9 +58,14 @@ pub use export::{Export, ExportReport};
 pub use hdf5::{Hdf5Options, read_hdf5};
 pub use ignored::Ignored;
 pub use import::{Import, ImportReport, Imported};
+#[cfg(feature = "kerchunk-parquet")]
+pub use kerchunk::read_kerchunk_parquet;
+pub use kerchunk::{OpenUrl, read_kerchunk};
 pub use limits::Limits;
+pub use netcdf3::read_netcdf3;
 pub use progress::Progress;
 pub use source::{ChunkEntry, Hierarchy, Source, SourceNode};
+pub use zarr_tree::read_zarr;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -75,6 +75,7 @@ impl Report {
 pub(super) async fn run(context: &Context, args: Doctor) -> Result<(), Failure> {
     let context = &Context {
         schemes: hasty(context.schemes.clone()),
+        access: context.access.clone(),
     };
     let mut report = Report {
         location: output::location(&args.location),

@@ -246,6 +246,7 @@ mod tests {
 
         let context = Context {
             schemes: Schemes::none().with("faulty", Arc::new(Faulty(store.clone()))),
+            access: icefield::VirtualAccess::none(),
         };
         let source = tree.path().to_str().expect("UTF-8");
         let args = Args::try_parse_from(["icefield", "import", source, "faulty:x", "--json"]);

@@ -49,6 +49,14 @@ impl ChunkExtents {
         self.lengths.push(length);
     }
 
+    /// Gives back the room for chunks that did not come.
+    pub fn shrink(&mut self) {
+        self.coordinates.shrink_to_fit();
+        self.files.shrink_to_fit();
+        self.offsets.shrink_to_fit();
+        self.lengths.shrink_to_fit();
+    }
+
     /// Returns the number of chunks.
     pub fn len(&self) -> usize {
         self.offsets.len()
@@ -57,6 +65,13 @@ impl ChunkExtents {
     /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.offsets.is_empty()
+    }
+
+    /// Returns the bytes of all chunks.
+    pub fn bytes(&self) -> u64 {
+        self.lengths
+            .iter()
+            .fold(0, |all, one| all.saturating_add(*one))
     }
 
     /// Returns a row.

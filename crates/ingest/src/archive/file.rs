@@ -34,6 +34,16 @@ impl ArchiveFile {
         }
     }
 
+    /// Returns a file that a list of the store described: nothing is asked of the store.
+    pub fn of_object(
+        storage: Arc<dyn Storage>,
+        meta: ObjectMeta,
+        url: impl Into<Arc<str>>,
+    ) -> Self {
+        let url = url.into();
+        Self { storage, meta, url }
+    }
+
     /// Returns the URL.
     pub fn url(&self) -> &str {
         &self.url
@@ -73,7 +83,7 @@ impl ArchiveFile {
     }
 }
 
-fn explained(url: &str, error: StorageError) -> SourceError {
+pub(crate) fn explained(url: &str, error: StorageError) -> SourceError {
     let name = url.to_owned();
     match error {
         StorageError::NotFound { .. } => SourceError::NotFound { name },

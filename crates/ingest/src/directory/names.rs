@@ -6,7 +6,7 @@ pub(super) const DOCUMENT: &str = "zarr.json";
 /// Returns whether a name is one that programs leave lying about: hidden files of desktops and network file
 /// systems, `*.partial` of a writer that was stopped, and `__…`, which Zarr reserves. A node may have such a name
 /// too: a directory is one if there is a document in it.
-pub(super) fn is_foreign(name: &str) -> bool {
+pub(crate) fn is_foreign(name: &str) -> bool {
     name.starts_with('.')
         || name.starts_with("__")
         || name.ends_with(".partial")

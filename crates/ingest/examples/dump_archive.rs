@@ -1,0 +1,59 @@
+//! Prints what a reader of archive files finds: `dump_archive KIND DIRECTORY NAME`. Made for
+//! `interop/archive_check.py`, which lets zarr-python read the result.
+#![allow(clippy::unwrap_used, reason = "a dump that fails has no use")]
+
+#[path = "../tests/common/dump.rs"]
+mod dump;
+
+use std::error::Error;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use icefield_ingest::{
+    Archive, ArchiveFile, OpenUrl, SourceError, read_kerchunk, read_netcdf3, read_zarr,
+};
+use icefield_storage::{Key, Prefix, Storage};
+use icefield_storage_local::LocalStorage;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [kind, directory, name] = arguments.as_slice() else {
+        return Err("usage: dump_archive KIND DIRECTORY NAME".into());
+    };
+    let storage: Arc<dyn Storage> =
+        Arc::new(LocalStorage::builder(directory).read_only(true).open()?);
+    let archive = read(kind, storage, name).await?;
+    println!("{}", dump::dump(&archive));
+    Ok(())
+}
+
+async fn read(
+    kind: &str,
+    storage: Arc<dyn Storage>,
+    name: &str,
+) -> Result<Archive, Box<dyn Error>> {
+    Ok(match kind {
+        "netcdf3" => {
+            let file = ArchiveFile::open(storage, &Key::parse(name)?, name).await?;
+            read_netcdf3(file).await?
+        }
+        "zarr" => read_zarr(storage, &Prefix::all(), ".").await?,
+        "kerchunk" => {
+            let file = ArchiveFile::open(Arc::clone(&storage), &Key::parse(name)?, name).await?;
+            read_kerchunk(file, &Below(storage)).await?
+        }
+        _ => return Err(format!("{kind} is no kind of archive").into()),
+    })
+}
+
+/// Files whose URLs are their keys.
+struct Below(Arc<dyn Storage>);
+
+#[async_trait]
+impl OpenUrl for Below {
+    async fn open(&self, url: &str) -> Result<ArchiveFile, SourceError> {
+        let key = Key::parse(url).map_err(|error| SourceError::damaged(url, error.to_string()))?;
+        ArchiveFile::open(Arc::clone(&self.0), &key, url).await
+    }
+}

@@ -1,0 +1,197 @@
+//! Arrays whose chunks come one by one, by key: from a list of objects, or from a file of references.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+use icefield_core::{ChunkIndex, NodePath};
+use icefield_zarr_store::ChunkKeys;
+use serde_json::{Map, Value};
+
+use super::{Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents};
+use crate::SourceError;
+use crate::directory::names::is_foreign;
+
+/// Longest key that is looked at, in bytes.
+const MAX_KEY: usize = 8 << 10;
+
+/// Nodes, and the chunks that came so far.
+#[derive(Debug, Default)]
+pub(crate) struct KeyedNodes {
+    groups: BTreeMap<NodePath, Map<String, Value>>,
+    arrays: Vec<Keyed>,
+    /// Positions of the arrays by the directory of their keys, without a final slash.
+    directories: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+struct Keyed {
+    path: NodePath,
+    array: ArchiveArray,
+    keys: ChunkKeys,
+    grid: Vec<u64>,
+    extents: ChunkExtents,
+    made: Vec<(ChunkIndex, Bytes)>,
+}
+
+/// A chunk that a key names.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Place {
+    /// Position of the array.
+    pub(crate) array: usize,
+    pub(crate) index: ChunkIndex,
+}
+
+impl Keyed {
+    /// Returns a chunk that came more than once.
+    fn twice(&self) -> Option<&[u32]> {
+        let in_files = self.extents.rows().map(|row| row.index);
+        let mut all: Vec<&[u32]> = in_files
+            .chain(self.made.iter().map(|(index, _)| &**index))
+            .collect();
+        all.sort_unstable();
+        let same = all.windows(2).find(|pair| pair.first() == pair.last());
+        same.and_then(|pair| pair.first().copied())
+    }
+}
+
+impl KeyedNodes {
+    pub(crate) fn add_group(&mut self, path: NodePath, attributes: Map<String, Value>) {
+        self.groups.insert(path, attributes);
+    }
+
+    /// Adds an array; what chunks it has is not looked at. No two have one path.
+    pub(crate) fn add_array(&mut self, path: NodePath, array: ArchiveArray, keys: ChunkKeys) {
+        let directory = path.as_str().trim_start_matches('/').to_owned();
+        self.directories.insert(directory, self.arrays.len());
+        self.arrays.push(Keyed {
+            path,
+            grid: array.grid(),
+            extents: ChunkExtents::new(array.rank()),
+            made: Vec::new(),
+            array,
+            keys,
+        });
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.arrays.is_empty()
+    }
+
+    /// Finds the chunk of a key. `None` is something that belongs to no array, or that programs leave lying about.
+    ///
+    /// # Errors
+    /// Something lies among the chunks of an array that is none. `name` is what messages call it.
+    pub(crate) fn place(
+        &self,
+        key: &str,
+        name: impl Fn() -> String,
+    ) -> Result<Option<Place>, SourceError> {
+        let refuse = |problem: String| {
+            let name = name();
+            Err(SourceError::NotAChunk { name, problem })
+        };
+        if key.len() > MAX_KEY {
+            return refuse(format!("its key has {} bytes", key.len()));
+        }
+        let Some((position, rest)) = self.array_of(key) else {
+            return Ok(None);
+        };
+        let Some(keyed) = self.arrays.get(position) else {
+            return Ok(None);
+        };
+        let problem = match keyed.keys.decode(rest) {
+            Ok(index)
+                if index
+                    .iter()
+                    .zip(&keyed.grid)
+                    .all(|(at, end)| u64::from(*at) < *end) =>
+            {
+                return Ok(Some(Place {
+                    array: position,
+                    index,
+                }));
+            }
+            Ok(_) => format!("{} has {:?} chunks", keyed.path, keyed.grid),
+            Err(_) if rest.rsplit('/').next().is_some_and(is_foreign) => return Ok(None),
+            Err(problem) => {
+                let example = keyed.keys.key(&vec![0; keyed.grid.len()]);
+                format!("{problem}; its chunks have keys such as {example}")
+            }
+        };
+        refuse(problem)
+    }
+
+    /// The array that a key lies below, and the rest of the key.
+    fn array_of<'k>(&self, key: &'k str) -> Option<(usize, &'k str)> {
+        let slashes = key.rmatch_indices('/');
+        let below =
+            slashes.filter_map(|(slash, _)| Some((key.get(..slash)?, key.get(slash + 1..)?)));
+        below.chain([("", key)]).find_map(|(directory, rest)| {
+            let position = self.directories.get(directory)?;
+            Some((*position, rest))
+        })
+    }
+
+    /// Adds a chunk that lies in a file.
+    pub(crate) fn add_extent(&mut self, place: &Place, file: u32, offset: u64, length: u64) {
+        if let Some(keyed) = self.arrays.get_mut(place.array) {
+            keyed.extents.push(&place.index, file, offset, length);
+        }
+    }
+
+    /// Adds a chunk whose bytes are here.
+    pub(crate) fn add_made(&mut self, place: Place, bytes: Bytes) {
+        if let Some(keyed) = self.arrays.get_mut(place.array) {
+            keyed.made.push((place.index, bytes));
+        }
+    }
+
+    /// Checks that every chunk has bytes, all of them in its file, and that none came twice. `name` is what messages
+    /// call the references.
+    pub(crate) fn check(&self, files: &[ArchiveFile], name: &str) -> Result<(), SourceError> {
+        for keyed in &self.arrays {
+            let called =
+                |index: &[u32]| format!("chunk {} of {}", keyed.keys.key(index), keyed.path);
+            for row in keyed.extents.rows() {
+                let Some(file) = files.get(row.file as usize) else {
+                    continue;
+                };
+                let end = row.offset.checked_add(row.length);
+                if row.length == 0 || end.is_none_or(|end| end > file.size()) {
+                    let (chunk, url, size) = (called(row.index), file.url(), file.size());
+                    let problem = format!(
+                        "{chunk} should be {} bytes from byte {} of {url}, which has {size} bytes",
+                        row.length, row.offset
+                    );
+                    return Err(SourceError::damaged(name, problem));
+                }
+            }
+            if let Some(index) = keyed.twice() {
+                let problem = format!("it has {} twice", called(index));
+                return Err(SourceError::damaged(name, problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the archive.
+    pub(crate) fn into_archive(self, files: Vec<ArchiveFile>) -> Archive {
+        let groups = self.groups.into_iter();
+        let groups = groups.map(|(path, attributes)| (path, ArchiveNode::Group(attributes)));
+        let arrays = self.arrays.into_iter().map(|mut keyed| {
+            keyed.extents.shrink();
+            keyed.array.chunks = match keyed.made.is_empty() {
+                true => ArchiveChunks::InFiles(keyed.extents),
+                false => ArchiveChunks::Mixed {
+                    extents: keyed.extents,
+                    made: keyed.made,
+                },
+            };
+            (keyed.path, ArchiveNode::Array(Box::new(keyed.array)))
+        });
+        Archive {
+            files,
+            nodes: groups.chain(arrays).collect(),
+        }
+    }
+}

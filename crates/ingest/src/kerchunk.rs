@@ -1,0 +1,231 @@
+//! References by kerchunk: files that say of every chunk of a Zarr hierarchy which bytes of which other file it is.
+//!
+//! A set of references is one JSON file, or a directory of Parquet files (feature `kerchunk-parquet`). Both have the
+//! documents of Zarr format 2, or 3, and for each key of a chunk a URL with a range, a URL alone, or the bytes
+//! themselves.
+
+mod expression;
+mod generate;
+#[cfg(feature = "kerchunk-parquet")]
+mod parquet;
+mod references;
+mod targets;
+mod template;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::SourceError;
+use crate::archive::values::base64_bytes;
+use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place};
+use crate::zarr_tree::{FORMAT_3, format3};
+use crate::zarr2::{self, Documents};
+
+#[cfg(feature = "kerchunk-parquet")]
+pub use parquet::read_kerchunk_parquet;
+
+use references::{Outline, Reference};
+use targets::Targets;
+use template::Templates;
+
+/// Longest file of references that is read, in bytes: all of it is in memory until it is understood.
+const MAX_FILE: u64 = 4 << 30;
+
+/// Opens the files that references point into.
+///
+/// Which stores may be read, and with which rights, is for the caller to say: a file of references can name any URL.
+#[async_trait]
+pub trait OpenUrl: Send + Sync {
+    /// Looks for the file at a URL, which is absolute if that of the references is.
+    ///
+    /// # Errors
+    /// [`SourceError::NotFound`], and what else there is to say of the URL.
+    async fn open(&self, url: &str) -> Result<ArchiveFile, SourceError>;
+}
+
+/// Reads references from a JSON file: version 0, a flat map, or version 1, with templates and generated references.
+/// Relative URLs begin at the file itself. Chunks whose bytes are in the file become [`ArchiveChunks::Mixed`].
+///
+/// Every file that is referred to is opened once, to know its size.
+///
+/// # Errors
+/// [`SourceError::Damaged`] for a file that is none or has a reference beyond the end of another;
+/// [`SourceError::Variable`] and [`SourceError::NotAChunk`] as of a Zarr tree; what `files` says.
+///
+/// [`ArchiveChunks::Mixed`]: crate::ArchiveChunks::Mixed
+pub async fn read_kerchunk(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Archive, SourceError> {
+    let name = file.url();
+    if file.size() > MAX_FILE {
+        return Err(SourceError::damaged(
+            name,
+            "it is longer than 4 GiB, the most that is read",
+        ));
+    }
+    let bytes = file.read(0..file.size()).await?;
+    let bytes = references::plain(bytes, name)?;
+    let outline = Outline::read(&bytes, name)?;
+    let nodes = read_nodes(&outline, &file, files).await?;
+    let mut references = References {
+        nodes,
+        targets: Targets::new(name),
+        templates: Templates::new(outline.templates, name)?,
+        name,
+    };
+    outline.for_each(|key, reference| match is_document(&key) {
+        true => Ok(()),
+        false => references.add(&key, reference),
+    })?;
+    for one in &outline.generators {
+        let templates = references.templates.clone();
+        generate::for_each(one, &templates, name, |key, reference| {
+            references.add_resolved(&key, reference)
+        })?;
+    }
+    references.finish(files).await
+}
+
+fn is_document(key: &str) -> bool {
+    let name = key.rsplit('/').next().unwrap_or(key);
+    zarr2::is_document(key) || name == zarr2::CONSOLIDATED || name == FORMAT_3
+}
+
+/// Reads the documents among the references.
+async fn read_nodes(
+    outline: &Outline<'_>,
+    file: &ArchiveFile,
+    files: &dyn OpenUrl,
+) -> Result<KeyedNodes, SourceError> {
+    let name = file.url();
+    let mut found = Vec::new();
+    outline.for_each(|key, reference| {
+        if is_document(&key) {
+            found.push((key.into_owned(), reference.into_owned()));
+        }
+        Ok(())
+    })?;
+    let templates = Templates::new(outline.templates, name)?;
+    let mut documents = Vec::new();
+    for (key, reference) in found {
+        let called = format!("{key} in {name}");
+        let bytes = match reference {
+            Reference::Document(document) => {
+                documents.push((key, document));
+                continue;
+            }
+            Reference::Inline(text) => inline(&text, &called)?,
+            Reference::InFile { url, range } => {
+                let url = targets::resolve(name, &templates.render_url(&url)?);
+                let file = files.open(&url).await?;
+                let range = range.unwrap_or((0, file.size()));
+                file.read(range.0..range.0.saturating_add(range.1)).await?
+            }
+        };
+        let document = zarr2::parse_json(&bytes)
+            .map_err(|error| SourceError::damaged(&called, format!("it is not JSON: {error}")))?;
+        documents.push((key, document));
+    }
+    nodes_of(documents, name)
+}
+
+/// Makes nodes of documents by key: of those of format 3 if there are any, of the consolidated ones only if there are no
+/// others.
+fn nodes_of(mut documents: Vec<(String, Value)>, name: &str) -> Result<KeyedNodes, SourceError> {
+    let is_3 = |key: &str| key.rsplit('/').next() == Some(FORMAT_3);
+    if documents.iter().any(|(key, _)| is_3(key)) {
+        documents.retain(|(key, _)| is_3(key));
+        return format3::nodes(documents, name);
+    }
+    if !documents.iter().any(|(key, _)| zarr2::is_document(key))
+        && let Some((_, Value::Object(mut all))) = documents.pop()
+        && let Some(Value::Object(all)) = all.remove("metadata")
+    {
+        documents = all.into_iter().collect();
+    }
+    let mut found = Documents::default();
+    for (key, document) in documents {
+        if zarr2::is_document(&key) {
+            found.add(&key, &format!("{key} in {name}"), document)?;
+        }
+    }
+    let nodes = found.nodes(name)?;
+    match nodes.is_empty() {
+        true => Err(SourceError::damaged(
+            name,
+            "it has no document of a Zarr array or group",
+        )),
+        false => Ok(nodes),
+    }
+}
+
+/// The bytes of a value that is a text.
+fn inline(text: &str, name: &str) -> Result<Bytes, SourceError> {
+    match text.strip_prefix("base64:") {
+        None => Ok(Bytes::copy_from_slice(text.as_bytes())),
+        Some(encoded) => base64_bytes(encoded)
+            .map(Bytes::from)
+            .ok_or_else(|| SourceError::damaged(name, "what follows \"base64:\" is not base64")),
+    }
+}
+
+/// References on their way to their arrays.
+struct References<'a> {
+    nodes: KeyedNodes,
+    targets: Targets<'a>,
+    templates: Templates,
+    name: &'a str,
+}
+
+impl References<'_> {
+    fn add(&mut self, key: &str, reference: Reference<'_>) -> Result<(), SourceError> {
+        match reference {
+            Reference::InFile { url, range } => {
+                let Some(place) = self.place(key)? else {
+                    return Ok(());
+                };
+                let templates = &self.templates;
+                let file = self.targets.number(&url, |url| templates.render_url(url))?;
+                self.targets.add(&mut self.nodes, place, file, range);
+                Ok(())
+            }
+            other => self.add_resolved(key, other),
+        }
+    }
+
+    /// Adds a reference in which no templates are left.
+    fn add_resolved(&mut self, key: &str, reference: Reference<'_>) -> Result<(), SourceError> {
+        let Some(place) = self.place(key)? else {
+            return Ok(());
+        };
+        let called = || format!("{key} in {}", self.name);
+        match reference {
+            Reference::InFile { url, range } => {
+                let file = self.targets.number(&url, |url| Ok(url.to_owned()))?;
+                self.targets.add(&mut self.nodes, place, file, range);
+            }
+            Reference::Inline(text) => {
+                let bytes = inline(&text, &called())?;
+                if bytes.is_empty() {
+                    return Err(SourceError::EmptyChunk { name: called() });
+                }
+                self.nodes.add_made(place, bytes);
+            }
+            Reference::Document(_) => {
+                let problem = "it is an object, and belongs to a chunk";
+                return Err(SourceError::damaged(&called(), problem));
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&self, key: &str) -> Result<Option<Place>, SourceError> {
+        self.nodes.place(key, || format!("{key} in {}", self.name))
+    }
+
+    async fn finish(self, files: &dyn OpenUrl) -> Result<Archive, SourceError> {
+        let mut nodes = self.nodes;
+        let opened = self.targets.open(files, &mut nodes).await?;
+        nodes.check(&opened, self.name)?;
+        Ok(nodes.into_archive(opened))
+    }
+}

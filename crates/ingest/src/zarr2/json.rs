@@ -1,0 +1,62 @@
+//! JSON as Python programs write it.
+
+use serde_json::Value;
+
+/// Tokens that are no JSON and that Python's writer makes of numbers.
+const NOT_FINITE: [&str; 3] = ["NaN", "-Infinity", "Infinity"];
+
+/// Parses a document. The numbers that JSON lacks may be there; they become texts.
+pub(crate) fn parse(document: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(document).or_else(|error| match quoted(document) {
+        Some(document) => serde_json::from_slice(&document),
+        None => Err(error),
+    })
+}
+
+/// Returns the document with such numbers in quotes; `None` if there are none.
+pub(crate) fn quoted(document: &[u8]) -> Option<Vec<u8>> {
+    let mut result = Vec::with_capacity(document.len());
+    let (mut in_text, mut has_any) = (false, false);
+    let mut rest = document;
+    while let Some((first, after)) = rest.split_first() {
+        if in_text {
+            let length = if *first == b'\\' { 2 } else { 1 };
+            let (taken, after) = rest.split_at(length.min(rest.len()));
+            result.extend_from_slice(taken);
+            in_text = *first != b'"';
+            rest = after;
+            continue;
+        }
+        let token = NOT_FINITE
+            .iter()
+            .find(|token| rest.starts_with(token.as_bytes()));
+        if let Some(token) = token {
+            has_any = true;
+            result.push(b'"');
+            result.extend_from_slice(token.as_bytes());
+            result.push(b'"');
+            rest = rest.get(token.len()..).unwrap_or_default();
+            continue;
+        }
+        in_text = *first == b'"';
+        result.push(*first);
+        rest = after;
+    }
+    has_any.then_some(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_that_json_lacks_become_texts() {
+        let document = br#"{"a":NaN,"b":[-Infinity, Infinity],"c":"\" NaN","NaN":-1}"#;
+        let expected =
+            json!({"a": "NaN", "b": ["-Infinity", "Infinity"], "c": "\" NaN", "NaN": -1});
+        assert_eq!(parse(document).expect("valid"), expected);
+        assert!(parse(b"{\"a\":nan}").is_err());
+        assert!(parse(b"\"\\").is_err());
+    }
+}

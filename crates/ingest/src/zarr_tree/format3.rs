@@ -1,0 +1,97 @@
+//! Documents of format 3.
+
+use icefield_core::{MetadataError, NodeMetadata, NodePath};
+use icefield_zarr_store::ChunkKeys;
+use serde_json::{Map, Value};
+
+use super::{FORMAT_3, MAX_DOCUMENT};
+use crate::SourceError;
+use crate::archive::{ArchiveArray, ArchiveChunks, ChunkExtents, KeyedNodes};
+
+/// What an array's document may have, besides what nobody must understand.
+const ARRAY_FIELDS: [&str; 11] = [
+    "zarr_format",
+    "node_type",
+    "shape",
+    "data_type",
+    "chunk_grid",
+    "chunk_key_encoding",
+    "fill_value",
+    "codecs",
+    "attributes",
+    "dimension_names",
+    "storage_transformers",
+];
+
+/// Returns the nodes of documents by key.
+pub(crate) fn nodes(documents: Vec<(String, Value)>, url: &str) -> Result<KeyedNodes, SourceError> {
+    let mut nodes = KeyedNodes::default();
+    for (key, document) in documents {
+        let name = format!("{url}/{key}");
+        let directory = key
+            .strip_suffix(FORMAT_3)
+            .unwrap_or_default()
+            .trim_end_matches('/');
+        let path =
+            NodePath::parse(&format!("/{directory}")).map_err(|source| SourceError::NodeName {
+                name: name.clone(),
+                source: source.into(),
+            })?;
+        let refuse = |source| SourceError::Metadata {
+            name: name.clone(),
+            source,
+        };
+        let bytes =
+            serde_json::to_vec(&document).map_err(|error| refuse(MetadataError::Json(error)))?;
+        let metadata = NodeMetadata::parse_new(&bytes, MAX_DOCUMENT as usize).map_err(refuse)?;
+        let Value::Object(mut fields) = document else {
+            continue;
+        };
+        let attributes = match fields.remove("attributes") {
+            Some(Value::Object(attributes)) => attributes,
+            _ => Map::new(),
+        };
+        let Some(found) = metadata.array() else {
+            nodes.add_group(path, attributes);
+            continue;
+        };
+        check(&fields).map_err(|reason| SourceError::variable(url, &path, reason))?;
+        let array = ArchiveArray {
+            shape: found.shape.clone(),
+            chunk_shape: found.chunk_shape.clone(),
+            data_type: fields.remove("data_type").unwrap_or_default(),
+            fill_value: fields.remove("fill_value").unwrap_or_default(),
+            codecs: match fields.remove("codecs") {
+                Some(Value::Array(codecs)) => codecs,
+                _ => Vec::new(),
+            },
+            dimension_names: found.dimension_names.clone().unwrap_or_default(),
+            attributes,
+            chunks: ArchiveChunks::InFiles(ChunkExtents::new(found.rank())),
+        };
+        nodes.add_array(path, array, ChunkKeys::of(found));
+    }
+    Ok(nodes)
+}
+
+/// Refuses what the description of an archive has no place for.
+fn check(fields: &Map<String, Value>) -> Result<(), String> {
+    for field in ["data_type", "fill_value", "codecs"] {
+        if fields.get(field).is_none_or(Value::is_null) {
+            return Err(format!("its document has no {field}"));
+        }
+    }
+    let transformers = fields.get("storage_transformers").and_then(Value::as_array);
+    if transformers.is_some_and(|list| !list.is_empty()) {
+        return Err("it has storage_transformers, which are not known here".to_owned());
+    }
+    for (field, value) in fields {
+        let may_be_left_out = value.get("must_understand") == Some(&Value::Bool(false));
+        if !may_be_left_out && !ARRAY_FIELDS.contains(&field.as_str()) {
+            return Err(format!(
+                "its document has the field {field:?}, which must be understood"
+            ));
+        }
+    }
+    Ok(())
+}

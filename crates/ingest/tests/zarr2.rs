@@ -1,0 +1,253 @@
+//! Reading Zarr trees on a store. The expected dumps were checked by `interop/archive_check.py`: zarr-python and xarray
+//! find in them what they find in the trees.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "common/damage.rs"]
+mod damage;
+#[path = "common/dump.rs"]
+mod dump;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use damage::Numbers;
+use icefield_core::{NodeMetadata, NodePath};
+use icefield_ingest::{Archive, ArchiveNode, SourceError, read_zarr};
+use icefield_storage::{Key, Prefix, PutMode, Storage};
+use icefield_storage_memory::MemoryStorage;
+use serde_json::{Value, json};
+
+type Tree = BTreeMap<String, Vec<u8>>;
+
+fn fixture(name: &str) -> Vec<u8> {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/zarr2");
+    fs::read(directory.join(name)).unwrap()
+}
+
+fn tree(name: &str) -> Tree {
+    let found: BTreeMap<String, String> = serde_json::from_slice(&fixture(name)).unwrap();
+    let decode = |text: String| {
+        base64::engine::general_purpose::STANDARD
+            .decode(text)
+            .unwrap()
+    };
+    found
+        .into_iter()
+        .map(|(key, text)| (key, decode(text)))
+        .collect()
+}
+
+async fn read_below(tree: &Tree, prefix: &str, url: &str) -> Result<Archive, SourceError> {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let prefix = Prefix::parse(prefix).unwrap();
+    for (key, bytes) in tree {
+        let key = prefix.key(key).unwrap();
+        let put = storage.put(&key, bytes.clone().into(), PutMode::Create.into());
+        let _ = put.await.unwrap();
+    }
+    let beside = Key::parse("beside/.zgroup").unwrap();
+    let _ = storage
+        .put(&beside, "{}".into(), PutMode::Create.into())
+        .await
+        .unwrap();
+    read_zarr(storage, &prefix, url).await
+}
+
+async fn read(tree: &Tree) -> Result<Archive, SourceError> {
+    read_below(tree, "some/tree", "s3://b/some/tree").await
+}
+
+fn small(array: Value, attributes: Value) -> Tree {
+    let mut document = json!({
+        "zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<i4", "order": "C", "fill_value": 0,
+        "filters": null, "compressor": null,
+    });
+    for (field, value) in array.as_object().unwrap() {
+        document[field] = value.clone();
+    }
+    Tree::from([
+        ("a/.zarray".to_owned(), document.to_string().into_bytes()),
+        ("a/.zattrs".to_owned(), attributes.to_string().into_bytes()),
+        ("a/0".to_owned(), vec![0; 8]),
+    ])
+}
+
+async fn problem(tree: &Tree) -> String {
+    read(tree).await.unwrap_err().to_string()
+}
+
+async fn document(tree: &Tree) -> Value {
+    let archive = read(tree).await.unwrap();
+    let node = &archive.nodes[&NodePath::parse("/a").unwrap()];
+    serde_json::from_slice(&node.document()).unwrap()
+}
+
+#[tokio::test]
+async fn trees_of_every_kind_are_read_as_expected() {
+    for name in ["types", "filters", "xarray", "consolidated", "format3"] {
+        let archive = read_below(&tree(&format!("{name}.json")), "some", ".")
+            .await
+            .unwrap();
+        let expected: Value =
+            serde_json::from_slice(&fixture(&format!("{name}.json.expected.json"))).unwrap();
+        assert_eq!(dump::dump(&archive), expected, "{name}");
+        for node in archive.nodes.values() {
+            NodeMetadata::parse_new(&node.document(), 1 << 20).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_chunk_is_an_object_that_is_read_in_its_listed_state() {
+    let archive = read(&small(json!({}), json!({}))).await.unwrap();
+    let file = &archive.files[0];
+    assert_eq!((file.url(), file.size()), ("s3://b/some/tree/a/0", 8));
+    assert_eq!(file.read(0..8).await.unwrap(), vec![0; 8]);
+}
+
+#[tokio::test]
+async fn what_has_no_counterpart_is_refused_by_name() {
+    let cases = [
+        (json!({"dtype": [["x", "<f4"]]}), "structures"),
+        (json!({"dtype": "|O"}), "Python objects"),
+        (json!({"dtype": "<f16"}), "<f16"),
+        (
+            json!({"dtype": "|O", "filters": [{"id": "pickle"}]}),
+            "pickle",
+        ),
+        (
+            json!({"dtype": "|O", "filters": [{"id": "json2"}]}),
+            "json2",
+        ),
+        (
+            json!({"dtype": "|O", "filters": [{"id": "msgpack2"}]}),
+            "msgpack2",
+        ),
+        (json!({"filters": [{"id": "categorize"}]}), "categorize"),
+        (
+            json!({"compressor": {"id": "imagecodecs_jpeg2k"}}),
+            "imagecodecs_jpeg2k",
+        ),
+        (json!({"compressor": {"level": 1}}), "no id"),
+        (
+            json!({"filters": [{"id": "zlib"}, {"id": "delta", "dtype": "<i4"}]}),
+            "delta",
+        ),
+        (json!({"filters": [{"id": "vlen-utf8"}]}), "vlen-utf8"),
+        (json!({"order": "A"}), "order"),
+        (json!({"shape": [4, 4]}), "dimensions"),
+        (json!({"shape": [-4]}), "shape"),
+        (json!({"chunks": [0]}), "length 0"),
+        (json!({"fill_value": 0.5}), "fill value"),
+        (json!({"dimension_separator": "-"}), "dimension_separator"),
+        (json!({"zarr_format": 1}), "zarr_format"),
+    ];
+    for (array, part) in cases {
+        let found = problem(&small(array, json!({}))).await;
+        assert!(
+            found.starts_with("/a of s3://b/some/tree cannot"),
+            "{found}"
+        );
+        assert!(found.contains(part), "{found}");
+    }
+}
+
+#[tokio::test]
+async fn xarray_masks_as_before() {
+    let names = json!({"_ARRAY_DIMENSIONS": ["x"]});
+    let found = document(&small(json!({"fill_value": 7}), names.clone())).await;
+    assert_eq!(found["attributes"], json!({"_FillValue": 7}));
+    assert_eq!(found["dimension_names"], json!(["x"]));
+    // Nothing is masked that was not.
+    let found = document(&small(json!({"fill_value": null}), names)).await;
+    assert_eq!(found["attributes"], json!({}));
+    let found = document(&small(json!({"fill_value": 7}), json!({}))).await;
+    assert_eq!(found["attributes"], json!({}));
+    let alone = json!({"_FillValue": [-9999.0]});
+    let found = document(&small(json!({"fill_value": null}), alone)).await;
+    assert_eq!(
+        (&found["attributes"], &found["fill_value"]),
+        (&json!({"_FillValue": -9999}), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn numbers_that_json_lacks_are_read() {
+    let mut tree = small(json!({"dtype": "<f4", "fill_value": "NaN"}), json!({}));
+    tree.insert(
+        "a/.zattrs".to_owned(),
+        br#"{"_FillValue": NaN, "range": [-Infinity, 1]}"#.to_vec(),
+    );
+    let found = document(&tree).await;
+    let attributes = json!({"_FillValue": "AAAAAAAA+H8=", "range": ["-Infinity", 1]});
+    assert_eq!(found["attributes"], attributes);
+}
+
+#[tokio::test]
+async fn what_lies_among_the_chunks_is_a_chunk_or_an_error() {
+    let with = |key: &str, bytes: &[u8]| {
+        let mut tree = small(json!({}), json!({}));
+        tree.insert(key.to_owned(), bytes.to_vec());
+        tree
+    };
+    assert!(
+        problem(&with("a/2", b"x"))
+            .await
+            .contains("/a has [2] chunks")
+    );
+    assert!(
+        problem(&with("a/01", b"x"))
+            .await
+            .contains("keys such as 0")
+    );
+    assert!(problem(&with("a/1", b"")).await.contains("a/1 is empty"));
+    assert_eq!(
+        read(&with("a/.DS_Store", b"x")).await.unwrap().files.len(),
+        1
+    );
+    assert_eq!(read(&with("README.md", b"x")).await.unwrap().files.len(), 1);
+    assert!(
+        problem(&with("a/.zarray", b"[]"))
+            .await
+            .contains("not a JSON object")
+    );
+    assert!(problem(&with("a/.zarray", b"{")).await.contains("not JSON"));
+    assert!(
+        problem(&with(".zmetadata", b"{}"))
+            .await
+            .contains("metadata")
+    );
+    assert!(problem(&Tree::new()).await.contains("no Zarr"));
+}
+
+#[tokio::test]
+async fn damaged_documents_are_read_or_refused() {
+    let mut numbers = Numbers(0xdead_beef);
+    for name in ["types.json", "filters.json", "xarray.json", "format3.json"] {
+        let documents: Tree = tree(name)
+            .into_iter()
+            .filter(|(_, bytes)| bytes.first() == Some(&b'{'))
+            .collect();
+        let keys: Vec<&String> = documents.keys().collect();
+        for _ in 0..500 {
+            // One node and its attributes are enough.
+            let key = keys[numbers.below(keys.len())];
+            let mut bytes = documents[key].clone();
+            match numbers.below(4) {
+                0 => bytes.truncate(numbers.below(bytes.len())),
+                _ => numbers.damage(&mut bytes),
+            }
+            let one = Tree::from([(key.clone(), bytes)]);
+            if let Ok(archive) = read(&one).await {
+                let arrays = archive
+                    .nodes
+                    .values()
+                    .filter(|node| matches!(node, ArchiveNode::Array(_)));
+                arrays.for_each(|node| drop(node.document()));
+            }
+        }
+    }
+}
