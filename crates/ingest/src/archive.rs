@@ -9,6 +9,7 @@ mod extents;
 mod file;
 mod keyed;
 mod pieces;
+mod source;
 pub(crate) mod values;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub use file::ArchiveFile;
 pub(crate) use file::explained;
 pub(crate) use keyed::{KeyedNodes, Place};
 pub(crate) use pieces::pieces;
+pub use source::ArchiveSource;
 
 /// Arrays and groups of one or more files.
 #[derive(Clone, Debug, Default)]
@@ -122,6 +124,22 @@ impl ArchiveArray {
     pub fn grid(&self) -> Vec<u64> {
         let pairs = self.shape.iter().zip(&self.chunk_shape);
         pairs.map(|(all, one)| all.div_ceil(*one)).collect()
+    }
+
+    /// Returns the bytes of an element; `None` where they differ from one to another.
+    pub fn element_bytes(&self) -> Option<usize> {
+        if let Some(name) = self.data_type.as_str() {
+            return Some(match name {
+                "bool" | "int8" | "uint8" => 1,
+                "int16" | "uint16" | "float16" => 2,
+                "int32" | "uint32" | "float32" => 4,
+                "int64" | "uint64" | "float64" | "complex64" => 8,
+                "complex128" => 16,
+                _ => return None,
+            });
+        }
+        let length = &self.data_type["configuration"]["length_bytes"];
+        usize::try_from(length.as_u64()?).ok()
     }
 
     /// Returns why chunks cannot be referred to; `None` if they can.

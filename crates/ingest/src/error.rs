@@ -300,6 +300,27 @@ pub enum ImportError {
         /// Chunks in the source.
         found: u64,
     },
+    /// An array whose chunks cannot be referred to.
+    #[error("{path} of {name} cannot be referred to: {reason}; copy it, or leave it out")]
+    NotVirtual {
+        /// The array in the source.
+        path: NodePath,
+        /// The source.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A file lies where no container can be made for it.
+    #[error("there can be no container for {url}: {problem}")]
+    Container {
+        /// The file.
+        url: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The configuration was changed by somebody else, or it is not known whether it was.
+    #[error("the configuration of the repository changed meanwhile: import again")]
+    ConfigChanged,
     /// A document could not be edited.
     #[error("the metadata of {path} cannot be rewritten")]
     Document {

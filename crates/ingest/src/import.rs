@@ -1,8 +1,10 @@
 //! Imports: stage what a source holds in a session, then commit once.
 
+mod containers;
+mod refer;
 mod transfer;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,6 +31,10 @@ pub struct ImportReport {
     pub chunks: u64,
     /// Bytes of those chunks.
     pub bytes: u64,
+    /// Chunks that are referred to where they lie.
+    pub virtual_chunks: u64,
+    /// Bytes of those chunks.
+    pub virtual_bytes: u64,
     /// Chunks that were compared with those that were there.
     pub compared_chunks: u64,
     /// What lay in the source and belongs to no node.
@@ -57,6 +63,8 @@ pub struct Import {
     source: Arc<dyn Source>,
     group: NodePath,
     append: Option<String>,
+    /// Whether chunks are referred to where they lie, and the arrays of the source that are copied all the same.
+    refers: Option<BTreeSet<NodePath>>,
     limits: Limits,
     progress: Arc<dyn Progress>,
 }
@@ -67,6 +75,7 @@ impl fmt::Debug for Import {
             .field("source", &self.source)
             .field("group", &self.group)
             .field("append", &self.append)
+            .field("refers", &self.refers)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
@@ -79,6 +88,7 @@ impl Import {
             source,
             group: NodePath::root(),
             append: None,
+            refers: None,
             limits: Limits::default(),
             progress: Arc::new(()),
         }
@@ -93,6 +103,16 @@ impl Import {
     /// Appends along the dimension of this name instead of creating arrays.
     pub fn append(mut self, dimension: impl Into<String>) -> Self {
         self.append = Some(dimension.into());
+        self
+    }
+
+    /// Refers to chunks where they lie instead of copying them, but for arrays of one dimension that have its name, which
+    /// are read first by everybody, for what the source has at hand, and for the arrays in `copied`, by their paths in
+    /// the source. An array that cannot be referred to is an error.
+    ///
+    /// Containers that the repository's configuration lacks are added to it, one for the folder of each file.
+    pub fn by_reference(mut self, copied: impl IntoIterator<Item = NodePath>) -> Self {
+        self.refers = Some(copied.into_iter().collect());
         self
     }
 
@@ -119,6 +139,9 @@ impl Import {
         branch: BranchName,
         message: &str,
     ) -> Result<Imported, ImportError> {
+        if self.refers.is_some() {
+            containers::add_missing(repository, &*self.source).await?;
+        }
         let session = repository.write_session(branch).await?;
         let report = self.stage(&session).await?;
         self.progress.finishing();
@@ -157,15 +180,17 @@ impl Import {
                 .set_metadata(&path, document, WriteMode::Overwrite)
                 .await?;
         }
-        let copied = transfer::run(
-            &self.source,
-            session,
-            std::mem::take(&mut plan.transfers),
-            self.limits,
-            &*self.progress,
-        )
-        .await?;
-        Ok(report(plan, hierarchy.ignored, copied))
+        let transfers = std::mem::take(&mut plan.transfers);
+        let (copies, referred) = match &self.refers {
+            None => (transfers, refer::Referred::default()),
+            Some(copied) => refer::run(&*self.source, session, transfers, copied).await?,
+        };
+        let copied =
+            transfer::run(&self.source, session, copies, self.limits, &*self.progress).await?;
+        let mut report = report(plan, hierarchy.ignored, copied);
+        report.virtual_chunks = referred.chunks;
+        report.virtual_bytes = referred.bytes;
+        Ok(report)
     }
 
     /// What the repository has where the import goes.
@@ -202,6 +227,7 @@ fn report(plan: Plan, ignored: Ignored, copied: transfer::Copied) -> ImportRepor
         bytes: copied.bytes,
         compared_chunks: copied.compared,
         ignored,
+        ..ImportReport::default()
     };
     report.ignored.merge(copied.ignored);
     report

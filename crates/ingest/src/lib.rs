@@ -30,6 +30,7 @@
 //! ```
 
 mod archive;
+mod detect;
 mod directory;
 mod document;
 mod error;
@@ -48,8 +49,10 @@ mod zarr2;
 mod zarr_tree;
 
 pub use archive::{
-    Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents, Expected, Recode,
+    Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ArchiveSource, ChunkExtents,
+    Expected, Recode,
 };
+pub use detect::{Kind, read_archive};
 pub use directory::ZarrDirectory;
 pub use document::Difference;
 pub use error::{ExportError, ImportError, PlanError, SourceError};
@@ -64,7 +67,7 @@ pub use kerchunk::{OpenUrl, read_kerchunk};
 pub use limits::Limits;
 pub use netcdf3::read_netcdf3;
 pub use progress::Progress;
-pub use source::{ChunkEntry, Hierarchy, Source, SourceNode};
+pub use source::{ChunkEntry, Hierarchy, References, Source, SourceNode};
 pub use zarr_tree::read_zarr;
 
 #[cfg(doctest)]

@@ -6,9 +6,9 @@ use std::fmt;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use icefield_core::{ArrayMetadata, ChunkIndex, NodeMetadata, NodePath};
+use icefield_core::{ArrayMetadata, ChunkIndex, NodeMetadata, NodePath, VirtualSource};
 
-use crate::{Ignored, SourceError};
+use crate::{ChunkExtents, Ignored, SourceError};
 
 /// A node of a source: an array or a group with its Zarr v3 document.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +69,17 @@ pub enum ChunkEntry {
     },
 }
 
+/// Where the chunks of an array lie.
+#[derive(Debug)]
+pub struct References<'a> {
+    /// The files, as references name them.
+    pub sources: Vec<VirtualSource>,
+    /// Which bytes of which of them are which chunk.
+    pub extents: &'a ChunkExtents,
+    /// Chunks that lie in no file.
+    pub made: &'a [(ChunkIndex, Bytes)],
+}
+
 /// A hierarchy to import: nodes with Zarr v3 documents, and the encoded bytes of their chunks.
 ///
 /// `Display` is what messages call the source. A source that is not Zarr v3 itself makes up the documents
@@ -99,6 +110,26 @@ pub trait Source: fmt::Debug + fmt::Display + Send + Sync + 'static {
         index: &[u32],
         length: u64,
     ) -> Result<Bytes, SourceError>;
+
+    /// Returns where the chunks of an array lie in files, so that they can be referred to.
+    ///
+    /// # Errors
+    /// Why they cannot. By default, no source can say.
+    fn references(&self, path: &NodePath) -> Result<References<'_>, String> {
+        let _ = path;
+        Err("this kind of source holds no bytes that could be referred to".to_owned())
+    }
+
+    /// Returns the URLs of the files that references name.
+    fn urls(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Returns whether the chunks of an array are at hand, so that copying them costs no reading.
+    fn is_at_hand(&self, path: &NodePath) -> bool {
+        let _ = path;
+        false
+    }
 
     /// Returns what messages call a chunk: the name of its file, for instance.
     fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String;

@@ -74,6 +74,26 @@ impl ChunkExtents {
             .fold(0, |all, one| all.saturating_add(*one))
     }
 
+    /// Returns the coordinates of all rows, rank numbers a row.
+    pub fn coordinates(&self) -> &[u32] {
+        &self.coordinates
+    }
+
+    /// Returns the position of each row's file.
+    pub fn files(&self) -> &[u32] {
+        &self.files
+    }
+
+    /// Returns the first byte of each row.
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// Returns the bytes of each row.
+    pub fn lengths(&self) -> &[u64] {
+        &self.lengths
+    }
+
     /// Returns a row.
     ///
     /// # Panics

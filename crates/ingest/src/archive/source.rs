@@ -1,0 +1,223 @@
+//! An archive as the source of an import.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt};
+use icefield_core::{ArrayMetadata, ChunkIndex, NodePath, VirtualChecksum, VirtualSource};
+
+use super::{Archive, ArchiveArray, ArchiveChunks, ArchiveNode, ChunkExtents, Expected};
+use crate::source::References;
+use crate::{ChunkEntry, Hierarchy, Ignored, Source, SourceError, SourceNode};
+
+/// Largest document that is made of an archive, in bytes.
+const MAX_DOCUMENT: usize = 64 << 20;
+
+/// What a reader found, ready to be imported.
+#[derive(Debug)]
+pub struct ArchiveSource {
+    name: String,
+    archive: Archive,
+    /// Of each array, its rows in the order of indices.
+    rows: BTreeMap<NodePath, Arc<[u32]>>,
+}
+
+impl ArchiveSource {
+    /// Returns an archive as a source; `name` is what messages call it.
+    pub fn new(name: impl Into<String>, archive: Archive) -> Self {
+        let mut rows = BTreeMap::new();
+        for (path, node) in &archive.nodes {
+            if let ArchiveNode::Array(array) = node
+                && let Some(extents) = array.extents()
+            {
+                rows.insert(path.clone(), sorted(extents));
+            }
+        }
+        Self {
+            name: name.into(),
+            archive,
+            rows,
+        }
+    }
+
+    /// Returns what the reader found.
+    pub fn archive(&self) -> &Archive {
+        &self.archive
+    }
+
+    fn array(&self, path: &NodePath) -> Option<&ArchiveArray> {
+        match self.archive.nodes.get(path)? {
+            ArchiveNode::Array(array) => Some(array),
+            ArchiveNode::Group(_) => None,
+        }
+    }
+
+    fn row(&self, path: &NodePath, extents: &ChunkExtents, index: &[u32]) -> Option<usize> {
+        let rows = self.rows.get(path)?;
+        let at = rows.binary_search_by(|row| extents.row(*row as usize).index.cmp(index));
+        Some(rows[at.ok()?] as usize)
+    }
+}
+
+fn sorted(extents: &ChunkExtents) -> Arc<[u32]> {
+    let mut rows: Vec<u32> = (0..extents.len() as u32).collect();
+    let index = |row: &u32| extents.row(*row as usize).index;
+    if !rows.is_sorted_by(|one, other| index(one) <= index(other)) {
+        rows.sort_unstable_by(|one, other| index(one).cmp(index(other)));
+    }
+    rows.into()
+}
+
+impl ArchiveArray {
+    /// Where chunks lie in files, if some do.
+    fn extents(&self) -> Option<&ChunkExtents> {
+        match &self.chunks {
+            ArchiveChunks::InFiles(extents)
+            | ArchiveChunks::Mixed { extents, .. }
+            | ArchiveChunks::Recoded { extents, .. } => Some(extents),
+            ArchiveChunks::Made { .. } => None,
+        }
+    }
+
+    /// The chunks that the reader has already.
+    fn made(&self) -> &[(ChunkIndex, Bytes)] {
+        match &self.chunks {
+            ArchiveChunks::Mixed { made, .. } => made,
+            ArchiveChunks::Made { chunks, .. } => chunks,
+            ArchiveChunks::InFiles(_) | ArchiveChunks::Recoded { .. } => &[],
+        }
+    }
+}
+
+#[async_trait]
+impl Source for ArchiveSource {
+    async fn hierarchy(&self) -> Result<Hierarchy, SourceError> {
+        let mut hierarchy = Hierarchy {
+            nodes: BTreeMap::new(),
+            ignored: Ignored::default(),
+        };
+        for (path, node) in &self.archive.nodes {
+            let parsed = SourceNode::parse(node.document(), MAX_DOCUMENT);
+            let parsed = parsed
+                .map_err(|source| SourceError::variable(&self.name, path, source.to_string()))?;
+            hierarchy.nodes.insert(path.clone(), parsed);
+        }
+        Ok(hierarchy)
+    }
+
+    fn chunks(
+        &self,
+        path: &NodePath,
+        _: &ArrayMetadata,
+    ) -> BoxStream<'static, Result<ChunkEntry, SourceError>> {
+        let Some(array) = self.array(path) else {
+            return stream::empty().boxed();
+        };
+        let made = array
+            .made()
+            .iter()
+            .map(|(index, bytes)| (index.clone(), bytes.len() as u64));
+        let in_files = array.extents().into_iter().flat_map(ChunkExtents::rows);
+        let in_files = in_files.map(|row| (ChunkIndex::from(row.index.to_vec()), row.length));
+        let entries: Vec<_> = made.chain(in_files).collect();
+        let entries = entries.into_iter();
+        stream::iter(entries.map(|(index, length)| Ok(ChunkEntry::Chunk { index, length }))).boxed()
+    }
+
+    async fn read_chunk(
+        &self,
+        path: &NodePath,
+        _: &ArrayMetadata,
+        index: &[u32],
+        _: u64,
+    ) -> Result<Bytes, SourceError> {
+        let gone = || SourceError::Changed {
+            name: self.name.clone(),
+        };
+        let array = self.array(path).ok_or_else(gone)?;
+        if let Some((_, bytes)) = array.made().iter().find(|(at, _)| at[..] == *index) {
+            return Ok(bytes.clone());
+        }
+        let extents = array.extents().ok_or_else(gone)?;
+        let row = self.row(path, extents, index).ok_or_else(gone)?;
+        let row = extents.row(row);
+        let file = self.archive.files.get(row.file as usize).ok_or_else(gone)?;
+        let end = row.offset.saturating_add(row.length);
+        let bytes = file.read(row.offset..end).await?;
+        let ArchiveChunks::Recoded { recode, .. } = &array.chunks else {
+            return Ok(bytes);
+        };
+        let expected = expected(array);
+        (recode.0)(&bytes, &expected)
+            .map_err(|reason| SourceError::variable(file.url(), path, reason))
+    }
+
+    fn chunk_name(&self, path: &NodePath, _: &ArrayMetadata, index: &[u32]) -> String {
+        let index = ChunkIndex::from(index.to_vec());
+        format!("chunk {index} of {path} of {}", self.name)
+    }
+
+    fn references(&self, path: &NodePath) -> Result<References<'_>, String> {
+        let Some(array) = self.array(path) else {
+            return Err("it is no array".to_owned());
+        };
+        if let Some(reason) = array.not_virtual() {
+            return Err(reason.to_owned());
+        }
+        let mut sources = Vec::with_capacity(self.archive.files.len());
+        for file in &self.archive.files {
+            let source = VirtualSource::new(file.url());
+            let source = source.map_err(|rule| format!("{}: {rule}", file.url()))?;
+            let written = file.meta().last_modified.and_then(seconds);
+            sources.push(match written {
+                Some(seconds) => source.with_checksum(VirtualChecksum::LastModified(seconds)),
+                None => source,
+            });
+        }
+        let extents = array.extents().ok_or("it has no bytes in any file")?;
+        Ok(References {
+            sources,
+            extents,
+            made: array.made(),
+        })
+    }
+
+    fn urls(&self) -> Vec<String> {
+        let files = self.archive.files.iter();
+        files.map(|file| file.url().to_owned()).collect()
+    }
+
+    fn is_at_hand(&self, path: &NodePath) -> bool {
+        matches!(
+            self.array(path).map(|array| &array.chunks),
+            Some(ArchiveChunks::Made { .. })
+        )
+    }
+}
+
+fn seconds(time: std::time::SystemTime) -> Option<u32> {
+    let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
+    u32::try_from(since.as_secs()).ok().filter(|it| *it > 0)
+}
+
+fn expected(array: &ArchiveArray) -> Expected {
+    let elements = array
+        .chunk_shape
+        .iter()
+        .fold(1_u64, |all, one| all.saturating_mul(*one));
+    let element_bytes = array.element_bytes().unwrap_or(1);
+    let bytes = usize::try_from(elements).unwrap_or(usize::MAX);
+    Expected {
+        element_bytes,
+        chunk_bytes: bytes.saturating_mul(element_bytes),
+    }
+}
+
+impl fmt::Display for ArchiveSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

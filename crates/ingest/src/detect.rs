@@ -1,0 +1,69 @@
+//! Which kind of archive file something is, by its first bytes.
+
+use crate::archive::{Archive, ArchiveFile};
+use crate::{OpenUrl, SourceError, read_kerchunk, read_netcdf3};
+
+/// Kinds of archive files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// HDF5, and with it NetCDF-4.
+    Hdf5,
+    /// NetCDF-3: classic, with 64-bit offsets, with 64-bit data.
+    NetCdf3,
+    /// References of kerchunk, in JSON.
+    Kerchunk,
+}
+
+/// Where an HDF5 file may begin: at zero, or behind a block of the user's, of 512 bytes or twice as many, and so on.
+const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
+
+impl Kind {
+    /// Looks at the beginning of a file. `None` if it is none of these.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn of(file: &ArchiveFile) -> Result<Option<Self>, SourceError> {
+        let first = file.read(0..file.size().min(8)).await?;
+        if first.starts_with(b"CDF") && matches!(first.get(3), Some(1 | 2 | 5)) {
+            return Ok(Some(Self::NetCdf3));
+        }
+        if first[..] == *SIGNATURE {
+            return Ok(Some(Self::Hdf5));
+        }
+        let text = first.iter().find(|byte| !byte.is_ascii_whitespace());
+        if text == Some(&b'{') {
+            return Ok(Some(Self::Kerchunk));
+        }
+        let mut at = 512_u64;
+        while at.saturating_add(8) <= file.size() && at <= 1 << 20 {
+            if file.read(at..at + 8).await?[..] == *SIGNATURE {
+                return Ok(Some(Self::Hdf5));
+            }
+            at *= 2;
+        }
+        Ok(None)
+    }
+}
+
+/// Reads what an archive file holds, whatever of the kinds it is. `files` opens what a file of references refers to.
+///
+/// # Errors
+/// [`SourceError::Damaged`] for a file of no known kind, and those of its reader.
+pub async fn read_archive(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Archive, SourceError> {
+    match Kind::of(&file).await? {
+        Some(Kind::NetCdf3) => read_netcdf3(file).await,
+        Some(Kind::Kerchunk) => read_kerchunk(file, files).await,
+        #[cfg(feature = "hdf5")]
+        Some(Kind::Hdf5) => crate::read_hdf5(file, crate::Hdf5Options::default()).await,
+        #[cfg(not(feature = "hdf5"))]
+        Some(Kind::Hdf5) => {
+            let problem = "it is HDF5, and this program was built without the feature `hdf5`";
+            Err(SourceError::damaged(file.url(), problem))
+        }
+        None => {
+            let problem = "it begins like none of HDF5, NetCDF-4, NetCDF-3 and kerchunk's JSON";
+            Err(SourceError::damaged(file.url(), problem))
+        }
+    }
+}
