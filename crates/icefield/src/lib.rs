@@ -66,6 +66,8 @@ mod runtime;
 #[cfg(feature = "s3")]
 mod s3;
 mod schemes;
+#[cfg(feature = "ingest")]
+mod sources;
 
 pub use icefield_core::{
     ApplyOutcome, ArrayMetadata, BasicSolver, BranchName, ByteRange, CacheStatistics, ChunkId,
@@ -110,6 +112,8 @@ pub use schemes::ConnectLocal;
 #[cfg(feature = "memory")]
 pub use schemes::ConnectMemory;
 pub use schemes::{Connect, Schemes};
+#[cfg(feature = "ingest")]
+pub use sources::OpenedSource;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

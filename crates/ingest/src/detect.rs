@@ -1,5 +1,8 @@
 //! Which kind of archive file something is, by its first bytes.
 
+use async_trait::async_trait;
+use icefield_core::{VirtualAccess, VirtualLocation};
+
 use crate::archive::{Archive, ArchiveFile};
 use crate::{OpenUrl, SourceError, read_kerchunk, read_netcdf3};
 
@@ -65,5 +68,20 @@ pub async fn read_archive(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Arch
             let problem = "it begins like none of HDF5, NetCDF-4, NetCDF-3 and kerchunk's JSON";
             Err(SourceError::damaged(file.url(), problem))
         }
+    }
+}
+
+/// Files of references may name any file: those are opened that access was granted to.
+#[async_trait]
+impl OpenUrl for VirtualAccess {
+    async fn open(&self, url: &str) -> Result<ArchiveFile, SourceError> {
+        let other = |source: Box<dyn std::error::Error + Send + Sync>| SourceError::Other {
+            name: url.to_owned(),
+            source,
+        };
+        let location = VirtualLocation::parse_new(url).map_err(|rule| other(rule.into()))?;
+        let opened = Self::open(self, &location).await;
+        let (storage, key) = opened.map_err(|error| other(error.into()))?;
+        ArchiveFile::open(storage, &key, location.to_string()).await
     }
 }

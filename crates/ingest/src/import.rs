@@ -41,6 +41,30 @@ pub struct ImportReport {
     pub ignored: Ignored,
 }
 
+impl ImportReport {
+    /// Adds what the import of one more source did.
+    fn add(&mut self, other: Self) {
+        self.new_groups += other.new_groups;
+        self.new_arrays += other.new_arrays;
+        for (all, more) in [
+            (&mut self.extended_arrays, other.extended_arrays),
+            (&mut self.kept_groups, other.kept_groups),
+        ] {
+            for path in more {
+                if !all.contains(&path) {
+                    all.push(path);
+                }
+            }
+        }
+        self.chunks += other.chunks;
+        self.bytes += other.bytes;
+        self.virtual_chunks += other.virtual_chunks;
+        self.virtual_bytes += other.virtual_bytes;
+        self.compared_chunks += other.compared_chunks;
+        self.ignored.merge(other.ignored);
+    }
+}
+
 /// A finished import.
 #[derive(Debug)]
 #[must_use = "the branch may have moved, or the outcome may be unknown"]
@@ -60,9 +84,12 @@ pub struct Imported {
 ///   others must be equal, chunks included. Arrays missing on either side are refused.
 #[must_use = "nothing is imported before it is run"]
 pub struct Import {
-    source: Arc<dyn Source>,
+    /// At least one.
+    sources: Vec<Arc<dyn Source>>,
     group: NodePath,
     append: Option<String>,
+    /// Along which those after the first follow it, unless all are appended.
+    concat: Option<String>,
     /// Whether chunks are referred to where they lie, and the arrays of the source that are copied all the same.
     refers: Option<BTreeSet<NodePath>>,
     limits: Limits,
@@ -72,7 +99,7 @@ pub struct Import {
 impl fmt::Debug for Import {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Import")
-            .field("source", &self.source)
+            .field("sources", &self.sources)
             .field("group", &self.group)
             .field("append", &self.append)
             .field("refers", &self.refers)
@@ -85,9 +112,10 @@ impl Import {
     /// Begins an import of a source to the root.
     pub fn new(source: Arc<dyn Source>) -> Self {
         Self {
-            source,
+            sources: vec![source],
             group: NodePath::root(),
             append: None,
+            concat: None,
             refers: None,
             limits: Limits::default(),
             progress: Arc::new(()),
@@ -103,6 +131,17 @@ impl Import {
     /// Appends along the dimension of this name instead of creating arrays.
     pub fn append(mut self, dimension: impl Into<String>) -> Self {
         self.append = Some(dimension.into());
+        self
+    }
+
+    /// Puts more sources behind the first one, along the dimension of this name; all in one commit.
+    pub fn concat(
+        mut self,
+        dimension: impl Into<String>,
+        others: impl IntoIterator<Item = Arc<dyn Source>>,
+    ) -> Self {
+        self.concat = Some(dimension.into());
+        self.sources.extend(others);
         self
     }
 
@@ -140,7 +179,7 @@ impl Import {
         message: &str,
     ) -> Result<Imported, ImportError> {
         if self.refers.is_some() {
-            containers::add_missing(repository, &*self.source).await?;
+            containers::add_missing(repository, &self.sources).await?;
         }
         let session = repository.write_session(branch).await?;
         let report = self.stage(&session).await?;
@@ -148,7 +187,7 @@ impl Import {
         let commit = match session.commit(message).await {
             Err(CommitError::NothingToCommit) => {
                 return Err(ImportError::AddsNothing {
-                    name: self.source.to_string(),
+                    name: self.sources[0].to_string(),
                     group: self.group.clone(),
                 });
             }
@@ -162,11 +201,29 @@ impl Import {
     ///
     /// # Errors
     /// As [`Import::run`].
-    #[tracing::instrument(level = "debug", skip_all, fields(source = %self.source))]
     pub async fn stage(&self, session: &Session) -> Result<ImportReport, ImportError> {
-        let hierarchy = self.source.hierarchy().await?;
+        let mut all = ImportReport::default();
+        for (number, source) in self.sources.iter().enumerate() {
+            let along = match (&self.append, number) {
+                (Some(dimension), _) => Some(dimension),
+                (None, 0) => None,
+                (None, _) => self.concat.as_ref(),
+            };
+            all.add(self.stage_one(session, source, along).await?);
+        }
+        Ok(all)
+    }
+
+    #[tracing::instrument(level = "debug", skip_all, fields(source = %source))]
+    async fn stage_one(
+        &self,
+        session: &Session,
+        source: &Arc<dyn Source>,
+        along: Option<&String>,
+    ) -> Result<ImportReport, ImportError> {
+        let hierarchy = source.hierarchy().await?;
         let existing = self.existing(session, &hierarchy)?;
-        let mut plan = match &self.append {
+        let mut plan = match along {
             None => plan::create(&hierarchy, &self.group, &existing)?,
             Some(dimension) => plan::append(&hierarchy, &self.group, dimension, &existing)?,
         };
@@ -183,10 +240,9 @@ impl Import {
         let transfers = std::mem::take(&mut plan.transfers);
         let (copies, referred) = match &self.refers {
             None => (transfers, refer::Referred::default()),
-            Some(copied) => refer::run(&*self.source, session, transfers, copied).await?,
+            Some(copied) => refer::run(&**source, session, transfers, copied).await?,
         };
-        let copied =
-            transfer::run(&self.source, session, copies, self.limits, &*self.progress).await?;
+        let copied = transfer::run(source, session, copies, self.limits, &*self.progress).await?;
         let mut report = report(plan, hierarchy.ignored, copied);
         report.virtual_chunks = referred.chunks;
         report.virtual_bytes = referred.bytes;

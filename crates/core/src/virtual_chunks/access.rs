@@ -4,9 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use icefield_format::config::VirtualChunkContainer;
+use icefield_format::config::{UnknownKeys, VirtualChunkContainer, VirtualStore};
 use icefield_format::{LocationRule, VirtualLocation};
-use icefield_storage::{BoxError, Storage};
+use icefield_storage::{BoxError, Key, Storage};
+
+use super::VirtualChunkError;
 
 /// Opens the store of foreign objects that a reader has granted access to. It holds the credentials, if there are any,
 /// and where they may be sent.
@@ -65,6 +67,35 @@ impl VirtualAccess {
         storage: Arc<dyn Storage>,
     ) -> Result<Self, LocationRule> {
         self.grant(prefix, Arc::new(Opened(storage)))
+    }
+
+    /// Opens the store of an object that access was granted to, and returns its key there.
+    ///
+    /// # Errors
+    /// [`VirtualChunkError::NotGranted`], [`VirtualChunkError::Key`], [`VirtualChunkError::Open`].
+    pub async fn open(
+        &self,
+        location: &VirtualLocation,
+    ) -> Result<(Arc<dyn Storage>, Key), VirtualChunkError> {
+        let Some((_, grant, path)) = self.find(location) else {
+            return Err(VirtualChunkError::NotGranted {
+                container: location.to_string(),
+            });
+        };
+        let key = Key::parse(&path).map_err(VirtualChunkError::Key)?;
+        // No repository says anything of the place.
+        let container = VirtualChunkContainer {
+            name: None,
+            url_prefix: grant.prefix.to_string(),
+            store: VirtualStore::InMemory,
+            unknown: UnknownKeys::default(),
+        };
+        let opened = grant.opener.open(&container).await;
+        let storage = opened.map_err(|source| VirtualChunkError::Open {
+            container: container.url_prefix,
+            source,
+        })?;
+        Ok((storage, key))
     }
 
     /// Returns the prefixes that access is granted to.

@@ -1,6 +1,7 @@
 //! The containers of the files that are referred to: one for the folder of each, in the repository's configuration.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use icefield_core::{EditOutcome, Repository, VirtualLocation};
 use icefield_format::config::{
@@ -12,7 +13,7 @@ use crate::{ImportError, Source};
 /// Adds to the configuration what it lacks of containers, if anything.
 pub(super) async fn add_missing(
     repository: &Repository,
-    source: &dyn Source,
+    sources: &[Arc<dyn Source>],
 ) -> Result<(), ImportError> {
     let mut config = repository.config();
     let covering: Vec<VirtualLocation> = config
@@ -20,7 +21,7 @@ pub(super) async fn add_missing(
         .filter_map(|it| VirtualLocation::parse_prefix(&it.url_prefix).ok())
         .collect();
     let mut missing = BTreeMap::new();
-    for url in source.urls() {
+    for url in sources.iter().flat_map(|source| source.urls()) {
         let wrong = |problem: String| ImportError::Container {
             url: url.clone(),
             problem,

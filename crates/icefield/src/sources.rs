@@ -1,0 +1,164 @@
+//! What can be imported, by location: a Zarr hierarchy, or an archive file, wherever it lies.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use icefield_core::{VirtualAccess, VirtualLocation};
+use icefield_format::location_of;
+use icefield_ingest::{
+    ArchiveFile, ArchiveSource, Source, SourceError, ZarrDirectory, read_archive, read_zarr,
+};
+use icefield_storage::{Key, Prefix, Storage, StorageError};
+
+use crate::location::decode;
+use crate::{Error, ErrorKind, Location, LocationError, Schemes};
+
+/// Something that can be imported.
+#[derive(Debug)]
+pub struct OpenedSource {
+    /// What is imported.
+    pub source: Arc<dyn Source>,
+    /// What access was granted to before, and the folder in which it lies.
+    pub access: VirtualAccess,
+}
+
+/// Names of objects that only a Zarr hierarchy of format 2 has at its root.
+const FORMAT_2: [&str; 3] = [".zgroup", ".zarray", ".zmetadata"];
+
+impl Schemes {
+    /// Opens what can be imported at a location: a Zarr hierarchy of format 2 or 3, or a file of HDF5, NetCDF-4,
+    /// NetCDF-3 or kerchunk's references. Those may name other files: below their own folder, and below what `access`
+    /// grants.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound) if there is nothing, [`Invalid`](ErrorKind::Invalid) for a location that names
+    /// no file or hierarchy, and what its reader says.
+    pub async fn source(
+        &self,
+        location: &Location,
+        access: VirtualAccess,
+    ) -> Result<OpenedSource, Error> {
+        match location.path() {
+            Some(path) => self.local_source(path, access).await,
+            None => self.remote_source(location, access).await,
+        }
+    }
+
+    async fn local_source(
+        &self,
+        path: &Path,
+        access: VirtualAccess,
+    ) -> Result<OpenedSource, Error> {
+        let is_directory = std::fs::symlink_metadata(path).is_ok_and(|it| !it.is_file());
+        let is_format_2 = FORMAT_2.iter().any(|name| path.join(name).is_file());
+        if is_directory && !is_format_2 || std::fs::metadata(path).is_err() {
+            // It says what is wrong with everything else, too.
+            let source: Arc<dyn Source> = Arc::new(ZarrDirectory::open(path)?);
+            return Ok(OpenedSource { source, access });
+        }
+        let whole = path.canonicalize().map_err(Error::io)?;
+        let folder = match is_directory {
+            true => Some(whole.as_path()),
+            false => whole.parent(),
+        };
+        let (Some(folder), Some(text)) = (folder, whole.to_str()) else {
+            let problem = format!("{} has a name that is no text", path.display());
+            return Err(Error::new(ErrorKind::Invalid, problem));
+        };
+        let storage = self.storage(&Location::of_path(folder)).await?;
+        let url = url_of("file", "", text.trim_start_matches('/'))?;
+        if is_directory {
+            let archive = read_zarr(Arc::clone(&storage), &Prefix::all(), url.as_str()).await?;
+            return Ok(OpenedSource {
+                access: granted(access, url.as_str(), &storage)?,
+                source: Arc::new(ArchiveSource::new(path.display().to_string(), archive)),
+            });
+        }
+        let name = whole.file_name().and_then(|name| name.to_str());
+        let name = name.unwrap_or_default();
+        archive_source(storage, name, &url, access).await
+    }
+
+    async fn remote_source(
+        &self,
+        location: &Location,
+        access: VirtualAccess,
+    ) -> Result<OpenedSource, Error> {
+        let text = location.as_str();
+        let (place, options) = match text.split_once('?') {
+            Some((place, options)) => (place, format!("?{options}")),
+            None => (text, String::new()),
+        };
+        let place = place.trim_end_matches('/');
+        let wrong = |problem: &str| LocationError::Rule {
+            url: place.to_owned(),
+            problem: problem.to_owned(),
+        };
+        let (scheme, rest) = place
+            .split_once("://")
+            .ok_or_else(|| wrong("names no file to import"))?;
+        let (folder, name) = rest
+            .rsplit_once('/')
+            .ok_or_else(|| wrong("names no file to import"))?;
+        let name = decode(name).map_err(wrong)?;
+        // Virtual chunks of Azure are named without the account.
+        let named = match scheme {
+            "az" => rest.split_once('/').map_or(rest, |(_, rest)| rest),
+            _ => rest,
+        };
+        let (host, path) = named.split_once('/').unwrap_or((named, ""));
+        let path = decode(path).map_err(wrong)?;
+        let url = url_of(scheme, host, &path)?;
+        let parent = Location::parse(&format!("{scheme}://{folder}{options}"))?;
+        let storage = self.storage(&parent).await?;
+        let key = Key::parse(&name).map_err(StorageError::from)?;
+        match storage.head(&key).await {
+            Ok(_) => return archive_source(storage, &name, &url, access).await,
+            Err(StorageError::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let prefix = Prefix::parse(&name).map_err(StorageError::from)?;
+        let archive = match read_zarr(Arc::clone(&storage), &prefix, url.as_str()).await {
+            Err(SourceError::NoNodes { name }) => return Err(SourceError::NotFound { name }.into()),
+            archive => archive?,
+        };
+        Ok(OpenedSource {
+            access: granted(access, parent_of(&url), &storage)?,
+            source: Arc::new(ArchiveSource::new(place, archive)),
+        })
+    }
+}
+
+async fn archive_source(
+    storage: Arc<dyn Storage>,
+    name: &str,
+    url: &VirtualLocation,
+    access: VirtualAccess,
+) -> Result<OpenedSource, Error> {
+    let key = Key::parse(name).map_err(StorageError::from)?;
+    let access = granted(access, parent_of(url), &storage)?;
+    let file = ArchiveFile::open(storage, &key, url.as_str()).await?;
+    let archive = read_archive(file, &access).await?;
+    let source: Arc<dyn Source> = Arc::new(ArchiveSource::new(url.as_str(), archive));
+    Ok(OpenedSource { source, access })
+}
+
+fn granted(
+    access: VirtualAccess,
+    prefix: &str,
+    storage: &Arc<dyn Storage>,
+) -> Result<VirtualAccess, Error> {
+    let granted = access.grant_storage(prefix, Arc::clone(storage));
+    granted.map_err(|rule| Error::new(ErrorKind::Invalid, rule))
+}
+
+fn url_of(scheme: &str, host: &str, path: &str) -> Result<VirtualLocation, Error> {
+    location_of(scheme, host, path).map_err(|rule| Error::new(ErrorKind::Invalid, rule))
+}
+
+/// The URL of the folder that something lies in.
+fn parent_of(url: &VirtualLocation) -> &str {
+    url.as_str()
+        .rsplit_once('/')
+        .map_or("", |(folder, _)| folder)
+}
