@@ -17,6 +17,10 @@ Exit codes: 0 done, 1 failure, 2 wrong usage, 3 conflict (somebody was first, or
 
 Environment: ICEFIELD_LOG is a filter of log events such as `debug` or `icefield_core=trace`; NO_COLOR is honoured.";
 
+const SOURCES: &str = "\
+SOURCE is a Zarr directory (format 2 or 3), or a file of HDF5, NetCDF-4, NetCDF-3 or kerchunk's references, as a path or
+a URL. References may name files below the folder of their own file, and below what --grant says.";
+
 /// Versioned n-dimensional arrays: Zarr hierarchies with commits, branches, tags and time travel.
 #[derive(Debug, Parser)]
 #[command(name = "icefield", version, after_help = EXIT_CODES, max_term_width = 120)]
@@ -53,8 +57,11 @@ pub(crate) enum Fsync {
 pub(crate) enum Command {
     /// Create an empty repository.
     Init(Init),
-    /// Copy a Zarr v3 directory into a branch, in one commit.
+    /// Copy arrays into a branch, or refer to them where they lie, in one commit.
+    #[command(after_help = SOURCES)]
     Import(Import),
+    /// Copy chunks that lie in foreign files into the repository, in one commit.
+    Materialize(Materialize),
     /// Write a version out as a plain Zarr v3 directory.
     Export(Export),
     /// List what is in a group.
@@ -113,8 +120,9 @@ pub(crate) struct Init {
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Import {
-    /// The Zarr v3 directory to copy.
-    pub(crate) source: PathBuf,
+    /// What to import.
+    #[arg(required = true, num_args = 1.., value_name = "SOURCE", value_parser = in_full(Location::parse))]
+    pub(crate) sources: Vec<Location>,
     /// The repository.
     #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
@@ -127,6 +135,33 @@ pub(crate) struct Import {
     /// Append along this dimension to the arrays that are there.
     #[arg(long, value_name = "DIM")]
     pub(crate) append: Option<String>,
+    /// Put the sources behind one another along this dimension.
+    #[arg(long, value_name = "DIM", conflicts_with = "append")]
+    pub(crate) concat: Option<String>,
+    /// Refer to the chunks where they lie instead of copying them.
+    #[arg(long)]
+    pub(crate) r#virtual: bool,
+    /// Copy this array all the same (repeatable).
+    #[arg(long, value_name = "PATH", value_parser = in_full(node_path), requires = "virtual")]
+    pub(crate) copy: Vec<NodePath>,
+    /// The commit message.
+    #[arg(short, long)]
+    pub(crate) message: Option<String>,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Materialize {
+    /// The repository.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) location: Location,
+    /// The array, or the group with all that is below it.
+    #[arg(value_parser = in_full(node_path), default_value = "/")]
+    pub(crate) path: NodePath,
+    /// The branch to commit to.
+    #[arg(long, value_parser = in_full(BranchName::parse), default_value = "main")]
+    pub(crate) branch: BranchName,
     /// The commit message.
     #[arg(short, long)]
     pub(crate) message: Option<String>,

@@ -12,6 +12,7 @@ mod init;
 mod inspect;
 mod log;
 mod ls;
+mod materialize;
 mod mv;
 mod nodes;
 mod refs;
@@ -45,6 +46,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     match args.command {
         Command::Init(args) => init::run(&context, args).await,
         Command::Import(args) => import::run(&context, args).await,
+        Command::Materialize(args) => materialize::run(&context, args).await,
         Command::Export(args) => export::run(&context, args).await,
         Command::Ls(args) => ls::run(&context, args).await,
         Command::Tree(args) => tree::run(&context, args).await,
@@ -88,6 +90,16 @@ impl Context {
     async fn storage(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
         let storage = self.schemes.storage(location).await?;
         Ok(Arc::new(TracingStorage::new(storage)))
+    }
+
+    /// Opens a repository that may refer to more than this command was told.
+    async fn open_with(
+        &self,
+        location: &Location,
+        access: VirtualAccess,
+    ) -> Result<Repository, Failure> {
+        let storage = self.storage_of_repository(location).await?;
+        Ok(self.builder(storage).virtual_access(access).open().await?)
     }
 
     async fn open(&self, location: &Location) -> Result<Repository, Failure> {

@@ -1,10 +1,12 @@
 //! `icefield import`
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
-use icefield::SnapshotId;
-use icefield::ingest::{self, ImportReport, ZarrDirectory};
+use futures::{StreamExt, stream};
+use icefield::ingest::{self, ImportReport};
+use icefield::{Location, SnapshotId, VirtualAccess};
 use serde::Serialize;
 
 use super::Context;
@@ -27,6 +29,8 @@ struct Imported {
     kept_groups: Vec<String>,
     chunks: u64,
     bytes: u64,
+    virtual_chunks: u64,
+    virtual_bytes: u64,
     compared_chunks: u64,
     ignored: Ignored,
 }
@@ -43,18 +47,31 @@ pub(super) async fn run(context: &Context, args: Import) -> Result<(), Failure> 
 }
 
 async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), Failure> {
-    let source = ZarrDirectory::open(&args.source)?;
-    let repository = context.open(&args.location).await?;
+    if args.sources.len() > 1 && args.append.is_none() && args.concat.is_none() {
+        let problem = "several sources, and nothing says how they belong together";
+        return Err(Failure::new(Exit::Usage, problem)
+            .hint("--concat DIM puts them behind one another, --append DIM behind what is there"));
+    }
+    let (sources, access) = open_sources(context, &args.sources).await?;
+    let repository = context.open_with(&args.location, access).await?;
     let message = args
         .message
         .clone()
         .unwrap_or_else(|| default_message(&args));
     let bar = Arc::new(Bar::new("committing"));
-    let mut import = ingest::Import::new(Arc::new(source))
+    let mut sources = sources.into_iter();
+    let first = sources.next().expect("BUG: clap asks for at least one");
+    let mut import = ingest::Import::new(first)
         .into_group(args.group.clone())
         .progress(Arc::<Bar>::clone(&bar));
+    if let Some(dimension) = args.concat.as_ref().or(args.append.as_ref()) {
+        import = import.concat(dimension, sources);
+    }
     if let Some(dimension) = &args.append {
         import = import.append(dimension);
+    }
+    if args.r#virtual {
+        import = import.by_reference(args.copy.iter().cloned());
     }
     let imported = import.run(&repository, args.branch.clone(), &message).await;
     bar.clear();
@@ -81,15 +98,47 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     }
 }
 
+/// Files opened at a time.
+const OPENED_AT_ONCE: usize = 8;
+
+/// Opens all sources, and says what the repository may refer to while they are imported.
+async fn open_sources(
+    context: &Context,
+    locations: &[Location],
+) -> Result<(Vec<Arc<dyn ingest::Source>>, VirtualAccess), Failure> {
+    let opened = locations
+        .iter()
+        .map(|location| context.schemes.source(location, context.access.clone()));
+    // Collected first: a closure that borrows makes the whole future not `Send`.
+    let opened: Vec<_> = opened.collect();
+    let mut opened = stream::iter(opened).buffered(OPENED_AT_ONCE);
+    let (mut sources, mut access) = (Vec::new(), context.access.clone());
+    while let Some(one) = opened.next().await {
+        let one = one?;
+        access = access.and(one.access);
+        sources.push(one.source);
+    }
+    Ok((sources, access))
+}
+
 /// Only the name of the source: where it lay is nobody's business later.
 fn default_message(args: &Import) -> String {
-    let name = match args.source.canonicalize() {
-        Ok(path) => path
+    let first = &args.sources[0];
+    let name = match first.path().map(Path::canonicalize) {
+        Some(Ok(path)) => path
             .file_name()
             .map(|name| name.to_string_lossy().into_owned()),
-        Err(_) => None,
+        Some(Err(_)) => None,
+        None => {
+            let text = first.as_str().split('?').next().unwrap_or_default();
+            let name = text.trim_end_matches('/').rsplit('/').next();
+            name.map(str::to_owned)
+        }
     };
-    let name = name.unwrap_or_else(|| "a Zarr directory".to_owned());
+    let mut name = name.unwrap_or_else(|| "a source".to_owned());
+    if args.sources.len() > 1 {
+        name = format!("{name} and {} more", args.sources.len() - 1);
+    }
     match &args.append {
         None => format!("Import {name}"),
         Some(dimension) => format!("Append {name} along {dimension}"),
@@ -114,6 +163,8 @@ fn facts(
         kept_groups: paths(report.kept_groups),
         chunks: report.chunks,
         bytes: report.bytes,
+        virtual_chunks: report.virtual_chunks,
+        virtual_bytes: report.virtual_bytes,
         compared_chunks: report.compared_chunks,
         ignored: Ignored {
             count: report.ignored.count(),
@@ -139,6 +190,11 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
     }
     let chunks = count(facts.chunks, "chunk", "chunks");
     parts.push(format!("{chunks} ({})", output::bytes(facts.bytes)));
+    if facts.virtual_chunks > 0 {
+        let chunks = count(facts.virtual_chunks, "chunk", "chunks");
+        let bytes = output::bytes(facts.virtual_bytes);
+        parts.push(format!("{chunks} referred to ({bytes})"));
+    }
     if facts.compared_chunks > 0 {
         parts.push(count(
             facts.compared_chunks,
@@ -193,7 +249,7 @@ mod tests {
     use icefield::storage::Storage;
     use icefield::storage::wrap::FaultyStorage;
     use icefield::storage::wrap::fault::{Decision, Matcher, Plan, Verb};
-    use icefield::{Connect, Location, MemoryStorage, Repository, Schemes};
+    use icefield::{Connect, MemoryStorage, Repository, Schemes};
 
     use super::*;
     use crate::args::{Args, Command};

@@ -98,6 +98,16 @@ impl VirtualAccess {
         Ok((storage, key))
     }
 
+    /// Grants all that another one grants, too.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        for grant in other.grants {
+            self.grants.retain(|it| it.prefix != grant.prefix);
+            self.grants.push(grant);
+        }
+        self
+    }
+
     /// Returns the prefixes that access is granted to.
     pub fn prefixes(&self) -> impl ExactSizeIterator<Item = &VirtualLocation> {
         self.grants.iter().map(|grant| &grant.prefix)

@@ -1,0 +1,175 @@
+//! Virtual chunks become native ones: their bytes are copied into the repository, as they are.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use icefield_core::{
+    BranchName, ChunkIndex, ChunkLocation, ChunkRead, CommitError, CommitOutcome, NodeKind,
+    NodePath, Repository, Session, SessionError, WriteMode,
+};
+
+use crate::limits::Budget;
+use crate::{ImportError, Limits, Progress};
+
+/// Chunks that are listed before their bytes are read together.
+const BATCH: usize = 1024;
+
+/// What was copied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MaterializeReport {
+    /// Arrays that had virtual chunks.
+    pub arrays: u64,
+    /// Chunks.
+    pub chunks: u64,
+    /// Bytes of those chunks.
+    pub bytes: u64,
+}
+
+/// Copies the virtual chunks at and below a path into the repository.
+#[must_use = "nothing is copied before it is run"]
+pub struct Materialize {
+    path: NodePath,
+    limits: Limits,
+    progress: Arc<dyn Progress>,
+}
+
+impl fmt::Debug for Materialize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Materialize")
+            .field("path", &self.path)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Materialize {
+    /// Begins with all that is at and below a path.
+    pub fn new(path: NodePath) -> Self {
+        Self {
+            path,
+            limits: Limits::default(),
+            progress: Arc::new(()),
+        }
+    }
+
+    /// Sets how much is under way at once.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Tells `progress` how far it is.
+    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Copies on a branch, in one commit. `None`: there is no virtual chunk, and no commit. On any error, and if it is
+    /// stopped, the branch is where it was.
+    ///
+    /// # Errors
+    /// [`SessionError::NodeNotFound`]; the first chunk that cannot be read, by name.
+    pub async fn run(
+        &self,
+        repository: &Repository,
+        branch: BranchName,
+        message: &str,
+    ) -> Result<(MaterializeReport, Option<CommitOutcome>), ImportError> {
+        let session = repository.write_session(branch).await?;
+        let report = self.stage(&session).await?;
+        if report.chunks == 0 {
+            return Ok((report, None));
+        }
+        self.progress.finishing();
+        match session.commit(message).await {
+            Err(CommitError::NothingToCommit) => Ok((report, None)),
+            commit => Ok((report, Some(commit?))),
+        }
+    }
+
+    /// Puts the copies into a writable session without committing them. After an error the session holds part of them:
+    /// discard it.
+    ///
+    /// # Errors
+    /// As [`Materialize::run`].
+    pub async fn stage(&self, session: &Session) -> Result<MaterializeReport, ImportError> {
+        let mut arrays: Vec<NodePath> = session
+            .nodes(&self.path)?
+            .into_iter()
+            .filter(|node| node.kind == NodeKind::Array)
+            .map(|node| node.path)
+            .collect();
+        match session.node_kind(&self.path)? {
+            Some(NodeKind::Array) if !arrays.contains(&self.path) => arrays.push(self.path.clone()),
+            Some(_) => {}
+            None => {
+                let path = self.path.clone();
+                return Err(SessionError::NodeNotFound { path }.into());
+            }
+        }
+        let mut report = MaterializeReport::default();
+        for array in arrays {
+            self.progress.array(&array);
+            let chunks = self.array(session, &array, &mut report).await?;
+            report.arrays += u64::from(chunks > 0);
+            report.chunks += chunks;
+        }
+        Ok(report)
+    }
+
+    async fn array(
+        &self,
+        session: &Session,
+        path: &NodePath,
+        report: &mut MaterializeReport,
+    ) -> Result<u64, ImportError> {
+        // Listed to the end first: what is written changes what is listed.
+        let chunks = session.chunks(path)?;
+        let is_virtual =
+            |location: &ChunkLocation| matches!(location, ChunkLocation::Virtual { .. });
+        let virtual_ones: Vec<ChunkIndex> = chunks
+            .try_filter_map(|chunk| async move {
+                Ok(is_virtual(&chunk.location).then_some(chunk.index))
+            })
+            .try_collect()
+            .await?;
+        self.progress.expected(virtual_ones.len() as u64);
+        let (budget, total) = (Budget::new(self.limits), virtual_ones.len() as u64);
+        let limits = session.read_settings();
+        let limits = limits.with_in_flight(self.limits.chunks, self.limits.bytes);
+        let batches: Vec<Vec<ChunkIndex>> = virtual_ones.chunks(BATCH).map(<[_]>::to_vec).collect();
+        let mut copied = stream::iter(batches)
+            .flat_map(|batch| {
+                let reads = batch.iter();
+                let reads = reads.map(|index| ChunkRead::whole(path.clone(), index.clone()));
+                let found = session.get_many_within(reads.collect(), limits.clone());
+                found.map_ok(move |(at, bytes)| (batch[at].clone(), bytes))
+            })
+            .map_err(ImportError::from)
+            .and_then(|(index, bytes)| async {
+                let length = bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+                let held = budget.hold(length).await;
+                Ok((index, bytes, held))
+            })
+            .map_ok(|(index, bytes, held)| async move {
+                let _held = held;
+                let Some(bytes) = bytes else {
+                    return Ok(0);
+                };
+                let length = bytes.len() as u64;
+                session
+                    .set_chunk(path, &index, bytes, WriteMode::Overwrite)
+                    .await?;
+                self.progress.chunk(length);
+                Ok::<_, ImportError>(length)
+            })
+            .try_buffer_unordered(self.limits.chunks.max(1))
+            .boxed();
+        while let Some(length) = copied.try_next().await? {
+            report.bytes += length;
+        }
+        Ok(total)
+    }
+}
