@@ -198,6 +198,29 @@ async fn a_large_variable_is_cut_into_whole_rows() {
 }
 
 #[tokio::test]
+async fn a_long_header_is_read_piece_by_piece() {
+    let names: Vec<String> = (0..20_000).map(|number| format!("v{number}")).collect();
+    let begin = |number: usize| 1_000_000 + 4 * number as u32;
+    let variables = names.iter().enumerate();
+    let variables: Vec<(&str, &[u32], u32, u32)> = variables
+        .map(|(number, name)| (name.as_str(), &[1][..], 1, begin(number)))
+        .collect();
+    let bytes = padded(header(0, &[("t", 0), ("x", 3)], &variables), 1_080_000);
+    let archive = read("x.nc", bytes).await.unwrap();
+    assert_eq!(archive.nodes.len(), 20_001);
+    assert_eq!(chunks(&archive, "/v19999"), [(vec![0], 1_079_996, 3)]);
+
+    // A length that no file of this size can have is not read for.
+    let mut bytes = header(0, &[("x", 3)], &[]);
+    bytes[16..20].copy_from_slice(&0x7fff_fff0_u32.to_be_bytes());
+    assert!(
+        problem(padded(bytes, 300))
+            .await
+            .contains("ends within its header")
+    );
+}
+
+#[tokio::test]
 async fn data_that_the_file_lacks_is_an_error() {
     let dimensions = [("t", 0), ("x", 3)];
     let bytes = padded(header(3, &dimensions, &[("a", &[0, 1], 3, 200)]), 217);
