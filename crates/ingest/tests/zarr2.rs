@@ -109,6 +109,21 @@ async fn a_chunk_is_an_object_that_is_read_in_its_listed_state() {
 }
 
 #[tokio::test]
+async fn an_array_may_be_the_root() {
+    let tree = small(json!({}), json!({}));
+    let tree: Tree = tree
+        .iter()
+        .map(|(key, bytes)| (key[2..].to_owned(), bytes.clone()))
+        .collect();
+    for prefix in ["some/tree", ""] {
+        let archive = read_below(&tree, prefix, "s3://b").await.unwrap();
+        let node = archive.nodes.get(&NodePath::root()).unwrap();
+        assert!(matches!(node, ArchiveNode::Array(_)));
+        assert_eq!(archive.files[0].url(), "s3://b/0");
+    }
+}
+
+#[tokio::test]
 async fn what_has_no_counterpart_is_refused_by_name() {
     let cases = [
         (json!({"dtype": [["x", "<f4"]]}), "structures"),
@@ -220,7 +235,11 @@ async fn what_lies_among_the_chunks_is_a_chunk_or_an_error() {
             .await
             .contains("metadata")
     );
-    assert!(problem(&Tree::new()).await.contains("no Zarr"));
+    assert!(
+        problem(&Tree::new())
+            .await
+            .contains("no zarr.json and no .zgroup")
+    );
 }
 
 #[tokio::test]
