@@ -66,6 +66,17 @@ def same(left, right, what):
     assert equal, f"{what}:\n{left}\n{right}"
 
 
+def same_attributes(original, ours, what):
+    assert set(original) == set(ours), f"{what}: {original} {ours}"
+    for name, value in original.items():
+        if isinstance(value, str):
+            assert value == ours[name], f"{what} {name}: {value} {ours[name]}"
+            continue
+        # Numbers that JSON lacks are texts.
+        found = np.array(ours[name], np.asarray(value).dtype)
+        same(value, found, f"{what} {name}")
+
+
 def same_datasets(original, ours, what):
     assert set(original.variables) == set(ours.variables), what
     for name in original.variables:
@@ -76,7 +87,8 @@ def same_datasets(original, ours, what):
         assert left.dims == right.dims, f"{what} {name}: {left.dims} {right.dims}"
         assert left.dtype == right.dtype, f"{what} {name}: {left.dtype} {right.dtype}"
         same(left.values, right.values, f"{what} {name}")
-        assert set(left.attrs) == set(right.attrs), f"{what} {name}: {left.attrs} {right.attrs}"
+        same_attributes(left.attrs, right.attrs, f"{what} {name}")
+    same_attributes(original.attrs, ours.attrs, what)
 
 
 def netcdf3():

@@ -242,6 +242,27 @@ async fn data_that_the_file_lacks_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_stream_has_as_many_records_as_fit() {
+    let dimensions = [("t", 0), ("x", 3)];
+    let both = header(
+        u32::MAX,
+        &dimensions,
+        &[("a", &[0, 1], 1, 200), ("b", &[0], 3, 204)],
+    );
+    for (length, records) in [(200, 0), (206, 1), (208, 1), (214, 2), (216, 2)] {
+        let archive = read("x.nc", padded(both.clone(), length)).await.unwrap();
+        assert_eq!(chunks(&archive, "/b").len(), records, "{length}");
+    }
+    for length in [201, 205, 209, 213] {
+        assert!(
+            problem(padded(both.clone(), length))
+                .await
+                .contains("within a record")
+        );
+    }
+}
+
+#[tokio::test]
 async fn rules_of_the_header_are_checked() {
     let dimensions = [("t", 0), ("x", 3)];
     let of =
