@@ -17,6 +17,7 @@ use icefield_core::NodePath;
 use icefield_ingest::{
     Archive, ArchiveChunks, ArchiveFile, ArchiveNode, SourceError, read_netcdf3,
 };
+use icefield_storage::wrap::CountingStorage;
 use icefield_storage::{Key, PutMode, Storage};
 use icefield_storage_memory::MemoryStorage;
 use serde_json::Value;
@@ -30,7 +31,14 @@ fn directory() -> PathBuf {
 }
 
 async fn read(name: &str, bytes: impl Into<Bytes>) -> Result<Archive, SourceError> {
-    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    read_in(Arc::new(MemoryStorage::new()), name, bytes).await
+}
+
+async fn read_in(
+    storage: Arc<dyn Storage>,
+    name: &str,
+    bytes: impl Into<Bytes>,
+) -> Result<Archive, SourceError> {
     let key = Key::parse("file").unwrap();
     let put = storage
         .put(&key, bytes.into().into(), PutMode::Create.into())
@@ -189,7 +197,13 @@ async fn records_of_several_variables_are_filled_up_and_those_of_one_are_not() {
 async fn a_large_variable_is_cut_into_whole_rows() {
     let dimensions = [("y", 6), ("x", 1 << 20)];
     let bytes = header(0, &dimensions, &[("a", &[0, 1], 4, 200)]);
-    let archive = read("x.nc", padded(bytes, 200 + (24 << 20))).await.unwrap();
+    let counting = CountingStorage::new(Arc::new(MemoryStorage::new()));
+    let storage = Arc::new(counting.clone());
+    let archive = read_in(storage, "x.nc", padded(bytes, 200 + (24 << 20)))
+        .await
+        .unwrap();
+    let counts = counting.snapshot().total;
+    assert_eq!((counts.get, counts.bytes_read), (1, 64 << 10));
     let expected = |row: u32| (vec![row, 0], 200 + u64::from(row) * (4 << 20), 4 << 20);
     assert_eq!(
         chunks(&archive, "/a"),

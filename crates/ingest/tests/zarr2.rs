@@ -16,6 +16,7 @@ use base64::Engine as _;
 use damage::Numbers;
 use icefield_core::{NodeMetadata, NodePath};
 use icefield_ingest::{Archive, ArchiveNode, SourceError, read_zarr};
+use icefield_storage::wrap::CountingStorage;
 use icefield_storage::{Key, Prefix, PutMode, Storage};
 use icefield_storage_memory::MemoryStorage;
 use serde_json::{Value, json};
@@ -121,6 +122,25 @@ async fn an_array_may_be_the_root() {
         assert!(matches!(node, ArchiveNode::Array(_)));
         assert_eq!(archive.files[0].url(), "s3://b/0");
     }
+}
+
+#[tokio::test]
+async fn no_chunk_is_asked_for() {
+    let inner: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let counting = CountingStorage::new(inner);
+    let storage: Arc<dyn Storage> = Arc::new(counting.clone());
+    let mut tree = small(json!({"shape": [1000], "chunks": [1]}), json!({}));
+    tree.extend((0..1000).map(|number| (format!("a/{number}"), vec![0; 4])));
+    for (key, bytes) in tree {
+        let key = Key::parse(&key).unwrap();
+        let put = storage.put(&key, bytes.into(), PutMode::Create.into());
+        let _ = put.await.unwrap();
+    }
+    counting.reset();
+    let archive = read_zarr(storage, &Prefix::all(), "s3://b").await.unwrap();
+    assert_eq!(archive.files.len(), 1000);
+    let counts = counting.snapshot().total;
+    assert_eq!((counts.list, counts.get, counts.head), (1, 2, 0));
 }
 
 #[tokio::test]
