@@ -43,6 +43,12 @@ async fn read(
             let file = ArchiveFile::open(Arc::clone(&storage), &Key::parse(name)?, name).await?;
             read_kerchunk(file, &Below(storage)).await?
         }
+        #[cfg(feature = "kerchunk-parquet")]
+        "kerchunk-parquet" => {
+            let prefix = Prefix::parse(name)?;
+            let files = Below(Arc::clone(&storage));
+            icefield_ingest::read_kerchunk_parquet(storage, &prefix, name, &files).await?
+        }
         _ => return Err(format!("{kind} is no kind of archive").into()),
     })
 }

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::SourceError;
 use crate::archive::values::base64_bytes;
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place};
-use crate::zarr_tree::{FORMAT_3, format3};
+use crate::zarr_tree::{FORMAT_3, MAX_DOCUMENT, format3};
 use crate::zarr2::{self, Documents};
 
 #[cfg(feature = "kerchunk-parquet")]
@@ -76,9 +76,10 @@ pub async fn read_kerchunk(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Arc
         true => Ok(()),
         false => references.add(&key, reference),
     })?;
+    let mut left = generate::MOST;
     for one in &outline.generators {
         let templates = references.templates.clone();
-        generate::for_each(one, &templates, name, |key, reference| {
+        generate::for_each(one, &templates, name, &mut left, |key, reference| {
             references.add_resolved(&key, reference)
         })?;
     }
@@ -118,6 +119,10 @@ async fn read_nodes(
                 let url = targets::resolve(name, &templates.render_url(&url)?);
                 let file = files.open(&url).await?;
                 let range = range.unwrap_or((0, file.size()));
+                if range.1 > MAX_DOCUMENT {
+                    let problem = "it is longer than 64 MiB, the most that is read of a document";
+                    return Err(SourceError::damaged(&called, problem));
+                }
                 file.read(range.0..range.0.saturating_add(range.1)).await?
             }
         };

@@ -18,7 +18,7 @@ use crate::zarr2::{self, Documents};
 /// Documents read at a time.
 const AT_ONCE: usize = 16;
 /// Longest document that is read, in bytes.
-const MAX_DOCUMENT: u64 = 64 << 20;
+pub(crate) const MAX_DOCUMENT: u64 = 64 << 20;
 /// The name of a document of format 3.
 pub(crate) const FORMAT_3: &str = "zarr.json";
 
@@ -29,7 +29,7 @@ pub(crate) const FORMAT_3: &str = "zarr.json";
 /// `.zmetadata` alone if that is there. Objects that belong to no array are left out.
 ///
 /// # Errors
-/// [`SourceError::NoNodes`]; [`SourceError::Damaged`] and [`SourceError::Metadata`] for a document that is none,
+/// [`SourceError::Damaged`] and [`SourceError::Metadata`] for a document that is none or if there is none at all,
 /// [`SourceError::Variable`] for an array that format 3 cannot describe, [`SourceError::NotAChunk`] and
 /// [`SourceError::EmptyChunk`] for what lies among chunks, what the store says.
 pub async fn read_zarr(
@@ -46,8 +46,8 @@ pub async fn read_zarr(
     let (documents, objects) = tree.list().await?;
     let nodes = tree.nodes(documents).await?;
     if nodes.is_empty() {
-        let name = url.to_owned();
-        return Err(SourceError::NoNodes { name });
+        let problem = "it holds no zarr.json and no .zgroup or .zarray";
+        return Err(SourceError::damaged(url, problem));
     }
     tree.archive(nodes, objects)
 }

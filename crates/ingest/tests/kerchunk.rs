@@ -227,6 +227,33 @@ async fn references_that_lead_nowhere_are_refused() {
 }
 
 #[tokio::test]
+async fn a_document_may_be_part_of_a_file() {
+    let document = references(json!({}))["a/.zarray"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let length = document.len();
+    let files = Files::new(&[
+        ("documents", format!("--{document}").into_bytes()),
+        ("x.bin", vec![1]),
+    ])
+    .await;
+    let references = json!({"a/.zarray": ["documents", 2, length], "a/0": ["x.bin"]});
+    let archive = files
+        .read("refs.json", references.to_string())
+        .await
+        .unwrap();
+    assert_eq!(rows(&archive), [(0, "x.bin".to_owned(), 0, 1)]);
+    let references = json!({"a/.zarray": ["documents", 2, 1_u64 << 40]});
+    assert!(
+        files
+            .read("refs.json", references.to_string())
+            .await
+            .is_err()
+    );
+}
+
+#[tokio::test]
 async fn a_chunk_has_one_reference() {
     let rule = json!({"key": "a/0", "url": "x.bin", "dimensions": {"i": {"stop": 2}}});
     let document = json!({"version": 1, "refs": references(json!({})), "gen": [rule]});

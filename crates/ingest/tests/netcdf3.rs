@@ -17,6 +17,7 @@ use icefield_core::NodePath;
 use icefield_ingest::{
     Archive, ArchiveChunks, ArchiveFile, ArchiveNode, SourceError, read_netcdf3,
 };
+use icefield_storage::wrap::CountingStorage;
 use icefield_storage::{Key, PutMode, Storage};
 use icefield_storage_memory::MemoryStorage;
 use serde_json::Value;
@@ -30,7 +31,14 @@ fn directory() -> PathBuf {
 }
 
 async fn read(name: &str, bytes: impl Into<Bytes>) -> Result<Archive, SourceError> {
-    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    read_in(Arc::new(MemoryStorage::new()), name, bytes).await
+}
+
+async fn read_in(
+    storage: Arc<dyn Storage>,
+    name: &str,
+    bytes: impl Into<Bytes>,
+) -> Result<Archive, SourceError> {
     let key = Key::parse("file").unwrap();
     let put = storage
         .put(&key, bytes.into().into(), PutMode::Create.into())
@@ -189,11 +197,40 @@ async fn records_of_several_variables_are_filled_up_and_those_of_one_are_not() {
 async fn a_large_variable_is_cut_into_whole_rows() {
     let dimensions = [("y", 6), ("x", 1 << 20)];
     let bytes = header(0, &dimensions, &[("a", &[0, 1], 4, 200)]);
-    let archive = read("x.nc", padded(bytes, 200 + (24 << 20))).await.unwrap();
+    let counting = CountingStorage::new(Arc::new(MemoryStorage::new()));
+    let storage = Arc::new(counting.clone());
+    let archive = read_in(storage, "x.nc", padded(bytes, 200 + (24 << 20)))
+        .await
+        .unwrap();
+    let counts = counting.snapshot().total;
+    assert_eq!((counts.get, counts.bytes_read), (1, 64 << 10));
     let expected = |row: u32| (vec![row, 0], 200 + u64::from(row) * (4 << 20), 4 << 20);
     assert_eq!(
         chunks(&archive, "/a"),
         (0..6).map(expected).collect::<Vec<_>>()
+    );
+}
+
+#[tokio::test]
+async fn a_long_header_is_read_piece_by_piece() {
+    let names: Vec<String> = (0..20_000).map(|number| format!("v{number}")).collect();
+    let begin = |number: usize| 1_000_000 + 4 * number as u32;
+    let variables = names.iter().enumerate();
+    let variables: Vec<(&str, &[u32], u32, u32)> = variables
+        .map(|(number, name)| (name.as_str(), &[1][..], 1, begin(number)))
+        .collect();
+    let bytes = padded(header(0, &[("t", 0), ("x", 3)], &variables), 1_080_000);
+    let archive = read("x.nc", bytes).await.unwrap();
+    assert_eq!(archive.nodes.len(), 20_001);
+    assert_eq!(chunks(&archive, "/v19999"), [(vec![0], 1_079_996, 3)]);
+
+    // A length that no file of this size can have is not read for.
+    let mut bytes = header(0, &[("x", 3)], &[]);
+    bytes[16..20].copy_from_slice(&0x7fff_fff0_u32.to_be_bytes());
+    assert!(
+        problem(padded(bytes, 300))
+            .await
+            .contains("ends within its header")
     );
 }
 
@@ -216,6 +253,27 @@ async fn data_that_the_file_lacks_is_an_error() {
     ];
     let bytes = header(0, &dimensions, &same);
     assert!(problem(padded(bytes, 206)).await.contains("shares bytes"));
+}
+
+#[tokio::test]
+async fn a_stream_has_as_many_records_as_fit() {
+    let dimensions = [("t", 0), ("x", 3)];
+    let both = header(
+        u32::MAX,
+        &dimensions,
+        &[("a", &[0, 1], 1, 200), ("b", &[0], 3, 204)],
+    );
+    for (length, records) in [(200, 0), (206, 1), (208, 1), (214, 2), (216, 2)] {
+        let archive = read("x.nc", padded(both.clone(), length)).await.unwrap();
+        assert_eq!(chunks(&archive, "/b").len(), records, "{length}");
+    }
+    for length in [201, 205, 209, 213] {
+        assert!(
+            problem(padded(both.clone(), length))
+                .await
+                .contains("within a record")
+        );
+    }
 }
 
 #[tokio::test]

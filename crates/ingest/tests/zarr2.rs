@@ -16,6 +16,7 @@ use base64::Engine as _;
 use damage::Numbers;
 use icefield_core::{NodeMetadata, NodePath};
 use icefield_ingest::{Archive, ArchiveNode, SourceError, read_zarr};
+use icefield_storage::wrap::CountingStorage;
 use icefield_storage::{Key, Prefix, PutMode, Storage};
 use icefield_storage_memory::MemoryStorage;
 use serde_json::{Value, json};
@@ -106,6 +107,40 @@ async fn a_chunk_is_an_object_that_is_read_in_its_listed_state() {
     let file = &archive.files[0];
     assert_eq!((file.url(), file.size()), ("s3://b/some/tree/a/0", 8));
     assert_eq!(file.read(0..8).await.unwrap(), vec![0; 8]);
+}
+
+#[tokio::test]
+async fn an_array_may_be_the_root() {
+    let tree = small(json!({}), json!({}));
+    let tree: Tree = tree
+        .iter()
+        .map(|(key, bytes)| (key[2..].to_owned(), bytes.clone()))
+        .collect();
+    for prefix in ["some/tree", ""] {
+        let archive = read_below(&tree, prefix, "s3://b").await.unwrap();
+        let node = archive.nodes.get(&NodePath::root()).unwrap();
+        assert!(matches!(node, ArchiveNode::Array(_)));
+        assert_eq!(archive.files[0].url(), "s3://b/0");
+    }
+}
+
+#[tokio::test]
+async fn no_chunk_is_asked_for() {
+    let inner: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let counting = CountingStorage::new(inner);
+    let storage: Arc<dyn Storage> = Arc::new(counting.clone());
+    let mut tree = small(json!({"shape": [1000], "chunks": [1]}), json!({}));
+    tree.extend((0..1000).map(|number| (format!("a/{number}"), vec![0; 4])));
+    for (key, bytes) in tree {
+        let key = Key::parse(&key).unwrap();
+        let put = storage.put(&key, bytes.into(), PutMode::Create.into());
+        let _ = put.await.unwrap();
+    }
+    counting.reset();
+    let archive = read_zarr(storage, &Prefix::all(), "s3://b").await.unwrap();
+    assert_eq!(archive.files.len(), 1000);
+    let counts = counting.snapshot().total;
+    assert_eq!((counts.list, counts.get, counts.head), (1, 2, 0));
 }
 
 #[tokio::test]
@@ -220,7 +255,11 @@ async fn what_lies_among_the_chunks_is_a_chunk_or_an_error() {
             .await
             .contains("metadata")
     );
-    assert!(problem(&Tree::new()).await.contains("no Zarr"));
+    assert!(
+        problem(&Tree::new())
+            .await
+            .contains("no zarr.json and no .zgroup")
+    );
 }
 
 #[tokio::test]

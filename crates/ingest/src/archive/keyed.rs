@@ -132,6 +132,25 @@ impl KeyedNodes {
         })
     }
 
+    /// Returns the position of the array with this directory.
+    #[cfg(feature = "kerchunk-parquet")]
+    pub(crate) fn array_at(&self, directory: &str) -> Option<usize> {
+        self.directories.get(directory).copied()
+    }
+
+    /// Finds a chunk by its place in the order of the elements; `None` beyond the last one.
+    #[cfg(feature = "kerchunk-parquet")]
+    pub(crate) fn place_of(&self, array: usize, mut number: u64) -> Option<Place> {
+        let grid = &self.arrays.get(array)?.grid;
+        let mut index = vec![0_u32; grid.len()];
+        for (at, length) in index.iter_mut().zip(grid).rev() {
+            *at = u32::try_from(number.checked_rem(*length)?).ok()?;
+            number = number.checked_div(*length)?;
+        }
+        let index = index.into();
+        (number == 0).then_some(Place { array, index })
+    }
+
     /// Adds a chunk that lies in a file.
     pub(crate) fn add_extent(&mut self, place: &Place, file: u32, offset: u64, length: u64) {
         if let Some(keyed) = self.arrays.get_mut(place.array) {

@@ -55,11 +55,11 @@ fn nearest(length: u64, row: u64) -> u64 {
     best
 }
 
-/// How many times a size is larger or smaller than wanted.
+/// How many times a size is larger or smaller than wanted, in parts of a hundred.
 fn distance(bytes: u64) -> u64 {
     match bytes >= WANTED {
-        true => bytes / WANTED,
-        false => WANTED / bytes.max(1),
+        true => bytes.saturating_mul(100) / WANTED,
+        false => WANTED * 100 / bytes.max(1),
     }
 }
 

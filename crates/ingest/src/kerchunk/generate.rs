@@ -9,15 +9,16 @@ use super::references::Reference;
 use super::template::Templates;
 use crate::SourceError;
 
-/// References that one rule may stand for: a few bytes could ask for more than any machine has room for.
-const MOST: u64 = 1 << 24;
+/// References that all rules of a file may stand for: a few bytes could ask for more than any machine has room for.
+pub(super) const MOST: u64 = 1 << 24;
 
 /// Makes all references of a rule: `key` and `url`, perhaps `offset` and `length`, for every combination of the
-/// `dimensions`, the last of which runs fastest.
+/// `dimensions`. `left` are those that rules may still stand for.
 pub(super) fn for_each(
     rule: &Value,
     templates: &Templates,
     file: &str,
+    left: &mut u64,
     mut look: impl FnMut(String, Reference<'static>) -> Result<(), SourceError>,
 ) -> Result<(), SourceError> {
     let refuse =
@@ -44,11 +45,11 @@ pub(super) fn for_each(
         all = all.saturating_mul(axis.length());
         axes.push((name, axis));
     }
-    if all > MOST {
-        return Err(refuse(&format!(
-            "stands for {all} references, and at most {MOST} are made"
-        )));
-    }
+    *left = left.checked_sub(all).ok_or_else(|| {
+        refuse(&format!(
+            "stands for {all} references, and at most {MOST} are made of a file's rules"
+        ))
+    })?;
     let whole = |text: &str, variables: &BTreeMap<String, Term>| {
         let text = templates.render(text, variables)?;
         text.trim()

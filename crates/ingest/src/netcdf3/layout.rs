@@ -47,13 +47,10 @@ impl Records {
             let sum = length.and_then(|length| stride.checked_add(length));
             stride = sum.ok_or_else(|| damaged("its records would be longer than any file"))?;
         }
-        let count = match (header.records, variables().map(|one| one.begin).min()) {
-            (Some(count), _) => count,
-            (None, None) => 0,
-            (None, Some(begin)) => {
-                let room = file.size().saturating_sub(begin);
-                room.checked_div(stride).unwrap_or(0)
-            }
+        let count = match header.records {
+            Some(count) => count,
+            None => streamed(header, stride, file.size())
+                .ok_or_else(|| damaged("it ends within a record: what wrote it was stopped"))?,
         };
         Ok(Self { count, stride })
     }
@@ -64,6 +61,29 @@ impl Records {
         dimensions
             .map(|dimension| dimension.length.unwrap_or(self.count))
             .collect()
+    }
+}
+
+/// The number of records up to the end of a file. `None` if a part of one is left over; what fills up the last one may
+/// be missing.
+fn streamed(header: &Header, stride: u64, file_size: u64) -> Option<u64> {
+    let variables = || header.variables.iter().filter(|one| one.is_record);
+    let Some(begin) = variables().map(|one| one.begin).min() else {
+        return Some(0);
+    };
+    let ends = variables().map(|one| one.begin.checked_add(record_bytes(header, one)?));
+    let end = ends.collect::<Option<Vec<u64>>>()?.into_iter().max()?;
+    // The bytes of a record but for what fills up the last variable.
+    let data = end.checked_sub(begin)?.min(stride);
+    let room = file_size.saturating_sub(begin);
+    match room.checked_sub(data) {
+        None if room == 0 => Some(0),
+        None => None,
+        Some(more) => {
+            let left = more.checked_rem(stride)?;
+            let is_whole = left <= stride.saturating_sub(data);
+            is_whole.then_some(more.checked_div(stride)?.checked_add(1)?)
+        }
     }
 }
 

@@ -1,0 +1,135 @@
+//! Reading references of kerchunk in Parquet files, as the two programs write them that Python has for that.
+#![cfg(feature = "kerchunk-parquet")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "common/damage.rs"]
+mod damage;
+#[path = "common/dump.rs"]
+mod dump;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use damage::Numbers;
+use icefield_ingest::{Archive, ArchiveFile, OpenUrl, SourceError, read_kerchunk_parquet};
+use icefield_storage::{Key, Prefix, PutMode, Storage};
+use icefield_storage_memory::MemoryStorage;
+use serde_json::Value;
+
+const WRITERS: [&str; 2] = ["fastparquet.parquet", "pyarrow.parquet"];
+
+/// Files whose URLs are their keys.
+struct Files(Arc<dyn Storage>);
+
+#[async_trait]
+impl OpenUrl for Files {
+    async fn open(&self, url: &str) -> Result<ArchiveFile, SourceError> {
+        let key = Key::parse(url).map_err(|error| SourceError::damaged(url, error.to_string()))?;
+        ArchiveFile::open(Arc::clone(&self.0), &key, url).await
+    }
+}
+
+fn fixtures() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/kerchunk")
+}
+
+fn collect(directory: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            let key = path.strip_prefix(fixtures()).unwrap().to_str().unwrap();
+            files.insert(key.to_owned(), fs::read(&path).unwrap());
+        }
+    }
+}
+
+fn files() -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    collect(&fixtures(), &mut files);
+    files
+}
+
+async fn read(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Result<Archive, SourceError> {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    for (key, bytes) in files {
+        let key = Key::parse(key).unwrap();
+        let put = storage.put(&key, bytes.clone().into(), PutMode::Create.into());
+        let _ = put.await.unwrap();
+    }
+    let opener = Files(Arc::clone(&storage));
+    read_kerchunk_parquet(storage, &Prefix::parse(name).unwrap(), name, &opener).await
+}
+
+async fn problem(files: &BTreeMap<String, Vec<u8>>) -> String {
+    read(files, WRITERS[0]).await.unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn references_of_both_writers_are_read_as_expected() {
+    let files = files();
+    for name in WRITERS {
+        let archive = read(&files, name).await.unwrap();
+        let expected: Value =
+            serde_json::from_slice(&files[&format!("{name}.expected.json")]).unwrap();
+        assert_eq!(dump::dump(&archive), expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_refused() {
+    let file = |name: &str| format!("{}/{name}", WRITERS[0]);
+    let whole = files();
+    let mut files = whole.clone();
+    files.remove(&file(".zmetadata"));
+    assert!(problem(&files).await.contains(".zmetadata does not exist"));
+    files.insert(file(".zmetadata"), b"{}".to_vec());
+    assert!(problem(&files).await.contains("record_size"));
+
+    let mut files = whole.clone();
+    let rows = files[&file("a/refs.0.parq")].clone();
+    files.insert(file("a/refs.2.parq"), rows.clone());
+    assert!(
+        problem(&files)
+            .await
+            .contains("row 0 is beyond the last chunk")
+    );
+
+    let mut files = whole.clone();
+    let mut metadata: Value = serde_json::from_slice(&files[&file(".zmetadata")]).unwrap();
+    metadata["record_size"] = 1.into();
+    files.insert(file(".zmetadata"), metadata.to_string().into_bytes());
+    assert!(problem(&files).await.contains("more than 1 rows"));
+
+    let mut files = whole.clone();
+    files.remove("first.bin");
+    assert!(problem(&files).await.contains("first.bin does not exist"));
+    files.insert("first.bin".to_owned(), vec![0; 10]);
+    assert!(problem(&files).await.contains("which has 10 bytes"));
+}
+
+#[tokio::test]
+async fn damaged_files_are_read_or_refused() {
+    let mut numbers = Numbers(0xba5e_ba11);
+    let whole = files();
+    for name in WRITERS {
+        let key = format!("{name}/a/refs.0.parq");
+        let bytes = whole[&key].clone();
+        let mut files: BTreeMap<String, Vec<u8>> = whole.clone();
+        files.retain(|key, _| key.starts_with(name) || key.ends_with(".bin"));
+        for length in 0..bytes.len() {
+            files.insert(key.clone(), bytes[..length].to_vec());
+            assert!(read(&files, name).await.is_err());
+        }
+        for _ in 0..3000 {
+            let mut bytes = bytes.clone();
+            numbers.damage(&mut bytes);
+            files.insert(key.clone(), bytes);
+            let _ = read(&files, name).await;
+        }
+    }
+}
