@@ -7,6 +7,7 @@ import icechunk
 import xarray
 import zarr
 
+import archives  # noqa: F401
 import conflicts  # noqa: F401  (registers its cases)
 import history_tools  # noqa: F401
 import icefield_writes  # noqa: F401
