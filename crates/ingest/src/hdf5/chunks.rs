@@ -379,8 +379,8 @@ fn divisor(length: u64, most: u64) -> u64 {
 }
 
 fn bytes_of(shape: &[u64], element: u64) -> Parsed<u64> {
-    let lengths = shape.iter().copied();
-    let bytes = lengths.fold(Some(element), |bytes, length| bytes?.checked_mul(length));
+    let mut lengths = shape.iter();
+    let bytes = lengths.try_fold(element, |bytes, length| bytes.checked_mul(*length));
     bytes.ok_or_else(|| invalid("it has more bytes than can be counted"))
 }
 

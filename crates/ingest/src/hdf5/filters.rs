@@ -34,7 +34,7 @@ impl Pipeline {
                     let size = parameter(0).unwrap_or(1);
                     if size > 1 {
                         // HDF5 leaves the rest as it is. The codec does not take such a chunk at all.
-                        if resized || chunk_bytes % u64::from(size) != 0 {
+                        if resized || !chunk_bytes.is_multiple_of(u64::from(size)) {
                             let what = "does not go through its chunks evenly";
                             return Err(format!("{name} with elements of {size} bytes {what}"));
                         }
