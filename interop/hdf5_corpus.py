@@ -356,14 +356,40 @@ def blocks():
     with h5("contiguous-large") as f:
         f.create_dataset("rows", data=values((3000, 500), "f8"), **FIXED)
         f.create_dataset("prime", data=values((1009, 1100), "f4"), **FIXED)
-    for size in [2, 4]:
-        p = h5py.h5p.create(h5py.h5p.FILE_CREATE)
-        p.set_sizes(size * 2 if size == 2 else 4, size * 2 if size == 2 else 4)
-        fid = h5py.h5f.create(str(out / f"sizes-{size}.h5").encode(), h5py.h5f.ACC_TRUNC, p)
-        with h5py.File(fid) as f:
-            f.create_dataset("v", data=values((9, 9), "f4"), chunks=(4, 4), compression="gzip", **FIXED)
-            f.create_dataset("texts", data=np.array(["a", "bc"], object), dtype=h5py.string_dtype(), **FIXED)
-            f.create_dataset("g/w", data=values((9, 9), "f4"), **FIXED)
+    for offset, length in [(4, 4), (4, 8), (8, 4)]:
+        for bound, low in [("earliest", h5py.h5f.LIBVER_EARLIEST), ("latest", h5py.h5f.LIBVER_LATEST)]:
+            p, access = h5py.h5p.create(h5py.h5p.FILE_CREATE), h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+            p.set_sizes(offset, length)
+            access.set_libver_bounds(low, h5py.h5f.LIBVER_LATEST)
+            name = str(out / f"sizes-{offset}-{length}-{bound}.h5").encode()
+            with h5py.File(h5py.h5f.create(name, h5py.h5f.ACC_TRUNC, p, access)) as f:
+                # HDF5 itself does not find back an unlimited length of 4 bytes.
+                growing = [("extensible", (None, 9)), ("tree", (None, None))] if length == 8 else []
+                for label, maximum in [("fixed", (9, 9)), *growing]:
+                    for kind, more in [("", {}), ("_deflate", dict(compression="gzip"))]:
+                        f.create_dataset(label + kind, data=values((9, 9), "f4"), chunks=(4, 4), maxshape=maximum,
+                                         **FIXED, **more)
+                f.create_dataset("texts", data=np.array(["a", "bc"], object), dtype=h5py.string_dtype(), **FIXED)
+                f.create_dataset("g/w", data=values((9, 9), "f4"), **FIXED)
+                for n in range(30):
+                    f["g"].attrs[f"many{n}"] = n
+            if bound == "earliest" and offset != length:
+                refused[f"sizes-{offset}-{length}-{bound}.h5"] = "different sizes"
+
+
+def deep():
+    """Indexes of several levels, and heaps of many blocks."""
+    for bound in ["earliest", "v110", "latest"]:
+        with h5(f"deep-{bound}", bound) as f:
+            for name, maximum in [("fixed", (60, 50)), ("extensible", (None, 50)), ("tree", (None, None))]:
+                f.create_dataset(name, data=values((60, 50), "i2"), chunks=(1, 1), maxshape=maximum, **FIXED)
+            f.create_dataset("tree_deflate", data=values((50, 60), "i2"), chunks=(1, 1), maxshape=(None, None),
+                             compression="gzip", **FIXED)
+            g = f.create_group("many")
+            for n in range(800):
+                g.create_group(f"group with a long name {n}")
+            for n in range(400):
+                f.attrs[f"attribute with a long name {n}"] = np.arange(n % 40)
 
 
 def scales():
@@ -575,6 +601,6 @@ if __name__ == "__main__":
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.*"):
         old.unlink()
-    for part in [layouts, types, complex_type, filters, masks, texts, attributes, links, kinds_refused, blocks, scales, netcdf, fixtures]:
+    for part in [layouts, types, complex_type, filters, masks, texts, attributes, links, kinds_refused, blocks, deep, scales, netcdf, fixtures]:
         part()
     expected()

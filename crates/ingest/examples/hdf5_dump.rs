@@ -6,6 +6,7 @@ use icefield_ingest::{
     ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents, Expected, Hdf5Options,
     read_hdf5,
 };
+use icefield_storage::wrap::CountingStorage;
 use icefield_storage::{Key, Storage};
 use icefield_storage_local::LocalStorage;
 use serde_json::{Map, Value, json};
@@ -17,7 +18,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let directory = path.parent().ok_or("a file lies in a directory")?;
         let name = path.file_name().and_then(|name| name.to_str());
         let key = Key::parse(name.ok_or("the name is UTF-8")?)?;
-        let storage: Arc<dyn Storage> = Arc::new(LocalStorage::open(directory)?);
+        let counting = CountingStorage::new(Arc::new(LocalStorage::open(directory)?));
+        let storage: Arc<dyn Storage> = Arc::new(counting.clone());
         let bytes = std::fs::read(&path)?;
         let file = ArchiveFile::open(storage, &key, path.display().to_string()).await?;
         let line = match read_hdf5(file, Hdf5Options::default()).await {
@@ -31,6 +33,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             Err(error) => json!({ "file": path, "error": error.to_string() }),
         };
         println!("{line}");
+        let (read, size) = (counting.snapshot().total, bytes.len());
+        let (count, read) = (read.get, read.bytes_read);
+        eprintln!("{}: {count} reads, {read} bytes of {size}", path.display());
     }
     Ok(())
 }
