@@ -339,6 +339,8 @@ def kinds_refused():
         h5py.h5d.create(f.id, b"v", t, h5py.h5s.create_simple((4,)), timeless())
 
     case("narrow", "12 bits", narrow)
+    case("text-blosc", "not decoded for texts", lambda f: f.create_dataset(
+        "v", data=values((300,), "S9"), chunks=(300,), **FIXED, **hdf5plugin.Blosc()))
     with h5("refused-virtual") as f:
         layout = h5py.VirtualLayout((4,), "i4")
         layout[:] = h5py.VirtualSource("other.h5", "v", (4,))

@@ -106,6 +106,9 @@ impl Hdf5Options {
 /// [`SourceError::Damaged`] if the file is no HDF5 file or not a whole one, [`SourceError::Variable`] for what has no
 /// counterpart in Zarr, what the store says.
 ///
+/// # Panics
+/// Outside a Tokio runtime.
+///
 /// # Cancel safety
 /// Nothing is written. A dropped future ends the thread at its next read.
 pub async fn read_hdf5(file: ArchiveFile, options: Hdf5Options) -> Result<Archive, SourceError> {

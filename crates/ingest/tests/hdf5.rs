@@ -437,19 +437,23 @@ async fn changed_bytes_never_stop_the_parser() {
     let rounds = std::env::var("ICEFIELD_HDF5_FLIPS").ok();
     let rounds: usize = rounds.map_or(800, |rounds| rounds.parse().unwrap());
     let mut outcomes = [0; 2];
-    for (seed, name) in [
-        "fixture-earliest.h5",
-        "fixture-latest.h5",
-        "fixture-netcdf.nc",
-        "fixture-userblock.h5",
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let whole = fixture(name);
+    let mut files: Vec<PathBuf> = ["earliest.h5", "latest.h5", "netcdf.nc", "userblock.h5"]
+        .map(|name| fixtures().join(format!("fixture-{name}")))
+        .into();
+    if let Some(corpus) = std::env::var_os(CORPUS) {
+        let small = |path: &PathBuf| path.metadata().unwrap().len() < 100_000;
+        let corpus = std::fs::read_dir(corpus).unwrap();
+        files.extend(corpus.map(|entry| entry.unwrap().path()).filter(small));
+    }
+    for (seed, name) in files.iter().enumerate() {
+        let whole = std::fs::read(name).unwrap();
+        let name = name.display();
+        if whole.is_empty() {
+            continue;
+        }
         let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ seed as u64);
         for round in 0..rounds {
-            let mut file = whole.to_vec();
+            let mut file = whole.clone();
             for _ in 0..=numbers.next(3) {
                 let at = numbers.next(file.len());
                 file[at] = match numbers.next(3) {

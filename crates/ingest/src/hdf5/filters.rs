@@ -134,6 +134,24 @@ fn named(filter: &FilterDescription) -> String {
     format!("the filter {known} ({})", filter.id)
 }
 
+/// Says which filter [`decoded`] does not know, if there is one.
+pub(super) fn check_decoded(pipeline: &[FilterDescription]) -> Result<(), String> {
+    let known = [
+        FILTER_SHUFFLE,
+        FILTER_DEFLATE,
+        FILTER_FLETCHER32,
+        ZSTD,
+        FILTER_LZ4,
+    ];
+    let unknown = pipeline.iter().find(|filter| !known.contains(&filter.id));
+    unknown.map_or(Ok(()), |filter| {
+        Err(format!(
+            "{} is not decoded for texts, which are copied",
+            named(filter)
+        ))
+    })
+}
+
 /// Decodes a chunk, to at most so many bytes; `left_out` has a bit for each filter that it lacks. Only for chunks whose elements are looked at: texts.
 pub(super) fn decoded(
     chunk: &[u8],
