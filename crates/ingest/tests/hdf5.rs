@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use icefield_core::NodePath;
@@ -13,7 +14,7 @@ use icefield_ingest::{
     Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, Expected, Hdf5Options,
     SourceError, SourceNode, read_hdf5,
 };
-use icefield_storage::wrap::{CountingStorage, Tally};
+use icefield_storage::wrap::{CountingStorage, LatencyStorage, Tally};
 use icefield_storage::{Deletion, Key, Payload, PutOptions, PutOutcome, Storage};
 use icefield_storage_memory::MemoryStorage;
 use serde_json::{Value, json};
@@ -332,9 +333,8 @@ async fn headers_are_read_in_few_requests() {
         archive.unwrap();
         assert_eq!((tally.get, tally.head), (most, 1), "{name}");
     }
-    // Two blocks of headers with 40 MiB of zeros between: the chunks are not read.
-    let mut file = vec![0; 512];
-    file.splice(.., fixture("fixture-userblock.h5"));
+    // What lies behind the headers is not read.
+    let mut file = fixture("fixture-userblock.h5").to_vec();
     file.resize(40 << 20, 0);
     let (archive, tally) = counted(file.into(), Hdf5Options::default()).await;
     archive.unwrap();
@@ -354,6 +354,22 @@ async fn what_the_store_says_is_said() {
         .await
         .unwrap_err();
     assert!(matches!(error, SourceError::NotFound { .. }), "{error}");
+}
+
+#[test]
+fn a_read_that_is_dropped_ends_its_thread() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().build().unwrap();
+    let (patience, latency) = (Duration::from_millis(5), Duration::from_millis(40));
+    runtime.block_on(async {
+        let (storage, key) = stored(fixture("fixture-netcdf.nc")).await;
+        let slow = LatencyStorage::new(Arc::new(storage), latency);
+        let file = ArchiveFile::open(Arc::new(slow), &key, "s3://bucket/file").await;
+        let read = read_hdf5(file.unwrap(), Hdf5Options::default());
+        assert!(tokio::time::timeout(patience, read).await.is_err());
+    });
+    // Waits for the thread.
+    drop(runtime);
 }
 
 #[tokio::test]
