@@ -32,6 +32,7 @@
 
 mod attributes;
 mod chunks;
+mod contiguous;
 mod dataset;
 mod datatype;
 mod dimensions;
