@@ -135,6 +135,22 @@ def check_attributes(path, answer):
                   {k: (attributes.get(k), want.get(k)) for k in {*attributes, *want} if attributes.get(k) != want.get(k)})
 
 
+def check_dimensions(path, answer):
+    """Each dimension has the name of its first scale, and no other."""
+    with h5py.File(path) as f:
+        for name, found in answer["nodes"].items():
+            parent, last_part = name.rsplit("/", 1)
+            stored = f.get(f"{parent}/_nc4_non_coord_{last_part}", f.get(name))
+            if not isinstance(stored, h5py.Dataset) or stored.shape is None or "_Netcdf4Coordinates" in stored.attrs:
+                continue
+            last = lambda item: item.name.split("/")[-1]
+            want = [last(d[0]) if len(d) else None for d in stored.dims]
+            if stored.is_scale and len(want) == 1 and want == [None]:
+                want = [last(stored)]
+            got = found["document"].get("dimension_names") or [None] * len(want)
+            check(got == want, "dimension names", path.name, name, got, want)
+
+
 def check_xarray(path, answer):
     """xarray sees the same through Zarr as through netCDF4, decoded: masks, scales, times, coordinates."""
     prefix = default_buffer_prototype().buffer
@@ -185,6 +201,7 @@ for name, line in zip(names, run.stdout.splitlines(), strict=True):
     if "nodes" not in answer:
         continue
     check_attributes(corpus / name, answer)
+    check_dimensions(corpus / name, answer)
     if name.endswith(".nc"):
         check_xarray(corpus / name, answer)
     if name not in expected["files"]:

@@ -2,7 +2,8 @@
 
     python hdf5_corpus.py DIRECTORY
 
-The same versions of the libraries write the same files. `expected.json` has for each file, by the path of each array,
+The same versions of the libraries write the same files, but for the time in the header of a committed data type or a
+file that is made without h5py's own interface. `expected.json` has for each file, by the path of each array,
 its shape, dtype, chunk shape, chunks (coordinates of the first element, position, bytes, filter mask), and the SHA-256
 of its decoded bytes, little-endian in C order; of texts, that of the JSON list of them. A file that must be refused
 has the word that the refusal must contain instead.
@@ -54,6 +55,12 @@ def h5(name, bound="latest", **more):
     return h5py.File(out / f"{name}.h5", "w", libver=(bound, "latest"), **more)
 
 
+def timeless():
+    p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    p.set_obj_track_times(False)
+    return p
+
+
 def layouts():
     """Every index, under every bound."""
     for bound in BOUNDS:
@@ -92,17 +99,15 @@ def layouts():
                 shrunk.resize((10, 20))
             # The implicit index needs early allocation; compact needs the low-level interface.
             for name, shape, maximum in [("implicit", (17, 11), (17, 11)), ("implicit_bound", (17, 11), (40, 33))]:
-                p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                p = timeless()
                 p.set_chunk((4, 5))
                 p.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-                p.set_obj_track_times(False)
                 space = h5py.h5s.create_simple(shape, maximum)
                 d = h5py.h5d.create(f.id, name.encode(), h5py.h5t.NATIVE_FLOAT, space, p)
                 d.write(h5py.h5s.ALL, h5py.h5s.ALL, values(shape, "f4"))
             for name, dtype in [("compact", "i4"), ("compact_big", ">f8"), ("compact_text", "S5")]:
-                p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                p = timeless()
                 p.set_layout(h5py.h5d.COMPACT)
-                p.set_obj_track_times(False)
                 space = h5py.h5s.create_simple((6, 3))
                 d = h5py.h5d.create(f.id, name.encode(), h5py.h5t.py_create(np.dtype(dtype)), space, p)
                 d.write(h5py.h5s.ALL, h5py.h5s.ALL, values((6, 3), dtype))
@@ -124,6 +129,22 @@ def types():
                 f.create_dataset("filled", shape=(4, 4), dtype=dtype, chunks=(2, 2), fillvalue=last, **FIXED)[0, 0] = last
                 f["plain"].attrs["a"] = data[0, :3]
                 f["plain"].attrs["one"] = data[1, 2]
+
+
+def complex_type():
+    """The complex numbers of HDF5 2, which h5py reads and does not write."""
+    hdf5, hid = library(), ctypes.c_int64
+    hdf5.H5Dcreate2.restype = hid
+    hdf5.H5Dcreate2.argtypes = [hid, ctypes.c_char_p, hid, hid, hid, hid, hid]
+    hdf5.H5Dwrite.argtypes = [hid, hid, hid, hid, hid, ctypes.c_void_p]
+    hdf5.H5Dclose.argtypes = [hid]
+    with h5("complex-type") as f:
+        data, space, p = values((3,), "c8"), h5py.h5s.create_simple((3,)), timeless()
+        for name, kind in [("float", "IEEE_F32LE"), ("big", "IEEE_F64BE")]:
+            kind = hid.in_dll(hdf5, f"H5T_COMPLEX_{kind}_g")
+            d = hdf5.H5Dcreate2(f.id.id, name.encode(), kind, space.id, 0, p.id, 0)
+            hdf5.H5Dwrite(d, hid.in_dll(hdf5, "H5T_NATIVE_FLOAT_COMPLEX_g"), 0, 0, 0, data.ctypes.data)
+            hdf5.H5Dclose(d)
 
 
 FILTERS = {
@@ -185,11 +206,10 @@ def masks():
             d.id.write_direct_chunk((3,), np.arange(3, dtype="i4").tobytes(), 1)
         refused[f"{name}.h5"] = "filters were left out for its chunk [1]"
     with h5("refused-edges") as f:
-        p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        p = timeless()
         p.set_chunk((4, 5))
         p.set_deflate(4)
         library().H5Pset_chunk_opts(ctypes.c_int64(p.id), ctypes.c_uint(2))
-        p.set_obj_track_times(False)
         d = h5py.h5d.create(f.id, b"v", h5py.h5t.NATIVE_INT32, h5py.h5s.create_simple((17, 11)), p)
         d.write(h5py.h5s.ALL, h5py.h5s.ALL, values((17, 11), "i4"))
     refused["refused-edges.h5"] = "edges"
@@ -225,7 +245,7 @@ def texts():
             spaces = h5py.h5t.C_S1.copy()
             spaces.set_size(6)
             spaces.set_strpad(h5py.h5t.STR_SPACEPAD)
-            d = h5py.h5d.create(f.id, b"spaces", spaces, h5py.h5s.create_simple((2,)))
+            d = h5py.h5d.create(f.id, b"spaces", spaces, h5py.h5s.create_simple((2,)), timeless())
             d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([b"ab    ", b"c d   "], "S6"), mtype=spaces)
             f.attrs["long"] = "Ångström"
             f.attrs["fixed"] = np.bytes_(b"bytes")
@@ -316,9 +336,11 @@ def kinds_refused():
     def narrow(f):
         t = h5py.h5t.STD_I16LE.copy()
         t.set_precision(12)
-        h5py.h5d.create(f.id, b"v", t, h5py.h5s.create_simple((4,)))
+        h5py.h5d.create(f.id, b"v", t, h5py.h5s.create_simple((4,)), timeless())
 
     case("narrow", "12 bits", narrow)
+    case("text-blosc", "not decoded for texts", lambda f: f.create_dataset(
+        "v", data=values((300,), "S9"), chunks=(300,), **FIXED, **hdf5plugin.Blosc()))
     with h5("refused-virtual") as f:
         layout = h5py.VirtualLayout((4,), "i4")
         layout[:] = h5py.VirtualSource("other.h5", "v", (4,))
@@ -336,14 +358,40 @@ def blocks():
     with h5("contiguous-large") as f:
         f.create_dataset("rows", data=values((3000, 500), "f8"), **FIXED)
         f.create_dataset("prime", data=values((1009, 1100), "f4"), **FIXED)
-    for size in [2, 4]:
-        p = h5py.h5p.create(h5py.h5p.FILE_CREATE)
-        p.set_sizes(size * 2 if size == 2 else 4, size * 2 if size == 2 else 4)
-        fid = h5py.h5f.create(str(out / f"sizes-{size}.h5").encode(), h5py.h5f.ACC_TRUNC, p)
-        with h5py.File(fid) as f:
-            f.create_dataset("v", data=values((9, 9), "f4"), chunks=(4, 4), compression="gzip", **FIXED)
-            f.create_dataset("texts", data=np.array(["a", "bc"], object), dtype=h5py.string_dtype(), **FIXED)
-            f.create_dataset("g/w", data=values((9, 9), "f4"), **FIXED)
+    for offset, length in [(4, 4), (4, 8), (8, 4)]:
+        for bound, low in [("earliest", h5py.h5f.LIBVER_EARLIEST), ("latest", h5py.h5f.LIBVER_LATEST)]:
+            p, access = h5py.h5p.create(h5py.h5p.FILE_CREATE), h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+            p.set_sizes(offset, length)
+            access.set_libver_bounds(low, h5py.h5f.LIBVER_LATEST)
+            name = str(out / f"sizes-{offset}-{length}-{bound}.h5").encode()
+            with h5py.File(h5py.h5f.create(name, h5py.h5f.ACC_TRUNC, p, access)) as f:
+                # HDF5 itself does not find back an unlimited length of 4 bytes.
+                growing = [("extensible", (None, 9)), ("tree", (None, None))] if length == 8 else []
+                for label, maximum in [("fixed", (9, 9)), *growing]:
+                    for kind, more in [("", {}), ("_deflate", dict(compression="gzip"))]:
+                        f.create_dataset(label + kind, data=values((9, 9), "f4"), chunks=(4, 4), maxshape=maximum,
+                                         **FIXED, **more)
+                f.create_dataset("texts", data=np.array(["a", "bc"], object), dtype=h5py.string_dtype(), **FIXED)
+                f.create_dataset("g/w", data=values((9, 9), "f4"), **FIXED)
+                for n in range(30):
+                    f["g"].attrs[f"many{n}"] = n
+            if bound == "earliest" and offset != length:
+                refused[f"sizes-{offset}-{length}-{bound}.h5"] = "different sizes"
+
+
+def deep():
+    """Indexes of several levels, and heaps of many blocks."""
+    for bound in ["earliest", "v110", "latest"]:
+        with h5(f"deep-{bound}", bound) as f:
+            for name, maximum in [("fixed", (60, 50)), ("extensible", (None, 50)), ("tree", (None, None))]:
+                f.create_dataset(name, data=values((60, 50), "i2"), chunks=(1, 1), maxshape=maximum, **FIXED)
+            f.create_dataset("tree_deflate", data=values((50, 60), "i2"), chunks=(1, 1), maxshape=(None, None),
+                             compression="gzip", **FIXED)
+            g = f.create_group("many")
+            for n in range(800):
+                g.create_group(f"group with a long name {n}")
+            for n in range(400):
+                f.attrs[f"attribute with a long name {n}"] = np.arange(n % 40)
 
 
 def scales():
@@ -455,9 +503,8 @@ def fixtures():
         make("lz4", (40, 3), chunks=(20, 3), shuffle=True, **hdf5plugin.LZ4())
         make("zstd", (40, 3), chunks=(20, 3), **hdf5plugin.Zstd(clevel=3))
         make("blosc", (400,), chunks=(400,), **hdf5plugin.Blosc(cname="zstd", clevel=5, shuffle=1))
-        p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        p = timeless()
         p.set_layout(h5py.h5d.COMPACT)
-        p.set_obj_track_times(False)
         d = h5py.h5d.create(f.id, b"compact", h5py.h5t.STD_I16BE, h5py.h5s.create_simple((3,)), p)
         d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([1, 2, 3], "i2"))
         kinds = h5py.enum_dtype({"RED": 1, "BLUE": -2}, "i2")
@@ -556,6 +603,6 @@ if __name__ == "__main__":
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.*"):
         old.unlink()
-    for part in [layouts, types, filters, masks, texts, attributes, links, kinds_refused, blocks, scales, netcdf, fixtures]:
+    for part in [layouts, types, complex_type, filters, masks, texts, attributes, links, kinds_refused, blocks, deep, scales, netcdf, fixtures]:
         part()
     expected()

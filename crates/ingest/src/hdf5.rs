@@ -9,8 +9,8 @@
 //!   Larger ones become chunks of whole rows with a size near that: the number of rows divides the length of the
 //!   array, because a Zarr chunk at the edge must be as long as all others. **Compact arrays** lie in headers and are
 //!   copied.
-//! - **Numbers** keep their type and byte order, half-precision floats and complex numbers (compounds of `r` and `i`)
-//!   too; the truth values of h5py are `bool`. An enumeration is stored as its integers, and its members are the
+//! - **Numbers** keep their type and byte order, half-precision floats and complex numbers (compounds of `r` and `i`, and
+//!   those of HDF5 2) too; the truth values of h5py are `bool`. An enumeration is stored as its integers, and its members are the
 //!   attribute `enum_members`. A bit field is an unsigned integer.
 //! - **Texts**: strings of one byte (the `char` of NetCDF) are `null_terminated_bytes` of length 1. All others are
 //!   copied as Zarr's `string`, since Zarr has no type for their bytes in the file.
@@ -18,7 +18,7 @@
 //!   no Zarr codec reads its framing in HDF5.
 //! - **Dimension names** come from dimension scales. A dimension without a scale has no name: the `phony_dim_0` of
 //!   NetCDF would claim that equal lengths are one dimension. A NetCDF dimension without a variable is no array.
-//! - **Attributes** of one element are scalars, as NetCDF readers have it. NaN and the infinities are the texts
+//! - **Attributes** of one element are scalars, as NetCDF readers have it; of none, empty lists. NaN and the infinities are the texts
 //!   `"NaN"`, `"Infinity"` and `"-Infinity"`. Texts that are not UTF-8 are taken as Latin-1. The bookkeeping of
 //!   dimension scales is left out. `_FillValue` of a float array is the base64 text that xarray expects in Zarr; that
 //!   of an array of texts is left out, since xarray cannot decode any, and stands in the `fill_value` of the array.
@@ -32,6 +32,7 @@
 
 mod attributes;
 mod chunks;
+mod contiguous;
 mod dataset;
 mod datatype;
 mod dimensions;
@@ -105,6 +106,9 @@ impl Hdf5Options {
 /// # Errors
 /// [`SourceError::Damaged`] if the file is no HDF5 file or not a whole one, [`SourceError::Variable`] for what has no
 /// counterpart in Zarr, what the store says.
+///
+/// # Panics
+/// Outside a Tokio runtime.
 ///
 /// # Cancel safety
 /// Nothing is written. A dropped future ends the thread at its next read.

@@ -7,6 +7,9 @@
 //! Both copy chunks in parallel, within [`Limits`] on their number and on their bytes, so that memory does
 //! not grow with the size of the data. Neither decodes a chunk: bytes go in and come out as they are.
 //!
+//! Archive files, made by others, become an [`Archive`]: arrays in the terms of Zarr, and where their chunks lie in the
+//! files. `read_hdf5` fills one from HDF5 and NetCDF-4 files (feature `hdf5`, on by default).
+//!
 //! Decisions are pure and apart from the input and output: `plan` says what becomes of every node,
 //! `document` edits `zarr.json` documents without touching the bytes around the edit. Chunk keys are spelt and
 //! read by `icefield-zarr-store`.

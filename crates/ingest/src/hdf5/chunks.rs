@@ -16,9 +16,6 @@ use icefield_core::NodePath;
 use super::file::{Hdf5, Parsed, invalid};
 use crate::{ChunkExtents, SourceError};
 
-/// Bytes of a contiguous array that are one chunk.
-const BLOCK: u64 = 4 << 20;
-
 /// What is known of an array before its layout.
 pub(super) struct Space<'a> {
     pub(super) path: &'a NodePath,
@@ -119,40 +116,6 @@ impl Hdf5 {
             self.list(space, &mut stored, entries)?;
         }
         Ok(stored)
-    }
-
-    fn contiguous(&self, space: &Space<'_>, address: u64, size: u64) -> Parsed<Stored> {
-        let chunk_shape = blocks(space.shape, space.element)?;
-        let chunk_bytes = bytes_of(&chunk_shape, space.element)?;
-        let mut extents = ChunkExtents::new(space.shape.len());
-        let total = bytes_of(space.shape, space.element)?;
-        if !self.is_undefined(address) && total > 0 {
-            if size != 0 && size < total {
-                return Err(invalid(format!("it has {size} bytes of {total}")));
-            }
-            let cut = || {
-                invalid(format!(
-                    "the file ends before its {total} bytes at {address}"
-                ))
-            };
-            let mut position = self.position(address, total).ok_or_else(cut)?;
-            let grid = grid(space.shape, &chunk_shape);
-            let mut index = vec![0u32; grid.len()];
-            loop {
-                extents.push(&index, 0, position, chunk_bytes);
-                // Cannot overflow: the end is in the file.
-                position = position.saturating_add(chunk_bytes);
-                if !advance(&mut index, &grid) {
-                    break;
-                }
-            }
-        }
-        Ok(Stored {
-            chunk_shape,
-            chunk_bytes,
-            place: Place::File(extents),
-            left_out: BTreeMap::new(),
-        })
     }
 
     /// Reads the index.
@@ -333,58 +296,19 @@ fn edges_unfiltered(body: &[u8]) -> bool {
 }
 
 /// Returns the shape of the only chunk: no length is zero.
-fn whole(shape: &[u64]) -> Vec<u64> {
+pub(super) fn whole(shape: &[u64]) -> Vec<u64> {
     shape.iter().map(|length| (*length).max(1)).collect()
 }
 
-/// Returns the shape of the chunks that a contiguous array is cut into: whole rows, and close to [`BLOCK`] bytes. Every
-/// length divides that of the array, so that no chunk is shorter than the others.
-fn blocks(shape: &[u64], element: u64) -> Parsed<Vec<u64>> {
-    let mut chunk = whole(shape);
-    if shape.contains(&0) {
-        return Ok(chunk);
-    }
-    for axis in 0..chunk.len() {
-        let rest = chunk.get(axis + 1..).unwrap_or_default();
-        let row = bytes_of(rest, element)?;
-        let Some(length) = chunk.get_mut(axis) else {
-            break;
-        };
-        if length.checked_mul(row).is_some_and(|bytes| bytes <= BLOCK) {
-            break;
-        }
-        let rows = BLOCK / row.max(1);
-        if rows == 0 && axis + 1 < shape.len() {
-            *length = 1;
-            continue;
-        }
-        *length = divisor(*length, rows.max(1));
-        break;
-    }
-    Ok(chunk)
-}
-
-/// Returns the largest divisor of `length` up to `most`. If there is none above an eighth of that, the smallest above it:
-/// a few large chunks are better than many tiny ones.
-fn divisor(length: u64, most: u64) -> u64 {
-    // Searched by the number of parts, which is small for any array that fits in a file.
-    const TRIES: usize = 1 << 16;
-    let parts = length.div_ceil(most);
-    let more = (parts..=parts.saturating_mul(8)).take(TRIES);
-    let fewer = (1..parts).rev().take(TRIES);
-    let found = more
-        .chain(fewer)
-        .find(|parts| length.is_multiple_of(*parts));
-    found.map_or(length, |parts| length / parts)
-}
-
-fn bytes_of(shape: &[u64], element: u64) -> Parsed<u64> {
-    let lengths = shape.iter().copied();
-    let bytes = lengths.fold(Some(element), |bytes, length| bytes?.checked_mul(length));
+/// Returns the bytes of so many elements per dimension.
+pub(super) fn bytes_of(shape: &[u64], element: u64) -> Parsed<u64> {
+    let mut lengths = shape.iter();
+    let bytes = lengths.try_fold(element, |bytes, length| bytes.checked_mul(*length));
     bytes.ok_or_else(|| invalid("it has more bytes than can be counted"))
 }
 
-fn grid(shape: &[u64], chunk_shape: &[u64]) -> Vec<u64> {
+/// Returns the chunks per dimension.
+pub(super) fn grid(shape: &[u64], chunk_shape: &[u64]) -> Vec<u64> {
     let pairs = shape.iter().zip(chunk_shape);
     pairs
         .map(|(all, one)| all.div_ceil((*one).max(1)))
@@ -402,52 +326,4 @@ fn coordinates(offsets: &[u64], chunk_shape: &[u64]) -> Option<Vec<u64>> {
 
 fn numbers(index: &[u64]) -> Option<Vec<u32>> {
     index.iter().map(|at| u32::try_from(*at).ok()).collect()
-}
-
-/// Goes to the next chunk, the last dimension first; `false` behind the last one.
-fn advance(index: &mut [u32], grid: &[u64]) -> bool {
-    for (at, end) in index.iter_mut().zip(grid).rev() {
-        if u64::from(*at) + 1 < *end {
-            *at += 1;
-            return true;
-        }
-        *at = 0;
-    }
-    false
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn contiguous_arrays_are_cut_into_equal_chunks_of_whole_rows() {
-        for (shape, element, expected) in [
-            (&[][..], 8, &[][..]),
-            (&[0, 5], 8, &[1, 5]),
-            (&[1024, 1024], 4, &[1024, 1024]),
-            (&[4096, 1024], 4, &[1024, 1024]),
-            (&[3000, 1024], 4, &[1000, 1024]),
-            (&[100, 3000, 1024], 4, &[1, 1000, 1024]),
-            (&[12, 3000, 2000], 1, &[1, 1500, 2000]),
-            (&[10_000_000], 8, &[500_000]),
-            (&[10, 10_000_000], 8, &[1, 500_000]),
-        ] {
-            assert_eq!(
-                blocks(shape, element).expect("counts"),
-                expected,
-                "{shape:?}"
-            );
-        }
-        // A prime number of rows is not cut into single ones.
-        assert_eq!(blocks(&[1_000_003], 8).expect("counts"), [1_000_003]);
-        assert!(blocks(&[u64::MAX, u64::MAX], 8).is_err());
-    }
-
-    #[test]
-    fn a_huge_length_takes_no_time() {
-        for length in [u64::MAX, (1 << 61) - 1] {
-            assert!(divisor(length, BLOCK) >= 1);
-        }
-    }
 }

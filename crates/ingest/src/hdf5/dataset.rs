@@ -159,33 +159,14 @@ impl Reader<'_> {
             .of(self.file, array, attributes, &self.heaps);
         let map = self.array_attributes(node, attributes, role, data_type)?;
 
-        let mut codecs = vec![data_type.bytes_codec()];
-        let in_file = data_type.is_text() || matches!(stored.place, Place::Header(_));
         let chunk_shape = stored.chunk_shape.clone();
-        let chunks = if data_type.is_text() {
-            codecs = vec![json!({ "name": "vlen-utf8", "configuration": {} })];
-            self.texts(node, &described, &stored)?
-        } else {
-            self.check_masks(node, &stored)?;
-            match stored.place {
-                Place::File(extents) if pipeline.recoded => ArchiveChunks::Recoded {
-                    extents,
-                    recode: Recode(lz4::recoded),
-                    reason: "no codec of Zarr reads the framing of LZ4 in HDF5".to_owned(),
-                },
-                Place::File(extents) => ArchiveChunks::InFiles(extents),
-                Place::Header(bytes) => {
-                    self.spend(node, bytes.len() as u64)?;
-                    ArchiveChunks::Made {
-                        chunks: vec![(vec![0; shape.len()].into(), bytes.into())],
-                        reason: "its bytes are a part of its header".to_owned(),
-                    }
-                }
+        let (codecs, chunks) = match data_type.is_text() {
+            true => {
+                let codec = json!({ "name": "vlen-utf8", "configuration": {} });
+                (vec![codec], self.texts(node, &described, &stored)?)
             }
+            false => self.numbers(node, data_type, stored, pipeline)?,
         };
-        if !in_file {
-            codecs.extend(pipeline.codecs);
-        }
         Ok(ArchiveArray {
             shape,
             chunk_shape,
@@ -196,6 +177,41 @@ impl Reader<'_> {
             attributes: map,
             chunks,
         })
+    }
+
+    /// Returns the chunks of an array that is not of texts, and their codecs.
+    fn numbers(
+        &mut self,
+        node: &Found,
+        data_type: &DataType,
+        stored: Stored,
+        pipeline: Pipeline,
+    ) -> Result<(Vec<Value>, ArchiveChunks), SourceError> {
+        self.check_masks(node, &stored)?;
+        let mut codecs = vec![data_type.bytes_codec()];
+        let extents = match stored.place {
+            Place::File(extents) => extents,
+            // What is in a header has not gone through filters.
+            Place::Header(bytes) => {
+                self.spend(node, bytes.len() as u64)?;
+                let index = vec![0; stored.chunk_shape.len()];
+                let made = ArchiveChunks::Made {
+                    chunks: vec![(index.into(), bytes.into())],
+                    reason: "its bytes are a part of its header".to_owned(),
+                };
+                return Ok((codecs, made));
+            }
+        };
+        codecs.extend(pipeline.codecs);
+        let chunks = match pipeline.recoded {
+            true => ArchiveChunks::Recoded {
+                extents,
+                recode: Recode(lz4::recoded),
+                reason: "no codec of Zarr reads the framing of LZ4 in HDF5".to_owned(),
+            },
+            false => ArchiveChunks::InFiles(extents),
+        };
+        Ok((codecs, chunks))
     }
 
     fn described(&self, node: &Found) -> Result<Described, SourceError> {
@@ -330,6 +346,8 @@ impl Reader<'_> {
         described: &Described,
         stored: &Stored,
     ) -> Result<ArchiveChunks, SourceError> {
+        filters::check_decoded(&described.filters)
+            .map_err(|reason| self.file.refused(&node.path, reason))?;
         let mut chunks = Vec::new();
         let extents = match &stored.place {
             Place::Header(bytes) => {

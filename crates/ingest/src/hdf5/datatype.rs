@@ -137,6 +137,7 @@ fn data_type(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<DataType> {
         9 if flags & 0x0f == 1 => (false, Kind::LongText),
         9 => (false, Kind::List(Box::new(data_type(cursor, depth + 1)?))),
         10 => (false, other("arrays")),
+        11 => complex(cursor, size, flags, depth)?,
         class => (
             false,
             other(&format!("of class {class}, which is not known")),
@@ -251,6 +252,17 @@ fn compound(
             (real.big, Kind::Complex)
         }
         _ => (false, other("compounds")),
+    })
+}
+
+/// Complex numbers of HDF5 2: the type of the two parts follows.
+fn complex(cursor: &mut Cursor<'_>, size: usize, flags: u32, depth: u32) -> Parsed<(bool, Kind)> {
+    let part = data_type(cursor, depth + 1)?;
+    let rectangular = flags & 0x07 == 1;
+    let known = rectangular && part.kind == Kind::Float && matches!(part.size, 4 | 8);
+    Ok(match known && size == 2 * part.size {
+        true => (part.big, Kind::Complex),
+        false => (false, other("complex numbers of an unusual form")),
     })
 }
 

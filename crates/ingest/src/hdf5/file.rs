@@ -14,6 +14,10 @@ use crate::SourceError;
 /// What a part of the file says, or why it cannot be understood.
 pub(super) type Parsed<T> = Result<T, Error>;
 
+/// Why a group of the old kind is not read. `hdf5-reader` takes the position of a name for as long as an address, and
+/// HDF5 writes it as long as a length.
+pub(super) const MIXED_SIZES: &str = "its addresses and lengths have different sizes, in a group of the old kind: rewrite the file with h5repack";
+
 /// A file whose superblock was found.
 pub(super) struct Hdf5 {
     ranges: Ranges,
@@ -41,6 +45,9 @@ impl Hdf5 {
                 }));
             }
         };
+        if superblock.version < 2 && superblock.offset_size != superblock.length_size {
+            return Err(SourceError::variable(&name, &NodePath::root(), MIXED_SIZES));
+        }
         ranges.set_base(superblock.base_address);
         Ok(Self {
             ranges,

@@ -34,7 +34,7 @@ impl Pipeline {
                     let size = parameter(0).unwrap_or(1);
                     if size > 1 {
                         // HDF5 leaves the rest as it is. The codec does not take such a chunk at all.
-                        if resized || chunk_bytes % u64::from(size) != 0 {
+                        if resized || !chunk_bytes.is_multiple_of(u64::from(size)) {
                             let what = "does not go through its chunks evenly";
                             return Err(format!("{name} with elements of {size} bytes {what}"));
                         }
@@ -132,6 +132,24 @@ fn named(filter: &FilterDescription) -> String {
         },
     };
     format!("the filter {known} ({})", filter.id)
+}
+
+/// Says which filter [`decoded`] does not know, if there is one.
+pub(super) fn check_decoded(pipeline: &[FilterDescription]) -> Result<(), String> {
+    let known = [
+        FILTER_SHUFFLE,
+        FILTER_DEFLATE,
+        FILTER_FLETCHER32,
+        ZSTD,
+        FILTER_LZ4,
+    ];
+    let unknown = pipeline.iter().find(|filter| !known.contains(&filter.id));
+    unknown.map_or(Ok(()), |filter| {
+        Err(format!(
+            "{} is not decoded for texts, which are copied",
+            named(filter)
+        ))
+    })
 }
 
 /// Decodes a chunk, to at most so many bytes; `left_out` has a bit for each filter that it lacks. Only for chunks whose elements are looked at: texts.

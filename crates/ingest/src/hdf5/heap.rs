@@ -1,6 +1,6 @@
 //! Objects in heaps: links and attributes in fractal heaps, variable-length values in global heaps.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -48,6 +48,8 @@ impl Hdf5 {
 pub(super) struct GlobalHeaps<'a> {
     file: &'a Hdf5,
     kept: RefCell<Kept>,
+    /// Bytes that were read so far.
+    read: Cell<u64>,
 }
 
 #[derive(Default)]
@@ -67,6 +69,7 @@ impl<'a> GlobalHeaps<'a> {
         Self {
             file,
             kept: RefCell::default(),
+            read: Cell::new(0),
         }
     }
 
@@ -83,11 +86,27 @@ impl<'a> GlobalHeaps<'a> {
         let heap = self.heap(address)?;
         let object = heap.objects.get(&number).cloned();
         match object.and_then(|range| heap.bytes.get(range)) {
-            Some(object) => Ok((count, object.to_vec())),
+            Some(object) => {
+                self.count(object.len() as u64)?;
+                Ok((count, object.to_vec()))
+            }
             None => Err(invalid(format!(
                 "no object {number} in the heap at {address}"
             ))),
         }
+    }
+
+    /// Counts what is read. In a sound file every value has an object of its own; many that share a long one could
+    /// become longer than any memory.
+    fn count(&self, bytes: u64) -> Parsed<()> {
+        let read = self.read.get().saturating_add(bytes);
+        self.read.set(read);
+        let most = self.file.storage().len().saturating_mul(4);
+        if read > most.saturating_add(16 << 20) {
+            let text = "its values refer to the same objects again and again";
+            return Err(Error::ResourceLimit(text.to_owned()));
+        }
+        Ok(())
     }
 
     fn heap(&self, address: u64) -> Parsed<Rc<Heap>> {

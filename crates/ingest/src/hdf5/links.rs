@@ -1,6 +1,7 @@
 //! What a group links to.
 
 use hdf5_reader::btree_v1::collect_btree_v1_leaves_storage;
+use hdf5_reader::error::Error;
 use hdf5_reader::io::Cursor;
 use hdf5_reader::local_heap::LocalHeap;
 use hdf5_reader::messages::link::{LinkMessage, LinkTarget};
@@ -9,7 +10,7 @@ use hdf5_reader::messages::{
 };
 use hdf5_reader::symbol_table::SymbolTableNode;
 
-use super::file::{Hdf5, Parsed, invalid};
+use super::file::{Hdf5, MIXED_SIZES, Parsed, invalid};
 use super::header::Header;
 
 /// The kind of entry in a symbol table that is a soft link.
@@ -52,6 +53,9 @@ impl Hdf5 {
     /// Adds the entries of a group of the old kind: a v1 B-tree of nodes, with names in a local heap.
     fn add_symbols(&self, table: &SymbolTableMessage, links: &mut Vec<LinkMessage>) -> Parsed<()> {
         let (storage, offset, length) = (self.storage(), self.offset_size, self.length_size);
+        if offset != length {
+            return Err(Error::UnsupportedEncoding(MIXED_SIZES.to_owned()));
+        }
         let heap = LocalHeap::parse_at_storage(storage, table.heap_address, offset, length)?;
         let root = table.btree_address;
         let leaves =

@@ -178,6 +178,8 @@ impl Storage for Ranges {
         state.uses += 1;
         let blocks = range.start / BLOCK..range.end.div_ceil(BLOCK);
         self.load(state, blocks.clone())?;
+        // The blocks of this range were used last. They stay.
+        state.shrink();
         let mut parts = BytesMut::new();
         for number in blocks.clone() {
             let used = state.uses;
@@ -193,7 +195,6 @@ impl Storage for Ranges {
             }
             parts.extend_from_slice(block.bytes.get(from..to).unwrap_or_default());
         }
-        state.shrink();
         StorageBuffer::from_shared_owner(Arc::new(parts.freeze()), 0, len)
     }
 }

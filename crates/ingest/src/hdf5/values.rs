@@ -9,6 +9,9 @@ use super::file::{Parsed, invalid};
 use super::heap::GlobalHeaps;
 use super::text::{long_text, shown, trimmed};
 
+/// Elements of a list in an attribute.
+const LONGEST: usize = 1 << 16;
+
 /// Returns an integer of up to 8 bytes, exactly.
 pub(super) fn integer(bytes: &[u8], big: bool, signed: bool) -> Value {
     let mut magnitude = 0u64;
@@ -101,6 +104,9 @@ fn list(element: &DataType, reference: &[u8], heaps: &GlobalHeaps<'_>) -> Parsed
         return Ok(None);
     }
     let (count, bytes) = heaps.read(reference)?;
+    if count > LONGEST {
+        return Ok(None);
+    }
     let length = count.checked_mul(element.size);
     let Some(bytes) = length.and_then(|length| bytes.get(..length)) else {
         return Err(invalid("a list is shorter than its length says"));
