@@ -1,0 +1,190 @@
+//! Archive files: imported by copy and by reference, read only where access is granted, and never silently wrong.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::world::World;
+
+const MONTHS: [&str; 3] = [
+    "nemo_1m_20150101-20150201_grid-T.nc",
+    "nemo_1m_20150201-20150301_grid-T.nc",
+    "nemo_1m_20150301-20150401_grid-T.nc",
+];
+
+/// A world with archive files in the folder `a`, and an empty repository `r`.
+fn world() -> World {
+    let world = World::new();
+    let ocean = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/ocean");
+    for name in MONTHS.iter().chain(&["ostia_monthly.nc"]) {
+        let bytes = fs::read(Path::new(ocean).join(name)).unwrap();
+        world.file(&format!("a/{name}"), bytes);
+    }
+    world.ok(&["init", "r"]);
+    world
+}
+
+fn month(at: usize) -> String {
+    format!("a/{}", MONTHS[at])
+}
+
+fn grant(world: &World) -> String {
+    let folder = world.path("a").canonicalize().unwrap();
+    format!("file://{}", folder.display())
+}
+
+fn snapshots(world: &World) -> usize {
+    world.facts(&["log", "r"])["snapshots"]
+        .as_array()
+        .unwrap()
+        .len()
+}
+
+#[test]
+fn months_are_referred_to_in_one_commit() {
+    let world = world();
+    let months = [month(0), month(1), month(2)];
+    let args = [
+        "import",
+        &months[0],
+        &months[1],
+        &months[2],
+        "r",
+        "--concat",
+        "time_counter",
+        "--virtual",
+    ];
+    let facts = world.facts(&args);
+    assert_eq!(
+        (&facts["virtual_chunks"], &facts["chunks"]),
+        (&json!(13), &json!(3))
+    );
+    assert_eq!(snapshots(&world), 2);
+    let nodes = world.facts(&["ls", "-l", "r"]);
+    let tos = nodes["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["name"] == "tos")
+        .unwrap();
+    assert_eq!(tos["shape"], json!([3, 330, 360]));
+    assert_eq!(tos["chunks"]["virtual"]["count"], json!(3));
+
+    // Who reads must say so.
+    let error = world.fails(2, &["cat", "r", "tos/c/1/0/0"]);
+    assert!(error.contains("access to that was not granted"), "{error}");
+    let granted = grant(&world);
+    let read = world.run(&["cat", "r", "tos/c/1/0/0", "--grant", &granted, "--json"]);
+    assert_eq!(read.code, 2, "bytes are no facts: {read:?}");
+    let bytes = world
+        .command(&["cat", "r", "tos/c/1/0/0", "--grant", &granted])
+        .output()
+        .unwrap();
+    assert!(bytes.status.success() && bytes.stdout.len() > 100_000);
+    for narrow in [
+        format!("{granted}x"),
+        format!("{granted}/other"),
+        "file:///tmp/nowhere".to_owned(),
+    ] {
+        world.fails(2, &["cat", "r", "tos/c/1/0/0", "--grant", &narrow]);
+    }
+
+    // Copied, they are the same bytes, and no file is needed.
+    let report = world.facts(&["materialize", "r", "--grant", &granted]);
+    assert_eq!(report["chunks"], json!(13));
+    fs::remove_dir_all(world.path("a")).unwrap();
+    let copied = world
+        .command(&["cat", "r", "tos/c/1/0/0"])
+        .output()
+        .unwrap();
+    assert_eq!(copied.stdout, bytes.stdout);
+    let again = world.facts(&["materialize", "r"]);
+    assert_eq!(
+        (&again["chunks"], &again["snapshot_id"]),
+        (&json!(0), &json!(null))
+    );
+}
+
+#[test]
+fn a_file_that_changed_is_an_error_and_so_is_one_that_is_gone() {
+    let world = world();
+    world.ok(&["import", &month(0), "r", "--virtual"]);
+    let granted = grant(&world);
+    let read = ["cat", "r", "tos/c/0/0/0", "--grant", &granted];
+    let file = fs::File::options()
+        .write(true)
+        .open(world.path(&month(0)))
+        .unwrap();
+    let later = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(4_000_000_000);
+    file.set_modified(later).unwrap();
+    let error = world.fails(3, &read);
+    assert!(
+        error.contains("has changed since the reference was made"),
+        "{error}"
+    );
+    fs::remove_file(world.path(&month(0))).unwrap();
+    let error = world.fails(5, &read);
+    assert!(error.contains("there is no such object"), "{error}");
+}
+
+#[test]
+fn what_does_not_fit_is_named_and_nothing_is_committed() {
+    let world = world();
+    let whole = fs::read(world.path("a/ostia_monthly.nc")).unwrap();
+    world.file("a/cut.nc", &whole[..40_000]);
+    world.file("a/noise.nc", [7; 5000]);
+    world.file("a/empty.nc", "");
+    let (first, second) = (month(0), month(1));
+    for (args, said) in [
+        (vec!["a/noise.nc"], "begins like none of HDF5"),
+        (vec!["a/empty.nc"], "begins like none of HDF5"),
+        (vec!["a/cut.nc"], "cut.nc"),
+        (vec!["a/missing.nc"], "does not exist"),
+        (
+            vec![
+                first.as_str(),
+                "a/ostia_monthly.nc",
+                "--concat",
+                "time_counter",
+            ],
+            "time_counter",
+        ),
+        (
+            vec![first.as_str(), second.as_str(), "--concat", "nowhere"],
+            "nowhere",
+        ),
+        (
+            vec![first.as_str(), "--append", "time_counter"],
+            "does not exist yet",
+        ),
+    ] {
+        for options in [&["--virtual"][..], &[]] {
+            let mut all = vec!["import"];
+            all.extend(args.iter().take_while(|it| !it.starts_with("--")));
+            all.push("r");
+            all.extend(args.iter().skip_while(|it| !it.starts_with("--")));
+            all.extend(options);
+            let run = world.run(&all);
+            assert!(run.code != 0, "{all:?}");
+            assert!(run.stderr.contains(said), "{all:?}: {}", run.stderr);
+            assert_eq!(snapshots(&world), 1, "{all:?}");
+        }
+    }
+    let error = world.fails(2, &["import", &first, &second, "r"]);
+    assert!(error.contains("--concat DIM"), "{error}");
+    world.fails(2, &["import", &first, "r", "--copy", "/tos"]);
+}
+
+#[test]
+fn one_array_can_be_copied_all_the_same() {
+    let world = world();
+    world.ok(&["import", &month(0), "r", "--virtual", "--copy", "/tos"]);
+    fs::remove_dir_all(world.path("a")).unwrap();
+    let read = world
+        .command(&["cat", "r", "tos/c/0/0/0"])
+        .output()
+        .unwrap();
+    assert!(read.status.success());
+    world.fails(2, &["cat", "r", "nav_lat/c/0/0"]);
+}
