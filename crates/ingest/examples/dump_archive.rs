@@ -6,14 +6,15 @@
 mod dump;
 
 use std::error::Error;
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use icefield_ingest::{
     Archive, ArchiveFile, OpenUrl, SourceError, read_kerchunk, read_netcdf3, read_zarr,
 };
-use icefield_storage::{Key, Prefix, Storage};
-use icefield_storage_local::LocalStorage;
+use icefield_storage::{Key, Prefix, PutOptions, PutOutcome, Storage};
+use icefield_storage_memory::MemoryStorage;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -21,10 +22,31 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [kind, directory, name] = arguments.as_slice() else {
         return Err("usage: dump_archive KIND DIRECTORY NAME".into());
     };
-    let storage: Arc<dyn Storage> =
-        Arc::new(LocalStorage::builder(directory).read_only(true).open()?);
+    let memory = MemoryStorage::new();
+    copy(Path::new(directory), "", &memory).await?;
+    let storage: Arc<dyn Storage> = Arc::new(memory);
     let archive = read(kind, storage, name).await?;
     println!("{}", dump::dump(&archive));
+    Ok(())
+}
+
+/// Copies the files of a directory, whose names begin with `below`.
+async fn copy(directory: &Path, below: &str, memory: &MemoryStorage) -> Result<(), Box<dyn Error>> {
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = format!("{below}{}", name.ok_or("a name that is no text")?);
+        if path.is_dir() {
+            Box::pin(copy(&path, &format!("{name}/"), memory)).await?;
+            continue;
+        }
+        let bytes = std::fs::read(&path)?;
+        let key = Key::parse(&name)?;
+        let put = memory.put(&key, bytes.into(), PutOptions::default());
+        let PutOutcome::Written(_) = put.await? else {
+            return Err("the memory takes every file".into());
+        };
+    }
     Ok(())
 }
 

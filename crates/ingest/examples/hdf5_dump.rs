@@ -52,7 +52,9 @@ fn shown(node: &ArchiveNode, bytes: &[u8]) -> Value {
     let mut made = Vec::new();
     let mut extents = Vec::new();
     match &array.chunks {
-        ArchiveChunks::InFiles(found) => extents = rows(found),
+        ArchiveChunks::InFiles(found) | ArchiveChunks::Mixed { extents: found, .. } => {
+            extents = rows(found);
+        }
         ArchiveChunks::Made { chunks, .. } => {
             made.extend(
                 chunks
