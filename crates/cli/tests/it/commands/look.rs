@@ -117,7 +117,7 @@ fn cat_of_a_virtual_chunk() {
     let name = array["name"].as_str().unwrap();
     let rank = array["shape"].as_array().unwrap().len();
     let key = format!("{name}/c{}", "/0".repeat(rank));
-    let error = world.fails(2, &["cat", "r", &key]);
+    let error = world.fails(1, &["cat", "r", &key]);
     assert!(error.contains("access to that was not granted"), "{error}");
     assert!(error.contains("--grant PREFIX"), "{error}");
     for wrong in ["archive", "s3://", "s3://b/x?secret_key=hidden"] {
