@@ -40,7 +40,7 @@
 //!
 //! # Features
 //! `local` (default): paths and `file:` URLs. `memory` (default): the location `memory:`. `ingest` (default): import and
-//! export. `s3`, `gcs`, `azure`, `http`: `s3:`, `gs:`, `az:`, and `https:` URLs. `zarrs`: the storage traits of the crate
+//! export; with `hdf5`, of HDF5 and NetCDF-4, too. `s3`, `gcs`, `azure`, `http`: `s3:`, `gs:`, `az:`, and `https:` URLs. `zarrs`: the storage traits of the crate
 //! `zarrs`.
 
 #[cfg(feature = "azure")]
