@@ -8,21 +8,13 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use icefield_benches::files::scratch;
-use icefield_benches::{Layout, Lengths, Mode, Refs, fact};
+use icefield_benches::{Layout, Lengths, Mode, Refs, fact, status};
 use icefield_format::{DecodeLimits, Manifest, ManifestId};
 
 /// Resident bytes for each byte of the uncompressed manifest.
 const TARGET: f64 = 1.2;
 /// Tells the second process that it is that.
 const MEASURE: &str = "--measure";
-
-/// Returns a line of `/proc/self/status` in bytes; none where there is no such file.
-fn status(line: &str) -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let rest = status.lines().find_map(|it| it.strip_prefix(line))?;
-    let kilobytes: u64 = rest.trim_matches([':', '\t', ' ', 'k', 'B']).parse().ok()?;
-    Some(kilobytes << 10)
-}
 
 /// Decodes the manifest in a file and prints what is resident then, without the file's bytes.
 fn measure(file: &Path, id: ManifestId, name: &str) -> ExitCode {

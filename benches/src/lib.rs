@@ -13,6 +13,7 @@ mod fact;
 pub mod files;
 mod hierarchy;
 mod mode;
+mod process;
 mod refs;
 mod repository;
 
@@ -23,6 +24,7 @@ use tokio::runtime::Runtime;
 pub use fact::{Spread, elapsed, fact, fact_beside, medians, timed};
 pub use hierarchy::Hierarchy;
 pub use mode::Mode;
+pub use process::status;
 pub use refs::{Layout, Lengths, Refs};
 pub use repository::{Filled, path};
 

@@ -169,6 +169,17 @@ impl Repository {
         self.0.config()
     }
 
+    /// Returns the configuration that is stored, without what this handle was opened with.
+    pub fn stored_config(&self) -> RepositoryConfig {
+        let stored = self
+            .0
+            .stored_config
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let config = stored.as_ref().map(|stored| stored.config.clone());
+        config.unwrap_or_default()
+    }
+
     /// Stores a configuration, if nobody else has changed the stored one since this handle read it.
     ///
     /// # Errors

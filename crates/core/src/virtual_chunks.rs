@@ -39,6 +39,9 @@ pub enum VirtualChunkError {
         /// The prefix of the container.
         container: String,
     },
+    /// Access was not granted to what is opened without any repository.
+    #[error("access to what lies there was not granted: grant its folder")]
+    NoGrant,
     /// Its path cannot be the key of an object.
     #[error("its path cannot be read")]
     Key(#[source] KeyError),

@@ -66,6 +66,9 @@ pub enum LocationRule {
     /// A slash or a dot segment in disguise.
     #[error("it has an encoded slash or backslash, which could lead elsewhere than it says")]
     HiddenSlash,
+    /// An empty segment, or one of dots.
+    #[error("it has an empty segment or one of dots, which a location cannot keep")]
+    Segment,
     /// Longer than [`MAX_LOCATION_LEN`].
     #[error("it has more than {MAX_LOCATION_LEN} bytes")]
     TooLong,
@@ -386,18 +389,24 @@ fn decoded(path: &str) -> String {
 /// # Errors
 /// The rule that it breaks.
 pub fn location_of(scheme: &str, host: &str, key: &str) -> Result<VirtualLocation, LocationRule> {
-    let mut text = format!("{scheme}://{host}");
-    for segment in key.split('/') {
-        text.push('/');
-        for byte in segment.bytes() {
-            match byte {
-                b'%' | b'?' | b'#' | b'\\' => text.push_str(&format!("%{byte:02X}")),
-                byte if byte.is_ascii() => text.push(char::from(byte)),
-                byte => text.push_str(&format!("%{byte:02X}")),
-            }
+    if key.split('/').any(|it| matches!(it, "" | "." | "..")) {
+        return Err(LocationRule::Segment);
+    }
+    VirtualLocation::parse_new(&format!("{scheme}://{host}/{}", encoded_key(key)))
+}
+
+/// Returns a key with all encoded that a URL might take for something else: what decodes it gets the key back.
+#[must_use]
+pub fn encoded_key(key: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@/".contains(&byte);
+    let mut text = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        match plain(byte) {
+            true => text.push(char::from(byte)),
+            false => text.push_str(&format!("%{byte:02X}")),
         }
     }
-    VirtualLocation::parse_new(&text)
+    text
 }
 
 #[cfg(test)]

@@ -11,7 +11,13 @@ use crate::bucket_url::BucketUrl;
 use crate::{Connect, Error, Location};
 
 /// What a URL may say after its `?`.
-const OPTIONS: &[&str] = &["endpoint", "anonymous", "user_project", "trust_conditions"];
+const OPTIONS: &[&str] = &[
+    "endpoint",
+    "anonymous",
+    "user_project",
+    "trust_conditions",
+    "sort_lists",
+];
 
 /// Opens buckets of Google Cloud Storage: `gs://bucket/prefix?user_project=…`, with the credentials that
 /// Google's programs find in the environment (`GOOGLE_APPLICATION_CREDENTIALS` and so on; `STORAGE_EMULATOR_HOST` for

@@ -16,6 +16,7 @@ use icefield_core::{OpenContainer, VirtualAccess, VirtualLocation};
 use icefield_format::config::{S3Options, VirtualChunkContainer, VirtualStore};
 use icefield_storage::{BoxError, Storage};
 
+use crate::location::without_options;
 use crate::{Error, Location, LocationError, Schemes};
 
 /// Grants a repository access to what lies below a prefix, such as `s3://archive/2015?region=eu-west-1`. What the grant does not say of the
@@ -27,7 +28,7 @@ use crate::{Error, Location, LocationError, Schemes};
 pub fn grant(access: VirtualAccess, text: &str) -> Result<VirtualAccess, Error> {
     let (prefix, query) = text.split_once('?').unwrap_or((text, ""));
     let rule = |problem: String| LocationError::Rule {
-        url: prefix.to_owned(),
+        url: without_options(prefix).to_owned(),
         problem,
     };
     let location = VirtualLocation::parse_prefix(prefix);
@@ -191,6 +192,7 @@ impl Place {
 
     /// The error of something that only the reader can say.
     fn must_name(&self, option: &str, value: &str) -> Error {
+        let value = value.escape_debug();
         let problem = format!(
             "is not all that the reader has to say: the repository's configuration says that it is at {value}; if that \
              is right, grant it with ?{option}={value}"
@@ -339,7 +341,8 @@ mod tests {
             "https://host/x?credentials",
             "file:///x?private",
         ] {
-            assert!(grant(VirtualAccess::none(), text).is_err(), "{text}");
+            let error = grant(VirtualAccess::none(), text).expect_err(text);
+            assert!(!error.to_string().contains("me:secret"), "{error}");
         }
     }
 }

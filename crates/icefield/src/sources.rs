@@ -10,7 +10,7 @@ use icefield_ingest::{
 };
 use icefield_storage::{Key, Prefix, Storage, StorageError};
 
-use crate::location::decode;
+use crate::location::{decode, without_options};
 use crate::{Error, ErrorKind, Location, LocationError, Schemes};
 
 /// Something that can be imported.
@@ -49,9 +49,10 @@ impl Schemes {
         path: &Path,
         access: VirtualAccess,
     ) -> Result<OpenedSource, Error> {
-        let is_directory = std::fs::symlink_metadata(path).is_ok_and(|it| !it.is_file());
+        let about = std::fs::metadata(path);
+        let is_directory = about.as_ref().is_ok_and(|it| !it.is_file());
         let is_format_2 = FORMAT_2.iter().any(|name| path.join(name).is_file());
-        if is_directory && !is_format_2 || std::fs::metadata(path).is_err() {
+        if is_directory && !is_format_2 || about.is_err() {
             // It says what is wrong with everything else, too.
             let source: Arc<dyn Source> = Arc::new(ZarrDirectory::open(path)?);
             return Ok(OpenedSource { source, access });
@@ -91,7 +92,7 @@ impl Schemes {
         };
         let place = place.trim_end_matches('/');
         let wrong = |problem: &str| LocationError::Rule {
-            url: place.to_owned(),
+            url: without_options(place).to_owned(),
             problem: problem.to_owned(),
         };
         let (scheme, rest) = place
@@ -102,7 +103,7 @@ impl Schemes {
             .ok_or_else(|| wrong("names no file to import"))?;
         let name = decode(name).map_err(wrong)?;
         // Virtual chunks of Azure are named without the account.
-        let named = match scheme {
+        let named = match location.scheme() {
             "az" => rest.split_once('/').map_or(rest, |(_, rest)| rest),
             _ => rest,
         };
@@ -122,10 +123,12 @@ impl Schemes {
             Err(SourceError::NoNodes { name }) => return Err(SourceError::NotFound { name }.into()),
             archive => archive?,
         };
-        Ok(OpenedSource {
-            access: granted(access, parent_of(&url), &storage)?,
-            source: Arc::new(ArchiveSource::new(place, archive)),
-        })
+        let access = match url.depth() {
+            0 | 1 => access,
+            _ => granted(access, parent_of(&url), &storage)?,
+        };
+        let source: Arc<dyn Source> = Arc::new(ArchiveSource::new(place, archive));
+        Ok(OpenedSource { source, access })
     }
 }
 
@@ -136,7 +139,11 @@ async fn archive_source(
     access: VirtualAccess,
 ) -> Result<OpenedSource, Error> {
     let key = Key::parse(name).map_err(StorageError::from)?;
-    let access = granted(access, parent_of(url), &storage)?;
+    // Beside a file at the root of a disk or a bucket lies everything.
+    let access = match url.depth() {
+        0 | 1 => access,
+        _ => granted(access, parent_of(url), &storage)?,
+    };
     let file = ArchiveFile::open(storage, &key, url.as_str()).await?;
     let archive = read_archive(file, &access).await?;
     let source: Arc<dyn Source> = Arc::new(ArchiveSource::new(url.as_str(), archive));

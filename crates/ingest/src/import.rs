@@ -13,7 +13,7 @@ use icefield_core::{
 };
 
 use crate::plan::{self, Existing, Plan};
-use crate::{Hierarchy, Ignored, ImportError, Limits, Progress, Source};
+use crate::{Hierarchy, Ignored, ImportError, Limits, Progress, Source, SourceError};
 
 /// What an import did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -178,10 +178,10 @@ impl Import {
         branch: BranchName,
         message: &str,
     ) -> Result<Imported, ImportError> {
+        let session = repository.write_session(branch).await?;
         if self.refers.is_some() {
             containers::add_missing(repository, &self.sources).await?;
         }
-        let session = repository.write_session(branch).await?;
         let report = self.stage(&session).await?;
         self.progress.finishing();
         let commit = match session.commit(message).await {
@@ -222,6 +222,13 @@ impl Import {
         along: Option<&String>,
     ) -> Result<ImportReport, ImportError> {
         let hierarchy = source.hierarchy().await?;
+        for copied in self.refers.iter().flatten() {
+            if !hierarchy.nodes.contains_key(copied) {
+                let name = source.to_string();
+                let reason = "it is to be copied, and there is no such array";
+                return Err(SourceError::variable(&name, copied, reason).into());
+            }
+        }
         let existing = self.existing(session, &hierarchy)?;
         let mut plan = match along {
             None => plan::create(&hierarchy, &self.group, &existing)?,

@@ -74,6 +74,8 @@ pub enum ChunkEntry {
 pub struct References<'a> {
     /// The files, as references name them.
     pub sources: Vec<VirtualSource>,
+    /// For each row of the extents, which of them.
+    pub source: Vec<u32>,
     /// Which bytes of which of them are which chunk.
     pub extents: &'a ChunkExtents,
     /// Chunks that lie in no file.

@@ -8,6 +8,7 @@ pub(crate) mod format3;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use icefield_format::encoded_key;
 use icefield_storage::{ListOptions, ObjectMeta, Prefix, Storage};
 use serde_json::Value;
 
@@ -82,7 +83,7 @@ impl Tree<'_> {
     }
 
     fn url_of(&self, object: &ObjectMeta) -> String {
-        format!("{}/{}", self.url, self.relative(object))
+        format!("{}/{}", self.url, encoded_key(self.relative(object)))
     }
 
     /// Reads documents: keys, and what they hold.

@@ -205,9 +205,7 @@ impl Remote for Bucket {
         source_version: Option<&Version>,
         write: &WriteRequest,
     ) -> Option<Result<Answer, Fault>> {
-        self.rewrite(from, to, source_version, write)
-            .await
-            .transpose()
+        Some(self.rewrite(from, to, source_version, write).await)
     }
 
     async fn delete(&self, deletion: &Deletion) -> Deleted {

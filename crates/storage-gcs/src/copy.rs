@@ -1,7 +1,7 @@
 //! Copies on the server.
 
 use google_cloud_storage::model::Object;
-use icefield_storage::remote::{Answer, Fault, FaultKind, WriteRequest};
+use icefield_storage::remote::{Answer, Fault, WriteRequest};
 use icefield_storage::{Key, PutMode, StorageError, Version};
 
 use crate::bucket::Bucket;
@@ -10,25 +10,25 @@ use crate::object::{WRITE_ID, generation, version};
 
 impl Bucket {
     /// Copies an object. Its description is read before, because the copy gets a description of its own, with the
-    /// id of this write in it. `None`: the store does not do it in one request.
+    /// id of this write in it.
     pub(crate) async fn rewrite(
         &self,
         from: &Key,
         to: &Key,
         source_version: Option<&Version>,
         write: &WriteRequest,
-    ) -> Result<Option<Answer>, Fault> {
+    ) -> Result<Answer, Fault> {
         let destination = self.new_object_name(to)?;
         let source = self.object(from).await?;
         if source_version.is_some_and(|wanted| *wanted != version(source.generation)) {
-            return Ok(Some(Answer::Refused));
+            return Ok(Answer::Refused);
         }
         let condition = match &write.mode {
             PutMode::Overwrite => None,
             PutMode::Create => Some(0),
             PutMode::Update(version) => match generation(version) {
                 Some(generation) => Some(generation),
-                None => return Ok(Some(Answer::Refused)),
+                None => return Ok(Answer::Refused),
             },
         };
         let target = self.target("copy", Some(from));
@@ -46,26 +46,33 @@ impl Bucket {
         if source_version.is_some() {
             request = request.set_if_source_generation_match(source.generation);
         }
-        match self.send(target, request.send()).await? {
-            Ok(answer) if answer.done => {
-                let Some(object) = answer.resource else {
-                    let nothing = "the store did not say what it made";
-                    return Err(target.of_kind(FaultKind::InDoubt, nothing.into()));
-                };
-                self.answer(to, write, Ok(object)).map(Some)
+        loop {
+            let sent = request.clone().send();
+            match self.send(target, sent).await? {
+                Ok(answer) if answer.done => {
+                    let Some(object) = answer.resource else {
+                        let nothing = "the store did not say what it made";
+                        let kind = icefield_storage::remote::FaultKind::InDoubt;
+                        return Err(target.of_kind(kind, nothing.into()));
+                    };
+                    return self.answer(to, write, Ok(object));
+                }
+                // A large object that moves between classes is copied bit by bit.
+                Ok(answer) => request = request.set_rewrite_token(answer.rewrite_token),
+                Err(error) => {
+                    return match said(&error) {
+                        Some(Said::Missing) if !says_no_bucket(&error) => {
+                            Err(StorageError::NotFound { key: from.clone() }.into())
+                        }
+                        Some(Said::Precondition)
+                            if condition.is_some() || source_version.is_some() =>
+                        {
+                            Ok(Answer::Refused)
+                        }
+                        _ => Err(fault(target, &error)),
+                    };
+                }
             }
-            // A large object that moves between classes is copied bit by bit, which would take many requests in one
-            // attempt. So far there is no copy.
-            Ok(_) => Ok(None),
-            Err(error) => match said(&error) {
-                Some(Said::Missing) if !says_no_bucket(&error) => {
-                    Err(StorageError::NotFound { key: from.clone() }.into())
-                }
-                Some(Said::Precondition) if condition.is_some() || source_version.is_some() => {
-                    Ok(Some(Answer::Refused))
-                }
-                _ => Err(fault(target, &error)),
-            },
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -98,7 +99,8 @@ impl Adapter {
             key,
             size: meta.size,
             version: state::version(&self.options, meta),
-            last_modified: Some(meta.last_modified.into()),
+            // Of a server that does not say it, the crate makes it the beginning of time.
+            last_modified: Some(meta.last_modified.into()).filter(|it| *it > UNIX_EPOCH),
         }
     }
 }

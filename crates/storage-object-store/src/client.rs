@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::public::PublicOnly;
+#[cfg(feature = "http")]
+use crate::public::is_public;
 use icefield_storage::StorageError;
 use object_store::client::{HttpClient, HttpConnector};
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, RetryConfig};
@@ -42,7 +44,8 @@ impl HttpConnector for Straight {
         let plain = options.get_config_value(&ClientConfigKey::AllowHttp);
         let mut client = reqwest::Client::builder();
         if self.public_only {
-            client = client.dns_resolver(PublicOnly);
+            // A proxy would look the names up.
+            client = client.dns_resolver(PublicOnly).no_proxy();
         }
         let client = client
             .redirect(reqwest::redirect::Policy::none())
@@ -108,8 +111,25 @@ pub(crate) fn check_no_user(
     }
 }
 
+/// Returns whether a URL leads into this machine or the network around it, or has a user, as the client reads it: there
+/// are many spellings of one address.
+#[cfg(feature = "http")]
+pub(crate) fn leads_inside(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else {
+        return true;
+    };
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let inside = match host.parse() {
+        Ok(address) => !is_public(address),
+        Err(_) => matches!(host.trim_end_matches('.'), "" | "localhost"),
+    };
+    inside || !url.username().is_empty() || url.password().is_some()
+}
+
 /// Returns the host of a URL, without its port and without brackets.
-pub(crate) fn host(url: &str) -> &str {
+#[cfg(feature = "azure")]
+fn host(url: &str) -> &str {
     let authority = authority(url);
     let inner = authority
         .strip_prefix('[')

@@ -174,26 +174,8 @@ fn is_transport(_error: &Error) -> bool {
     false
 }
 
-/// Returns an error and its causes as one text, without the queries of URLs: signatures live there.
 fn text_of(error: &Error) -> String {
-    without_queries(&Cause::text(error))
-}
-
-fn without_queries(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for (at, word) in text.split(' ').enumerate() {
-        if at > 0 {
-            out.push(' ');
-        }
-        match word.split_once('?') {
-            Some((before, _)) if word.contains("://") => {
-                out.push_str(before);
-                out.push_str("?…");
-            }
-            _ => out.push_str(word),
-        }
-    }
-    out
+    Cause::text(error)
 }
 
 #[cfg(test)]

@@ -8,9 +8,8 @@ use icefield_storage::{Clock, Entropy, KeyForm, StorageError, SystemClock, Syste
 
 use crate::AdapterOptions;
 use crate::client::{
-    Straight, check_no_user, host, is_plain, not_made, options, shown, tried_once,
+    Straight, check_no_user, is_plain, leads_inside, not_made, options, shown, tried_once,
 };
-use crate::public::is_public;
 
 /// Opens what a web server offers below a URL.
 #[derive(Clone)]
@@ -79,11 +78,7 @@ impl HttpBuilder {
         let name = shown(&self.url);
         let plain = is_plain(&self.url, &name, "url")?;
         check_no_user(&self.url, &name, "url")?;
-        let inside = |host: &str| match host.parse() {
-            Ok(address) => !is_public(address),
-            Err(_) => host.eq_ignore_ascii_case("localhost"),
-        };
-        if self.public_only && inside(host(&self.url)) {
+        if self.public_only && leads_inside(&self.url) {
             return Err(StorageError::Misconfigured {
                 target: name,
                 setting: "url",
@@ -139,6 +134,33 @@ mod tests {
         let storage = builder.open().expect("opened");
         assert_eq!(storage.to_string(), "https://host/data/");
         assert!(!format!("{storage:?}").contains("SECRET"));
+    }
+
+    /// Names are looked up by a resolver of our own; these are none.
+    #[test]
+    fn g98_addresses_of_the_inside_are_refused_in_every_spelling() {
+        for inside in [
+            "http://127.0.0.1/x",
+            "http://0x7f.1/",
+            "http://2130706433/",
+            "http://127.1/",
+            "http:///127.0.0.1/x",
+            "http://%31%32%37.0.0.1/",
+            "http://LOCALHOST./",
+            "http://[::1]:80/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://169.254.169.254/latest",
+            "http:///me:secret@host.org/x",
+        ] {
+            let opened = HttpBuilder::new(inside).public_only().open();
+            let refused = matches!(
+                opened,
+                Err(StorageError::Misconfigured { setting: "url", .. })
+            );
+            assert!(refused, "{inside}");
+        }
+        let open = HttpBuilder::new("https://host.org/x").public_only().open();
+        assert!(open.is_ok());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Lists: in pages, of stores that list in byte order; else as a whole, which the layer above sorts.
 
 use futures::stream::{StreamExt, TryStreamExt};
-use icefield_storage::remote::{Fault, Page};
+use icefield_storage::remote::{Fault, FaultKind, Page};
 use icefield_storage::{Key, ListOptions, ObjectMeta, StorageError};
 use object_store::path::Path;
 
@@ -35,7 +35,7 @@ impl Adapter {
             Some(token) => Some(Key::parse(token).map_err(StorageError::from)?),
             None => options.start_after.clone(),
         };
-        let ordered = self.options.ordered_lists;
+        let ordered = self.options.ordered_lists && !self.options.settings.sort_lists;
         let most = match ordered {
             true => PAGE,
             // One more says that there are more than can be sorted.
@@ -44,6 +44,12 @@ impl Adapter {
         let objects = self
             .collect(options, &prefix, after.as_ref(), ordered, most)
             .await?;
+        if ordered && !objects.is_sorted_by(|one, other| one.key < other.key) {
+            // The next page begins behind the last key: what lies before it would be left out.
+            let problem = "its lists are not in byte order, as `ordered_lists` says they are";
+            let target = self.target("list", None);
+            return Err(target.of_kind(FaultKind::Final, problem.into()));
+        }
         let next = objects.last().filter(|_| ordered && objects.len() == most);
         let next = next.map(|last| last.key.to_string());
         Ok(Page { objects, next })

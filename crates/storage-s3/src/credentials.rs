@@ -76,12 +76,9 @@ impl Secret for Credentials {
         self.expires
     }
 
-    fn is_same(&self, other: &Self) -> bool {
-        let shown = |it: &Self| {
-            let (access, secret) = (it.access_key.clone(), it.secret_key.clone());
-            (access, secret, it.session_token.clone())
-        };
-        shown(self) == shown(other)
+    fn is_same(&self, _: &Self) -> bool {
+        // A store says that a key has expired when its own clock is wrong, too: the same one is tried again, with pauses.
+        false
     }
 }
 

@@ -183,6 +183,12 @@ impl Session {
         let mut state = self.state_mut()?;
         state.phase.check_in_flight()?;
         let now = array_of(&state, path)?;
+        if now.id != before.id && !refs.is_empty() {
+            return Err(SessionError::ArrayChanged {
+                path: path.clone(),
+                index: refs.index(0, grid(&before).len()).to_vec().into(),
+            });
+        }
         if grid(&now) != grid(&before) {
             refs.check(&grid(&now)).map_err(wrong)?;
         }

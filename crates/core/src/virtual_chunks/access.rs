@@ -72,15 +72,13 @@ impl VirtualAccess {
     /// Opens the store of an object that access was granted to, and returns its key there.
     ///
     /// # Errors
-    /// [`VirtualChunkError::NotGranted`], [`VirtualChunkError::Key`], [`VirtualChunkError::Open`].
+    /// [`VirtualChunkError::NoGrant`], [`VirtualChunkError::Key`], [`VirtualChunkError::Open`].
     pub async fn open(
         &self,
         location: &VirtualLocation,
     ) -> Result<(Arc<dyn Storage>, Key), VirtualChunkError> {
         let Some((_, grant, path)) = self.find(location) else {
-            return Err(VirtualChunkError::NotGranted {
-                container: location.to_string(),
-            });
+            return Err(VirtualChunkError::NoGrant);
         };
         let key = Key::parse(&path).map_err(VirtualChunkError::Key)?;
         // No repository says anything of the place.

@@ -44,7 +44,8 @@ impl VirtualSource {
     /// Returns the object with what tells that it is still the same: reads check it.
     #[must_use]
     pub fn with_checksum(mut self, checksum: VirtualChecksum) -> Self {
-        self.checksum = Some(checksum);
+        // That time says nothing, in the format.
+        self.checksum = Some(checksum).filter(|it| *it != VirtualChecksum::LastModified(0));
         self
     }
 

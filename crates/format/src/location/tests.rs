@@ -108,13 +108,30 @@ fn prefixes_are_compared_by_whole_segments() {
 
 #[test]
 fn keys_become_locations_and_come_back() {
-    for key in ["a/b.nc", "a b/é.nc", "50%/a?b#c", "a\\b?", "%41"] {
+    for key in [
+        "a/b.nc",
+        "a b/é.nc",
+        "50%/a?b#c",
+        "a\\b?",
+        "%41",
+        "a ",
+        " a",
+        "a^|b",
+    ] {
         let location = location_of("s3", "bucket", key);
         match key.contains('\\') {
             // Nobody could tell it from a slash.
             true => assert_eq!(location, Err(LocationRule::HiddenSlash)),
             false => assert_eq!(location.expect("a location").decoded_path(), key),
         }
+    }
+}
+
+#[test]
+fn keys_that_a_location_cannot_keep_are_refused() {
+    for key in ["", "a//b", "a/", "/a", "a/../b", "."] {
+        let location = location_of("s3", "bucket", key);
+        assert_eq!(location, Err(LocationRule::Segment), "{key:?}");
     }
 }
 

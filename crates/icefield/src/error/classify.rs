@@ -118,7 +118,7 @@ impl Classify for VirtualChunkError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Location(_) | Self::Key(_) => ErrorKind::Corrupt,
-            Self::NoContainer | Self::NotGranted { .. } => ErrorKind::Invalid,
+            Self::NoContainer | Self::NotGranted { .. } | Self::NoGrant => ErrorKind::Invalid,
             Self::Open { source, .. } => {
                 let ours = source.downcast_ref().map(crate::Error::kind);
                 let stores = source.downcast_ref().map(StorageError::kind);

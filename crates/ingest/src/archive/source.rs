@@ -1,6 +1,6 @@
 //! An archive as the source of an import.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +9,9 @@ use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt};
 use icefield_core::{ArrayMetadata, ChunkIndex, NodePath, VirtualChecksum, VirtualSource};
 
-use super::{Archive, ArchiveArray, ArchiveChunks, ArchiveNode, ChunkExtents, Expected};
+use super::{
+    Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents, Expected,
+};
 use crate::source::References;
 use crate::{ChunkEntry, Hierarchy, Ignored, Source, SourceError, SourceNode};
 
@@ -23,23 +25,30 @@ pub struct ArchiveSource {
     archive: Archive,
     /// Of each array, its rows in the order of indices.
     rows: BTreeMap<NodePath, Arc<[u32]>>,
+    /// Of each array, where the chunks are that the reader has.
+    made: BTreeMap<NodePath, HashMap<ChunkIndex, usize>>,
 }
 
 impl ArchiveSource {
     /// Returns an archive as a source; `name` is what messages call it.
     pub fn new(name: impl Into<String>, archive: Archive) -> Self {
-        let mut rows = BTreeMap::new();
+        let (mut rows, mut made) = (BTreeMap::new(), BTreeMap::new());
         for (path, node) in &archive.nodes {
-            if let ArchiveNode::Array(array) = node
-                && let Some(extents) = array.extents()
-            {
+            let ArchiveNode::Array(array) = node else {
+                continue;
+            };
+            if let Some(extents) = array.extents() {
                 rows.insert(path.clone(), sorted(extents));
             }
+            let numbered = array.made().iter().zip(0..);
+            let numbered = numbered.map(|((index, _), at)| (index.clone(), at));
+            made.insert(path.clone(), numbered.collect());
         }
         Self {
             name: name.into(),
             archive,
             rows,
+            made,
         }
     }
 
@@ -138,7 +147,8 @@ impl Source for ArchiveSource {
             name: self.name.clone(),
         };
         let array = self.array(path).ok_or_else(gone)?;
-        if let Some((_, bytes)) = array.made().iter().find(|(at, _)| at[..] == *index) {
+        let at = self.made.get(path).and_then(|made| made.get(index));
+        if let Some((_, bytes)) = at.and_then(|at| array.made().get(*at)) {
             return Ok(bytes.clone());
         }
         let extents = array.extents().ok_or_else(gone)?;
@@ -167,19 +177,24 @@ impl Source for ArchiveSource {
         if let Some(reason) = array.not_virtual() {
             return Err(reason.to_owned());
         }
-        let mut sources = Vec::with_capacity(self.archive.files.len());
-        for file in &self.archive.files {
-            let source = VirtualSource::new(file.url());
-            let source = source.map_err(|rule| format!("{}: {rule}", file.url()))?;
-            let written = file.meta().last_modified.and_then(seconds);
-            sources.push(match written {
-                Some(seconds) => source.with_checksum(VirtualChecksum::LastModified(seconds)),
-                None => source,
-            });
-        }
         let extents = array.extents().ok_or("it has no bytes in any file")?;
+        // Only the files of this array: in a Zarr tree every chunk is one.
+        let mut numbers: HashMap<u32, u32> = HashMap::new();
+        let (mut sources, mut source) = (Vec::new(), Vec::with_capacity(extents.len()));
+        for file in extents.files() {
+            if let Some(number) = numbers.get(file) {
+                source.push(*number);
+                continue;
+            }
+            let number = sources.len() as u32;
+            numbers.insert(*file, number);
+            source.push(number);
+            let file = self.archive.files.get(*file as usize);
+            sources.push(reference(file.ok_or("it names a file that is not there")?)?);
+        }
         Ok(References {
             sources,
+            source,
             extents,
             made: array.made(),
         })
@@ -196,6 +211,16 @@ impl Source for ArchiveSource {
             Some(ArchiveChunks::Made { .. })
         )
     }
+}
+
+/// How a reference names a file.
+fn reference(file: &ArchiveFile) -> Result<VirtualSource, String> {
+    let source = VirtualSource::new(file.url());
+    let source = source.map_err(|rule| format!("{}: {rule}", file.url()))?;
+    Ok(match file.meta().last_modified.and_then(seconds) {
+        Some(seconds) => source.with_checksum(VirtualChecksum::LastModified(seconds)),
+        None => source,
+    })
 }
 
 /// The second after which a file must not have been written. A part of one counts as a whole: the reference

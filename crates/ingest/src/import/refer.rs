@@ -78,7 +78,7 @@ async fn set(
     let refs = VirtualRefs {
         coordinates,
         sources: &references.sources,
-        source: extents.files(),
+        source: &references.source,
         offsets: extents.offsets(),
         lengths: extents.lengths(),
     };

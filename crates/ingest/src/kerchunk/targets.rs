@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::OpenUrl;
+use icefield_format::encoded_key;
+
 use crate::SourceError;
 use crate::archive::{ArchiveFile, KeyedNodes, Place};
 
@@ -96,6 +98,10 @@ impl<'a> Targets<'a> {
 
 /// Returns a URL as it is if it is absolute, else as one that begins where the references lie.
 pub(super) fn resolve(base: &str, url: &str) -> String {
+    if base.starts_with("file://") && url.starts_with('/') {
+        // A path of this machine, as kerchunk writes it of local files; nothing in it is encoded.
+        return format!("file://{}", encoded_key(url));
+    }
     if url.contains("://") || url.starts_with('/') {
         return url.to_owned();
     }
@@ -150,6 +156,7 @@ mod tests {
             ("refs/a.json", "../x.nc", "x.nc"),
             ("a.json", "x.nc", "x.nc"),
             ("file:///data/a.json", "x.nc", "file:///data/x.nc"),
+            ("file:///data/a.json", "/e f/x.nc", "file:///e%20f/x.nc"),
         ] {
             assert_eq!(resolve(base, url), expected, "{base} {url}");
         }

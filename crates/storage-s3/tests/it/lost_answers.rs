@@ -85,9 +85,14 @@ async fn a5_a_late_write_lands_at_most_once() {
     let impatient = builder(&server).settings(settings).open().expect("sound");
     let second = written(put(&impatient, "a", "two", PutMode::Update(first)).await);
     gate.open();
-    while server.requests().iter().any(|it| it.status.is_none()) {
-        tokio::task::yield_now().await;
-    }
+    let settled = async {
+        while server.requests().iter().any(|it| it.status.is_none()) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let limit = std::time::Duration::from_secs(60);
+    let settled = tokio::time::timeout(limit, settled).await;
+    settled.expect("every request has its answer");
     // The late one met a condition that did not hold any more.
     assert_eq!(server.world().writes(), 2);
     let third = written(put(&storage, "a", "three", PutMode::Update(second)).await);

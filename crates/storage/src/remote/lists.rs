@@ -1,5 +1,6 @@
 //! Lists, page by page; of a store that keeps to another order, sorted in memory.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
@@ -17,10 +18,10 @@ pub(super) fn list(
         options,
         next: Some(None),
         last: None,
+        handed_out: false,
     };
     let parts = stream::try_unfold(pages, move |mut pages| async move {
-        let is_first = matches!(pages.next, Some(None));
-        if is_first && sorts {
+        if matches!(pages.next, Some(None)) && sorts {
             return pages.all_sorted(None).await;
         }
         let Some(page) = pages.page().await? else {
@@ -29,15 +30,15 @@ pub(super) fn list(
         let mut last = pages.options.start_after.as_ref().max(pages.last.as_ref());
         for object in &page {
             if last.is_some_and(|last| object.key <= *last) {
-                return match is_first {
-                    // Nothing has been handed out yet.
-                    true => pages.all_sorted(Some(page)).await,
-                    false => Err(pages.out_of_order(&object.key)),
+                return match pages.handed_out {
+                    false => pages.all_sorted(Some(page)).await,
+                    true => Err(pages.out_of_order(&object.key)),
                 };
             }
             last = Some(&object.key);
         }
         pages.last = last.cloned();
+        pages.handed_out |= !page.is_empty();
         Ok(Some((page, pages)))
     });
     let parts = parts.map_ok(|part| stream::iter(part.into_iter().map(Ok)));
@@ -51,6 +52,7 @@ struct Pages {
     /// The token of the next page; `None` after the last one.
     next: Option<Option<String>>,
     last: Option<Key>,
+    handed_out: bool,
 }
 
 /// Entries that are handed out, and what comes after them.
@@ -94,11 +96,18 @@ impl Pages {
             page = self.page().await?;
         }
         let most = self.handle.settings.list_entries;
-        let mut all = Vec::new();
+        let (mut all, mut tokens, mut pages) = (Vec::new(), HashSet::new(), 0_usize);
         while let Some(part) = page {
+            // Entries that come twice would hide that others do not come at all.
+            if let Some(Some(token)) = &self.next
+                && !tokens.insert(token.clone())
+            {
+                return Err(self.failed("the store shows a page a second time"));
+            }
+            pages += 1;
             let wanted = |it: &ObjectMeta| after.as_ref().is_none_or(|after| it.key > *after);
             all.extend(part.into_iter().filter(wanted));
-            if all.len() > most {
+            if all.len() > most || pages > most {
                 return Err(StorageError::Unsupported {
                     store: self.handle.remote.to_string(),
                     what: format!(

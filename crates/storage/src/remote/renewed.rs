@@ -18,7 +18,7 @@ pub trait Secret: Clone + Send + Sync + 'static {
     /// Returns when it ceases to be good.
     fn expires(&self) -> Option<SystemTime>;
 
-    /// Returns whether it is what that other one is, for the store.
+    /// Returns whether it is not worth a request, because the store has just refused that other one, which is the same.
     fn is_same(&self, other: &Self) -> bool;
 }
 
@@ -42,7 +42,8 @@ struct Held<S> {
     secret: S,
     /// From then on a new one is asked for.
     renew_at: Option<SystemTime>,
-    generation: u64,
+    /// Its name: 1 for the first key, one more for each that came after it.
+    number: u64,
 }
 
 /// A key that is renewed before it expires.
@@ -50,8 +51,10 @@ pub struct Renewed<S> {
     source: Box<dyn SecretSource<S>>,
     clock: Arc<dyn Clock>,
     held: Mutex<Option<Held<S>>>,
-    /// Counts the keys that the store did not take any more.
-    generation: AtomicU64,
+    /// The name of the key in use; 0 before the first.
+    current: AtomicU64,
+    /// The name of the last key that the store did not take; 0 for none.
+    refused: AtomicU64,
 }
 
 impl<S: Secret> Renewed<S> {
@@ -61,24 +64,24 @@ impl<S: Secret> Renewed<S> {
             source: Box::new(source),
             clock,
             held: Mutex::new(None),
-            generation: AtomicU64::new(0),
+            current: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
         }
     }
 
     /// Names the key that is in use now.
     pub fn generation(&self) -> u64 {
-        self.generation.load(Ordering::SeqCst)
+        self.current.load(Ordering::SeqCst)
     }
 
-    /// Says that the store did not take the key of that name: the next request fetches another, once. Those that were
-    /// sent with it meanwhile change nothing any more.
+    /// Says that the store did not take the key of that name: the next request fetches another, once. Of a key that has
+    /// been replaced meanwhile, nothing is learnt.
     pub fn refused(&self, generation: u64) {
-        let _ = self.generation.compare_exchange(
-            generation,
-            generation + 1,
-            Ordering::SeqCst,
-            Ordering::SeqCst,
-        );
+        // Who asked before there was any was sent with the first.
+        let generation = generation.max(1);
+        if self.generation() == generation {
+            self.refused.store(generation, Ordering::SeqCst);
+        }
     }
 
     /// Returns a key that is good, as far as anybody here knows.
@@ -88,8 +91,9 @@ impl<S: Secret> Renewed<S> {
     /// take is the caller's business: one that drops this future lets the next one ask.
     pub async fn get(&self) -> Result<S, NoSecret> {
         let mut held = self.held.lock().await;
-        let (generation, now) = (self.generation(), self.clock.now());
-        let current = held.as_ref().filter(|held| held.generation == generation);
+        let now = self.clock.now();
+        let refused = self.refused.load(Ordering::SeqCst);
+        let current = held.as_ref().filter(|held| held.number != refused);
         if let Some(held) = current
             && held.renew_at.is_none_or(|renew| now < renew)
         {
@@ -97,25 +101,27 @@ impl<S: Secret> Renewed<S> {
         }
         let fetched = self.source.fetch().await;
         match (fetched.map_err(|error| error.to_string()), held.as_ref()) {
-            (Ok(fresh), Some(refused))
-                if refused.generation != generation && refused.secret.is_same(&fresh) =>
-            {
+            (Ok(fresh), Some(old)) if old.number == refused && old.secret.is_same(&fresh) => {
+                // The store may have been wrong, once: the next request tries it again.
+                self.refused.store(0, Ordering::SeqCst);
                 let problem = "the store does not accept the key, and there is no other";
                 Err(NoSecret(problem.to_owned()))
             }
             (Ok(secret), _) => {
                 let renew_at = secret.expires().map(|expires| renewal(now, expires));
+                let number = self.generation() + 1;
                 let fresh = secret.clone();
                 *held = Some(Held {
                     secret,
                     renew_at,
-                    generation,
+                    number,
                 });
+                self.current.store(number, Ordering::SeqCst);
                 Ok(fresh)
             }
             // Not needed yet: the next request tries again.
             (Err(error), Some(held))
-                if held.generation == generation
+                if held.number != refused
                     && held.secret.expires().is_none_or(|expires| now < expires) =>
             {
                 tracing::warn!(error, "a key that expires soon could not be renewed");
@@ -250,7 +256,44 @@ mod tests {
         fetched.store(0, Ordering::SeqCst);
         let problem = "the store does not accept the key, and there is no other";
         assert_eq!(shown(&keys).await, problem);
+        assert_eq!(shown(&keys).await, "SECRET-0", "it is tried once more");
+        keys.refused(keys.generation());
         assert_eq!(shown(&keys).await, "SECRET-1", "by now there is another");
+    }
+
+    #[tokio::test]
+    async fn a_late_refusal_says_nothing_of_the_key_that_came_since() {
+        let Vault {
+            keys,
+            clock,
+            fetched,
+            ..
+        } = vault(false);
+        shown(&keys).await;
+        let old = keys.generation();
+        clock.advance(Duration::from_secs(3300));
+        assert_eq!(shown(&keys).await, "SECRET-1");
+        keys.refused(old);
+        // Whoever hands them out would give the same one again.
+        fetched.store(1, Ordering::SeqCst);
+        assert_eq!(shown(&keys).await, "SECRET-1");
+        assert_eq!(fetched.load(Ordering::SeqCst), 1, "nobody was asked");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_while_a_key_is_renewed_is_of_the_old_one() {
+        let Vault {
+            keys,
+            clock,
+            fetched,
+            ..
+        } = vault(false);
+        shown(&keys).await;
+        clock.advance(Duration::from_secs(3300));
+        let (renewed, ()) = tokio::join!(shown(&keys), async { keys.refused(1) });
+        assert_eq!(renewed, "SECRET-1");
+        fetched.store(1, Ordering::SeqCst);
+        assert_eq!(shown(&keys).await, "SECRET-1");
     }
 
     #[tokio::test]

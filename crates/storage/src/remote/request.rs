@@ -164,7 +164,7 @@ impl Stored {
     }
 }
 
-/// Objects in byte order of their keys, and where the next page begins.
+/// Objects, in the order in which the store lists, and where the next page begins.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// The objects; what has no valid key is left out.

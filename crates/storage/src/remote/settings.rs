@@ -87,7 +87,8 @@ pub struct RemoteSettings {
     pub attempt_timeout: Duration,
     /// A body is given up when no byte came for so long. Default 20 s.
     pub stall_timeout: Duration,
-    /// Requests in flight. Default 64.
+    /// Requests in flight, the body of a read included until its reader has all of it: as many readers of long bodies
+    /// as this, all of whom wait for something else, wait for ever. Default 64.
     pub requests: usize,
     /// Bytes from which an object is uploaded in parts. Default 32 MiB.
     pub multipart_threshold: u64,
@@ -99,7 +100,8 @@ pub struct RemoteSettings {
     pub parallel_read_threshold: u64,
     /// Reads each list to its end and sorts it, before its first entry is handed out: for stores that do not list in
     /// byte order. Where the first page of a list shows that, it is done by itself; where a later one does, it is
-    /// an error. Default false.
+    /// an error. A list that begins behind a key shows nothing: there the store may leave out what lies before that
+    /// key by its own order. Default false.
     pub sort_lists: bool,
     /// Entries of a list that are sorted in memory; a longer one is an error. Default 1,000,000.
     pub list_entries: usize,

@@ -103,7 +103,7 @@ impl Cause {
         }))
     }
 
-    /// Returns an error and its causes as one text, each said once.
+    /// Returns an error and its causes as one text, each said once, without the queries of URLs: signatures live there.
     pub fn text(error: &(dyn Error + 'static)) -> String {
         let mut text = String::new();
         for cause in Self::chain(error) {
@@ -115,7 +115,7 @@ impl Cause {
                 text.push_str(&said);
             }
         }
-        text
+        without_queries(&text)
     }
 
     /// Iterates over an error and its causes.
@@ -133,6 +133,23 @@ impl fmt::Display for Cause {
 }
 
 impl Error for Cause {}
+
+fn without_queries(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (at, word) in text.split(' ').enumerate() {
+        if at > 0 {
+            out.push(' ');
+        }
+        match word.split_once('?') {
+            Some((before, _)) if word.contains("://") => {
+                out.push_str(before);
+                out.push_str("?…");
+            }
+            _ => out.push_str(word),
+        }
+    }
+    out
+}
 
 #[cfg(test)]
 mod tests {
