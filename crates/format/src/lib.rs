@@ -80,7 +80,9 @@ pub use envelope::{
 pub use error::{FormatError, FormatFile, MalformedBody, MessagePackError, SortedList};
 pub use id::{ChunkId, IdError, ManifestId, NODE_ID_LEN, NodeId, OBJECT_ID_LEN, SnapshotId};
 pub use index::{ByteRange, ChunkIndex, Extents, MAX_RANK};
-pub use location::{LocationRule, MAX_LOCATION_LEN, VirtualLocation, encoded_key, location_of};
+pub use location::{
+    LocationRule, MAX_LOCATION_LEN, VirtualLocation, container_prefixes, encoded_key, location_of,
+};
 pub use manifest::{
     ArrayRefs, Checksum, ChunkRef, EncodedManifest, Manifest, ManifestEncoder, RefRecord,
 };

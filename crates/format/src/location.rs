@@ -395,6 +395,17 @@ pub fn location_of(scheme: &str, host: &str, key: &str) -> Result<VirtualLocatio
     VirtualLocation::parse_new(&format!("{scheme}://{host}/{}", encoded_key(key)))
 }
 
+/// Returns what the prefix of a container in a configuration may stand for: a URL, and on the local disk also a path in
+/// which nothing is encoded, which is how the reference implementation takes it. Nothing, if it is no prefix at all.
+#[must_use]
+pub fn container_prefixes(url_prefix: &str) -> Vec<VirtualLocation> {
+    let as_url = VirtualLocation::parse_prefix(url_prefix).ok();
+    let path = url_prefix.strip_prefix("file:///");
+    let as_path = path.and_then(|path| location_of("file", "", path.trim_matches('/')).ok());
+    let as_path = as_path.filter(|it| Some(it) != as_url.as_ref());
+    as_url.into_iter().chain(as_path).collect()
+}
+
 /// Returns a key with all encoded that a URL might take for something else: what decodes it gets the key back.
 #[must_use]
 pub fn encoded_key(key: &str) -> String {

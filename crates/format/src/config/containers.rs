@@ -86,6 +86,23 @@ section! { whole
     }
 }
 
+impl S3Options {
+    /// What is yes or no and was left open is no: the reference implementation cannot read a configuration that says
+    /// nothing of it.
+    fn spelt_out(&self) -> Self {
+        let mut all = self.clone();
+        for flag in [
+            &mut all.anonymous,
+            &mut all.allow_http,
+            &mut all.force_path_style,
+            &mut all.requester_pays,
+        ] {
+            flag.get_or_insert(false);
+        }
+        all
+    }
+}
+
 impl VirtualChunkContainers {
     /// Returns the entries by key, in the order of the file.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = (&str, &ContainerEntry)> {
@@ -210,9 +227,9 @@ impl Entry for VirtualStore {
             _ => return Err(unknown()),
         };
         Ok(match tag.as_str() {
-            "s3" => Self::S3(S3Options::read(value, key)?),
-            "s3_compatible" => Self::S3Compatible(S3Options::read(value, key)?),
-            "tigris" => Self::Tigris(S3Options::read(value, key)?),
+            "s3" => Self::S3(S3Options::read(value, key)?.spelt_out()),
+            "s3_compatible" => Self::S3Compatible(S3Options::read(value, key)?.spelt_out()),
+            "tigris" => Self::Tigris(S3Options::read(value, key)?.spelt_out()),
             "gcs" => Self::Gcs(strings(value)?),
             "azure" => Self::Azure(strings(value)?),
             "http" => Self::Http(strings(value)?),
@@ -230,9 +247,9 @@ impl Entry for VirtualStore {
             Value::Mapping(pairs.collect())
         };
         let (tag, value) = match self {
-            Self::S3(options) => ("s3", options.write()?),
-            Self::S3Compatible(options) => ("s3_compatible", options.write()?),
-            Self::Tigris(options) => ("tigris", options.write()?),
+            Self::S3(options) => ("s3", options.spelt_out().write()?),
+            Self::S3Compatible(options) => ("s3_compatible", options.spelt_out().write()?),
+            Self::Tigris(options) => ("tigris", options.spelt_out().write()?),
             Self::Gcs(options) => ("gcs", strings(options)),
             Self::Azure(options) => ("azure", strings(options)),
             Self::Http(options) => ("http", strings(options)),

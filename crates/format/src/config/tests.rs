@@ -116,6 +116,15 @@ virtual_chunk_containers:
         "{written}"
     );
     assert_eq!(decode(&written), config);
+    // The reference implementation takes no null for a yes or no.
+    for flag in [
+        "anonymous",
+        "allow_http",
+        "force_path_style",
+        "requester_pays",
+    ] {
+        assert!(written.contains(&format!("{flag}: false")), "{written}");
+    }
 }
 
 #[test]
