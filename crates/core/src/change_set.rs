@@ -7,6 +7,7 @@
 mod blob;
 mod chunk_table;
 mod fold;
+mod interned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -144,10 +145,15 @@ impl ChangeSet {
         let id = node.id;
         if let Some(array) = node.metadata.array() {
             let counts = &array.chunk_counts;
-            if let Some(table) = self.chunks.get_mut(&id) {
+            let previous = previous.and_then(NodeMetadata::array);
+            // Of an array that only grew, nothing is outside; there may be millions of rows, and thousands of appends.
+            let grew = previous.is_some_and(|it| within_grid(&it.chunk_counts, counts));
+            if let Some(table) = self.chunks.get_mut(&id)
+                && !grew
+            {
                 table.retain_within(counts);
             }
-            if let Some(previous) = previous.and_then(NodeMetadata::array)
+            if let Some(previous) = previous
                 && (!self.created.contains_key(path) || self.moved.contains_key(&id))
             {
                 let home = self.moved.get(&id).unwrap_or(path);
@@ -399,6 +405,11 @@ pub(crate) fn seen_after(seen: &[u32], before: &[u32], after: &[u32]) -> Vec<u32
     sizes
         .map(|((seen, before), after)| if seen < before { *seen } else { *after })
         .collect()
+}
+
+/// Returns whether a grid has the rank of another one, and is nowhere longer.
+fn within_grid(grid: &[u32], other: &[u32]) -> bool {
+    grid.len() == other.len() && grid.iter().zip(other).all(|(one, other)| one <= other)
 }
 
 /// Returns whether an index has the rank of a grid and lies within it.

@@ -1,15 +1,16 @@
 //! Repositories: opening and creating them, their refs and history, and the sessions on them.
 
 mod builder;
+mod in_force;
 mod revision;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use futures::stream::BoxStream;
-use icefield_format::{RepositoryConfig, SnapshotId};
+use icefield_format::{RepositoryConfig, SnapshotId, VirtualLocation};
 use icefield_refs::{
     BranchName, EditOutcome, RefEdit, RefList, Refs, RefsError, SnapshotInfo, StoredConfig, TagName,
 };
@@ -18,6 +19,7 @@ use icefield_storage::{Clock, Entropy, Storage};
 pub use builder::RepositoryBuilder;
 pub use revision::{Revision, Start};
 
+use self::in_force::Configs;
 use crate::objects::{CacheStatistics, Objects};
 use crate::session::{Base, Session};
 use crate::virtual_chunks::{VirtualAccess, VirtualStores};
@@ -36,9 +38,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) virtual_stores: VirtualStores,
-    stored_config: RwLock<Option<StoredConfig>>,
-    /// What the caller set; it goes before what is stored.
-    own_config: RepositoryConfig,
+    pub(crate) configs: Configs,
     lost_races: Mutex<HashSet<BranchName>>,
     /// In seconds, as of the last commit.
     clock_ahead: AtomicI64,
@@ -51,20 +51,9 @@ impl Shared {
         bytes
     }
 
-    pub(crate) fn config(&self) -> RepositoryConfig {
-        let stored = self
-            .stored_config
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        match &*stored {
-            Some(stored) => self.own_config.merged_over(&stored.config),
-            None => self.own_config.clone(),
-        }
-    }
-
     /// Longest chunk in bytes that is kept in its manifest.
     pub(crate) fn inline_threshold(&self) -> usize {
-        usize::from(self.config().inline_chunk_threshold())
+        usize::from(self.configs.in_force().config.inline_chunk_threshold())
     }
 
     /// Compares our clock with that of the store, which said when it stored something.
@@ -166,18 +155,22 @@ impl Repository {
 
     /// Returns the configuration in force: the caller's settings over the stored ones over the defaults.
     pub fn config(&self) -> RepositoryConfig {
-        self.0.config()
+        self.0.configs.in_force().config.clone()
+    }
+
+    /// Returns the prefix of the container that the location of a virtual chunk lies in, as the configuration in force
+    /// spells it.
+    pub fn container_of(&self, location: &str) -> Option<String> {
+        let location = VirtualLocation::parse(location).ok()?;
+        let in_force = self.0.configs.in_force();
+        let container = in_force.containers.find(&location)?;
+        Some(container.url_prefix.clone())
     }
 
     /// Returns the configuration that is stored, without what this handle was opened with.
     pub fn stored_config(&self) -> RepositoryConfig {
-        let stored = self
-            .0
-            .stored_config
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        let config = stored.as_ref().map(|stored| stored.config.clone());
-        config.unwrap_or_default()
+        let stored = self.0.configs.stored();
+        stored.map(|stored| stored.config).unwrap_or_default()
     }
 
     /// Stores a configuration, if nobody else has changed the stored one since this handle read it.
@@ -188,24 +181,11 @@ impl Repository {
         &self,
         config: RepositoryConfig,
     ) -> Result<EditOutcome, RepositoryError> {
-        let expected = {
-            let stored = self
-                .0
-                .stored_config
-                .read()
-                .unwrap_or_else(PoisonError::into_inner);
-            stored.as_ref().map(|stored| stored.version.clone())
-        };
+        let expected = self.0.configs.stored().map(|stored| stored.version);
         let outcome = self.0.refs.publish_config(&config, expected).await?;
         if let EditOutcome::Done(Some(version)) = &outcome {
-            *self
-                .0
-                .stored_config
-                .write()
-                .unwrap_or_else(PoisonError::into_inner) = Some(StoredConfig {
-                config,
-                version: version.clone(),
-            });
+            let version = version.clone();
+            self.0.configs.store(Some(StoredConfig { config, version }));
         }
         Ok(outcome)
     }
@@ -215,13 +195,8 @@ impl Repository {
     /// # Errors
     /// [`RefsError::Config`] and what the store says; the configuration in force stays.
     pub async fn reload_config(&self) -> Result<RepositoryConfig, RepositoryError> {
-        let stored = self.0.refs.config().await?;
-        *self
-            .0
-            .stored_config
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = stored;
-        Ok(self.0.config())
+        self.0.configs.store(self.0.refs.config().await?);
+        Ok(self.config())
     }
 
     /// Returns how many seconds this machine's clock was ahead of the store's at the last commit, if they were

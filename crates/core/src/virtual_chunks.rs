@@ -9,6 +9,7 @@
 //! opened by the grant alone, so that credentials go where the reader said and nowhere else.
 
 mod access;
+mod containers;
 mod refs;
 mod stores;
 
@@ -16,6 +17,7 @@ use icefield_format::LocationRule;
 use icefield_storage::{BoxError, KeyError, StorageError};
 
 pub use access::{OpenContainer, VirtualAccess};
+pub(crate) use containers::Containers;
 pub use refs::{VirtualChecksum, VirtualRefs, VirtualRefsError, VirtualSource};
 pub(crate) use stores::{VirtualStores, VirtualTarget};
 

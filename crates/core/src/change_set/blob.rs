@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! 8 bytes   "ICEFORK\0"
-//! 1 byte    version, 1
+//! 1 byte    version, 2
 //! rest      a zstd frame with a checksum: MessagePack of base, its time in microseconds,
 //!           family, origin id, origin, changes
 //! ```
 //! Both change sets are columns, as in memory: per array one byte string for each of coordinates, kinds, chunk
-//! ids, offsets, lengths and inline bytes. Of the changes, only rows that are not in the origin are kept. A
+//! ids, offsets, lengths, inline bytes and the numbers of foreign objects, which are told once. Of the changes, only rows that are not in the origin are kept. A
 //! reader refuses versions that it does not know; fields at the end of a list that it does not know, too.
 
 use std::collections::BTreeSet;
@@ -20,12 +20,13 @@ use icefield_format::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::interned::Interned;
 use super::{ChangeSet, ChunkTable, PendingChunk, Visible, WrittenNode, within};
 use crate::metadata::{MetadataError, NodeMetadata};
 use crate::session::Base;
 
 const MAGIC: &[u8; 8] = b"ICEFORK\0";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Coordinates count from the corner of the array.
 const ABSOLUTE: u8 = 0;
 /// The most bytes that a fork may have before compression.
@@ -114,8 +115,13 @@ struct Columns {
     offsets: Bytes,
     lengths: Bytes,
     inline: Bytes,
-    locations: Vec<(String, Option<String>, Option<u32>)>,
+    /// For each virtual chunk, which of the foreign objects.
+    foreign: Bytes,
+    objects: Vec<Object>,
 }
+
+/// A foreign object: its location, and its ETag or when it was modified last.
+type Object = (String, Option<String>, Option<u32>);
 
 impl ForkBlob {
     pub(crate) fn encode(&self) -> Result<Bytes, ForkBlobError> {
@@ -389,7 +395,7 @@ impl Columns {
         };
         let mut columns = (Vec::new(), Vec::new(), Vec::new());
         let (mut offsets, mut lengths, mut inline) = (Vec::new(), Vec::new(), Vec::new());
-        let mut locations: Vec<(String, Option<String>, Option<u32>)> = Vec::new();
+        let (mut foreign, mut objects) = (Vec::new(), Interned::<Object>::default());
         // In the order of the coordinates: equal edits are equal bytes, and compress well.
         for row in table.sorted_rows().into_iter().filter(|row| !known(*row)) {
             let (coords, kinds, ids) = (&mut columns.0, &mut columns.1, &mut columns.2);
@@ -412,15 +418,13 @@ impl Columns {
                     length,
                     checksum,
                 }) => {
-                    locations.push(match checksum {
-                        None => (location.to_owned(), None, None),
-                        Some(Checksum::ETag(tag)) => {
-                            (location.to_owned(), Some(tag.to_owned()), None)
-                        }
-                        Some(Checksum::LastModified(time)) => {
-                            (location.to_owned(), None, Some(time))
-                        }
-                    });
+                    let (tag, time) = match checksum {
+                        None => (None, None),
+                        Some(Checksum::ETag(tag)) => (Some(tag.to_owned()), None),
+                        Some(Checksum::LastModified(time)) => (None, Some(time)),
+                    };
+                    let number = objects.number(&(location.to_owned(), tag, time));
+                    foreign.extend_from_slice(&number.to_le_bytes());
                     (3, offset, length)
                 }
             };
@@ -440,7 +444,8 @@ impl Columns {
             offsets: offsets.into(),
             lengths: lengths.into(),
             inline: inline.into(),
-            locations,
+            foreign: foreign.into(),
+            objects: objects.into_values(),
         }
     }
 
@@ -468,7 +473,7 @@ impl Columns {
         }
         let mut ids = self.chunk_ids.chunks_exact(12);
         let mut inline = &self.inline[..];
-        let mut locations = self.locations.iter();
+        let mut foreign = self.foreign.chunks_exact(4);
         let number = |column: &Bytes, row: usize| u64::from_le_bytes(fixed_at(column, row * 8));
         let mut index = Vec::with_capacity(rank);
         for row in 0..rows {
@@ -498,9 +503,13 @@ impl Columns {
                     })
                 }
                 3 => {
-                    let location = locations.next();
-                    let (location, tag, time) =
-                        location.ok_or_else(|| invalid("locations are missing"))?;
+                    let number = foreign.next();
+                    let number = number.ok_or_else(|| invalid("foreign objects are missing"))?;
+                    let number = u32::from_le_bytes(fixed(number)?);
+                    let (location, tag, time) = self
+                        .objects
+                        .get(number as usize)
+                        .ok_or_else(|| invalid("a chunk of a foreign object that is not there"))?;
                     let checksum = tag.as_deref().map(Checksum::ETag);
                     PendingChunk::Set(ChunkRef::Virtual {
                         location,

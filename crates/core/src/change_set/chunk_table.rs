@@ -17,6 +17,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use icefield_format::{Checksum, ChunkId, ChunkRef};
 use std::hash::BuildHasher;
 
+use super::interned::Interned;
 use crate::virtual_chunks::{VirtualChecksum, VirtualRefs};
 
 /// Bytes of overwritten inline chunks that are kept before the arena is rebuilt.
@@ -39,7 +40,7 @@ enum Kind {
     Virtual,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum StoredChecksum {
     ETag(String),
     LastModified(u32),
@@ -57,8 +58,8 @@ pub(crate) struct ChunkTable {
     inline: Vec<u8>,
     /// Bytes of the arena that no row refers to any more.
     dead: usize,
-    locations: Vec<String>,
-    checksums: Vec<StoredChecksum>,
+    locations: Interned<String>,
+    checksums: Interned<StoredChecksum>,
     rows: HashTable<u32>,
     /// Counts the changes: two states of one table with one number are equal.
     revision: u64,
@@ -84,8 +85,8 @@ impl ChunkTable {
             length: Vec::new(),
             inline: Vec::new(),
             dead: 0,
-            locations: Vec::new(),
-            checksums: Vec::new(),
+            locations: Interned::default(),
+            checksums: Interned::default(),
             rows: HashTable::new(),
             revision: 0,
             hasher: DefaultHashBuilder::default(),
@@ -107,8 +108,8 @@ impl ChunkTable {
             + (self.offset.capacity() + self.length.capacity()) * 8
             + self.inline.capacity()
             + self.rows.capacity() * 5
-            + self.locations.iter().map(|it| it.len() + 24).sum::<usize>()
-            + self.checksums.len() * 32
+            + self.locations.iter().map(|it| it.len() + 29).sum::<usize>()
+            + self.checksums.len() * 37
     }
 
     pub(crate) fn rank(&self) -> usize {
@@ -147,7 +148,7 @@ impl ChunkTable {
             Kind::Virtual => {
                 let (location, checksum) = unpack(&self.object[row]);
                 ChunkRef::Virtual {
-                    location: &self.locations[location as usize],
+                    location: self.locations.get(location),
                     offset,
                     length,
                     checksum: self.checksum(checksum),
@@ -179,8 +180,8 @@ impl ChunkTable {
                 length,
                 checksum,
             }) => {
-                let location = self.intern_location(location);
-                let checksum = self.intern_checksum(checksum);
+                let location = self.locations.number(location);
+                let checksum = self.number_of(checksum);
                 (Kind::Virtual, pack(location, checksum), offset, length)
             }
         };
@@ -207,9 +208,9 @@ impl ChunkTable {
             .sources
             .iter()
             .map(|source| {
-                let location = self.intern_location(source.location().as_str());
+                let location = self.locations.number(source.location().as_str());
                 let checksum = source.checksum().map(VirtualChecksum::as_format);
-                pack(location, self.intern_checksum(checksum))
+                pack(location, self.number_of(checksum))
             })
             .collect();
         self.reserve(refs.len());
@@ -311,28 +312,18 @@ impl ChunkTable {
         row as usize
     }
 
-    /// Consecutive references mostly name one object, so the last location is looked at first.
-    fn intern_location(&mut self, location: &str) -> u32 {
-        if self.locations.last().is_none_or(|last| last != location) {
-            self.locations.push(location.to_owned());
-        }
-        (self.locations.len() - 1) as u32
-    }
-
-    fn intern_checksum(&mut self, checksum: Option<Checksum<'_>>) -> u32 {
+    /// Zero is none.
+    fn number_of(&mut self, checksum: Option<Checksum<'_>>) -> u32 {
         let stored = match checksum {
             None => return 0,
             Some(Checksum::ETag(tag)) => StoredChecksum::ETag(tag.to_owned()),
             Some(Checksum::LastModified(seconds)) => StoredChecksum::LastModified(seconds),
         };
-        if self.checksums.last() != Some(&stored) {
-            self.checksums.push(stored);
-        }
-        self.checksums.len() as u32
+        self.checksums.number(&stored) + 1
     }
 
     fn checksum(&self, number: u32) -> Option<Checksum<'_>> {
-        Some(match &self.checksums[number.checked_sub(1)? as usize] {
+        Some(match self.checksums.get(number.checked_sub(1)?) {
             StoredChecksum::ETag(tag) => Checksum::ETag(tag),
             StoredChecksum::LastModified(seconds) => Checksum::LastModified(*seconds),
         })

@@ -1,7 +1,7 @@
 //! Opening and creating.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 
 use futures::StreamExt;
 use icefield_format::{RepositoryConfig, SnapshotId, Writer, initial_snapshot, layout};
@@ -13,6 +13,7 @@ use icefield_storage::{
     Clock, Entropy, Key, ListOptions, Storage, StorageError, StorageExt, SystemClock, SystemEntropy,
 };
 
+use super::in_force::Configs;
 use super::{Repository, Revision, Shared, Start};
 use crate::objects::Objects;
 use crate::session::Session;
@@ -322,8 +323,7 @@ impl RepositoryBuilder {
             clock: self.clock,
             entropy: self.entropy,
             virtual_stores: VirtualStores::new(self.access),
-            stored_config: RwLock::new(stored),
-            own_config: self.config,
+            configs: Configs::new(self.config, stored),
             lost_races: Mutex::new(HashSet::new()),
             clock_ahead: std::sync::atomic::AtomicI64::new(0),
         }))

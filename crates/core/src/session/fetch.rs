@@ -260,10 +260,9 @@ impl Session {
             ObjectName::Foreign(foreign) => foreign,
         };
         let shared = self.shared();
-        let target = shared
-            .virtual_stores
-            .find(&shared.config(), &foreign.location)
-            .await;
+        let in_force = shared.configs.in_force();
+        let stores = &shared.virtual_stores;
+        let target = stores.find(&in_force.containers, &foreign.location).await;
         let VirtualTarget { storage, key } =
             target.map_err(|error| name.unreadable(&foreign.location, error))?;
         Ok(Source {

@@ -171,8 +171,8 @@ impl Session {
             path: path.clone(),
             source: Box::new(source),
         };
-        refs.check_containers(&self.shared().config())
-            .map_err(wrong)?;
+        let in_force = self.shared().configs.in_force();
+        refs.check_containers(&in_force.containers).map_err(wrong)?;
         let grid = |node: &Node| {
             let array = node.metadata.array();
             array.map(|it| it.chunk_counts.clone()).unwrap_or_default()

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use icefield_format::config::{UnknownKeys, VirtualChunkContainer, VirtualStore};
 use icefield_format::{LocationRule, VirtualLocation};
 use icefield_storage::{BoxError, Key, Storage};
+use tokio::sync::OnceCell;
 
 use super::VirtualChunkError;
 
@@ -34,6 +35,8 @@ pub struct VirtualAccess {
 pub(super) struct Grant {
     pub(super) prefix: VirtualLocation,
     pub(super) opener: Arc<dyn OpenContainer>,
+    /// The store that it opens where no repository has a word.
+    alone: Arc<OnceCell<Arc<dyn Storage>>>,
 }
 
 impl VirtualAccess {
@@ -53,7 +56,11 @@ impl VirtualAccess {
     ) -> Result<Self, LocationRule> {
         let prefix = VirtualLocation::parse_prefix(prefix)?;
         self.grants.retain(|grant| grant.prefix != prefix);
-        self.grants.push(Grant { prefix, opener });
+        self.grants.push(Grant {
+            prefix,
+            opener,
+            alone: Arc::default(),
+        });
         Ok(self)
     }
 
@@ -88,12 +95,14 @@ impl VirtualAccess {
             store: VirtualStore::InMemory,
             unknown: UnknownKeys::default(),
         };
-        let opened = grant.opener.open(&container).await;
-        let storage = opened.map_err(|source| VirtualChunkError::Open {
-            container: container.url_prefix,
+        let opened = grant
+            .alone
+            .get_or_try_init(|| grant.opener.open(&container));
+        let storage = opened.await.map_err(|source| VirtualChunkError::Open {
+            container: container.url_prefix.clone(),
             source,
         })?;
-        Ok((storage, key))
+        Ok((Arc::clone(storage), key))
     }
 
     /// Grants all that another one grants, too.

@@ -1,8 +1,8 @@
 //! References to many virtual chunks, in columns.
 
-use icefield_format::{Checksum, LocationRule, RepositoryConfig, VirtualLocation};
+use icefield_format::{Checksum, LocationRule, VirtualLocation};
 
-use super::stores::container_of;
+use super::Containers;
 
 /// What tells that a foreign object is still the one that was referred to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,11 +202,8 @@ impl VirtualRefs<'_> {
     }
 
     /// Checks that the places of all sources are known to the repository.
-    pub(crate) fn check_containers(
-        &self,
-        config: &RepositoryConfig,
-    ) -> Result<(), VirtualRefsError> {
-        let uncovered = |it: &&VirtualSource| container_of(config, &it.location).is_none();
+    pub(crate) fn check_containers(&self, containers: &Containers) -> Result<(), VirtualRefsError> {
+        let uncovered = |it: &&VirtualSource| containers.find(&it.location).is_none();
         match self.sources.iter().find(uncovered) {
             None => Ok(()),
             Some(source) => Err(VirtualRefsError::NoContainer {

@@ -1,0 +1,58 @@
+//! The configuration in force: what the caller set over what is stored, worked out once for each change.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use icefield_format::RepositoryConfig;
+use icefield_refs::StoredConfig;
+
+use crate::virtual_chunks::Containers;
+
+/// A configuration, and what of it every chunk asks for.
+#[derive(Debug)]
+pub(crate) struct InForce {
+    pub(crate) config: RepositoryConfig,
+    pub(crate) containers: Containers,
+}
+
+impl InForce {
+    fn new(own: &RepositoryConfig, stored: Option<&StoredConfig>) -> Arc<Self> {
+        let config = match stored {
+            Some(stored) => own.merged_over(&stored.config),
+            None => own.clone(),
+        };
+        let containers = Containers::of(&config);
+        Arc::new(Self { config, containers })
+    }
+}
+
+/// The configurations of one open repository.
+#[derive(Debug)]
+pub(crate) struct Configs {
+    /// What the caller set; it goes before what is stored.
+    own: RepositoryConfig,
+    state: RwLock<(Option<StoredConfig>, Arc<InForce>)>,
+}
+
+impl Configs {
+    pub(crate) fn new(own: RepositoryConfig, stored: Option<StoredConfig>) -> Self {
+        let in_force = InForce::new(&own, stored.as_ref());
+        let state = RwLock::new((stored, in_force));
+        Self { own, state }
+    }
+
+    pub(crate) fn in_force(&self) -> Arc<InForce> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&state.1)
+    }
+
+    pub(crate) fn stored(&self) -> Option<StoredConfig> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.0.clone()
+    }
+
+    pub(crate) fn store(&self, stored: Option<StoredConfig>) {
+        let in_force = InForce::new(&self.own, stored.as_ref());
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        *state = (stored, in_force);
+    }
+}
