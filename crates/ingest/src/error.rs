@@ -113,6 +113,18 @@ pub enum SourceError {
         /// What is in the way.
         reason: String,
     },
+    /// A file of references names another one that cannot be read.
+    #[error("{path} of {name} refers to {url}, which cannot be read")]
+    Reference {
+        /// The file of references.
+        name: String,
+        /// An array that refers to it.
+        path: NodePath,
+        /// What it refers to.
+        url: String,
+        /// Why.
+        source: Box<Self>,
+    },
     /// The operating system refused.
     #[error("cannot read {name}")]
     Io {
@@ -300,6 +312,26 @@ pub enum ImportError {
         /// Chunks in the source.
         found: u64,
     },
+    /// Coordinates that do not go on where those before them ended.
+    #[error(
+        "{path} of {name} does not follow what is there: its coordinates overlap it or lie before it ({problem}); if that is meant, import it as unordered"
+    )]
+    Labels {
+        /// The coordinate in the repository.
+        path: NodePath,
+        /// The source.
+        name: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// One of several sources cannot be imported.
+    #[error("{name} cannot be imported with the others")]
+    OneSource {
+        /// The source.
+        name: String,
+        /// Why.
+        source: Box<Self>,
+    },
     /// An array whose chunks cannot be referred to.
     #[error("{path} of {name} cannot be referred to: {reason}; copy it, or leave it out")]
     NotVirtual {
@@ -346,6 +378,16 @@ pub enum ImportError {
     /// The commit was not attempted, or not published.
     #[error(transparent)]
     Commit(#[from] CommitError),
+}
+
+impl ImportError {
+    /// Returns what is wrong with one of several sources, and itself otherwise.
+    pub fn of_one_source(&self) -> &Self {
+        match self {
+            Self::OneSource { source, .. } => source,
+            error => error,
+        }
+    }
 }
 
 /// Why an export failed. No directory was left behind.

@@ -163,7 +163,7 @@ impl Export {
         arrays: Vec<Arc<ArrayToWrite>>,
         report: &mut ExportReport,
     ) -> Result<(), ExportError> {
-        let budget = Budget::new(self.limits);
+        let budget = Budget::new(self.limits.of_each_step());
         let most = arrays.iter().map(|array| most_chunks(&array.1));
         self.progress.expected(most.fold(0, u64::saturating_add));
         let mut done = stream::iter(arrays)
@@ -202,7 +202,7 @@ impl Export {
             .iter()
             .map(|(array, chunk)| ChunkRead::whole(array.0.clone(), chunk.index.clone()));
         let limits = self.session.read_settings();
-        let limits = limits.with_in_flight(self.limits.chunks, self.limits.bytes);
+        let limits = limits.with_in_flight(self.limits.chunks, self.limits.of_each_step().bytes);
         let found = self.session.get_many_within(reads.collect(), limits);
         found
             .map(move |found| {

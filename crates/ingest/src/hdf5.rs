@@ -47,7 +47,7 @@ mod text;
 mod values;
 mod walk;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::{Archive, ArchiveFile, SourceError};
 use file::Hdf5;
@@ -107,37 +107,39 @@ impl Hdf5Options {
 /// [`SourceError::Damaged`] if the file is no HDF5 file or not a whole one, [`SourceError::Variable`] for what has no
 /// counterpart in Zarr, what the store says.
 ///
-/// # Panics
-/// Outside a Tokio runtime.
-///
 /// # Cancel safety
 /// Nothing is written. A dropped future ends the thread at its next read.
 pub async fn read_hdf5(file: ArchiveFile, options: Hdf5Options) -> Result<Archive, SourceError> {
     let (ask, mut asked) = mpsc::channel::<Ask>(1);
     let ranges = Ranges::new(ask, file.size());
     let (name, archived) = (file.url().to_owned(), file.clone());
-    let parser = tokio::task::spawn_blocking(move || {
+    let parse = move || {
         let hdf5 = Hdf5::open(ranges, name)?;
         let nodes = dataset::read_nodes(&hdf5, &options)?;
         Ok(Archive {
             files: vec![archived],
             nodes,
         })
+    };
+    let (done, parsed) = oneshot::channel();
+    // A thread of its own: the parser waits for the store, which may need one of the runtime's threads to answer. A few
+    // parsers would take them all.
+    let thread = std::thread::Builder::new().name("hdf5".to_owned());
+    let started = thread.spawn(move || {
+        // Nobody waits for what was given up.
+        let _given_up = done.send(parse());
     });
+    started.map_err(|source| SourceError::Other {
+        name: file.url().to_owned(),
+        source: Box::new(source),
+    })?;
     while let Some(Ask { range, answer }) = asked.recv().await {
         // A parser that no longer waits has ended already.
         let _ended = answer.send(file.read(range).await);
     }
-    match parser.await {
-        Ok(result) => result,
-        // The parser is not ours alone. What it cannot take is the file's fault.
-        Err(stopped) if stopped.is_panic() => Err(SourceError::damaged(
-            file.url(),
-            "the parser met something impossible in it and stopped",
-        )),
-        Err(stopped) => Err(SourceError::Other {
-            name: file.url().to_owned(),
-            source: Box::new(stopped),
-        }),
-    }
+    // The parser is not ours alone. What makes it panic is the file's fault.
+    parsed.await.unwrap_or_else(|_| {
+        let problem = "the parser met something impossible in it and stopped";
+        Err(SourceError::damaged(file.url(), problem))
+    })
 }

@@ -1,6 +1,8 @@
 //! Imports: stage what a source holds in a session, then commit once.
 
 mod containers;
+mod join;
+mod labels;
 mod refer;
 mod transfer;
 
@@ -9,11 +11,43 @@ use std::fmt;
 use std::sync::Arc;
 
 use icefield_core::{
-    BranchName, CommitError, CommitOutcome, NodePath, Repository, Session, WriteMode,
+    BranchName, CommitError, CommitOutcome, NodeKind, NodePath, Repository, Session, WriteMode,
 };
 
+use self::labels::Labels;
 use crate::plan::{self, Existing, Plan};
 use crate::{Hierarchy, Ignored, ImportError, Limits, Progress, Source, SourceError};
+
+/// What is known of the sources before, when another one is put behind them.
+#[derive(Debug, Default)]
+struct Behind {
+    labels: Labels,
+    /// Where the arrays of the first one went.
+    arrays: Option<BTreeSet<NodePath>>,
+}
+
+impl Behind {
+    /// Leaves only the arrays that came from these sources, and those that the next one has: others have nothing to do
+    /// with it.
+    fn narrow(
+        &mut self,
+        existing: &mut Existing,
+        hierarchy: &Hierarchy,
+        group: &NodePath,
+    ) -> Result<(), ImportError> {
+        let nodes = hierarchy.nodes.iter();
+        let nodes = nodes.filter(|(_, node)| node.array().is_some());
+        let here = nodes.map(|(path, _)| plan::target_path(group, path));
+        let here: BTreeSet<NodePath> = here.collect::<Result<_, _>>()?;
+        match &self.arrays {
+            None => self.arrays = Some(here),
+            Some(first) => existing.kinds.retain(|path, kind| {
+                *kind == NodeKind::Group || first.contains(path) || here.contains(path)
+            }),
+        }
+        Ok(())
+    }
+}
 
 /// What an import did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -90,6 +124,8 @@ pub struct Import {
     append: Option<String>,
     /// Along which those after the first follow it, unless all are appended.
     concat: Option<String>,
+    /// Whether coordinates along that dimension need not go on where they ended.
+    unordered: bool,
     /// Whether chunks are referred to where they lie, and the arrays of the source that are copied all the same.
     refers: Option<BTreeSet<NodePath>>,
     limits: Limits,
@@ -102,6 +138,7 @@ impl fmt::Debug for Import {
             .field("sources", &self.sources)
             .field("group", &self.group)
             .field("append", &self.append)
+            .field("unordered", &self.unordered)
             .field("refers", &self.refers)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
@@ -116,6 +153,7 @@ impl Import {
             group: NodePath::root(),
             append: None,
             concat: None,
+            unordered: false,
             refers: None,
             limits: Limits::default(),
             progress: Arc::new(()),
@@ -142,6 +180,14 @@ impl Import {
     ) -> Self {
         self.concat = Some(dimension.into());
         self.sources.extend(others);
+        self
+    }
+
+    /// Takes coordinates along the dimension that is appended to as they come. Otherwise a source is refused whose
+    /// coordinates overlap those that are there, or lie before them; of coordinates that are no numbers, in no order, or
+    /// compressed in a way that is not understood here, nothing is asked.
+    pub fn unordered(mut self) -> Self {
+        self.unordered = true;
         self
     }
 
@@ -203,13 +249,15 @@ impl Import {
     /// As [`Import::run`].
     pub async fn stage(&self, session: &Session) -> Result<ImportReport, ImportError> {
         let mut all = ImportReport::default();
+        let mut behind = Behind::default();
         for (number, source) in self.sources.iter().enumerate() {
             let along = match (&self.append, number) {
                 (Some(dimension), _) => Some(dimension),
                 (None, 0) => None,
                 (None, _) => self.concat.as_ref(),
             };
-            all.add(self.stage_one(session, source, along).await?);
+            let staged = self.stage_one(session, source, along, &mut behind).await;
+            all.add(staged.map_err(|error| self.about(source, error))?);
         }
         Ok(all)
     }
@@ -220,6 +268,7 @@ impl Import {
         session: &Session,
         source: &Arc<dyn Source>,
         along: Option<&String>,
+        so_far: &mut Behind,
     ) -> Result<ImportReport, ImportError> {
         let hierarchy = source.hierarchy().await?;
         for copied in self.refers.iter().flatten() {
@@ -229,7 +278,10 @@ impl Import {
                 return Err(SourceError::variable(&name, copied, reason).into());
             }
         }
-        let existing = self.existing(session, &hierarchy)?;
+        let mut existing = self.existing(session, &hierarchy)?;
+        if self.append.is_none() {
+            so_far.narrow(&mut existing, &hierarchy, &self.group)?;
+        }
         let mut plan = match along {
             None => plan::create(&hierarchy, &self.group, &existing)?,
             Some(dimension) => plan::append(&hierarchy, &self.group, dimension, &existing)?,
@@ -239,6 +291,12 @@ impl Import {
             arrays = plan.transfers.len(),
             "planned"
         );
+        let behind: Vec<(NodePath, u64)> = match along.filter(|_| !self.unordered) {
+            None => Vec::new(),
+            Some(dimension) => plan.labels(dimension),
+        };
+        let labels = &mut so_far.labels;
+        labels.note(session, behind.iter().map(|it| &it.0)).await?;
         for (path, document) in std::mem::take(&mut plan.documents) {
             session
                 .set_metadata(&path, document, WriteMode::Overwrite)
@@ -249,11 +307,33 @@ impl Import {
             None => (transfers, refer::Referred::default()),
             Some(copied) => refer::run(&**source, session, transfers, copied).await?,
         };
-        let copied = transfer::run(source, session, copies, self.limits, &*self.progress).await?;
+        let mut copied =
+            transfer::run(source, session, copies, self.limits, &*self.progress).await?;
+        for join in &plan.joins {
+            let (chunks, bytes) = join::run(&**source, session, join).await?;
+            copied.chunks += chunks;
+            copied.bytes += bytes;
+        }
+        for (path, first) in &behind {
+            let name = source.to_string();
+            labels.check(session, path, *first, &name).await?;
+        }
         let mut report = report(plan, hierarchy.ignored, copied);
         report.virtual_chunks = referred.chunks;
         report.virtual_bytes = referred.bytes;
         Ok(report)
+    }
+
+    /// Of several sources, an error names the one.
+    fn about(&self, source: &Arc<dyn Source>, error: ImportError) -> ImportError {
+        match error {
+            ImportError::Source(_) | ImportError::Labels { .. } => error,
+            error if self.sources.len() == 1 => error,
+            error => ImportError::OneSource {
+                name: source.to_string(),
+                source: Box::new(error),
+            },
+        }
     }
 
     /// What the repository has where the import goes.

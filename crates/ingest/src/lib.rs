@@ -33,6 +33,7 @@
 //! ```
 
 mod archive;
+mod decode;
 mod detect;
 mod directory;
 mod document;
@@ -56,7 +57,9 @@ pub use archive::{
     Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ArchiveSource, ChunkExtents,
     Expected, Recode,
 };
-pub use detect::{Kind, read_archive};
+#[cfg(not(feature = "kerchunk-parquet"))]
+pub use detect::read_kerchunk_parquet;
+pub use detect::{Kind, is_kerchunk_parquet, read_archive};
 pub use directory::ZarrDirectory;
 pub use document::Difference;
 pub use error::{ExportError, ImportError, PlanError, SourceError};

@@ -40,6 +40,12 @@ impl Limits {
         self.bytes = bytes.clamp(UNIT, 1 << 40);
         self
     }
+
+    /// Returns the limits of each of two steps that hold bytes at the same time, the reading and the writing.
+    #[must_use]
+    pub(crate) fn of_each_step(self) -> Self {
+        self.with_bytes(self.bytes / 2)
+    }
 }
 
 /// The part of the [`Limits`] that counts bytes.

@@ -136,9 +136,12 @@ impl Materialize {
             .try_collect()
             .await?;
         self.progress.expected(virtual_ones.len() as u64);
-        let (budget, total) = (Budget::new(self.limits), virtual_ones.len() as u64);
+        let (budget, total) = (
+            Budget::new(self.limits.of_each_step()),
+            virtual_ones.len() as u64,
+        );
         let limits = session.read_settings();
-        let limits = limits.with_in_flight(self.limits.chunks, self.limits.bytes);
+        let limits = limits.with_in_flight(self.limits.chunks, self.limits.of_each_step().bytes);
         let batches: Vec<Vec<ChunkIndex>> = virtual_ones.chunks(BATCH).map(<[_]>::to_vec).collect();
         let mut copied = stream::iter(batches)
             .flat_map(|batch| {

@@ -35,6 +35,22 @@ pub(crate) enum Action {
     Compare,
 }
 
+/// An array of one dimension whose elements are put behind others, within a chunk.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Join {
+    /// The array in the source.
+    pub(crate) from: NodePath,
+    /// What the source says of it.
+    pub(crate) array: ArrayMetadata,
+    /// The array in the repository.
+    pub(crate) to: NodePath,
+    pub(crate) dimension: String,
+    /// Elements that are there.
+    pub(crate) length: u64,
+    /// Elements of a chunk.
+    pub(crate) chunk: u64,
+}
+
 /// The chunks of one array.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Transfer {
@@ -47,12 +63,22 @@ pub(crate) struct Transfer {
     pub(crate) action: Action,
 }
 
+/// Returns the only dimension of an array that has its name: everybody who opens the dataset reads it.
+pub(crate) fn coordinate<'a>(path: &NodePath, array: &'a ArrayMetadata) -> Option<&'a str> {
+    let [Some(name)] = array.dimension_names.as_deref()? else {
+        return None;
+    };
+    let own = path.as_str().rsplit('/').next();
+    (own == Some(name)).then_some(name)
+}
+
 /// Everything that an import will do.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     /// Documents to write, parents before children.
     pub(crate) documents: BTreeMap<NodePath, Bytes>,
     pub(crate) transfers: Vec<Transfer>,
+    pub(crate) joins: Vec<Join>,
     /// Groups that stay as they are though the source says something else of them.
     pub(crate) kept_groups: Vec<NodePath>,
     pub(crate) new_groups: u64,
@@ -65,6 +91,25 @@ impl Plan {
     fn new_group(&mut self, path: NodePath, document: Bytes) {
         self.new_groups += 1;
         self.documents.insert(path, document);
+    }
+
+    /// Returns the arrays that label a dimension along which they grow, and the first of their new elements.
+    pub(crate) fn labels(&self, dimension: &str) -> Vec<(NodePath, u64)> {
+        let copied = self.transfers.iter().filter_map(|it| match &it.action {
+            Action::Copy { offset } => {
+                let chunks = u64::from(offset.first().copied().unwrap_or(0));
+                let elements = it.array.chunk_shape.first().copied().unwrap_or(0);
+                Some((&it.from, &it.array, &it.to, chunks * elements))
+            }
+            Action::Compare => None,
+        });
+        let joined = self.joins.iter();
+        let joined = joined.map(|it| (&it.from, &it.array, &it.to, it.length));
+        copied
+            .chain(joined)
+            .filter(|(from, array, ..)| coordinate(from, array) == Some(dimension))
+            .map(|(.., to, first)| (to.clone(), first))
+            .collect()
     }
 
     /// Adds the groups that are implied by the nodes of the plan and exist nowhere.

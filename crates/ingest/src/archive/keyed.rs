@@ -99,7 +99,13 @@ impl KeyedNodes {
         let Some(keyed) = self.arrays.get(position) else {
             return Ok(None);
         };
-        let problem = match keyed.keys.decode(rest) {
+        // VirtualiZarr names the only chunk of a scalar by nothing at all.
+        let only = keyed.grid.is_empty() && rest.is_empty();
+        let decoded = match only {
+            true => Ok(ChunkIndex::from(Vec::new())),
+            false => keyed.keys.decode(rest),
+        };
+        let problem = match decoded {
             Ok(index)
                 if index
                     .iter()
@@ -149,6 +155,12 @@ impl KeyedNodes {
         }
         let index = index.into();
         (number == 0).then_some(Place { array, index })
+    }
+
+    /// Returns the path of the array that a chunk belongs to.
+    pub(crate) fn path_of(&self, place: &Place) -> NodePath {
+        let keyed = self.arrays.get(place.array);
+        keyed.map_or_else(NodePath::root, |keyed| keyed.path.clone())
     }
 
     /// Adds a chunk that lies in a file.

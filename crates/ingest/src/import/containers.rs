@@ -8,6 +8,7 @@ use icefield_core::{EditOutcome, Repository, RepositoryConfig, VirtualLocation};
 use icefield_format::config::{
     S3Options, UnknownKeys, VirtualChunkContainer, VirtualChunkContainers, VirtualStore,
 };
+use icefield_format::container_prefixes;
 
 use crate::{ImportError, Source};
 
@@ -54,7 +55,7 @@ pub(super) async fn add_missing(
 fn missing(config: &RepositoryConfig, folders: &BTreeSet<VirtualLocation>) -> Vec<VirtualLocation> {
     let covering: Vec<VirtualLocation> = config
         .containers()
-        .filter_map(|it| VirtualLocation::parse_prefix(&it.url_prefix).ok())
+        .flat_map(|it| container_prefixes(&it.url_prefix))
         .collect();
     let mut missing: Vec<VirtualLocation> = Vec::new();
     // A folder comes before what is in it.
@@ -112,12 +113,21 @@ fn shared<'a>(one: &'a str, other: &str) -> &'a str {
 }
 
 fn container(folder: VirtualLocation) -> VirtualChunkContainer {
-    let url_prefix = format!("{folder}/");
+    let url_prefix = prefix_of(&folder);
     VirtualChunkContainer {
         name: None,
         store: store_of(&url_prefix, &folder),
         url_prefix,
         unknown: UnknownKeys::default(),
+    }
+}
+
+/// How the prefix of a folder is spelt. The reference implementation takes that of a local one for a path, in which
+/// nothing is encoded; its chunks it still finds by their encoded locations.
+fn prefix_of(folder: &VirtualLocation) -> String {
+    match folder.service() {
+        "file" if folder.depth() > 0 => format!("file:///{}/", folder.decoded_path()),
+        _ => format!("{folder}/"),
     }
 }
 
@@ -138,6 +148,8 @@ fn store_of(prefix: &str, location: &VirtualLocation) -> VirtualStore {
 
 #[cfg(test)]
 mod tests {
+    use icefield_format::location_of;
+
     use super::*;
 
     #[test]
@@ -148,6 +160,23 @@ mod tests {
         assert_eq!(shared("s3://b/x", "s3://b/x/y"), "s3://b/x");
         assert_eq!(shared("s3://b/x", "gs://b/x"), "");
         assert_eq!(shared("s3://b/x", "s3://c/x"), "s3:");
+    }
+
+    /// Whatever the name of a folder: its container covers it when it is read again.
+    #[test]
+    fn folders_of_any_name_are_covered_by_their_containers() {
+        for name in ["a b", "ü", "p%41", "a#b", "what?", "a%20b", "[z]", "~"] {
+            let folder = location_of("file", "", &format!("data/{name}")).expect("a location");
+            let added = container(folder.clone());
+            let found = container_prefixes(&added.url_prefix);
+            assert!(
+                found.contains(&folder),
+                "{name}: {} {found:?}",
+                added.url_prefix
+            );
+            let other = location_of("file", "", "data/other").expect("a location");
+            assert!(!found.contains(&other));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use icefield_core::{NodePath, Session, VirtualRefs, WriteMode};
 
-use crate::plan::{Action, Transfer};
+use crate::plan::{Action, Transfer, coordinate};
 use crate::source::References;
 use crate::{ImportError, Source};
 
@@ -29,7 +29,10 @@ pub(super) async fn run(
             continue;
         };
         let from = &transfer.from;
-        if copied.contains(from) || is_coordinate(&transfer) || source.is_at_hand(from) {
+        if copied.contains(from)
+            || coordinate(from, &transfer.array).is_some()
+            || source.is_at_hand(from)
+        {
             left.push(transfer);
             continue;
         }
@@ -45,17 +48,6 @@ pub(super) async fn run(
         referred.bytes = referred.bytes.saturating_add(references.extents.bytes());
     }
     Ok((left, referred))
-}
-
-/// A coordinate of its own dimension: everybody who opens the dataset reads it.
-fn is_coordinate(transfer: &Transfer) -> bool {
-    let names = transfer.array.dimension_names.as_deref();
-    let name = match names {
-        Some([Some(name)]) => name,
-        _ => return false,
-    };
-    let own = transfer.from.as_str().rsplit('/').next();
-    own == Some(name)
 }
 
 async fn set(

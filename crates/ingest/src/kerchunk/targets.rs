@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::OpenUrl;
+use icefield_core::NodePath;
 use icefield_format::encoded_key;
 
 use crate::SourceError;
@@ -18,6 +19,8 @@ pub(super) struct Targets<'a> {
     /// The URL of the references.
     base: &'a str,
     urls: Vec<String>,
+    /// Of each file, an array that refers to it.
+    arrays: HashMap<u32, NodePath>,
     /// Numbers by URL, and by what stands for one in the references.
     numbers: HashMap<String, u32>,
     /// Chunks that are whole files, whose length is known only then.
@@ -29,6 +32,7 @@ impl<'a> Targets<'a> {
         Self {
             base,
             urls: Vec::new(),
+            arrays: HashMap::new(),
             numbers: HashMap::new(),
             whole: Vec::new(),
         }
@@ -67,6 +71,9 @@ impl<'a> Targets<'a> {
         file: u32,
         range: Option<(u64, u64)>,
     ) {
+        self.arrays
+            .entry(file)
+            .or_insert_with(|| nodes.path_of(&place));
         match range {
             Some((offset, length)) => nodes.add_extent(&place, file, offset, length),
             None => self.whole.push((place, file)),
@@ -80,10 +87,20 @@ impl<'a> Targets<'a> {
         nodes: &mut KeyedNodes,
     ) -> Result<Vec<ArchiveFile>, SourceError> {
         drop(self.numbers);
+        let (base, arrays) = (self.base, &self.arrays);
         let opening = self
             .urls
             .into_iter()
-            .map(|url| async move { files.open(&url).await });
+            .zip(0..)
+            .map(|(url, number)| async move {
+                let opened = files.open(&url).await;
+                opened.map_err(|source| SourceError::Reference {
+                    name: base.to_owned(),
+                    path: arrays.get(&number).cloned().unwrap_or_else(NodePath::root),
+                    url,
+                    source: Box::new(source),
+                })
+            });
         let opened: Vec<ArchiveFile> = stream::iter(opening)
             .buffered(AT_ONCE)
             .try_collect()

@@ -2,7 +2,10 @@
 
 use icefield_core::{ArrayMetadata, NodeKind, NodeMetadata, NodePath};
 
-use super::{Action, Existing, Plan, Transfer, check_above, check_kind, document_error, targets};
+use super::{
+    Action, Existing, Join, Plan, Transfer, check_above, check_kind, document_error, targets,
+};
+use crate::decode::Encoding;
 use crate::document::{array_difference, group_difference, stored, with_length};
 use crate::{Hierarchy, ImportError, PlanError, SourceNode};
 
@@ -87,10 +90,34 @@ fn append_array(
                 .as_ref()
                 .and_then(NodeMetadata::array)
                 .unwrap_or(array);
-            let (length, offset) = grown(&path, dimension, axis, existing, array)?;
+            let length = grown(&path, dimension, axis, existing, array)?;
             let document = with_length(here, axis, length).map_err(document_error(&path))?;
             plan.documents.insert(path.clone(), document);
             plan.extended_arrays.push(path.clone());
+            let (length, chunk) = (existing.shape[axis], existing.chunk_shape[axis]);
+            if length % chunk != 0 {
+                let dimension = dimension.to_owned();
+                if existing.rank() != 1 || Encoding::of(here, chunk).is_none() {
+                    return Err(PlanError::PartialChunk {
+                        path,
+                        dimension,
+                        length,
+                        chunk,
+                    }
+                    .into());
+                }
+                plan.joins.push(Join {
+                    from: from.clone(),
+                    array: array.clone(),
+                    to: path,
+                    dimension,
+                    length,
+                    chunk,
+                });
+                return Ok(());
+            }
+            let mut offset = vec![0; existing.rank()];
+            offset[axis] = existing.chunk_counts[axis];
             Action::Copy { offset }
         }
     };
@@ -121,29 +148,18 @@ fn axis(
     }
 }
 
-/// The length after the append, and how many chunks further the new chunks go along each axis.
+/// The length after the append.
 fn grown(
     path: &NodePath,
     dimension: &str,
     axis: usize,
     existing: &ArrayMetadata,
     added: &ArrayMetadata,
-) -> Result<(u64, Vec<u32>), PlanError> {
+) -> Result<u64, PlanError> {
     let (length, chunk) = (existing.shape[axis], existing.chunk_shape[axis]);
-    if length % chunk != 0 {
-        return Err(PlanError::PartialChunk {
-            path: path.clone(),
-            dimension: dimension.to_owned(),
-            length,
-            chunk,
-        });
-    }
-    let mut offset = vec![0; existing.rank()];
-    offset[axis] = existing.chunk_counts[axis];
     length
         .checked_add(added.shape[axis])
         .filter(|length| u32::try_from(length.div_ceil(chunk)).is_ok())
-        .map(|length| (length, offset))
         .ok_or_else(|| PlanError::TooLong {
             path: path.clone(),
             dimension: dimension.to_owned(),

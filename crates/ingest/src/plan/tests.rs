@@ -158,6 +158,34 @@ fn an_append_grows_what_has_the_dimension_and_compares_the_rest() {
 }
 
 #[test]
+fn what_has_one_dimension_is_joined_within_a_chunk() {
+    let numbers = |length: u64, codec: &str| {
+        let mut document = array(&[length], &[2], &["t"]);
+        document["data_type"] = json!("int16");
+        document["codecs"] = json!([{ "name": "bytes", "configuration": { "endian": "little" } }, { "name": codec }]);
+        ("/x", document)
+    };
+    let (here, added) = (numbers(3, "zstd"), numbers(4, "zstd"));
+    let plan = append(&hierarchy(&[added]), &path("/"), "t", &existing(&[here])).expect("it fits");
+    assert_eq!(plan.transfers, []);
+    let [join] = &plan.joins[..] else {
+        panic!("{plan:?}");
+    };
+    assert_eq!(
+        (join.length, join.chunk, &join.array.shape[..]),
+        (3, 2, &[4][..])
+    );
+    let (here, added) = (numbers(3, "blosc"), numbers(4, "blosc"));
+    let error = refused(append(
+        &hierarchy(&[added]),
+        &path("/"),
+        "t",
+        &existing(&[here]),
+    ));
+    assert!(matches!(error, PlanError::PartialChunk { .. }), "{error}");
+}
+
+#[test]
 fn an_append_that_does_not_fit_is_refused_by_name() {
     let root = path("/");
     let try_append = |here: &[(&str, Value)], added: &[(&str, Value)]| {
@@ -165,7 +193,8 @@ fn an_append_that_does_not_fit_is_refused_by_name() {
     };
     let x = |shape: &[u64], chunks: &[u64]| ("/x", array(shape, chunks, &["t"]));
 
-    let error = try_append(&[x(&[3], &[2])], &[x(&[2], &[2])]);
+    let flat = |length: u64| ("/x", array(&[length, 1], &[2, 1], &["t", "y"]));
+    let error = try_append(&[flat(3)], &[flat(2)]);
     assert!(
         matches!(&error, PlanError::PartialChunk { path, length: 3, chunk: 2, .. } if path.as_str() == "/x"),
         "{error}"

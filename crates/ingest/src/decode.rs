@@ -1,0 +1,325 @@
+//! Chunks whose codecs are simple, decoded and encoded: for what an import must do with coordinates. It is no substitute
+//! for a Zarr library, and says `None` to all that it does not know.
+
+use std::io::{Read, Write};
+
+use serde_json::Value;
+
+/// Longest chunk that is decoded, in bytes.
+const MOST: u64 = 64 << 20;
+
+/// How the numbers of an array are stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Encoding {
+    number: Number,
+    /// Bytes of a number.
+    size: usize,
+    big_endian: bool,
+    /// In the order in which they are applied.
+    filters: Vec<Filter>,
+    /// Bytes of a chunk, decoded.
+    chunk_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Number {
+    Signed,
+    Unsigned,
+    Float,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Filter {
+    Zstd(i32),
+    Gzip(u32),
+    Zlib(u32),
+    Shuffle(usize),
+    Crc32c,
+    /// Four bytes at the end, which are not looked at here.
+    Fletcher32,
+}
+
+impl Encoding {
+    /// Reads the document of an array, whose chunks have so many elements.
+    pub(crate) fn of(document: &[u8], elements: u64) -> Option<Self> {
+        let document: Value = serde_json::from_slice(document).ok()?;
+        let name = document["data_type"].as_str()?;
+        let (number, bits) = ["uint", "int", "float"].iter().find_map(|kind| {
+            let bits: usize = name.strip_prefix(kind)?.parse().ok()?;
+            Some((*kind, bits))
+        })?;
+        let (number, widths): (_, &[usize]) = match number {
+            "uint" => (Number::Unsigned, &[8, 16, 32, 64]),
+            "int" => (Number::Signed, &[8, 16, 32, 64]),
+            _ => (Number::Float, &[32, 64]),
+        };
+        let size = widths.contains(&bits).then_some(bits / 8)?;
+        let (mut filters, mut big_endian, mut bytes) = (Vec::new(), false, false);
+        for codec in document["codecs"].as_array()? {
+            let (name, configuration) = match codec {
+                Value::String(name) => (name.as_str(), &Value::Null),
+                codec => (codec["name"].as_str()?, &codec["configuration"]),
+            };
+            match name {
+                "bytes" if !bytes => {
+                    bytes = true;
+                    big_endian = configuration["endian"] == "big";
+                    continue;
+                }
+                // It does nothing to what has one dimension, and there are no other coordinates.
+                "transpose" if !bytes => continue,
+                _ if !bytes => return None,
+                _ => {}
+            }
+            filters.push(match name {
+                "zstd" | "numcodecs.zstd" => {
+                    let level = configuration["level"].as_i64().unwrap_or(0);
+                    Filter::Zstd(level.clamp(-131_072, 22) as i32)
+                }
+                "gzip" | "numcodecs.gzip" => Filter::Gzip(level(configuration)),
+                "numcodecs.zlib" => Filter::Zlib(level(configuration)),
+                "numcodecs.shuffle" => {
+                    let size = configuration["elementsize"].as_u64().unwrap_or(4);
+                    Filter::Shuffle(usize::try_from(size).ok().filter(|size| *size > 0)?)
+                }
+                "crc32c" => Filter::Crc32c,
+                "numcodecs.fletcher32" => Filter::Fletcher32,
+                _ => return None,
+            });
+        }
+        let chunk_bytes = elements.checked_mul(size as u64)?;
+        (bytes && chunk_bytes <= MOST).then_some(Self {
+            number,
+            size,
+            big_endian,
+            filters,
+            chunk_bytes,
+        })
+    }
+
+    /// Returns the bytes of an element.
+    pub(crate) fn element_bytes(&self) -> usize {
+        self.size
+    }
+
+    /// Returns the numbers of a chunk, each as one that compares as it does. `None` also if one of them is not a number.
+    pub(crate) fn ordered(&self, chunk: &[u8]) -> Option<Vec<i128>> {
+        let bytes = self.plain(chunk)?;
+        let numbers = bytes.chunks_exact(self.size).map(|it| self.number(it));
+        numbers.collect()
+    }
+
+    /// Returns the elements of a chunk, in the byte order in which they are stored.
+    pub(crate) fn plain(&self, chunk: &[u8]) -> Option<Vec<u8>> {
+        let mut bytes = chunk.to_vec();
+        for filter in self.filters.iter().rev() {
+            bytes = match filter {
+                Filter::Zstd(_) => self.inflated(zstd::Decoder::new(&bytes[..]).ok()?)?,
+                Filter::Gzip(_) => self.inflated(flate2::read::MultiGzDecoder::new(&bytes[..]))?,
+                Filter::Zlib(_) => self.inflated(flate2::read::ZlibDecoder::new(&bytes[..]))?,
+                Filter::Shuffle(size) => unshuffled(&bytes, *size),
+                Filter::Crc32c | Filter::Fletcher32 => {
+                    let (body, sum) = bytes.split_last_chunk::<4>()?;
+                    let sound = u32::from_le_bytes(*sum) == crc32c::crc32c(body);
+                    (sound || *filter == Filter::Fletcher32).then(|| body.to_vec())?
+                }
+            };
+        }
+        (bytes.len() as u64 == self.chunk_bytes).then_some(bytes)
+    }
+
+    /// Returns the chunk of such elements. `None` if one of the codecs can only be undone.
+    pub(crate) fn encoded(&self, plain: Vec<u8>) -> Option<Vec<u8>> {
+        let mut bytes = plain;
+        for filter in &self.filters {
+            bytes = match filter {
+                Filter::Zstd(level) => zstd::encode_all(&bytes[..], *level).ok()?,
+                Filter::Gzip(level) => {
+                    let level = flate2::Compression::new(*level);
+                    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+                    encoder.write_all(&bytes).ok()?;
+                    encoder.finish().ok()?
+                }
+                Filter::Zlib(level) => {
+                    let level = flate2::Compression::new(*level);
+                    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), level);
+                    encoder.write_all(&bytes).ok()?;
+                    encoder.finish().ok()?
+                }
+                Filter::Shuffle(size) => shuffled(&bytes, *size),
+                Filter::Crc32c => {
+                    let sum = crc32c::crc32c(&bytes).to_le_bytes();
+                    bytes.extend(sum);
+                    bytes
+                }
+                Filter::Fletcher32 => return None,
+            };
+        }
+        Some(bytes)
+    }
+
+    /// No more than a chunk may have, with a checksum.
+    fn inflated(&self, from: impl Read) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let most = self.chunk_bytes + 64;
+        from.take(most).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    fn number(&self, bytes: &[u8]) -> Option<i128> {
+        let mut little = [0; 8];
+        little[..self.size].copy_from_slice(bytes);
+        if self.big_endian {
+            little[..self.size].reverse();
+        }
+        let unsigned = u64::from_le_bytes(little);
+        let unused = 64 - 8 * self.size as u32;
+        match self.number {
+            Number::Unsigned => Some(i128::from(unsigned)),
+            Number::Signed => Some(i128::from((unsigned << unused).cast_signed() >> unused)),
+            Number::Float => {
+                let value = match self.size {
+                    4 => f64::from(f32::from_bits(unsigned as u32)),
+                    _ => f64::from_bits(unsigned),
+                };
+                // Of two floats of one sign, the larger has the larger bits.
+                let magnitude = i128::from(value.abs().to_bits());
+                let ordered = if value < 0.0 { -magnitude } else { magnitude };
+                (!value.is_nan()).then_some(ordered)
+            }
+        }
+    }
+}
+
+fn level(configuration: &Value) -> u32 {
+    let level = configuration["level"].as_u64().unwrap_or(5);
+    level.min(9) as u32
+}
+
+/// The first bytes of all elements come first, then the second ones; what is left over stays.
+fn shuffled(bytes: &[u8], size: usize) -> Vec<u8> {
+    let count = bytes.len() / size;
+    let mut out = bytes.to_vec();
+    for (at, byte) in bytes[..count * size].iter().enumerate() {
+        out[at % size * count + at / size] = *byte;
+    }
+    out
+}
+
+/// Undoes [`shuffled`].
+fn unshuffled(bytes: &[u8], size: usize) -> Vec<u8> {
+    let count = bytes.len() / size;
+    let mut out = bytes.to_vec();
+    for (at, byte) in bytes[..count * size].iter().enumerate() {
+        out[at % count * size + at / count] = *byte;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn encoding(data_type: &str, codecs: Value, elements: u64) -> Option<Encoding> {
+        let document = json!({ "data_type": data_type, "codecs": codecs });
+        Encoding::of(document.to_string().as_bytes(), elements)
+    }
+
+    #[test]
+    fn numbers_compare_as_they_do() {
+        let bytes = |values: &[f64]| {
+            values
+                .iter()
+                .flat_map(|it| it.to_le_bytes())
+                .collect::<Vec<_>>()
+        };
+        let values = [f64::NEG_INFINITY, -3.5, -1e-310, -0.0, 1e-310, 2.0, 1e300];
+        let float = encoding("float64", json!(["bytes"]), 7).expect("known");
+        let ordered = float.ordered(&bytes(&values)).expect("whole");
+        assert!(ordered.is_sorted_by(|a, b| a < b), "{ordered:?}");
+        let mut odd = values;
+        odd[3] = f64::NAN;
+        assert_eq!(float.ordered(&bytes(&odd)), None);
+        assert_eq!(float.ordered(&bytes(&values[1..])), None, "too short");
+
+        let big = json!([{ "name": "bytes", "configuration": { "endian": "big" } }]);
+        let short = encoding("int16", big.clone(), 3).expect("known");
+        assert_eq!(
+            short.ordered(&[0xff, 0xfe, 0, 1, 0x7f, 0xff]),
+            Some(vec![-2, 1, 32_767])
+        );
+        let unsigned = encoding("uint64", big, 1).expect("known");
+        assert_eq!(
+            unsigned.ordered(&[0xff; 8]),
+            Some(vec![i128::from(u64::MAX)])
+        );
+        let single = encoding("float32", json!(["bytes"]), 2).expect("known");
+        let pair: Vec<u8> = [-1.0_f32, 0.5]
+            .iter()
+            .flat_map(|it| it.to_le_bytes())
+            .collect();
+        assert!(single.ordered(&pair).expect("whole").is_sorted());
+    }
+
+    #[test]
+    fn filters_are_undone_in_turn() {
+        let numbers: Vec<i32> = (0..100).map(|at| at * at - 50).collect();
+        let plain: Vec<u8> = numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
+        let shuffled = shuffled(&plain, 4);
+        assert_eq!(shuffled[..3], [206, 207, 210]);
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        zlib.write_all(&shuffled).expect("in memory");
+        let mut chunk = zlib.finish().expect("in memory");
+        chunk.extend([0; 4]);
+        let shuffle = json!({ "name": "numcodecs.shuffle", "configuration": { "elementsize": 4 } });
+        let codecs = json!(["bytes", shuffle, "numcodecs.zlib", "numcodecs.fletcher32"]);
+        let known = encoding("int32", codecs, 100).expect("known");
+        let expected: Vec<i128> = numbers.iter().map(|it| i128::from(*it)).collect();
+        assert_eq!(known.ordered(&chunk).as_ref(), Some(&expected));
+        assert_eq!(known.ordered(&chunk[..20]), None);
+
+        assert_eq!(
+            known.encoded(plain.clone()),
+            None,
+            "the sum is not made here"
+        );
+
+        for codecs in [
+            json!(["bytes"]),
+            json!(["bytes", "zstd", "crc32c"]),
+            json!(["bytes", shuffle, "numcodecs.zlib"]),
+            json!(["bytes", { "name": "gzip", "configuration": { "level": 1 } }]),
+        ] {
+            let known = encoding("int32", codecs, 100).expect("known");
+            let chunk = known.encoded(plain.clone()).expect("all can be done");
+            assert_eq!(known.plain(&chunk).as_ref(), Some(&plain));
+            assert_eq!(known.ordered(&chunk).as_ref(), Some(&expected));
+        }
+        let known = encoding("int32", json!(["bytes", "zstd", "crc32c"]), 100).expect("known");
+        let mut chunk = known.encoded(plain.clone()).expect("all can be done");
+        *chunk.last_mut().expect("not empty") ^= 1;
+        assert_eq!(known.plain(&chunk), None, "a wrong sum");
+        let bomb = zstd::encode_all(std::io::repeat(0).take(1 << 30), 1).expect("in memory");
+        let known = encoding("int32", json!(["bytes", "zstd"]), 100).expect("known");
+        assert_eq!(known.plain(&bomb), None);
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_alone() {
+        for (data_type, codecs) in [
+            ("string", json!(["vlen-utf8"])),
+            ("complex64", json!(["bytes"])),
+            ("float16", json!(["bytes"])),
+            ("int32", json!(["bytes", "blosc"])),
+            ("int32", json!(["numcodecs.delta", "bytes"])),
+            ("int32", json!([])),
+        ] {
+            assert_eq!(encoding(data_type, codecs, 1), None);
+        }
+        assert_eq!(encoding("int8", json!(["bytes"]), u64::MAX), None);
+    }
+}
