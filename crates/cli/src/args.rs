@@ -138,6 +138,9 @@ pub(crate) struct Import {
     /// Put the sources behind one another along this dimension.
     #[arg(long, value_name = "DIM", conflicts_with = "append")]
     pub(crate) concat: Option<String>,
+    /// Take coordinates along that dimension as they come, also if they overlap or go back.
+    #[arg(long)]
+    pub(crate) unordered: bool,
     /// Refer to the chunks where they lie instead of copying them.
     #[arg(long)]
     pub(crate) r#virtual: bool,
@@ -248,6 +251,9 @@ pub(crate) struct Info {
     /// The repository.
     #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
+    /// Count chunks and bytes by where they live; reads all manifests.
+    #[arg(short, long)]
+    pub(crate) long: bool,
     #[command(flatten)]
     pub(crate) at: At,
     #[command(flatten)]

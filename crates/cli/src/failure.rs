@@ -176,7 +176,7 @@ impl<'a> Layer<'a> {
             Some(Self::Session(error))
         } else if let Some(ExportError::Session(error)) = error.downcast_ref() {
             Some(Self::Session(error))
-        } else if let Some(error) = error.downcast_ref() {
+        } else if let Some(error) = error.downcast_ref().map(ImportError::of_one_source) {
             match error {
                 ImportError::Repository(error) => Some(Self::of_repository(error)),
                 ImportError::Session(error) | ImportError::Commit(CommitError::Session(error)) => {
@@ -208,7 +208,11 @@ pub(crate) fn missing_snapshot(error: &Error) -> Option<SnapshotId> {
 
 /// What to do, where the message does not say it.
 fn hint(error: &Error) -> Option<&'static str> {
-    if let Some(ImportError::Plan(plan)) = error.downcast_ref() {
+    let import = error.downcast_ref().map(ImportError::of_one_source);
+    if let Some(ImportError::Labels { .. }) = import {
+        return Some("--unordered takes coordinates as they come");
+    }
+    if let Some(ImportError::Plan(plan)) = import {
         return plan_hint(plan);
     }
     if let Some(Unsettled::CommitUnknown { .. }) = error.downcast_ref() {

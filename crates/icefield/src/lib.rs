@@ -113,7 +113,7 @@ pub use schemes::ConnectLocal;
 pub use schemes::ConnectMemory;
 pub use schemes::{Connect, Schemes};
 #[cfg(feature = "ingest")]
-pub use sources::OpenedSource;
+pub use sources::{OpenedSource, Purpose, Sources};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

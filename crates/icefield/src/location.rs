@@ -14,13 +14,13 @@ use std::str::FromStr;
 /// - Any other `scheme:…` goes to whoever registered that scheme with [`Schemes`](crate::Schemes).
 ///
 /// A scheme has at least two letters, so that a drive letter is none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     text: String,
     place: Place,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Place {
     Path(PathBuf),
     Url { scheme: String },

@@ -1,14 +1,17 @@
 //! What can be imported, by location: a Zarr hierarchy, or an archive file, wherever it lies.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use icefield_core::{VirtualAccess, VirtualLocation};
 use icefield_format::location_of;
 use icefield_ingest::{
-    ArchiveFile, ArchiveSource, Source, SourceError, ZarrDirectory, read_archive, read_zarr,
+    ArchiveFile, ArchiveSource, Source, SourceError, ZarrDirectory, is_kerchunk_parquet,
+    read_archive, read_kerchunk_parquet, read_zarr,
 };
 use icefield_storage::{Key, Prefix, Storage, StorageError};
+use tokio::sync::OnceCell;
 
 use crate::location::{decode, without_options};
 use crate::{Error, ErrorKind, Location, LocationError, Schemes};
@@ -22,37 +25,77 @@ pub struct OpenedSource {
     pub access: VirtualAccess,
 }
 
+/// What becomes of the chunks of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// They are copied.
+    Copy,
+    /// They are referred to where they lie.
+    Refer,
+}
+
 /// Names of objects that only a Zarr hierarchy of format 2 has at its root.
 const FORMAT_2: [&str; 3] = [".zgroup", ".zarray", ".zmetadata"];
 
+/// Opens sources. Those that lie in one folder are read through one store.
+#[derive(Debug)]
+pub struct Sources<'a> {
+    schemes: &'a Schemes,
+    stores: Mutex<HashMap<Location, Opened>>,
+}
+
+type Opened = Arc<OnceCell<Arc<dyn Storage>>>;
+
 impl Schemes {
+    /// Returns what opens sources at locations of these schemes.
+    pub fn sources(&self) -> Sources<'_> {
+        Sources {
+            schemes: self,
+            stores: Mutex::default(),
+        }
+    }
+}
+
+impl Sources<'_> {
     /// Opens what can be imported at a location: a Zarr hierarchy of format 2 or 3, or a file of HDF5, NetCDF-4,
-    /// NetCDF-3 or kerchunk's references. Those may name other files: below their own folder, and below what `access`
-    /// grants.
+    /// NetCDF-3 or kerchunk's references, in JSON or in a directory of Parquet files. Those may name other files: below
+    /// the folder they lie in, and below what `access` grants.
     ///
     /// # Errors
     /// [`NotFound`](ErrorKind::NotFound) if there is nothing, [`Invalid`](ErrorKind::Invalid) for a location that names
     /// no file or hierarchy, and what its reader says.
-    pub async fn source(
+    pub async fn open(
         &self,
         location: &Location,
         access: VirtualAccess,
+        purpose: Purpose,
     ) -> Result<OpenedSource, Error> {
         match location.path() {
-            Some(path) => self.local_source(path, access).await,
+            Some(path) => self.local_source(path, access, purpose).await,
             None => self.remote_source(location, access).await,
         }
+    }
+
+    async fn storage(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
+        let opened = {
+            let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(stores.entry(location.clone()).or_default())
+        };
+        let storage = opened.get_or_try_init(|| self.schemes.storage(location));
+        storage.await.map(Arc::clone)
     }
 
     async fn local_source(
         &self,
         path: &Path,
         access: VirtualAccess,
+        purpose: Purpose,
     ) -> Result<OpenedSource, Error> {
         let about = std::fs::metadata(path);
         let is_directory = about.as_ref().is_ok_and(|it| !it.is_file());
         let is_format_2 = FORMAT_2.iter().any(|name| path.join(name).is_file());
-        if is_directory && !is_format_2 || about.is_err() {
+        let by_names = is_directory && !is_format_2 && purpose == Purpose::Copy;
+        if by_names || about.is_err() {
             // It says what is wrong with everything else, too.
             let source: Arc<dyn Source> = Arc::new(ZarrDirectory::open(path)?);
             return Ok(OpenedSource { source, access });
@@ -68,6 +111,11 @@ impl Schemes {
         };
         let storage = self.storage(&Location::of_path(folder)).await?;
         let url = url_of("file", "", text.trim_start_matches('/'))?;
+        if is_directory && is_kerchunk_parquet(Arc::clone(&storage), &Prefix::all()).await? {
+            let parent = Location::of_path(folder.parent().unwrap_or(folder));
+            let beside = self.storage(&parent).await?;
+            return references_source(storage, &Prefix::all(), &url, beside, access).await;
+        }
         if is_directory {
             let archive = read_zarr(Arc::clone(&storage), &Prefix::all(), url.as_str()).await?;
             return Ok(OpenedSource {
@@ -119,14 +167,15 @@ impl Schemes {
             Err(error) => return Err(error.into()),
         }
         let prefix = Prefix::parse(&name).map_err(StorageError::from)?;
+        if is_kerchunk_parquet(Arc::clone(&storage), &prefix).await? {
+            let beside = Arc::clone(&storage);
+            return references_source(storage, &prefix, &url, beside, access).await;
+        }
         let archive = match read_zarr(Arc::clone(&storage), &prefix, url.as_str()).await {
             Err(SourceError::NoNodes { name }) => return Err(SourceError::NotFound { name }.into()),
             archive => archive?,
         };
-        let access = match url.depth() {
-            0 | 1 => access,
-            _ => granted(access, parent_of(&url), &storage)?,
-        };
+        let access = granted_beside(access, &url, &storage)?;
         let source: Arc<dyn Source> = Arc::new(ArchiveSource::new(place, archive));
         Ok(OpenedSource { source, access })
     }
@@ -139,15 +188,37 @@ async fn archive_source(
     access: VirtualAccess,
 ) -> Result<OpenedSource, Error> {
     let key = Key::parse(name).map_err(StorageError::from)?;
-    // Beside a file at the root of a disk or a bucket lies everything.
-    let access = match url.depth() {
-        0 | 1 => access,
-        _ => granted(access, parent_of(url), &storage)?,
-    };
+    let access = granted_beside(access, url, &storage)?;
     let file = ArchiveFile::open(storage, &key, url.as_str()).await?;
     let archive = read_archive(file, &access).await?;
     let source: Arc<dyn Source> = Arc::new(ArchiveSource::new(url.as_str(), archive));
     Ok(OpenedSource { source, access })
+}
+
+/// A directory of references, which may refer to what lies `beside` it: its keys begin where that directory lies.
+async fn references_source(
+    storage: Arc<dyn Storage>,
+    prefix: &Prefix,
+    url: &VirtualLocation,
+    beside: Arc<dyn Storage>,
+    access: VirtualAccess,
+) -> Result<OpenedSource, Error> {
+    let access = granted_beside(access, url, &beside)?;
+    let archive = read_kerchunk_parquet(storage, prefix, url.as_str(), &access).await?;
+    let source: Arc<dyn Source> = Arc::new(ArchiveSource::new(url.as_str(), archive));
+    Ok(OpenedSource { source, access })
+}
+
+/// Grants the folder that something lies in; beside what is at the root of a disk or a bucket lies everything.
+fn granted_beside(
+    access: VirtualAccess,
+    url: &VirtualLocation,
+    storage: &Arc<dyn Storage>,
+) -> Result<VirtualAccess, Error> {
+    match url.depth() {
+        0 | 1 => Ok(access),
+        _ => granted(access, parent_of(url), storage),
+    }
 }
 
 fn granted(

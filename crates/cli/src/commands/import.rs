@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use icefield::ingest::{self, ImportReport};
-use icefield::{Location, SnapshotId, VirtualAccess};
+use icefield::{Purpose, SnapshotId, VirtualAccess};
 use serde::Serialize;
 
 use super::Context;
@@ -52,7 +52,7 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
         return Err(Failure::new(Exit::Usage, problem)
             .hint("--concat DIM puts them behind one another, --append DIM behind what is there"));
     }
-    let (sources, access) = open_sources(context, &args.sources).await?;
+    let (sources, access) = open_sources(context, &args).await?;
     let repository = context.open_with(&args.location, access).await?;
     let message = args
         .message
@@ -69,6 +69,9 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     }
     if let Some(dimension) = &args.append {
         import = import.append(dimension);
+    }
+    if args.unordered {
+        import = import.unordered();
     }
     if args.r#virtual {
         import = import.by_reference(args.copy.iter().cloned());
@@ -104,11 +107,17 @@ const OPENED_AT_ONCE: usize = 8;
 /// Opens all sources, and says what the repository may refer to while they are imported.
 async fn open_sources(
     context: &Context,
-    locations: &[Location],
+    args: &Import,
 ) -> Result<(Vec<Arc<dyn ingest::Source>>, VirtualAccess), Failure> {
-    let opened = locations
+    let purpose = match args.r#virtual {
+        true => Purpose::Refer,
+        false => Purpose::Copy,
+    };
+    let all = context.schemes.sources();
+    let opened = args
+        .sources
         .iter()
-        .map(|location| context.schemes.source(location, context.access.clone()));
+        .map(|location| all.open(location, context.access.clone(), purpose));
     // Collected first: a closure that borrows makes the whole future not `Send`.
     let opened: Vec<_> = opened.collect();
     let mut opened = stream::iter(opened).buffered(OPENED_AT_ONCE);
@@ -250,6 +259,8 @@ mod tests {
     use icefield::storage::wrap::FaultyStorage;
     use icefield::storage::wrap::fault::{Decision, Matcher, Plan, Verb};
     use icefield::{Connect, MemoryStorage, Repository, Schemes};
+
+    use icefield::Location;
 
     use super::*;
     use crate::args::{Args, Command};

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Context;
 use super::log::{Names, SnapshotFacts};
-use super::nodes::encoding;
+use super::nodes::{ChunkFacts, Stored, count_chunks, encoding};
 use super::refs::{self, RefFacts};
 use crate::args::Info;
 use crate::failure::Failure;
@@ -33,6 +33,9 @@ struct Facts {
     manifests: u64,
     manifest_bytes: u64,
     chunk_refs: u64,
+    /// By where their bytes live, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunks: Option<ChunkFacts>,
     /// Arrays whose chunks the reference implementation cannot read.
     other_chunk_keys: Vec<OtherKeys>,
 }
@@ -75,6 +78,7 @@ pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
         manifests: 0,
         manifest_bytes: 0,
         chunk_refs: 0,
+        chunks: args.long.then(ChunkFacts::default),
         other_chunk_keys: Vec::new(),
     };
     for file in repository.snapshot(id).await?.manifest_files() {
@@ -82,7 +86,7 @@ pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
         facts.manifest_bytes = facts.manifest_bytes.saturating_add(file.size_bytes);
         facts.chunk_refs += u64::from(file.num_chunk_refs);
     }
-    count_nodes(&session, &mut facts)?;
+    count_nodes(&repository, &session, &mut facts).await?;
     Output::new(args.facts).facts(&facts, text)?;
     refs::check(&facts.damaged_refs)
 }
@@ -103,13 +107,20 @@ fn damaged(refs: RefList) -> Vec<RefFacts> {
     damaged
 }
 
-fn count_nodes(session: &Session, facts: &mut Facts) -> Result<(), Failure> {
+async fn count_nodes(
+    repository: &Repository,
+    session: &Session,
+    facts: &mut Facts,
+) -> Result<(), Failure> {
     for node in session.nodes(&NodePath::root())? {
         if node.kind == NodeKind::Group {
             facts.groups += 1;
             continue;
         }
         facts.arrays += 1;
+        if let Some(chunks) = &mut facts.chunks {
+            chunks.add(count_chunks(repository, session, &node.path).await?);
+        }
         let keys = session.array(&node.path)?.chunk_key_encoding;
         if keys != ChunkKeyEncoding::COMMON {
             facts.other_chunk_keys.push(OtherKeys {
@@ -162,6 +173,25 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
             output::bytes(facts.manifest_bytes)
         ),
     ]);
+    if let Some(chunks) = &facts.chunks {
+        let stored = |it: Stored| {
+            format!(
+                "{}, {}",
+                count(it.count, "chunk", "chunks"),
+                output::bytes(it.bytes)
+            )
+        };
+        table.row(["native", &stored(chunks.native)]);
+        table.row(["inline", &stored(chunks.inline)]);
+        table.row(["virtual", &stored(chunks.external)]);
+        for (container, it) in &chunks.containers {
+            let place = match container.as_str() {
+                "" => "in no container".to_owned(),
+                container => format!("in {}", printable(container)),
+            };
+            table.row(["", &format!("{} {place}", stored(*it))]);
+        }
+    }
     table.write(out)?;
     for key in &facts.stray_files {
         writeln!(out, "stray file among the refs: {}", printable(key))?;

@@ -22,12 +22,14 @@ struct Listing {
 }
 
 pub(super) async fn run(context: &Context, args: Ls) -> Result<(), Failure> {
-    let (session, snapshot_id) = context.session(&args.location, &args.at.revision).await?;
+    let (repository, session, snapshot_id) = context
+        .open_session(&args.location, &args.at.revision)
+        .await?;
     let mut nodes = Vec::new();
     for path in listed(&session, &args.path)? {
         let mut node = NodeFacts::read(&session, &path)?;
         if let (Some(array), true) = (&mut node.array, args.long) {
-            array.chunks = Some(count_chunks(&session, &path).await?);
+            array.chunks = Some(count_chunks(&repository, &session, &path).await?);
         }
         nodes.push(node);
     }
@@ -78,7 +80,7 @@ fn long(listing: &Listing, out: &mut dyn Write) -> io::Result<()> {
             table.row([node.kind, "", "", "", "", "", "", "", &name]);
             continue;
         };
-        let chunks = array.chunks.unwrap_or_default();
+        let chunks = array.chunks.clone().unwrap_or_default();
         table.row([
             node.kind,
             &array.data_type,

@@ -1,7 +1,9 @@
 //! What is printed of an array or group.
 
+use std::collections::BTreeMap;
+
 use futures::TryStreamExt;
-use icefield::{ChunkKeyEncoding, ChunkLocation, NodeKind, NodePath, Session};
+use icefield::{ChunkKeyEncoding, ChunkLocation, NodeKind, NodePath, Repository, Session};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -33,18 +35,28 @@ pub(super) struct ArrayFacts {
 }
 
 /// How many chunks there are, by where their bytes live.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct ChunkFacts {
     pub(super) native: Stored,
     pub(super) inline: Stored,
     #[serde(rename = "virtual")]
     pub(super) external: Stored,
+    /// Of the virtual ones, by the prefix of the container that they lie in; without a name, those that lie in none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) containers: BTreeMap<String, Stored>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Stored {
     pub(super) count: u64,
     pub(super) bytes: u64,
+}
+
+impl Stored {
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
 }
 
 impl ChunkFacts {
@@ -54,6 +66,16 @@ impl ChunkFacts {
 
     pub(super) fn bytes(&self) -> u64 {
         self.native.bytes + self.inline.bytes + self.external.bytes
+    }
+
+    /// Adds what was counted elsewhere.
+    pub(super) fn add(&mut self, other: Self) {
+        self.native.add(other.native);
+        self.inline.add(other.inline);
+        self.external.add(other.external);
+        for (container, stored) in other.containers {
+            self.containers.entry(container).or_default().add(stored);
+        }
     }
 }
 
@@ -112,6 +134,7 @@ impl ArrayFacts {
 
 /// Counts the chunks of an array; reads all its manifests.
 pub(super) async fn count_chunks(
+    repository: &Repository,
     session: &Session,
     path: &NodePath,
 ) -> Result<ChunkFacts, Failure> {
@@ -123,8 +146,15 @@ pub(super) async fn count_chunks(
             ChunkLocation::Inline { .. } => &mut facts.inline,
             ChunkLocation::Virtual { .. } => &mut facts.external,
         };
-        stored.count += 1;
-        stored.bytes = stored.bytes.saturating_add(chunk.location.length());
+        let one = Stored {
+            count: 1,
+            bytes: chunk.location.length(),
+        };
+        stored.add(one);
+        if let ChunkLocation::Virtual { location, .. } = &chunk.location {
+            let container = repository.container_of(location).unwrap_or_default();
+            facts.containers.entry(container).or_default().add(one);
+        }
     }
     Ok(facts)
 }

@@ -71,6 +71,28 @@ fn months_are_referred_to_in_one_commit() {
     assert_eq!(tos["shape"], json!([3, 330, 360]));
     assert_eq!(tos["chunks"]["virtual"]["count"], json!(3));
 
+    let container = json!({ format!("{}/", grant(&world)): tos["chunks"]["virtual"] });
+    assert_eq!(tos["chunks"]["containers"], container);
+    let all = world.facts(&["info", "r", "-l"])["chunks"].clone();
+    assert_eq!(
+        all["virtual"],
+        json!({ "count": 13, "bytes": facts["virtual_bytes"] })
+    );
+    assert_eq!(
+        all["containers"][&format!("{}/", grant(&world))],
+        all["virtual"]
+    );
+    assert_eq!(
+        (&all["native"]["count"], &all["inline"]["count"]),
+        (&json!(0), &json!(3))
+    );
+    let text = world.ok(&["info", "r", "--long"]);
+    assert!(
+        text.contains("13 chunks") && text.contains(&grant(&world)),
+        "{text}"
+    );
+    assert!(!world.ok(&["info", "r"]).contains("13 chunks"));
+
     // Who reads must say so.
     let error = world.fails(1, &["cat", "r", "tos/c/1/0/0"]);
     assert!(error.contains("access to that was not granted"), "{error}");
@@ -187,4 +209,107 @@ fn one_array_can_be_copied_all_the_same() {
         .unwrap();
     assert!(read.status.success());
     world.fails(1, &["cat", "r", "nav_lat/c/0/0"]);
+}
+
+/// More files than the program has threads that may wait for a disk.
+#[test]
+fn many_files_are_opened_at_once() {
+    let world = world();
+    let bytes = fs::read(world.path(&month(0))).unwrap();
+    let names: Vec<String> = (0..40).map(|at| format!("a/{at:02}.nc")).collect();
+    for name in &names {
+        world.file(name, &bytes);
+    }
+    let mut args = vec!["import"];
+    args.extend(names.iter().map(String::as_str));
+    args.extend(["r", "--concat", "time_counter", "--virtual"]);
+    assert_eq!(world.facts(&args)["chunks"], json!(40));
+    assert_eq!(snapshots(&world), 2);
+}
+
+#[test]
+fn coordinates_that_overlap_are_refused() {
+    let world = world();
+    let ostia = "a/ostia_monthly.nc";
+    for options in [&["--virtual"][..], &[]] {
+        let args = [&["import", ostia, ostia, "r", "--concat", "time"], options].concat();
+        let error = world.fails(1, &args);
+        assert!(
+            error.contains("/time of") && error.contains("ostia_monthly.nc"),
+            "{error}"
+        );
+        assert!(error.contains("--unordered"), "{error}");
+    }
+    assert_eq!(snapshots(&world), 1);
+    world.ok(&[
+        "import",
+        ostia,
+        ostia,
+        "r",
+        "--concat",
+        "time",
+        "--unordered",
+    ]);
+    assert_eq!(snapshots(&world), 2);
+}
+
+/// Of several files, the one at fault is named, and nothing is committed.
+#[test]
+fn a_file_that_does_not_fit_is_named() {
+    let world = world();
+    for options in [&["--virtual"][..], &[]] {
+        let (first, second) = (month(0), month(1));
+        let sources = ["import", &first, &second, "a/ostia_monthly.nc", "r"];
+        let args = [&sources[..], &["--concat", "time_counter"], options].concat();
+        let error = world.fails(1, &args);
+        assert!(error.contains("ostia_monthly.nc"), "{error}");
+    }
+    assert_eq!(snapshots(&world), 1);
+}
+
+#[test]
+fn references_of_kerchunk_in_parquet() {
+    let fixtures = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../ingest/tests/fixtures/kerchunk"
+    );
+    for kind in ["pyarrow", "fastparquet"] {
+        let world = World::new();
+        world.copy(Path::new(fixtures), "k");
+        for (name, options) in [("virtual", &["--virtual"][..]), ("copied", &[])] {
+            world.ok(&["init", name]);
+            let source = format!("k/{kind}.parquet");
+            world.ok(&[&["import", &source, name][..], options].concat());
+        }
+        let folder = world.path("k").canonicalize().unwrap();
+        let granted = format!("file://{}", folder.display());
+        for key in ["a/c/0/0", "b/c/1"] {
+            let read = |args: &[&str]| world.command(args).output().unwrap();
+            let copied = read(&["cat", "copied", key]);
+            assert!(
+                copied.status.success() && !copied.stdout.is_empty(),
+                "{copied:?}"
+            );
+            let far = read(&["cat", "virtual", key, "--grant", &granted]);
+            assert_eq!(far.stdout, copied.stdout, "{far:?}");
+        }
+    }
+}
+
+#[test]
+fn a_zarr_directory_is_referred_to() {
+    let world = World::new();
+    let nemo = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fixtures/nemo/nemo-2015-01.zarr"
+    );
+    world.copy(Path::new(nemo), "z");
+    world.ok(&["init", "r"]);
+    let facts = world.facts(&["import", "z", "r", "--virtual"]);
+    assert!(facts["virtual_chunks"].as_u64() > Some(0), "{facts}");
+    let folder = world.path("z").canonicalize().unwrap();
+    let granted = format!("file://{}", folder.display());
+    world.ok(&["export", "r", "out", "--grant", &granted]);
+    let written = fs::read(world.path("out/tos/c/0/0/0")).unwrap();
+    assert_eq!(written, fs::read(world.path("z/tos/c/0/0/0")).unwrap());
 }

@@ -107,6 +107,13 @@ impl World {
         fs::write(path, bytes).unwrap();
     }
 
+    /// Copies all files of a folder into one of this world.
+    pub(crate) fn copy(&self, from: &Path, to: &str) {
+        for (name, bytes) in files(from) {
+            self.file(&format!("{to}/{name}"), bytes);
+        }
+    }
+
     pub(crate) fn json(&self, name: &str, value: &Value) {
         self.file(name, serde_json::to_vec_pretty(value).unwrap());
     }

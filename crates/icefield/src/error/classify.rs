@@ -252,6 +252,7 @@ mod ingest {
                 Self::ZarrFormat2 { .. } => ErrorKind::Unsupported,
                 Self::Changed { .. } => ErrorKind::Conflict,
                 Self::Io { .. } | Self::Other { .. } => ErrorKind::Io,
+                Self::Reference { source, .. } => source.kind(),
                 _ => ErrorKind::Invalid,
             }
         }
@@ -267,6 +268,7 @@ mod ingest {
                 Self::Session(error) => error.kind(),
                 Self::Repository(error) => error.kind(),
                 Self::Commit(error) => error.kind(),
+                Self::OneSource { source, .. } => source.kind(),
                 _ => ErrorKind::Invalid,
             }
         }

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, mpsc};
 
-use icefield::{ConnectS3, Location, Repository, Schemes};
+use icefield::{BranchName, ConnectS3, Location, Repository, Schemes, VirtualAccess};
 use icefield_storage_s3::Credentials;
 use icefield_testservers::{S3Options, S3Server};
 
@@ -23,4 +23,39 @@ fn synchronous_callers_reach_a_bucket() {
         sender.send(created.map(|_| ())).unwrap();
     });
     receiver.recv().unwrap().unwrap();
+}
+
+/// What goes to another process, a log or a bug report has no key in it.
+#[tokio::test]
+async fn g104_neither_forks_nor_debug_output_carry_secrets() {
+    let server = S3Server::start(S3Options::default());
+    let secret = server.secret_key().to_owned();
+    let key = Credentials::new(server.access_key(), server.secret_key());
+    let connect = ConnectS3::with_credentials(key);
+    let schemes = Schemes::none().with("s3", Arc::new(connect));
+    let (bucket, endpoint) = (server.bucket(), server.endpoint());
+    let location = Location::parse(&format!("s3://{bucket}/sea?endpoint={endpoint}")).unwrap();
+    let storage = schemes.storage(&location).await.unwrap();
+    let access = VirtualAccess::none()
+        .grant_storage("s3://other/files", Arc::clone(&storage))
+        .unwrap();
+    let builder = Repository::builder(storage).virtual_access(access);
+    let repository = builder.create().await.unwrap();
+    let session = repository.write_session(BranchName::main()).await.unwrap();
+    let fork = session.fork().unwrap();
+    let bytes = fork.to_bytes().await.unwrap();
+    // Behind eight bytes that say what it is, and the version.
+    let plain = zstd::decode_all(&bytes[9..]).unwrap();
+    assert!(!plain.is_empty());
+    let leaks = |text: &[u8]| text.windows(secret.len()).any(|it| it == secret.as_bytes());
+    assert!(leaks(format!("x{secret}y").as_bytes()));
+    assert!(!leaks(&plain) && !leaks(&bytes));
+    for shown in [
+        format!("{repository:?}"),
+        format!("{session:?}"),
+        format!("{fork:#?}"),
+        format!("{schemes:?}"),
+    ] {
+        assert!(!leaks(shown.as_bytes()), "{shown}");
+    }
 }

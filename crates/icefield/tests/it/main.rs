@@ -1,6 +1,13 @@
 //! The engine's suite of sessions, commits and refs on every backend of this crate, and every crash of its
 //! scenarios on the local disk; and what the facade itself adds.
 
+#[cfg(all(
+    feature = "hdf5",
+    feature = "local",
+    feature = "memory",
+    feature = "zarrs"
+))]
+mod archives;
 #[cfg(feature = "s3")]
 mod bad_places;
 #[cfg(feature = "s3")]
