@@ -36,7 +36,8 @@ def run_cases(patterns):
     """Runs the cases whose names contain one of the patterns (all, if there are none)."""
     counts = {"PASS": 0, "FAIL": 0, "SKIP": 0}
     for function in CASES:
-        name = f"{function.__module__}.{function.__name__}"
+        # The file, not the module: that of a script is called `__main__`.
+        name = f"{Path(function.__code__.co_filename).stem}.{function.__name__}"
         if patterns and not any(pattern in name for pattern in patterns):
             continue
         start = time.monotonic()

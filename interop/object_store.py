@@ -15,7 +15,7 @@ import zarr
 
 import reference
 import taking_turns
-from lib import Skip, assert_same, case, commit, dump, icefield, session, set_json, write
+from lib import ROOT, Skip, assert_same, case, commit, dump, icefield, session, set_json, write
 
 # Names that some layer or other would like to encode, decode, cut or take for a path.
 ODD_NAMES = [
@@ -75,6 +75,13 @@ class Place:
         """What the server has of this repository, by keys relative to it."""
         begin = f"{self.prefix}/" if self.prefix else ""
         return {key.removeprefix(begin): value for key, value in self.server.objects(begin).items()}
+
+
+class Granted(Place):
+    """A folder of the bucket that may be read with its keys."""
+
+    def __str__(self):
+        return f"{super().__str__()}&credentials"
 
 
 def assert_layout(place):
@@ -256,3 +263,25 @@ def described_by_kind(place):
         described = {"content_type": value["content_type"], "metadata": metadata}
         assert_same(kinds.setdefault(key.split("/")[0], described), described)
     return kinds
+
+
+@case
+def references_to_a_bucket(work):
+    """The reference opens what refers to objects of a bucket: it must understand the container in the configuration."""
+    with Server() as server:
+        place = Place(server, "sea/files")
+        icefield("init", place)
+        icefield("import", ROOT / "fixtures" / "ocean" / "ostia_monthly.nc", place)
+        key, length = max((key, facts["length"]) for key, facts in place.objects().items() if key.startswith("chunks/"))
+        url = f"s3://{server.at['bucket']}/sea/files/{key}"
+        array = {"zarr_format": 2, "shape": [length], "chunks": [length], "dtype": "|u1", "order": "C", "fill_value": 0,
+                 "filters": None, "compressor": None}
+        references = work / "references.json"
+        references.write_text(json.dumps({".zgroup": '{"zarr_format": 2}', "a/.zarray": json.dumps(array), "a/0": [url]}))
+        grant = Granted(server, "sea")
+        icefield("init", work / "r")
+        icefield("import", references, work / "r", "--virtual", "--grant", grant)
+        repository = icechunk.Repository.open(icechunk.local_filesystem_storage(str(work / "r")))
+        assert repository.readonly_session("main").all_virtual_chunk_locations() == [url]
+        [prefix] = json.loads(icefield("info", work / "r", "-l", "--json"))["chunks"]["containers"]
+        assert url.startswith(prefix) and prefix in repository.config.virtual_chunk_containers, prefix

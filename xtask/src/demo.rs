@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: three months of ocean data become three commits, and every version is read back.
+//! `cargo xtask demo`: three NetCDF files of an ocean model become three commits, and every version is read back.
 
 use std::fs;
 use std::path::Path;
@@ -119,7 +119,7 @@ impl Demo {
     }
 
     fn import(&self, month: &str, options: &[&str]) -> Result<()> {
-        let source = format!("fixtures/nemo/nemo-2015-{month}.zarr");
+        let source = format!("fixtures/ocean/nemo_1m_{}_grid-T.nc", file_dates(month));
         self.icefield(&[&["import", &source, &self.location], options].concat())
     }
 
@@ -138,6 +138,15 @@ impl Demo {
         let printed = process::output(&mut command)?;
         print!("{printed}");
         Ok(printed)
+    }
+}
+
+/// The days at which the mean of a month begins and ends, as its file is named.
+fn file_dates(month: &str) -> &'static str {
+    match month {
+        "01" => "20150101-20150201",
+        "02" => "20150201-20150301",
+        _ => "20150301-20150401",
     }
 }
 

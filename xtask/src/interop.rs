@@ -36,7 +36,11 @@ pub fn verify(environment: &Environment, copies: &Path, at_least: usize) -> Resu
     process::run(python.arg(format!("--at-least={at_least}")))
 }
 
-fn script(environment: &Environment, name: &str) -> Result<Command> {
+/// Returns a script of `interop/`, to be run in an environment.
+///
+/// # Errors
+/// If cargo does not tell where that is.
+pub fn script(environment: &Environment, name: &str) -> Result<Command> {
     let interpreter = environment
         .python()
         .with_context(|| format!("no environment {}", environment.name))?;

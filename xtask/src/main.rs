@@ -5,6 +5,7 @@
     reason = "a program has no public surface; `pub` marks what a module offers its siblings"
 )]
 
+mod archives;
 mod bench;
 mod check;
 mod codegen;

@@ -36,6 +36,15 @@ pub const ENVIRONMENTS: [Environment; 2] = [
     },
 ];
 
+/// What writes and reads archive files: the libraries of HDF5, NetCDF, kerchunk and VirtualiZarr, and the reference
+/// implementation to read what was imported of them.
+pub const ARCHIVES: Environment = Environment {
+    name: "archives",
+    version: "3.11",
+    requirements: "interop/requirements-archives.txt",
+    required: true,
+};
+
 impl Environment {
     /// Returns the environment's own interpreter.
     ///

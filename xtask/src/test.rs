@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 
-use crate::python::{ENVIRONMENTS, Environment};
+use crate::python::{ARCHIVES, ENVIRONMENTS, Environment};
 use crate::stage::{Outcome, Stages};
-use crate::{demo, fuzz, interop, kill, process, servers, tour, workspace};
+use crate::{archives, demo, fuzz, interop, kill, process, servers, tour, workspace};
 
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 10;
@@ -23,7 +23,9 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
         stages.needs(&interop_stage(environment), &[&python, "programs"]);
         stages.needs(&judge_stage(environment), &[&python, "cargo-test"]);
     }
-    for environment in &ENVIRONMENTS {
+    let libraries = python_stage(&ARCHIVES);
+    stages.needs("archives", &[&libraries, "programs"]);
+    for environment in ENVIRONMENTS.iter().chain([&ARCHIVES]) {
         stages.stage(&python_stage(environment), || prepare(environment));
     }
     stages.stage("cargo-test", || {
@@ -78,6 +80,12 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
             })
         });
     }
+    let ready = stages.available(&libraries);
+    stages.stage("archives", || {
+        needs(&[(ready, &libraries), (programs, "programs")], || {
+            archives::run(tested)
+        })
+    });
     stages.stage("fuzz", || fuzz::run(FUZZ_SECONDS).map(|()| Outcome::Passed));
     stages.finish()
 }

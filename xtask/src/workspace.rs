@@ -62,7 +62,7 @@ pub fn published(package: &Value) -> bool {
         .is_none_or(|to| !to.is_empty())
 }
 
-/// The programs that demo, tour and interop tests run.
+/// The programs that demo, tour, interop tests and those of archives run.
 #[derive(Debug, Clone)]
 pub struct Programs {
     /// The command line, `icefield`.
@@ -73,6 +73,10 @@ pub struct Programs {
     pub test_s3: PathBuf,
     /// The example `mean_sst` of the facade.
     pub mean_sst: PathBuf,
+    /// The example `hdf5_dump` of the ingest crate.
+    pub hdf5_dump: PathBuf,
+    /// The example `dump_archive` of the ingest crate.
+    pub dump_archive: PathBuf,
 }
 
 /// Builds every program and example of the workspace.
@@ -103,6 +107,8 @@ pub fn programs() -> Result<Programs> {
         probe: program("icefield-probe")?,
         test_s3: program("icefield-test-s3")?,
         mean_sst: program("examples/mean_sst")?,
+        hdf5_dump: program("examples/hdf5_dump")?,
+        dump_archive: program("examples/dump_archive")?,
     })
 }
 
