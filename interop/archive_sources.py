@@ -41,6 +41,7 @@ from archive_lib import (
     folder_of,
     new_repository,
     numbers,
+    refused,
     store_of,
     write_hdf5,
     write_netcdf,
@@ -69,9 +70,8 @@ def netcdf(work, form):
         assert_dataset(store_of(repository), expected["dataset"])
 
 
-@case
-def netcdf_by_default(work):
-    """netCDF4 keeps a coordinate along an unlimited dimension in chunks of 512, of which a file fills a part."""
+def files_by_default(work, packed):
+    """netCDF4 keeps what has one dimension, and that an unlimited one, in chunks of 512, of which a file fills a part."""
     names = []
     for number, (first, count) in enumerate([(0, 3), (3, 600), (603, 1), (604, 1000)]):
         names.append(str(folder_of(work) / f"{number}.nc"))
@@ -79,11 +79,31 @@ def netcdf_by_default(work):
             file.createDimension("time", None)
             file.createDimension("x", 2)
             values = np.arange(first, first + count)
-            file.createVariable("time", "f8", ("time",))[:] = values
-            file.createVariable("packed", "i4", ("time",), zlib=True, fletcher32=False)[:] = values * 3
+            file.createVariable("time", "f8", ("time",), fill_value=-9.0)[:] = values
+            if packed:
+                file.createVariable("packed", "i4", ("time",), zlib=True)[:] = values * 3
             file.createVariable("both", "f4", ("time", "x"), chunksizes=(1, 2))[:] = values[:, None] + [0, 0.5]
+    return names
+
+
+@case
+def netcdf_by_default(work):
+    names = files_by_default(work, packed=False)
+    both_ways(work, names, "--concat", "time", arrays=arrays_of_netcdf(*names))
+
+
+@case
+def data_of_one_dimension(work):
+    """It is joined with what is there, unless it is referred to."""
+    names = files_by_default(work, packed=True)
     expected = arrays_of_netcdf(*names)
-    both_ways(work, names, "--concat", "time", arrays=expected)
+    for name, way in [("copied", []), ("referred", ["--virtual", "--copy", "/packed"])]:
+        repository = new_repository(work, name)
+        icefield("import", *names, repository, "--concat", "time", *way)
+        store = store_of(repository)
+        assert_arrays(store, expected)
+    repository = new_repository(work, "refused")
+    refused(repository, [*names, repository, "--concat", "time", "--virtual"], "/packed", "1.nc", "copied")
 
 
 @case

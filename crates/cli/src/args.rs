@@ -133,13 +133,13 @@ pub(crate) struct Import {
     #[arg(long, value_name = "PATH", value_parser = in_full(node_path), default_value = "/")]
     pub(crate) group: NodePath,
     /// Append along this dimension to the arrays that are there.
-    #[arg(long, value_name = "DIM")]
+    #[arg(long, value_name = "DIM", group = "Behind")]
     pub(crate) append: Option<String>,
     /// Put the sources behind one another along this dimension.
-    #[arg(long, value_name = "DIM", conflicts_with = "append")]
+    #[arg(long, value_name = "DIM", group = "Behind")]
     pub(crate) concat: Option<String>,
     /// Take coordinates along that dimension as they come, also if they overlap or go back.
-    #[arg(long)]
+    #[arg(long, requires = "Behind")]
     pub(crate) unordered: bool,
     /// Refer to the chunks where they lie instead of copying them.
     #[arg(long)]

@@ -268,7 +268,9 @@ fn plan_hint(error: &PlanError) -> Option<&'static str> {
             Some("import below another --group, or append along a dimension with --append DIM")
         }
         PlanError::GroupDiffers { .. } => Some("import below another --group"),
-        PlanError::NotInTarget { .. } => Some("import it without --append first"),
+        PlanError::NotInTarget { .. } => {
+            Some("import it by itself first, without --append or --concat")
+        }
         _ => None,
     }
 }

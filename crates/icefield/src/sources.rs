@@ -92,10 +92,11 @@ impl Sources<'_> {
         purpose: Purpose,
     ) -> Result<OpenedSource, Error> {
         let about = std::fs::metadata(path);
-        let is_directory = about.as_ref().is_ok_and(|it| !it.is_file());
+        let is_directory = about.as_ref().is_ok_and(std::fs::Metadata::is_dir);
+        let is_special = about.as_ref().is_ok_and(|it| !it.is_file() && !it.is_dir());
         let is_format_2 = FORMAT_2.iter().any(|name| path.join(name).is_file());
         let by_names = is_directory && !is_format_2 && purpose == Purpose::Copy;
-        if by_names || about.is_err() {
+        if by_names || is_special || about.is_err() {
             // It says what is wrong with everything else, too.
             let source: Arc<dyn Source> = Arc::new(ZarrDirectory::open(path)?);
             return Ok(OpenedSource { source, access });
@@ -111,7 +112,9 @@ impl Sources<'_> {
         };
         let storage = self.storage(&Location::of_path(folder)).await?;
         let url = url_of("file", "", text.trim_start_matches('/'))?;
-        if is_directory && is_kerchunk_parquet(Arc::clone(&storage), &Prefix::all()).await? {
+        if is_directory
+            && is_kerchunk_parquet(Arc::clone(&storage), &Prefix::all(), url.as_str()).await?
+        {
             let parent = Location::of_path(folder.parent().unwrap_or(folder));
             let beside = self.storage(&parent).await?;
             return references_source(storage, &Prefix::all(), &url, beside, access).await;
@@ -167,7 +170,7 @@ impl Sources<'_> {
             Err(error) => return Err(error.into()),
         }
         let prefix = Prefix::parse(&name).map_err(StorageError::from)?;
-        if is_kerchunk_parquet(Arc::clone(&storage), &prefix).await? {
+        if is_kerchunk_parquet(Arc::clone(&storage), &prefix, url.as_str()).await? {
             let beside = Arc::clone(&storage);
             return references_source(storage, &prefix, &url, beside, access).await;
         }
@@ -231,7 +234,10 @@ fn granted(
 }
 
 fn url_of(scheme: &str, host: &str, path: &str) -> Result<VirtualLocation, Error> {
-    location_of(scheme, host, path).map_err(|rule| Error::new(ErrorKind::Invalid, rule))
+    location_of(scheme, host, path).map_err(|rule| {
+        let problem = format!("{path:?} cannot be named by a URL ({rule}): rename it");
+        Error::new(ErrorKind::Invalid, problem)
+    })
 }
 
 /// The URL of the folder that something lies in.

@@ -1,5 +1,5 @@
-//! Chunks whose codecs are simple, decoded and encoded: for what an import must do with coordinates. It is no substitute
-//! for a Zarr library, and says `None` to all that it does not know.
+//! Chunks whose codecs are simple, decoded and encoded: for what an import must do with coordinates. It is no
+//! substitute for a Zarr library, and says `None` to all that it does not know.
 
 use std::io::{Read, Write};
 
@@ -19,6 +19,8 @@ pub(crate) struct Encoding {
     filters: Vec<Filter>,
     /// Bytes of a chunk, decoded.
     chunk_bytes: u64,
+    /// The fill value, as elements are stored.
+    fill: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,12 +90,17 @@ impl Encoding {
             });
         }
         let chunk_bytes = elements.checked_mul(size as u64)?;
+        let mut fill = fill(&document["fill_value"], number, size)?.to_le_bytes()[..size].to_vec();
+        if big_endian {
+            fill.reverse();
+        }
         (bytes && chunk_bytes <= MOST).then_some(Self {
             number,
             size,
             big_endian,
             filters,
             chunk_bytes,
+            fill,
         })
     }
 
@@ -102,11 +109,26 @@ impl Encoding {
         self.size
     }
 
-    /// Returns the numbers of a chunk, each as one that compares as it does. `None` also if one of them is not a number.
+    /// Returns the numbers of a chunk, each as one that compares as it does. `None` also if one of them is not a
+    /// number.
     pub(crate) fn ordered(&self, chunk: &[u8]) -> Option<Vec<i128>> {
-        let bytes = self.plain(chunk)?;
-        let numbers = bytes.chunks_exact(self.size).map(|it| self.number(it));
+        self.numbers(&self.plain(chunk)?)
+    }
+
+    /// As [`Encoding::ordered`], of elements that are decoded.
+    pub(crate) fn numbers(&self, plain: &[u8]) -> Option<Vec<i128>> {
+        let numbers = plain.chunks_exact(self.size).map(|it| self.number(it));
         numbers.collect()
+    }
+
+    /// Returns the elements of a chunk that is not there.
+    pub(crate) fn filled(&self) -> Vec<u8> {
+        self.fill.repeat(self.chunk_bytes as usize / self.size)
+    }
+
+    /// Returns whether all codecs can be applied here, and not only undone.
+    pub(crate) fn can_encode(&self) -> bool {
+        !self.filters.contains(&Filter::Fletcher32)
     }
 
     /// Returns the elements of a chunk, in the byte order in which they are stored.
@@ -191,6 +213,31 @@ impl Encoding {
     }
 }
 
+/// The bits of a fill value, the least ones first.
+fn fill(value: &Value, number: Number, size: usize) -> Option<u64> {
+    if let (Number::Float, Value::String(text)) = (number, value) {
+        let special = match text.as_str() {
+            "NaN" => f64::NAN,
+            "Infinity" => f64::INFINITY,
+            "-Infinity" => f64::NEG_INFINITY,
+            text => return u64::from_str_radix(text.strip_prefix("0x")?, 16).ok(),
+        };
+        return Some(float_bits(special, size));
+    }
+    match number {
+        Number::Unsigned => value.as_u64(),
+        Number::Signed => value.as_i64().map(i64::cast_unsigned),
+        Number::Float => value.as_f64().map(|value| float_bits(value, size)),
+    }
+}
+
+fn float_bits(value: f64, size: usize) -> u64 {
+    match size {
+        4 => u64::from((value as f32).to_bits()),
+        _ => value.to_bits(),
+    }
+}
+
 fn level(configuration: &Value) -> u32 {
     let level = configuration["level"].as_u64().unwrap_or(5);
     level.min(9) as u32
@@ -225,7 +272,7 @@ mod tests {
     use super::*;
 
     fn encoding(data_type: &str, codecs: Value, elements: u64) -> Option<Encoding> {
-        let document = json!({ "data_type": data_type, "codecs": codecs });
+        let document = json!({ "data_type": data_type, "codecs": codecs, "fill_value": 0 });
         Encoding::of(document.to_string().as_bytes(), elements)
     }
 
@@ -263,6 +310,40 @@ mod tests {
             .flat_map(|it| it.to_le_bytes())
             .collect();
         assert!(single.ordered(&pair).expect("whole").is_sorted());
+    }
+
+    #[test]
+    fn fill_values_are_as_they_are_stored() {
+        let filled = |data_type: &str, endian: &str, fill: Value| {
+            let codecs = json!([{ "name": "bytes", "configuration": { "endian": endian } }]);
+            let document = json!({ "data_type": data_type, "codecs": codecs, "fill_value": fill });
+            Encoding::of(document.to_string().as_bytes(), 2).map(|it| it.filled())
+        };
+        assert_eq!(
+            filled("int16", "little", json!(-2)),
+            Some(vec![0xfe, 0xff, 0xfe, 0xff])
+        );
+        assert_eq!(
+            filled("int16", "big", json!(-2)),
+            Some(vec![0xff, 0xfe, 0xff, 0xfe])
+        );
+        assert_eq!(filled("uint8", "little", json!(255)), Some(vec![255, 255]));
+        let nan = f32::NAN.to_be_bytes();
+        assert_eq!(
+            filled("float32", "big", json!("NaN")),
+            Some([nan, nan].concat())
+        );
+        assert_eq!(
+            filled("float32", "big", json!("0x7fc00000")),
+            Some([nan, nan].concat())
+        );
+        let third = 0.1_f64.to_le_bytes();
+        assert_eq!(
+            filled("float64", "little", json!(0.1)),
+            Some([third, third].concat())
+        );
+        assert_eq!(filled("float64", "little", json!("none")), None);
+        assert_eq!(filled("int8", "little", json!(null)), None);
     }
 
     #[test]

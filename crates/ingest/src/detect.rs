@@ -76,23 +76,25 @@ pub async fn read_archive(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Arch
     }
 }
 
-/// Returns whether a directory holds kerchunk's references in Parquet: the same document as at the root of a hierarchy of
-/// format 2, which also says how long the files are.
+/// Returns whether a directory holds kerchunk's references in Parquet: the same document as at the root of a hierarchy
+/// of format 2, which also says how long the files are. `url` is what messages call the directory.
 ///
 /// # Errors
 /// What the store says.
 pub async fn is_kerchunk_parquet(
     storage: Arc<dyn Storage>,
     prefix: &Prefix,
+    url: &str,
 ) -> Result<bool, SourceError> {
     let Ok(key) = prefix.key(zarr2::CONSOLIDATED) else {
         return Ok(false);
     };
-    let file = match ArchiveFile::open(storage, &key, key.to_string()).await {
-        Ok(file) => file,
-        Err(SourceError::NotFound { .. }) => return Ok(false),
-        Err(error) => return Err(error),
-    };
+    let file =
+        match ArchiveFile::open(storage, &key, format!("{url}/{}", zarr2::CONSOLIDATED)).await {
+            Ok(file) => file,
+            Err(SourceError::NotFound { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
     if file.size() > MAX_DOCUMENTS {
         return Ok(false);
     }

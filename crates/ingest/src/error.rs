@@ -226,7 +226,7 @@ pub enum PlanError {
     },
     /// New data would begin within a chunk.
     #[error(
-        "{path} cannot be appended to: its length {length} along {dimension:?} is not a multiple of the chunk length {chunk}"
+        "{path} cannot be appended to: its length {length} along {dimension:?} is not a multiple of the chunk length {chunk}, and {reason}"
     )]
     PartialChunk {
         /// The array.
@@ -237,6 +237,8 @@ pub enum PlanError {
         length: u64,
         /// Elements per chunk along it.
         chunk: u64,
+        /// Why the last chunk is not filled up.
+        reason: &'static str,
     },
     /// An array would be longer than the format can say.
     #[error("{path} would be too long along {dimension:?}")]
@@ -313,9 +315,7 @@ pub enum ImportError {
         found: u64,
     },
     /// Coordinates that do not go on where those before them ended.
-    #[error(
-        "{path} of {name} does not follow what is there: its coordinates overlap it or lie before it ({problem}); if that is meant, import it as unordered"
-    )]
+    #[error("{name} does not go on where {path} ends: its coordinates {problem}")]
     Labels {
         /// The coordinate in the repository.
         path: NodePath,

@@ -1,5 +1,6 @@
 //! Imports: stage what a source holds in a session, then commit once.
 
+mod behind;
 mod containers;
 mod join;
 mod labels;
@@ -11,43 +12,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use icefield_core::{
-    BranchName, CommitError, CommitOutcome, NodeKind, NodePath, Repository, Session, WriteMode,
+    BranchName, CommitError, CommitOutcome, NodePath, Repository, Session, WriteMode,
 };
 
-use self::labels::Labels;
-use crate::plan::{self, Existing, Plan};
-use crate::{Hierarchy, Ignored, ImportError, Limits, Progress, Source, SourceError};
-
-/// What is known of the sources before, when another one is put behind them.
-#[derive(Debug, Default)]
-struct Behind {
-    labels: Labels,
-    /// Where the arrays of the first one went.
-    arrays: Option<BTreeSet<NodePath>>,
-}
-
-impl Behind {
-    /// Leaves only the arrays that came from these sources, and those that the next one has: others have nothing to do
-    /// with it.
-    fn narrow(
-        &mut self,
-        existing: &mut Existing,
-        hierarchy: &Hierarchy,
-        group: &NodePath,
-    ) -> Result<(), ImportError> {
-        let nodes = hierarchy.nodes.iter();
-        let nodes = nodes.filter(|(_, node)| node.array().is_some());
-        let here = nodes.map(|(path, _)| plan::target_path(group, path));
-        let here: BTreeSet<NodePath> = here.collect::<Result<_, _>>()?;
-        match &self.arrays {
-            None => self.arrays = Some(here),
-            Some(first) => existing.kinds.retain(|path, kind| {
-                *kind == NodeKind::Group || first.contains(path) || here.contains(path)
-            }),
-        }
-        Ok(())
-    }
-}
+use self::behind::Behind;
+pub(crate) use self::join::NOT_UNDERSTOOD;
+use crate::plan::{self, Existing, Join, Plan, Transfer};
+use crate::{Hierarchy, Ignored, ImportError, Limits, PlanError, Progress, Source, SourceError};
 
 /// What an import did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -184,8 +155,9 @@ impl Import {
     }
 
     /// Takes coordinates along the dimension that is appended to as they come. Otherwise a source is refused whose
-    /// coordinates overlap those that are there, or lie before them; of coordinates that are no numbers, in no order, or
-    /// compressed in a way that is not understood here, nothing is asked.
+    /// coordinates along it overlap those that are there, or lie before them; of coordinates without units, also the
+    /// times along it. Nothing is asked of coordinates that are no numbers, in no order, or compressed in a way that is
+    /// not understood here.
     pub fn unordered(mut self) -> Self {
         self.unordered = true;
         self
@@ -259,6 +231,9 @@ impl Import {
             let staged = self.stage_one(session, source, along, &mut behind).await;
             all.add(staged.map_err(|error| self.about(source, error))?);
         }
+        let joined = behind.joins.finish(session).await?;
+        all.chunks += joined.chunks;
+        all.bytes += joined.bytes;
         Ok(all)
     }
 
@@ -291,12 +266,12 @@ impl Import {
             arrays = plan.transfers.len(),
             "planned"
         );
-        let behind: Vec<(NodePath, u64)> = match along.filter(|_| !self.unordered) {
+        self.check_joins(&plan, &**source)?;
+        let labels = match along.filter(|_| !self.unordered) {
             None => Vec::new(),
             Some(dimension) => plan.labels(dimension),
         };
-        let labels = &mut so_far.labels;
-        labels.note(session, behind.iter().map(|it| &it.0)).await?;
+        so_far.labels.note(session, &labels).await?;
         for (path, document) in std::mem::take(&mut plan.documents) {
             session
                 .set_metadata(&path, document, WriteMode::Overwrite)
@@ -307,21 +282,60 @@ impl Import {
             None => (transfers, refer::Referred::default()),
             Some(copied) => refer::run(&**source, session, transfers, copied).await?,
         };
-        let mut copied =
-            transfer::run(source, session, copies, self.limits, &*self.progress).await?;
+        // What may be refused comes first: nothing else is copied in vain.
+        let is_label = |transfer: &Transfer| labels.iter().any(|it| it.path == transfer.to);
+        let (first, rest) = copies.into_iter().partition(is_label);
+        let mut copied = self.transfer(source, session, first).await?;
+        let mut joined = BTreeMap::new();
         for join in &plan.joins {
-            let (chunks, bytes) = join::run(&**source, session, join).await?;
-            copied.chunks += chunks;
-            copied.bytes += bytes;
+            let done = so_far.joins.add(&**source, session, join).await?;
+            copied.chunks += done.chunks;
+            copied.bytes += done.bytes;
+            joined.insert(&join.to, done.numbers);
         }
-        for (path, first) in &behind {
-            let name = source.to_string();
-            labels.check(session, path, *first, &name).await?;
+        for label in &labels {
+            let (added, name) = (joined.remove(&label.path), source.to_string());
+            so_far.labels.check(session, label, added, &name).await?;
         }
+        copied.add(self.transfer(source, session, rest).await?);
         let mut report = report(plan, hierarchy.ignored, copied);
         report.virtual_chunks = referred.chunks;
         report.virtual_bytes = referred.bytes;
         Ok(report)
+    }
+
+    async fn transfer(
+        &self,
+        source: &Arc<dyn Source>,
+        session: &Session,
+        transfers: Vec<Transfer>,
+    ) -> Result<transfer::Copied, ImportError> {
+        match transfers.is_empty() {
+            true => Ok(transfer::Copied::default()),
+            false => transfer::run(source, session, transfers, self.limits, &*self.progress).await,
+        }
+    }
+
+    /// What is referred to cannot be joined within a chunk.
+    fn check_joins(&self, plan: &Plan, source: &dyn Source) -> Result<(), PlanError> {
+        let Some(copied) = &self.refers else {
+            return Ok(());
+        };
+        let is_copied = |join: &&Join| {
+            copied.contains(&join.from)
+                || plan::coordinate(&join.from, &join.array).is_some()
+                || source.is_at_hand(&join.from)
+        };
+        match plan.joins.iter().find(|join| !is_copied(join)) {
+            None => Ok(()),
+            Some(join) => Err(PlanError::PartialChunk {
+                path: join.to.clone(),
+                dimension: join.dimension.clone(),
+                length: join.length,
+                chunk: join.chunk,
+                reason: "what is referred to cannot be joined within a chunk: have it copied",
+            }),
+        }
     }
 
     /// Of several sources, an error names the one.

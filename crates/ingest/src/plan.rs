@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use icefield_core::{ArrayMetadata, NodeKind, NodePath};
+use serde_json::Value;
 
 use crate::document::PLAIN_GROUP;
 use crate::{Hierarchy, ImportError, PlanError, SourceNode};
@@ -63,6 +64,28 @@ pub(crate) struct Transfer {
     pub(crate) action: Action,
 }
 
+/// An array of one dimension that says where its elements are.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Label {
+    /// The array in the repository.
+    pub(crate) path: NodePath,
+    /// The first of its new elements.
+    pub(crate) first: u64,
+    pub(crate) units: Option<String>,
+}
+
+impl Label {
+    /// Returns whether it says times, as the CF conventions write them: `hours since 2000-01-01`.
+    pub(crate) fn is_time(&self) -> bool {
+        self.units.as_ref().is_some_and(|it| it.contains(" since "))
+    }
+}
+
+fn units(document: &[u8]) -> Option<String> {
+    let document: Value = serde_json::from_slice(document).ok()?;
+    document["attributes"]["units"].as_str().map(str::to_owned)
+}
+
 /// Returns the only dimension of an array that has its name: everybody who opens the dataset reads it.
 pub(crate) fn coordinate<'a>(path: &NodePath, array: &'a ArrayMetadata) -> Option<&'a str> {
     let [Some(name)] = array.dimension_names.as_deref()? else {
@@ -93,8 +116,9 @@ impl Plan {
         self.documents.insert(path, document);
     }
 
-    /// Returns the arrays that label a dimension along which they grow, and the first of their new elements.
-    pub(crate) fn labels(&self, dimension: &str) -> Vec<(NodePath, u64)> {
+    /// Returns the arrays that label a dimension along which they grow: its coordinate, and if that has no units, as one
+    /// that only stands in for others, the times along it.
+    pub(crate) fn labels(&self, dimension: &str) -> Vec<Label> {
         let copied = self.transfers.iter().filter_map(|it| match &it.action {
             Action::Copy { offset } => {
                 let chunks = u64::from(offset.first().copied().unwrap_or(0));
@@ -105,11 +129,27 @@ impl Plan {
         });
         let joined = self.joins.iter();
         let joined = joined.map(|it| (&it.from, &it.array, &it.to, it.length));
-        copied
-            .chain(joined)
-            .filter(|(from, array, ..)| coordinate(from, array) == Some(dimension))
-            .map(|(.., to, first)| (to.clone(), first))
-            .collect()
+        let along = copied.chain(joined).filter_map(|(from, array, to, first)| {
+            let [Some(name)] = array.dimension_names.as_deref()? else {
+                return None;
+            };
+            let document = self.documents.get(to)?;
+            let label = Label {
+                path: to.clone(),
+                first,
+                units: units(document),
+            };
+            let is_coordinate = coordinate(from, array).is_some();
+            (name == dimension).then_some((is_coordinate, label))
+        });
+        let (coordinates, others): (Vec<_>, Vec<_>) = along.partition(|it| it.0);
+        let stands_in = |it: &(bool, Label)| it.1.units.is_none();
+        let times = others.into_iter().filter(|it| it.1.is_time());
+        let times = times
+            .filter(|_| coordinates.iter().any(stands_in))
+            .collect::<Vec<_>>();
+        let labels = coordinates.into_iter().chain(times);
+        labels.map(|(_, label)| label).collect()
     }
 
     /// Adds the groups that are implied by the nodes of the plan and exist nowhere.

@@ -6,6 +6,8 @@
 mod damage;
 #[path = "common/dump.rs"]
 mod dump;
+#[path = "common/said.rs"]
+mod said;
 
 use std::fs;
 use std::path::PathBuf;
@@ -96,7 +98,7 @@ async fn read(document: &Value) -> Result<Archive, SourceError> {
 }
 
 async fn problem(document: &Value) -> String {
-    read(document).await.unwrap_err().to_string()
+    said::said(&read(document).await.unwrap_err())
 }
 
 /// Chunks of the array: coordinate, URL, offset and length.

@@ -6,6 +6,8 @@
 mod damage;
 #[path = "common/dump.rs"]
 mod dump;
+#[path = "common/said.rs"]
+mod said;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -66,7 +68,7 @@ async fn read(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Result<Archive, 
 }
 
 async fn problem(files: &BTreeMap<String, Vec<u8>>) -> String {
-    read(files, WRITERS[0]).await.unwrap_err().to_string()
+    said::said(&read(files, WRITERS[0]).await.unwrap_err())
 }
 
 #[tokio::test]

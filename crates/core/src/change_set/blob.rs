@@ -7,7 +7,8 @@
 //!           family, origin id, origin, changes
 //! ```
 //! Both change sets are columns, as in memory: per array one byte string for each of coordinates, kinds, chunk
-//! ids, offsets, lengths, inline bytes and the numbers of foreign objects, which are told once. Of the changes, only rows that are not in the origin are kept. A
+//! ids, offsets, lengths, inline bytes and the numbers of foreign objects, which are told once. Of the changes, only
+//! rows that are not in the origin are kept. A
 //! reader refuses versions that it does not know; fields at the end of a list that it does not know, too.
 
 use std::collections::BTreeSet;
@@ -43,11 +44,11 @@ pub enum ForkBlobError {
     /// They begin differently.
     #[error("these bytes are not a serialised fork")]
     NotAFork,
-    /// A newer program wrote them.
+    /// A newer or older program wrote them.
     #[error(
-        "the fork has version {0}, and this program reads version {VERSION}: use the newer program"
+        "the fork has version {0}, and this program reads version {VERSION}: fork and merge with one version of it"
     )]
-    NewerVersion(u8),
+    OtherVersion(u8),
     /// They end early, or were changed.
     #[error("the serialised fork is truncated or damaged")]
     Damaged(#[source] std::io::Error),
@@ -154,7 +155,7 @@ impl ForkBlob {
         let rest = bytes.strip_prefix(MAGIC).ok_or(ForkBlobError::NotAFork)?;
         let (version, frame) = rest.split_first().ok_or(ForkBlobError::NotAFork)?;
         if *version != VERSION {
-            return Err(ForkBlobError::NewerVersion(*version));
+            return Err(ForkBlobError::OtherVersion(*version));
         }
         let mut packed = Vec::new();
         let decoder = zstd::stream::read::Decoder::new(frame).map_err(ForkBlobError::Damaged)?;

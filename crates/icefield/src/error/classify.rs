@@ -170,7 +170,7 @@ impl Classify for SessionError {
 impl Classify for ForkError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::Blob(ForkBlobError::NewerVersion(_)) => ErrorKind::Unsupported,
+            Self::Blob(ForkBlobError::OtherVersion(_)) => ErrorKind::Unsupported,
             Self::Blob(ForkBlobError::Damaged(_)) => ErrorKind::Corrupt,
             Self::Repository(error) => error.kind(),
             Self::Session(error) => error.kind(),

@@ -1,5 +1,5 @@
-//! The containers of the files that are referred to, in the repository's configuration: one for the folder of each source's
-//! files.
+//! The containers of the files that are referred to, in the repository's configuration: one for the folder of each
+//! source's files.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -58,12 +58,8 @@ fn missing(config: &RepositoryConfig, folders: &BTreeSet<VirtualLocation>) -> Ve
         .flat_map(|it| container_prefixes(&it.url_prefix))
         .collect();
     let mut missing: Vec<VirtualLocation> = Vec::new();
-    // A folder comes before what is in it.
     for folder in folders {
-        let covered = covering
-            .iter()
-            .chain(missing.last())
-            .any(|it| it.covers(folder));
+        let covered = covering.iter().chain(&missing).any(|it| it.covers(folder));
         if !covered {
             missing.push(folder.clone());
         }
@@ -71,8 +67,8 @@ fn missing(config: &RepositoryConfig, folders: &BTreeSet<VirtualLocation>) -> Ve
     missing
 }
 
-/// The folder that all files of a source lie in; if that would be a whole disk or bucket, or if there is none, the folder
-/// of each.
+/// The folder that all files of a source lie in; if that would be a whole disk or bucket, or if there is none, the
+/// folder of each.
 fn folders_of(source: &dyn Source) -> Result<BTreeSet<VirtualLocation>, ImportError> {
     let (mut common, mut each): (Option<String>, BTreeSet<String>) = (None, BTreeSet::new());
     for url in source.urls() {
@@ -182,12 +178,12 @@ mod tests {
     #[test]
     fn a_folder_within_another_needs_no_container() {
         let parse = |it: &&str| VirtualLocation::parse_prefix(it).expect("a prefix");
-        let folders = ["s3://b/x", "s3://b/x/y", "s3://b/xy"]
+        let folders = ["s3://b/x", "s3://b/x-y", "s3://b/x/y", "s3://b/xy"]
             .iter()
             .map(parse)
             .collect();
         let missing = missing(&RepositoryConfig::default(), &folders);
         let missing: Vec<&str> = missing.iter().map(VirtualLocation::as_str).collect();
-        assert_eq!(missing, ["s3://b/x", "s3://b/xy"]);
+        assert_eq!(missing, ["s3://b/x", "s3://b/x-y", "s3://b/xy"]);
     }
 }

@@ -10,20 +10,21 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use icefield_core::{ByteRange, NodePath, Session};
-
-use serde_json::Value;
+use icefield_core::{ByteRange, NodePath, Session, SessionError};
 
 use crate::ImportError;
 use crate::decode::Encoding;
+use crate::plan::Label;
 
 /// How coordinates go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tail {
-    /// The last of at least two, and how it compares with the one before.
-    Run(i128, Ordering),
+    /// There are none yet.
+    Empty,
     One(i128),
-    /// They are no ordered numbers, or cannot be decoded here.
+    /// The last of several, and whether they rise or fall.
+    Run(i128, Ordering),
+    /// They are in no order, or cannot be decoded here.
     Unknown,
 }
 
@@ -38,101 +39,93 @@ impl Labels {
     pub(super) async fn note(
         &mut self,
         session: &Session,
-        paths: impl Iterator<Item = &NodePath>,
+        labels: &[Label],
     ) -> Result<(), ImportError> {
-        for path in paths {
-            if !self.tails.contains_key(path) {
-                let end = length(session, path)?.saturating_sub(2);
-                let tail = match labels(session, path, end).await? {
-                    Some(values) => tail(&values),
-                    None => Tail::Unknown,
-                };
-                self.tails.insert(path.clone(), tail);
+        for label in labels {
+            if !self.tails.contains_key(&label.path) {
+                let end = length(session, &label.path)?.saturating_sub(2);
+                let values = values(session, &label.path, end).await?;
+                let tail = values.map_or(Tail::Unknown, |values| tail(&values));
+                self.tails.insert(label.path.clone(), tail);
             }
         }
         Ok(())
     }
 
-    /// Checks what has been put behind, beginning with the element of that number.
+    /// Checks what has been put behind: `added`, or what the session has from there on.
     pub(super) async fn check(
         &mut self,
         session: &Session,
-        path: &NodePath,
-        first: u64,
+        label: &Label,
+        added: Option<Option<Vec<i128>>>,
         name: &str,
     ) -> Result<(), ImportError> {
+        let path = &label.path;
         let Some(before) = self.tails.get(path).copied() else {
             return Ok(());
         };
-        let added = labels(session, path, first).await?;
-        let Some(added) = added.filter(|it| !it.is_empty()) else {
-            self.tails.insert(path.clone(), Tail::Unknown);
-            return Ok(());
+        let added = match added {
+            Some(added) => added,
+            None => values(session, path, label.first).await?,
         };
-        let after = tail(&added);
-        let problem = problem(before, &added, after);
-        let stands_in = before == after && matches!(after, Tail::One(_));
-        if stands_in && !has_units(session, path)? {
-            // A place holder in every file, as ocean models write it.
-            self.tails.insert(path.clone(), Tail::Unknown);
-            return Ok(());
-        }
-        if let Some(problem) = problem {
-            return Err(ImportError::Labels {
-                path: path.clone(),
-                name: name.to_owned(),
-                problem,
-            });
-        }
-        let after = match (before, after) {
-            (Tail::Unknown, _) | (_, Tail::Unknown) => Tail::Unknown,
-            (Tail::Run(last, _) | Tail::One(last), Tail::One(value)) => {
-                Tail::Run(value, value.cmp(&last))
-            }
-            (_, run) => run,
+        let after = match added {
+            None => Tail::Unknown,
+            Some(added) => match follow(before, &added, label) {
+                Ok(after) => after,
+                Err(problem) => {
+                    return Err(ImportError::Labels {
+                        path: path.clone(),
+                        name: name.to_owned(),
+                        problem,
+                    });
+                }
+            },
         };
         self.tails.insert(path.clone(), after);
         Ok(())
     }
 }
 
-fn problem(before: Tail, added: &[i128], after: Tail) -> Option<&'static str> {
+/// How coordinates end with some more behind them, or what is wrong with these.
+fn follow(before: Tail, added: &[i128], label: &Label) -> Result<Tail, &'static str> {
+    let after = tail(added);
     let (last, way) = match (before, after) {
-        (Tail::Unknown, _) | (_, Tail::Unknown) => return None,
-        (Tail::Run(last, way), Tail::One(_)) => (last, way),
+        (before, Tail::Empty) => return Ok(before),
+        (Tail::Empty, after) => return Ok(after),
+        (Tail::Unknown, _) | (_, Tail::Unknown) => return Ok(Tail::Unknown),
+        // A place holder in every file, as ocean models write it.
+        (Tail::One(last), Tail::One(value)) if last == value && label.units.is_none() => {
+            return Ok(Tail::Unknown);
+        }
+        (Tail::One(last), Tail::One(_)) if label.is_time() => (last, Ordering::Greater),
+        (Tail::One(last), Tail::One(value)) => (last, value.cmp(&last)),
         (Tail::Run(_, way), Tail::Run(_, other)) if way != other => {
-            return Some("they run the other way");
+            return Err("run the other way");
         }
-        (Tail::Run(last, way), Tail::Run(..)) => (last, way),
-        (Tail::One(last), Tail::Run(_, way)) => (last, way),
-        (Tail::One(last), Tail::One(value)) => {
-            return (last == value).then_some("they are there already");
-        }
+        (Tail::Run(last, way), _) | (Tail::One(last), Tail::Run(_, way)) => (last, way),
     };
-    (added[0].cmp(&last) != way).then_some("they do not begin behind the last one that is there")
-}
-
-/// Whether numbers rise or fall, and where they end.
-fn tail(values: &[i128]) -> Tail {
-    match values {
-        [] => Tail::Unknown,
-        [one] => Tail::One(*one),
-        [first, second, ..] => {
-            let way = second.cmp(first);
-            let ordered = way != Ordering::Equal && values.is_sorted_by(|a, b| b.cmp(a) == way);
-            match ordered {
-                true => Tail::Run(values[values.len() - 1], way),
-                false => Tail::Unknown,
-            }
-        }
+    if way == Ordering::Equal || added[0].cmp(&last) != way {
+        return Err("overlap it or lie before its end");
     }
+    Ok(match after {
+        Tail::One(value) => Tail::Run(value, way),
+        after => after,
+    })
 }
 
-/// Returns whether the numbers mean something by themselves.
-fn has_units(session: &Session, path: &NodePath) -> Result<bool, ImportError> {
-    let document = session.metadata(path)?.unwrap_or_default();
-    let document: Value = serde_json::from_slice(&document).unwrap_or_default();
-    Ok(document["attributes"]["units"].is_string())
+/// Whether numbers rise or fall, and where they end. Some may be equal to their neighbours, but not all.
+fn tail(values: &[i128]) -> Tail {
+    let (Some(first), Some(last)) = (values.first(), values.last()) else {
+        return Tail::Empty;
+    };
+    let way = last.cmp(first);
+    let step =
+        |a: &i128, b: &i128| matches!(b.cmp(a), step if step == way || step == Ordering::Equal);
+    match values {
+        [one] => Tail::One(*one),
+        _ if way != Ordering::Equal && values.is_sorted_by(step) => Tail::Run(*last, way),
+        _ => Tail::Unknown,
+    }
 }
 
 /// The elements along the first dimension.
@@ -140,21 +133,15 @@ fn length(session: &Session, path: &NodePath) -> Result<u64, ImportError> {
     Ok(session.array(path)?.shape.first().copied().unwrap_or(0))
 }
 
-/// The numbers of an array of one dimension, from an element on.
-async fn labels(
+/// The numbers of an array of one dimension, from an element on. `None` also if they may not be read.
+async fn values(
     session: &Session,
     path: &NodePath,
     first: u64,
 ) -> Result<Option<Vec<i128>>, ImportError> {
     let array = session.array(path)?;
-    let Some(document) = session.metadata(path)? else {
-        return Ok(None);
-    };
-    let ([length], [chunk], [count]) = (
-        &array.shape[..],
-        &array.chunk_shape[..],
-        &array.chunk_counts[..],
-    ) else {
+    let document = session.metadata(path)?.unwrap_or_default();
+    let ([length], [chunk]) = (&array.shape[..], &array.chunk_shape[..]) else {
         return Ok(None);
     };
     let Some(encoding) = Encoding::of(&document, *chunk) else {
@@ -162,10 +149,18 @@ async fn labels(
     };
     let mut values = Vec::new();
     let first_chunk = first / chunk;
-    for index in (0..*count).filter(|index| u64::from(*index) >= first_chunk) {
-        // A chunk that is not there is the fill value, over and over: no coordinates.
-        let bytes = session.chunk(path, &[index], ByteRange::All).await?;
-        let Some(mut numbers) = bytes.and_then(|bytes| encoding.ordered(&bytes)) else {
+    for index in (0..array.chunk_counts[0]).filter(|index| u64::from(*index) >= first_chunk) {
+        let bytes = match session.chunk(path, &[index], ByteRange::All).await {
+            Ok(bytes) => bytes,
+            // Of a reference that an earlier import made, to where nobody has granted access.
+            Err(SessionError::VirtualChunk { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let numbers = match bytes {
+            None => encoding.numbers(&encoding.filled()),
+            Some(bytes) => encoding.ordered(&bytes),
+        };
+        let Some(mut numbers) = numbers else {
             return Ok(None);
         };
         let rest = length - u64::from(index) * chunk;
@@ -180,32 +175,59 @@ async fn labels(
 mod tests {
     use super::*;
 
+    fn label(units: Option<&str>) -> Label {
+        Label {
+            path: NodePath::root(),
+            first: 0,
+            units: units.map(str::to_owned),
+        }
+    }
+
     #[test]
     fn coordinates_go_on_where_they_ended() {
-        let found = |before: &[i128], added: &[i128]| problem(tail(before), added, tail(added));
-        for (before, added) in [
-            (&[1, 2, 3][..], &[4, 5][..]),
-            (&[1, 2], &[3]),
-            (&[3, 2], &[1, 0]),
-            (&[1], &[2, 3]),
-            (&[1], &[0]),
+        let (time, plain, metres) = (Some("days since 2000-01-01"), None, Some("m"));
+        for (before, added, units) in [
+            (&[1, 2, 3][..], &[4, 5][..], time),
+            (&[1, 2], &[3], time),
+            (&[3, 2], &[1, 0], metres),
+            (&[1], &[2, 3], time),
+            (&[1], &[0], metres),
+            (&[], &[1], time),
+            (&[1, 2], &[], time),
             // In no order: nothing is known of them.
-            (&[1, 3, 2], &[2]),
-            (&[1, 2], &[2, 5, 3]),
-            (&[], &[1]),
+            (&[1, 3, 2], &[2], plain),
+            (&[1, 2], &[2, 5, 3], plain),
+            (&[4, 4], &[4], plain),
+            // A place holder.
+            (&[0], &[0], plain),
         ] {
-            assert_eq!(found(before, added), None, "{before:?} {added:?}");
+            let found = follow(tail(before), added, &label(units));
+            assert!(found.is_ok(), "{before:?} {added:?}");
         }
-        for (before, added) in [
-            (&[1, 2, 3][..], &[3, 4][..]),
-            (&[1, 2, 3], &[1, 2, 3]),
-            (&[1, 2, 3], &[0]),
-            (&[3, 2], &[5]),
-            (&[1, 2], &[5, 4]),
-            (&[1], &[1]),
-            (&[2], &[1, 2]),
+        for (before, added, units) in [
+            (&[1, 2, 3][..], &[3, 4][..], time),
+            (&[1, 2, 3], &[1, 2, 3], plain),
+            (&[1, 2, 3], &[0], time),
+            (&[3, 2], &[5], metres),
+            (&[1, 2], &[5, 4], metres),
+            (&[1], &[1], metres),
+            (&[5], &[0], time),
+            (&[2], &[1, 2], time),
+            (&[0, 1, 2, 2], &[2, 3, 4], plain),
         ] {
-            assert!(found(before, added).is_some(), "{before:?} {added:?}");
+            let found = follow(tail(before), added, &label(units));
+            assert!(found.is_err(), "{before:?} {added:?}");
         }
+    }
+
+    #[test]
+    fn an_empty_source_changes_nothing() {
+        let label = label(None);
+        let mut end = tail(&[]);
+        for added in [&[][..], &[0, 1, 2], &[], &[3]] {
+            end = follow(end, added, &label).expect("it goes on");
+        }
+        assert_eq!(end, Tail::Run(3, Ordering::Greater));
+        assert!(follow(end, &[0, 1, 2], &label).is_err());
     }
 }

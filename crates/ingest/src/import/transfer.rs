@@ -23,6 +23,13 @@ pub(super) struct Copied {
 }
 
 impl Copied {
+    pub(super) fn add(&mut self, other: Self) {
+        self.chunks += other.chunks;
+        self.bytes += other.bytes;
+        self.compared += other.compared;
+        self.ignored.merge(other.ignored);
+    }
+
     fn and(mut self, done: Done) -> Self {
         match done {
             Done::Copied(bytes) => {

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::decode::Encoding;
 use crate::document::{array_difference, group_difference, stored, with_length};
+use crate::import::NOT_UNDERSTOOD;
 use crate::{Hierarchy, ImportError, PlanError, SourceNode};
 
 /// Plans the append of a hierarchy along `dimension` to what is at and below `group`.
@@ -97,12 +98,19 @@ fn append_array(
             let (length, chunk) = (existing.shape[axis], existing.chunk_shape[axis]);
             if length % chunk != 0 {
                 let dimension = dimension.to_owned();
-                if existing.rank() != 1 || Encoding::of(here, chunk).is_none() {
+                let encoding = Encoding::of(here, chunk).filter(Encoding::can_encode);
+                let reason = match (existing.rank(), encoding) {
+                    (1, Some(_)) => None,
+                    (1, None) => Some(NOT_UNDERSTOOD),
+                    _ => Some("only arrays of one dimension are joined within a chunk"),
+                };
+                if let Some(reason) = reason {
                     return Err(PlanError::PartialChunk {
                         path,
                         dimension,
                         length,
                         chunk,
+                        reason,
                     }
                     .into());
                 }
