@@ -76,7 +76,7 @@ pub(crate) struct ChangeSet {
 pub(crate) struct Visible {
     /// Where the base has the array.
     pub(crate) home: NodePath,
-    /// The grid within which its references are still seen.
+    /// The grid within which its references are still seen; one of another rank than the array: none is.
     pub(crate) grid: Vec<u32>,
 }
 
@@ -167,8 +167,9 @@ impl ChangeSet {
                         *seen = (*seen).min(*count);
                     }
                 } else {
-                    // Another rank: no reference of the base has a meaning any more.
-                    *seen = vec![0; counts.len()];
+                    // Another rank: no reference of the base has a meaning any more, also if that rank comes back. A
+                    // scalar's grid has no length that could say so: one of another rank does.
+                    *seen = vec![0; counts.len().max(1)];
                 }
             }
         }
@@ -382,6 +383,12 @@ impl ChangeSet {
     pub(crate) fn sees_base_chunk(&self, node: &NodeId, index: &[u32]) -> bool {
         self.visible_grid(node)
             .is_none_or(|grid| within(index, grid))
+    }
+
+    /// Returns whether a resize has cut off something of a grid that the base has.
+    pub(crate) fn cuts(&self, node: &NodeId, grid: &[u32]) -> bool {
+        self.visible_grid(node)
+            .is_some_and(|seen| !within_grid(grid, seen))
     }
 
     /// Returns the grid within which references of the base are seen, if a resize limits it.

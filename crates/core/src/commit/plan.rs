@@ -222,15 +222,17 @@ fn plan_manifests(
         return PlannedManifests::None;
     };
     let written = changes.chunks().get(&node).is_some_and(|it| !it.is_empty());
+    let seen = changes.visible_grid(&node);
     let cut = record.manifests().any(|manifest| {
         manifest.rank() != array.rank()
+            || seen.is_some_and(|seen| seen.len() != array.rank())
             || manifest
                 .extents()
                 .ranges()
                 .iter()
                 .enumerate()
                 .any(|(axis, range)| {
-                    let seen = changes.visible_grid(&node).and_then(|grid| grid.get(axis));
+                    let seen = seen.and_then(|grid| grid.get(axis));
                     let count = array.chunk_counts.get(axis);
                     range.end > seen.copied().unwrap_or(u32::MAX)
                         || range.end > count.copied().unwrap_or(0)

@@ -69,10 +69,8 @@ pub(crate) fn carried_over(
             .position(home)
             .map(|position| sides.after.record(position).user_data());
         // What we cut off is a change, whatever the shape is now.
-        let seen = changes.visible_grid(&node.id);
-        let cut = seen
-            .zip(sides.after.grid_of(&node.id, home))
-            .is_some_and(|(seen, grid)| seen.iter().zip(&grid).any(|(seen, count)| seen < count));
+        let grid = sides.after.grid_of(&node.id, home);
+        let cut = grid.is_some_and(|grid| changes.cuts(&node.id, &grid));
         if theirs == Some(&document[..]) && home == path && !cut {
             changes.forget_updated(path);
         } else {

@@ -223,13 +223,17 @@ impl Session {
                 written.insert(index);
             }
         }
+        let seen = state.changes.visible_grid(&node.id);
+        let rank = array.chunk_counts.len();
         let manifests: Vec<ManifestId> = node
             .base_position
+            // An array that had another rank meanwhile has nothing of the base.
+            .filter(|_| seen.is_none_or(|seen| seen.len() == rank))
             .and_then(|position| state.base.array(position))
             .map(|array| array.manifests().map(|it| it.id()).collect())
             .unwrap_or_default();
         let mut grid = array.chunk_counts;
-        if let Some(visible) = state.changes.visible_grid(&node.id) {
+        if let Some(visible) = seen {
             for (count, seen) in grid.iter_mut().zip(visible) {
                 *count = (*count).min(*seen);
             }

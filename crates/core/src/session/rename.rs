@@ -107,10 +107,7 @@ impl Move {
         let original = state.base.position(&self.to);
         let cut = original.is_some_and(|position| {
             let grid = state.base.grid_of(&self.node.id, &self.to);
-            let seen = state.changes.visible_grid(&self.node.id);
-            let cut = seen
-                .zip(grid)
-                .is_some_and(|(seen, grid)| seen.iter().zip(&grid).any(|(seen, all)| seen < all));
+            let cut = grid.is_some_and(|grid| state.changes.cuts(&self.node.id, &grid));
             cut && state.base.record(position).id() == self.node.id
         });
         // What was cut off on the way is a change, whatever the metadata says.
