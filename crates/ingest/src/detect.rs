@@ -1,13 +1,10 @@
 //! Which kind of archive file something is, by its first bytes.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use icefield_core::{VirtualAccess, VirtualLocation};
-use icefield_storage::{Prefix, Storage};
 
 use crate::archive::{Archive, ArchiveFile};
-use crate::{OpenUrl, SourceError, read_kerchunk, read_netcdf3, zarr2};
+use crate::{OpenUrl, SourceError, read_kerchunk, read_netcdf3};
 
 /// Kinds of archive files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,8 +18,6 @@ pub enum Kind {
     Kerchunk,
 }
 
-/// Longest document that is looked into, in bytes.
-const MAX_DOCUMENTS: u64 = 256 << 20;
 /// Where an HDF5 file may begin: at zero, or behind a block of the user's, of 512 bytes or twice as many, and so on.
 const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 
@@ -74,48 +69,6 @@ pub async fn read_archive(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Arch
             Err(SourceError::damaged(file.url(), problem))
         }
     }
-}
-
-/// Returns whether a directory holds kerchunk's references in Parquet: the same document as at the root of a hierarchy
-/// of format 2, which also says how long the files are. `url` is what messages call the directory.
-///
-/// # Errors
-/// What the store says.
-pub async fn is_kerchunk_parquet(
-    storage: Arc<dyn Storage>,
-    prefix: &Prefix,
-    url: &str,
-) -> Result<bool, SourceError> {
-    let Ok(key) = prefix.key(zarr2::CONSOLIDATED) else {
-        return Ok(false);
-    };
-    let file =
-        match ArchiveFile::open(storage, &key, format!("{url}/{}", zarr2::CONSOLIDATED)).await {
-            Ok(file) => file,
-            Err(SourceError::NotFound { .. }) => return Ok(false),
-            Err(error) => return Err(error),
-        };
-    if file.size() > MAX_DOCUMENTS {
-        return Ok(false);
-    }
-    let document = zarr2::parse_json(&file.read(0..file.size()).await?);
-    Ok(document.is_ok_and(|it| it.get("record_size").is_some()))
-}
-
-/// Reads kerchunk's references from a directory of Parquet files.
-///
-/// # Errors
-/// As [`read_kerchunk`]; [`SourceError::Damaged`] without the feature `kerchunk-parquet`.
-#[cfg(not(feature = "kerchunk-parquet"))]
-pub async fn read_kerchunk_parquet(
-    _: Arc<dyn Storage>,
-    _: &Prefix,
-    url: &str,
-    _: &dyn OpenUrl,
-) -> Result<Archive, SourceError> {
-    let problem =
-        "it is Parquet, and this program was built without the feature `kerchunk-parquet`";
-    Err(SourceError::damaged(url, problem))
 }
 
 /// Files of references may name any file: those are opened that access was granted to.

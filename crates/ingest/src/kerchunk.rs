@@ -4,6 +4,7 @@
 //! documents of Zarr format 2, or 3, and for each key of a chunk a URL with a range, a URL alone, or the bytes
 //! themselves.
 
+mod directory;
 mod expression;
 mod generate;
 #[cfg(feature = "kerchunk-parquet")]
@@ -22,6 +23,9 @@ use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place};
 use crate::zarr_tree::{FORMAT_3, MAX_DOCUMENT, format3};
 use crate::zarr2::{self, Documents};
 
+pub use directory::is_kerchunk_parquet;
+#[cfg(not(feature = "kerchunk-parquet"))]
+pub use directory::read_kerchunk_parquet;
 #[cfg(feature = "kerchunk-parquet")]
 pub use parquet::read_kerchunk_parquet;
 

@@ -57,9 +57,7 @@ pub use archive::{
     Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ArchiveSource, ChunkExtents,
     Expected, Recode,
 };
-#[cfg(not(feature = "kerchunk-parquet"))]
-pub use detect::read_kerchunk_parquet;
-pub use detect::{Kind, is_kerchunk_parquet, read_archive};
+pub use detect::{Kind, read_archive};
 pub use directory::ZarrDirectory;
 pub use document::Difference;
 pub use error::{ExportError, ImportError, PlanError, SourceError};
@@ -68,9 +66,7 @@ pub use export::{Export, ExportReport};
 pub use hdf5::{Hdf5Options, read_hdf5};
 pub use ignored::Ignored;
 pub use import::{Import, ImportReport, Imported};
-#[cfg(feature = "kerchunk-parquet")]
-pub use kerchunk::read_kerchunk_parquet;
-pub use kerchunk::{OpenUrl, read_kerchunk};
+pub use kerchunk::{OpenUrl, is_kerchunk_parquet, read_kerchunk, read_kerchunk_parquet};
 pub use limits::Limits;
 pub use materialize::{Materialize, MaterializeReport};
 pub use netcdf3::read_netcdf3;

@@ -108,8 +108,11 @@ impl ChunkTable {
             + (self.offset.capacity() + self.length.capacity()) * 8
             + self.inline.capacity()
             + self.rows.capacity() * 5
-            + self.locations.iter().map(|it| it.len() + 29).sum::<usize>()
-            + self.checksums.len() * 37
+            + self.locations.memory_bytes(String::capacity)
+            + self.checksums.memory_bytes(|it| match it {
+                StoredChecksum::ETag(tag) => tag.capacity(),
+                StoredChecksum::LastModified(_) => 0,
+            })
     }
 
     pub(crate) fn rank(&self) -> usize {
