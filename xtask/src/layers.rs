@@ -112,8 +112,21 @@ const LAYERS: &[Layer] = &[
         published: true,
     },
     Layer {
+        // Refs as well: it lists them with their states, and edits them under those.
+        name: "icefield-maintenance",
+        uses: &[
+            "icefield-core",
+            "icefield-refs",
+            "icefield-storage",
+            "icefield-format",
+        ],
+        tests_use: &["icefield-testkit", "icefield-storage-memory"],
+        published: true,
+    },
+    Layer {
         name: "icefield",
         uses: &[
+            "icefield-maintenance",
             "icefield-ingest",
             "icefield-zarr-store",
             "icefield-core",

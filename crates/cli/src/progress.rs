@@ -73,3 +73,62 @@ impl Progress for Bar {
         self.bar.set_message(self.last);
     }
 }
+
+/// A bar that counts the steps of an operation, stage by stage.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    bar: ProgressBar,
+    bytes: std::sync::atomic::AtomicU64,
+}
+
+impl Steps {
+    /// Returns a bar. On anything but a terminal it draws nothing.
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template(
+            "{spinner} {prefix} {pos} of {len} {wide_bar} {msg} {elapsed}",
+        ) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self {
+            bar,
+            bytes: Default::default(),
+        }
+    }
+
+    /// Removes the bar.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl icefield::maintenance::Progress for Steps {
+    fn stage(&self, name: &'static str, steps: Option<u64>) {
+        self.bytes.store(0, std::sync::atomic::Ordering::Relaxed);
+        self.bar.set_position(0);
+        self.bar.set_length(steps.unwrap_or_default());
+        self.bar.set_message("");
+        self.bar.set_prefix(name);
+    }
+
+    fn more(&self, steps: u64) {
+        self.bar.inc_length(steps);
+    }
+
+    fn advance(&self, steps: u64, bytes: u64) {
+        let before = self
+            .bytes
+            .fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+        if before + bytes > 0 {
+            self.bar.set_message(HumanBytes(before + bytes).to_string());
+        }
+        self.bar.inc(steps);
+    }
+}

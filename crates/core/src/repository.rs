@@ -148,6 +148,21 @@ impl Repository {
         &self.0.storage
     }
 
+    /// Returns the clock that this handle was given.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.0.clock
+    }
+
+    /// Returns the source of randomness that this handle was given.
+    pub fn entropy(&self) -> &Arc<dyn Entropy> {
+        &self.0.entropy
+    }
+
+    /// Returns the refs themselves, for those who need the states that edits are conditional on.
+    pub fn ref_store(&self) -> &Refs {
+        &self.0.refs
+    }
+
     /// Returns what this handle lets the repository refer to.
     pub fn virtual_access(&self) -> &VirtualAccess {
         self.0.virtual_stores.access()

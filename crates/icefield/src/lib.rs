@@ -84,6 +84,8 @@ pub use icefield_core::{
 pub use icefield_format as format;
 #[cfg(feature = "ingest")]
 pub use icefield_ingest as ingest;
+#[cfg(feature = "maintenance")]
+pub use icefield_maintenance as maintenance;
 pub use icefield_storage as storage;
 #[cfg(feature = "local")]
 pub use icefield_storage_local::{Fsync, LocalStorage};
