@@ -3,6 +3,8 @@
 //! Nothing is visible before the one conditional write of the ref, and everything is after it. Stopped
 //! anywhere, a commit leaves the old tip and some garbage, or the new tip.
 
+mod arrays;
+mod encode;
 mod flush;
 mod manifests;
 mod plan;
@@ -21,6 +23,7 @@ use icefield_refs::Tip;
 use icefield_storage::StorageError;
 use serde_json::Value;
 
+pub(crate) use arrays::Rewrite;
 pub(crate) use manifests::WrittenManifests;
 use queue::Turn;
 
@@ -75,6 +78,7 @@ pub struct Commit {
     message: String,
     metadata: BTreeMap<String, Value>,
     allow_empty: bool,
+    rewrite: Rewrite,
     solver: Option<Arc<dyn ConflictSolver>>,
     tries: usize,
 }
@@ -164,7 +168,8 @@ impl Commit {
     }
 
     fn changes_nothing(&self) -> Result<bool, SessionError> {
-        Ok(!self.allow_empty && self.session.state()?.changes.is_empty())
+        let may = self.allow_empty || self.rewrite != Rewrite::No;
+        Ok(!may && self.session.state()?.changes.is_empty())
     }
 
     /// Once a race on the branch was lost, looks where it stands before anything is written. Returns the
@@ -225,6 +230,7 @@ impl Commit {
             message: &self.message,
             metadata: &self.metadata,
             allow_empty: self.allow_empty,
+            rewrite: self.rewrite,
         };
         let written = plan::write(session, Some(tip), description).await?;
         match written {
@@ -277,6 +283,7 @@ impl Session {
             message: message.into(),
             metadata: BTreeMap::new(),
             allow_empty: false,
+            rewrite: Rewrite::No,
             solver: None,
             tries: DEFAULT_TRIES,
         }

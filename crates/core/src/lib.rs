@@ -43,6 +43,7 @@ mod rebase;
 mod repository;
 mod session;
 mod settings;
+mod splits;
 mod virtual_chunks;
 
 #[cfg(feature = "test-suite")]

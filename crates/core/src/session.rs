@@ -278,6 +278,11 @@ impl Session {
         bytes
     }
 
+    /// A source of randomness of its own, for work that is done elsewhere.
+    pub(crate) fn derive_entropy(&self) -> Arc<dyn Entropy> {
+        self.0.entropy.derive()
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.0.shared
     }

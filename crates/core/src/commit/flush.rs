@@ -23,6 +23,7 @@ impl Session {
             message: &message,
             metadata: &BTreeMap::new(),
             allow_empty: false,
+            rewrite: super::Rewrite::No,
         };
         let plan::Written::Prepared(prepared) = plan::write(self, None, description).await? else {
             return Err(SessionError::ReadOnly.into());

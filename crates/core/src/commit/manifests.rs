@@ -1,27 +1,39 @@
-//! The manifests of one array in a new snapshot: kept where nothing changed, else merged from the base's
-//! references and the session's, in one pass over sorted inputs.
+//! New manifests of one array, merged from the base's references and the session's in one pass over sorted inputs.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_format::{
-    FormatError, Manifest, ManifestEncoder, ManifestFileInfo, ManifestId, ManifestRef, NodeId,
-    Writer,
+    ChunkRef, FormatError, Manifest, ManifestEncoder, ManifestFileInfo, ManifestId, ManifestRef,
+    NodeId, Writer,
 };
 
-use crate::change_set::{ChangeSet, ChunkTable, PendingChunk, within};
+use icefield_storage::Entropy;
 
-/// One manifest to write.
+use crate::change_set::{ChangeSet, ChunkTable, PendingChunk, within};
+use crate::splits::Cells;
+
+/// Bytes that an edit takes in memory and in a manifest, about.
+const BYTES_PER_EDIT: usize = 80;
+
+/// References of one array that are written together: those of some manifests of the base, and edits.
 #[derive(Clone, Debug)]
 pub(super) struct ManifestJob {
-    pub(super) id: ManifestId,
     pub(super) node: NodeId,
     /// Chunks per dimension of the array as it will be.
     pub(super) grid: Vec<u32>,
+    /// Each cell with references gets a manifest.
+    pub(super) cells: Cells,
+    /// The edits, in the order of their indices.
+    pub(super) rows: Arc<[u32]>,
     /// The base's manifests whose references are carried over.
     pub(super) inputs: Vec<ManifestId>,
+    /// The cells that the edits lie in.
+    pub(super) edited: Arc<[Vec<u32>]>,
+    /// Where the ids come from.
+    pub(super) entropy: Arc<dyn Entropy>,
 }
 
 /// A new manifest and the array's pointer to it.
@@ -29,15 +41,17 @@ pub(super) struct ManifestJob {
 pub(super) struct NewManifest {
     pub(super) reference: ManifestRef,
     pub(super) info: ManifestFileInfo,
-    /// What is to be stored; `None` if an earlier attempt of the same commit stored it.
+    /// What is to be stored; `None` if it is stored already.
     pub(super) file: Option<Bytes>,
 }
 
-/// All that the content of a manifest depends on, beside the array.
+/// All that the content of manifests depends on, beside the array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Origin {
     inputs: Vec<ManifestId>,
     grid: Vec<u32>,
+    cells: Cells,
+    edited: Arc<[Vec<u32>]>,
     visible: Option<Vec<u32>>,
     revision: u64,
 }
@@ -45,31 +59,28 @@ struct Origin {
 /// Manifests that earlier attempts of a commit stored, by array: an attempt after a rebase writes only what
 /// the commit in between touched.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WrittenManifests(HashMap<NodeId, (Origin, Option<NewManifest>)>);
+pub(crate) struct WrittenManifests(HashMap<NodeId, Vec<(Origin, Vec<NewManifest>)>>);
 
 impl WrittenManifests {
     /// What an earlier attempt stored for a job, if it would come out the same.
-    pub(super) fn find(
-        &self,
-        job: &ManifestJob,
-        changes: &ChangeSet,
-    ) -> Option<Option<NewManifest>> {
-        let (origin, manifest) = self.0.get(&job.node)?;
-        (*origin == job.origin(changes)).then(|| manifest.clone())
+    pub(super) fn find(&self, job: &ManifestJob, changes: &ChangeSet) -> Option<Vec<NewManifest>> {
+        let origin = job.origin(changes);
+        let earlier = self.0.get(&job.node)?.iter();
+        let mut same = earlier.filter(|(earlier, _)| *earlier == origin);
+        same.next().map(|(_, manifests)| manifests.clone())
     }
 
     /// Remembers what was stored for a job.
-    pub(super) fn note(
-        &mut self,
-        job: &ManifestJob,
-        changes: &ChangeSet,
-        manifest: Option<&NewManifest>,
-    ) {
-        let stored = manifest.map(|manifest| NewManifest {
+    pub(super) fn note(&mut self, job: &ManifestJob, changes: &ChangeSet, new: &[NewManifest]) {
+        let origin = job.origin(changes);
+        let stored = new.iter().map(|manifest| NewManifest {
             file: None,
             ..manifest.clone()
         });
-        self.0.insert(job.node, (job.origin(changes), stored));
+        let earlier = self.0.entry(job.node).or_default();
+        // What was written for another state of the edits is of no use any more.
+        earlier.retain(|(it, _)| it.revision == origin.revision && *it != origin);
+        earlier.push((origin, stored.collect()));
     }
 }
 
@@ -78,6 +89,8 @@ impl ManifestJob {
         Origin {
             inputs: self.inputs.clone(),
             grid: self.grid.clone(),
+            cells: self.cells.clone(),
+            edited: Arc::clone(&self.edited),
             visible: changes.visible_grid(&self.node).map(<[u32]>::to_vec),
             revision: changes
                 .chunks()
@@ -87,28 +100,25 @@ impl ManifestJob {
     }
 
     /// Bytes that it merges, about.
-    pub(super) fn bytes(&self, changes: &ChangeSet, inputs: &[Arc<Manifest>]) -> usize {
+    pub(super) fn bytes(&self, inputs: &[Arc<Manifest>]) -> usize {
         let old: usize = inputs.iter().map(|manifest| manifest.body_len()).sum();
-        let new = changes.chunks().get(&self.node);
-        old + new.map_or(0, ChunkTable::memory_bytes)
+        old + self.rows.len() * BYTES_PER_EDIT
     }
 
-    /// Merges and encodes. `None` if no reference is left.
+    /// Merges and encodes. Cells without references get no manifest.
     pub(super) fn run(
         &self,
         changes: &ChangeSet,
         inputs: &[Arc<Manifest>],
         writer: &Writer,
-    ) -> Result<Option<NewManifest>, FormatError> {
-        let mut encoder = ManifestEncoder::new(self.id);
-        encoder.begin_array(self.node)?;
+    ) -> Result<Vec<NewManifest>, FormatError> {
         let empty = ChunkTable::new(self.grid.len());
         let table = changes.chunks().get(&self.node).unwrap_or(&empty);
-        let rows = table.sorted_rows();
-        let mut rows = rows.iter().copied().peekable();
+        let mut rows = self.rows.iter().copied().peekable();
         let mut base = BaseRefs::new(inputs, &self.node);
         let visible = changes.visible_grid(&self.node);
         let mut index = Vec::with_capacity(self.grid.len());
+        let mut output = CellWriter::new(self, writer);
         loop {
             let order = match (base.peek(), rows.peek()) {
                 (None, None) => break,
@@ -120,7 +130,7 @@ impl ManifestJob {
                 && let Some(row) = rows.next()
                 && let PendingChunk::Set(chunk) = table.at(row)
             {
-                encoder.push(table.index(row), chunk)?;
+                output.push(table.index(row), chunk)?;
             }
             if order != Ordering::Greater
                 && let Some((input, position)) = base.next(&mut index)
@@ -129,21 +139,74 @@ impl ManifestJob {
                 && visible.is_none_or(|grid| within(&index, grid))
                 && let Some(refs) = inputs[input].array(&self.node)
             {
-                encoder.push(&index, refs.record_at(position).chunk_ref()?)?;
+                output.push(&index, refs.record_at(position).chunk_ref()?)?;
             }
         }
-        let Some(extents) = encoder.extents_of_current() else {
-            return Ok(None);
-        };
-        let encoded = encoder.finish(writer)?;
-        Ok(Some(NewManifest {
-            reference: ManifestRef {
-                id: self.id,
-                extents,
-            },
-            info: encoded.info,
-            file: Some(encoded.bytes),
-        }))
+        output.finish()
+    }
+}
+
+/// Sends references, which come in the order of their indices, to the manifests of their cells.
+struct CellWriter<'a> {
+    job: &'a ManifestJob,
+    writer: &'a Writer,
+    cell: Vec<u32>,
+    open: BTreeMap<Vec<u32>, ManifestEncoder>,
+    done: Vec<NewManifest>,
+}
+
+impl<'a> CellWriter<'a> {
+    fn new(job: &'a ManifestJob, writer: &'a Writer) -> Self {
+        Self {
+            job,
+            writer,
+            cell: Vec::new(),
+            open: BTreeMap::new(),
+            done: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, index: &[u32], chunk: ChunkRef<'_>) -> Result<(), FormatError> {
+        self.job.cells.find(index, &mut self.cell);
+        if let Some(encoder) = self.open.get_mut(&self.cell) {
+            return encoder.push(index, chunk);
+        }
+        // Along the first axis nothing comes back: what lies before can be compressed, and its memory given back.
+        while let Some(first) = self.open.first_entry()
+            && first.key().first() < self.cell.first()
+        {
+            let encoder = first.remove();
+            self.end(encoder)?;
+        }
+        let mut id = [0; 12];
+        self.job.entropy.fill(&mut id);
+        let mut encoder = ManifestEncoder::new(ManifestId::from_bytes(id));
+        encoder.begin_array(self.job.node)?;
+        encoder.push(index, chunk)?;
+        self.open.insert(self.cell.clone(), encoder);
+        Ok(())
+    }
+
+    fn end(&mut self, encoder: ManifestEncoder) -> Result<(), FormatError> {
+        if let Some(extents) = encoder.extents_of_current() {
+            let encoded = encoder.finish(self.writer)?;
+            self.done.push(NewManifest {
+                reference: ManifestRef {
+                    id: encoded.info.id,
+                    extents,
+                },
+                info: encoded.info,
+                file: Some(encoded.bytes),
+            });
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<NewManifest>, FormatError> {
+        for (_, encoder) in std::mem::take(&mut self.open) {
+            self.end(encoder)?;
+        }
+        Ok(self.done)
     }
 }
 

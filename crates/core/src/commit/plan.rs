@@ -6,16 +6,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
-    DimensionShape, ManifestFileInfo, ManifestId, ManifestRef, NewNode, NewNodeData, NewSnapshot,
-    NodeId, NodeKind, SnapshotEncoder, SnapshotId, TransactionLogEncoder, layout,
+    ManifestFileInfo, ManifestId, ManifestRef, NewSnapshot, NodeId, NodeKind, NodePath, SnapshotId,
+    layout,
 };
 use icefield_refs::{FetchError, Tip, micros_of_time};
 use icefield_storage::{Bytes, Key, StorageError, StorageExt};
 use serde_json::Value;
 
+use super::arrays::{ArrayPlan, HeldManifest, Rewrite, Split};
+use super::encode::{encode_log, encode_snapshot};
 use super::manifests::{ManifestJob, NewManifest};
 use crate::change_set::ChangeSet;
 use crate::metadata::{ArrayMetadata, NodeMetadata};
@@ -26,8 +29,15 @@ use crate::{CommitError, SessionError};
 /// Manifests merged and encoded at a time.
 const ENCODERS: usize = 4;
 
+/// Bytes of encoded manifests that wait for the round in which everything is stored. What is encoded after that is
+/// stored at once.
+const WAITING: usize = 64 << 20;
+
 /// Bytes of references whose merge takes about as long as the way to another thread and back.
 const AT_ONCE: usize = 64 << 10;
+
+/// Edits of an array that are sorted into cells in about that time.
+const EDITS_AT_ONCE: usize = 4096;
 
 /// All objects of a commit are stored, and no branch points at them yet. Dropping this leaves garbage, never
 /// damage.
@@ -60,25 +70,46 @@ pub(super) enum Written {
 }
 
 /// A node of the new snapshot, before its manifests are known.
-struct PlannedNode {
-    source: NodeSource,
-    manifests: PlannedManifests,
+pub(super) struct PlannedNode {
+    pub(super) source: NodeSource,
+    pub(super) manifests: PlannedManifests,
 }
 
-enum NodeSource {
+pub(super) enum NodeSource {
     /// As the base has it.
     Base { position: usize },
     /// As the session wrote it.
     Written { path: icefield_format::NodePath },
 }
 
-enum PlannedManifests {
+pub(super) enum PlannedManifests {
     /// A group, or an array without references.
     None,
     /// Those of the base at this position.
     Keep { position: usize },
-    /// The result of a job, by its number.
-    Rewrite { job: usize },
+    /// What comes of a plan, by its number.
+    Change { array: usize },
+}
+
+/// The manifests of an array of which some changed.
+#[derive(Debug, Default)]
+pub(super) struct ArrayManifests {
+    kept: Vec<ManifestRef>,
+    new: Vec<NewManifest>,
+}
+
+impl ArrayManifests {
+    /// The array's pointers to them, in the order of their boxes.
+    pub(super) fn references(&self) -> Vec<ManifestRef> {
+        let new = self.new.iter().map(|new| new.reference.clone());
+        let mut all: Vec<ManifestRef> = self.kept.iter().cloned().chain(new).collect();
+        let start = |it: &ManifestRef| -> Vec<u32> {
+            let ranges = it.extents.ranges().iter();
+            ranges.map(|range| range.start).collect()
+        };
+        all.sort_by_cached_key(start);
+        all
+    }
 }
 
 /// What the new snapshot says of itself.
@@ -87,6 +118,7 @@ pub(super) struct Description<'a> {
     pub(super) message: &'a str,
     pub(super) metadata: &'a BTreeMap<String, Value>,
     pub(super) allow_empty: bool,
+    pub(super) rewrite: Rewrite,
 }
 
 /// Writes everything that a commit needs, all of it invisible. Without a tip, no branch is asked where it
@@ -103,41 +135,59 @@ pub(super) async fn write(
         let newer_than = state.newer_than.max(base.snapshot().flushed_at());
         (base, changes, state.metadata.clone(), newer_than)
     };
-    if changes.is_empty() && !description.allow_empty {
+    let rewrite = description.rewrite;
+    if changes.is_empty() && !description.allow_empty && rewrite == Rewrite::No {
         return Err(CommitError::NothingToCommit);
     }
     metadata.extend(description.metadata.clone());
     let shared = session.shared();
-    let mut jobs = Vec::new();
-    let nodes = plan_nodes(session, &base, &changes, &mut jobs)?;
+    let mut arrays = Vec::new();
+    let nodes = plan_nodes(session, &base, &changes, rewrite, &mut arrays)?;
     let snapshot_id = SnapshotId::from_bytes(session.random());
-    let new_manifests = run_jobs(session, &changes, &jobs).await?;
+    let splits = split(session, &changes, arrays).await?;
+    let (kept, jobs): (Vec<_>, Vec<_>) = splits.into_iter().map(|it| (it.kept, it.jobs)).unzip();
+    if rewrite != Rewrite::No
+        && changes.is_empty()
+        && !description.allow_empty
+        && jobs.iter().all(Vec::is_empty)
+    {
+        return Err(CommitError::NothingToCommit);
+    }
+    let new = run_jobs(session, &changes, jobs.iter().flatten()).await?;
+    let mut results = new.iter();
+    let arrays: Vec<ArrayManifests> = (kept.into_iter().zip(&jobs))
+        .map(|(kept, jobs)| {
+            let new = results.by_ref().take(jobs.len()).flatten().cloned();
+            let new = new.collect();
+            ArrayManifests { kept, new }
+        })
+        .collect();
     let flushed_at = micros_of_time(shared.clock.now()).max(newer_than.saturating_add(1));
     let snapshot = encode_snapshot(
         session,
         &base,
         &changes,
         &nodes,
-        &new_manifests,
+        &arrays,
         NewSnapshot {
             id: snapshot_id,
             parent_id: Some(base.snapshot().id()),
             flushed_at,
             message: description.message,
             metadata: &metadata,
-            manifest_files: &manifest_files(&base, &nodes, &new_manifests)?,
+            manifest_files: &manifest_files(&base, &nodes, &arrays)?,
         },
     )?;
     let log = encode_log(session, snapshot_id, &changes)?;
-    let files: Vec<(ManifestId, Bytes)> = new_manifests
+    let files: Vec<(ManifestId, Bytes)> = arrays
         .iter()
-        .flatten()
+        .flat_map(|array| &array.new)
         .filter_map(|new| Some((new.info.id, new.file.clone()?)))
         .collect();
     let written = store(session, snapshot_id, snapshot, log, files, tip).await?;
     session.note_written(|stored| {
-        for (job, manifest) in jobs.iter().zip(&new_manifests) {
-            stored.note(job, &changes, manifest.as_ref());
+        for (job, manifests) in jobs.iter().flatten().zip(&new) {
+            stored.note(job, &changes, manifests);
         }
     })?;
     Ok(written)
@@ -148,8 +198,15 @@ fn plan_nodes(
     session: &Session,
     base: &Base,
     changes: &ChangeSet,
-    jobs: &mut Vec<ManifestJob>,
+    rewrite: Rewrite,
+    arrays: &mut Vec<ArrayPlan>,
 ) -> Result<Vec<PlannedNode>, SessionError> {
+    let planner = Planner {
+        session,
+        base,
+        changes,
+        rewrite,
+    };
     let snapshot = base.snapshot();
     let mut nodes = Vec::with_capacity(snapshot.node_count() + changes.created().len());
     let mut created = changes.created().iter().peekable();
@@ -172,9 +229,13 @@ fn plan_nodes(
                 .and_then(|it| base.position(it));
             let manifests = match (node.metadata.array(), has_chunks, moved_from) {
                 (Some(_), _, Some(position)) => {
-                    plan_manifests(session, base, changes, position, &node.metadata, jobs)
+                    planner.existing(position, path, &node.metadata, arrays)?
                 }
-                (Some(array), true, None) => new_job(session, jobs, node.id, array, Vec::new()),
+                (Some(array), true, None) => {
+                    arrays.push(planner.array(node.id, path, array, None, Vec::new()));
+                    let array = arrays.len() - 1;
+                    PlannedManifests::Change { array }
+                }
                 _ => PlannedManifests::None,
             };
             nodes.push(PlannedNode {
@@ -187,12 +248,12 @@ fn plan_nodes(
                 let updated = changes.updated().get(&path);
                 let manifests = match updated.map(|node| Arc::clone(&node.metadata)) {
                     _ if record.kind() == NodeKind::Group => PlannedManifests::None,
-                    Some(metadata) => {
-                        plan_manifests(session, base, changes, position, &metadata, jobs)
-                    }
-                    None if changes.chunks().contains_key(&record.id()) => {
+                    Some(metadata) => planner.existing(position, &path, &metadata, arrays)?,
+                    None if rewrite != Rewrite::No
+                        || changes.chunks().contains_key(&record.id()) =>
+                    {
                         let metadata = base.metadata(record)?;
-                        plan_manifests(session, base, changes, position, &metadata, jobs)
+                        planner.existing(position, &path, &metadata, arrays)?
                     }
                     None => PlannedManifests::Keep { position },
                 };
@@ -208,76 +269,138 @@ fn plan_nodes(
     Ok(nodes)
 }
 
-/// Decides about the manifests of an array that exists in the base.
-fn plan_manifests(
-    session: &Session,
-    base: &Base,
-    changes: &ChangeSet,
-    position: usize,
-    metadata: &NodeMetadata,
-    jobs: &mut Vec<ManifestJob>,
-) -> PlannedManifests {
-    let node = base.record(position).id();
-    let (Some(array), Some(record)) = (metadata.array(), base.array(position)) else {
-        return PlannedManifests::None;
-    };
-    let written = changes.chunks().get(&node).is_some_and(|it| !it.is_empty());
-    let seen = changes.visible_grid(&node);
-    let cut = record.manifests().any(|manifest| {
-        manifest.rank() != array.rank()
-            || seen.is_some_and(|seen| seen.len() != array.rank())
-            || manifest
-                .extents()
-                .ranges()
-                .iter()
-                .enumerate()
-                .any(|(axis, range)| {
+/// What is needed to plan the manifests of an array.
+#[derive(Clone, Copy)]
+struct Planner<'a> {
+    session: &'a Session,
+    base: &'a Base,
+    changes: &'a ChangeSet,
+    rewrite: Rewrite,
+}
+
+impl Planner<'_> {
+    /// Plans an array that exists in the base, at a position.
+    fn existing(
+        &self,
+        position: usize,
+        path: &NodePath,
+        metadata: &NodeMetadata,
+        arrays: &mut Vec<ArrayPlan>,
+    ) -> Result<PlannedManifests, SessionError> {
+        let (base, changes) = (self.base, self.changes);
+        let node = base.record(position).id();
+        let (Some(array), Some(record)) = (metadata.array(), base.array(position)) else {
+            return Ok(PlannedManifests::None);
+        };
+        let written = changes.chunks().get(&node).is_some_and(|it| !it.is_empty());
+        let seen = changes.visible_grid(&node);
+        let mut held = Vec::new();
+        for manifest in record.manifests() {
+            let extents = manifest.extents();
+            let cut = manifest.rank() != array.rank()
+                || seen.is_some_and(|seen| seen.len() != array.rank())
+                || extents.ranges().iter().enumerate().any(|(axis, range)| {
                     let seen = seen.and_then(|grid| grid.get(axis));
                     let count = array.chunk_counts.get(axis);
                     range.end > seen.copied().unwrap_or(u32::MAX)
                         || range.end > count.copied().unwrap_or(0)
-                })
-    });
-    if !written && !cut {
-        return PlannedManifests::Keep { position };
+                });
+            let info = manifest_file(base, manifest.id())?;
+            held.push(HeldManifest {
+                reference: ManifestRef {
+                    id: manifest.id(),
+                    extents,
+                },
+                bytes: info.size_bytes,
+                refs: u64::from(info.num_chunk_refs),
+                cut,
+            });
+        }
+        let untouched = !written && !held.iter().any(|it| it.cut);
+        if untouched && (self.rewrite == Rewrite::No || held.is_empty()) {
+            return Ok(PlannedManifests::Keep { position });
+        }
+        let before = base.metadata(base.record(position)).ok();
+        let before = before.and_then(|it| Some(it.array()?.chunk_counts.clone()));
+        arrays.push(self.array(node, path, array, before, held));
+        let array = arrays.len() - 1;
+        Ok(PlannedManifests::Change { array })
     }
-    let inputs = record.manifests().map(|it| it.id()).collect();
-    new_job(session, jobs, node, array, inputs)
+
+    fn array(
+        &self,
+        node: NodeId,
+        path: &NodePath,
+        array: &ArrayMetadata,
+        before: Option<Vec<u32>>,
+        held: Vec<HeldManifest>,
+    ) -> ArrayPlan {
+        ArrayPlan {
+            node,
+            path: path.clone(),
+            dimensions: array.dimension_names.clone(),
+            grid: array.chunk_counts.clone(),
+            before,
+            held,
+            rewrite: self.rewrite,
+            entropy: self.session.derive_entropy(),
+        }
+    }
 }
 
-fn new_job(
+/// Runs what may take long without waiting, away from the tasks that others wait for.
+async fn away<T: Send + 'static>(
+    small: bool,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, SessionError> {
+    if small {
+        return Ok(work());
+    }
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => (runtime.spawn_blocking(work).await)
+            .map_err(|error| SessionError::Aborted(error.to_string())),
+        // Polled outside of any runtime: there is nobody to keep waiting.
+        Err(_) => Ok(work()),
+    }
+}
+
+/// Decides what of each array is rewritten.
+async fn split(
     session: &Session,
-    jobs: &mut Vec<ManifestJob>,
-    node: NodeId,
-    array: &ArrayMetadata,
-    inputs: Vec<ManifestId>,
-) -> PlannedManifests {
-    jobs.push(ManifestJob {
-        id: ManifestId::from_bytes(session.random()),
-        node,
-        grid: array.chunk_counts.clone(),
-        inputs,
-    });
-    PlannedManifests::Rewrite {
-        job: jobs.len() - 1,
-    }
+    changes: &Arc<ChangeSet>,
+    arrays: Vec<ArrayPlan>,
+) -> Result<Vec<Split>, SessionError> {
+    let shared = session.shared();
+    stream::iter(arrays)
+        .map(|array| async move {
+            let edits = changes.chunks().get(&array.node).map_or(0, |it| it.len());
+            let (changes, configs) = (Arc::clone(changes), shared.configs.in_force());
+            let writer = shared.objects.writer().clone();
+            let split = move || array.split(&changes, &configs.splits, &writer);
+            Ok(away(edits <= EDITS_AT_ONCE, split).await??)
+        })
+        .buffered(ENCODERS)
+        .try_collect()
+        .await
 }
 
+/// Merges, encodes and, of many, stores.
 async fn run_jobs(
     session: &Session,
     changes: &Arc<ChangeSet>,
-    jobs: &[ManifestJob],
-) -> Result<Vec<Option<NewManifest>>, SessionError> {
+    jobs: impl Iterator<Item = &ManifestJob>,
+) -> Result<Vec<Vec<NewManifest>>, SessionError> {
     let shared = session.shared();
     let earlier = session.written_manifests()?;
     let jobs: Vec<_> = jobs
-        .iter()
         .map(|job| (job.clone(), earlier.find(job, changes)))
         .collect();
+    let waiting = AtomicUsize::new(0);
+    let waiting = &waiting;
     stream::iter(jobs)
         .map(|(job, earlier)| async move {
-            if let Some(manifest) = earlier {
-                return Ok(manifest);
+            if let Some(manifests) = earlier {
+                return Ok(manifests);
             }
             let objects = &shared.objects;
             let mut inputs = Vec::with_capacity(job.inputs.len());
@@ -287,200 +410,68 @@ async fn run_jobs(
             while let Some(manifest) = loading.try_next().await? {
                 inputs.push(manifest);
             }
-            let small = job.bytes(changes, &inputs) <= AT_ONCE;
+            let small = job.bytes(&inputs) <= AT_ONCE;
             let (changes, writer) = (Arc::clone(changes), objects.writer().clone());
             let merge = move || job.run(&changes, &inputs, &writer);
-            if small {
-                return Ok(merge()?);
+            let mut manifests: Vec<NewManifest> = away(small, merge).await??;
+            for new in &mut manifests {
+                let bytes = new.file.as_ref().map_or(0, Bytes::len);
+                if waiting.fetch_add(bytes, Ordering::Relaxed) > WAITING
+                    && let Some(file) = new.file.take()
+                {
+                    objects.put_manifest(new.info.id, file).await?;
+                }
             }
-            let merged = match tokio::runtime::Handle::try_current() {
-                Ok(runtime) => runtime
-                    .spawn_blocking(merge)
-                    .await
-                    .map_err(|error| SessionError::Aborted(error.to_string()))?,
-                // Polled outside of any runtime: there is nobody to keep waiting.
-                Err(_) => merge(),
-            };
-            merged.map_err(SessionError::from)
+            Ok::<_, SessionError>(manifests)
         })
         .buffered(ENCODERS)
         .try_collect()
         .await
 }
 
+/// What the base says of a manifest file.
+fn manifest_file(base: &Base, id: ManifestId) -> Result<ManifestFileInfo, SessionError> {
+    base.snapshot().manifest_file(&id).ok_or_else(|| {
+        SessionError::Fetch(FetchError::Missing {
+            what: "the base snapshot's entry of manifest",
+            id: id.to_string(),
+            key: Key::parse(&layout::manifest_key(id))
+                .unwrap_or_else(|_| unreachable!("BUG: ids make valid keys")),
+        })
+    })
+}
+
 /// Every manifest that a node of the new snapshot refers to, once.
 fn manifest_files(
     base: &Base,
     nodes: &[PlannedNode],
-    new_manifests: &[Option<NewManifest>],
+    arrays: &[ArrayManifests],
 ) -> Result<Vec<ManifestFileInfo>, SessionError> {
     let mut files = BTreeMap::new();
+    let mut keep = |id: ManifestId| -> Result<(), SessionError> {
+        files.insert(id, manifest_file(base, id)?);
+        Ok(())
+    };
     for node in nodes {
         match node.manifests {
             PlannedManifests::None => {}
             PlannedManifests::Keep { position } => {
                 let array = base.array(position);
                 for manifest in array.iter().flat_map(|array| array.manifests()) {
-                    let id = manifest.id();
-                    let info = base.snapshot().manifest_file(&id).ok_or_else(|| {
-                        SessionError::Fetch(FetchError::Missing {
-                            what: "the base snapshot's entry of manifest",
-                            id: id.to_string(),
-                            key: Key::parse(&layout::manifest_key(id))
-                                .unwrap_or_else(|_| unreachable!("BUG: ids make valid keys")),
-                        })
-                    })?;
-                    files.insert(id, info);
+                    keep(manifest.id())?;
                 }
             }
-            PlannedManifests::Rewrite { job } => {
-                if let Some(new) = &new_manifests[job] {
-                    files.insert(new.info.id, new.info);
+            PlannedManifests::Change { array } => {
+                for kept in &arrays[array].kept {
+                    keep(kept.id)?;
                 }
             }
         }
+    }
+    for new in arrays.iter().flat_map(|array| &array.new) {
+        files.insert(new.info.id, new.info);
     }
     Ok(files.into_values().collect())
-}
-
-fn encode_snapshot(
-    session: &Session,
-    base: &Base,
-    changes: &ChangeSet,
-    nodes: &[PlannedNode],
-    new_manifests: &[Option<NewManifest>],
-    header: NewSnapshot<'_>,
-) -> Result<Bytes, CommitError> {
-    let mut encoder = SnapshotEncoder::new(header);
-    for node in nodes {
-        let manifests: Vec<ManifestRef> = match node.manifests {
-            PlannedManifests::None => Vec::new(),
-            PlannedManifests::Keep { position } => base
-                .array(position)
-                .iter()
-                .flat_map(|array| array.manifests())
-                .map(|it| ManifestRef {
-                    id: it.id(),
-                    extents: it.extents(),
-                })
-                .collect(),
-            PlannedManifests::Rewrite { job } => new_manifests[job]
-                .iter()
-                .map(|new| new.reference.clone())
-                .collect(),
-        };
-        match &node.source {
-            NodeSource::Base { position } => {
-                push_base_node(&mut encoder, base, *position, &manifests)?;
-            }
-            NodeSource::Written { path } => {
-                let written = changes
-                    .created()
-                    .get(path)
-                    .or_else(|| changes.updated().get(path));
-                let Some(written) = written else { continue };
-                let shape = written.metadata.array().map(dimension_shapes);
-                encoder.push(NewNode {
-                    id: written.id,
-                    path: path.as_str(),
-                    user_data: &written.document,
-                    data: match (&*written.metadata, &shape) {
-                        (NodeMetadata::Array(array), Some(shape)) => NewNodeData::Array {
-                            shape,
-                            dimension_names: array.dimension_names.as_deref(),
-                            manifests: &manifests,
-                        },
-                        _ => NewNodeData::Group,
-                    },
-                })?;
-            }
-        }
-    }
-    Ok(encoder.finish(session.shared().objects.writer())?)
-}
-
-fn dimension_shapes(array: &ArrayMetadata) -> Vec<DimensionShape> {
-    array
-        .shape
-        .iter()
-        .zip(&array.chunk_shape)
-        .map(|(length, chunk)| DimensionShape {
-            array_length: *length,
-            chunk_length: *chunk,
-        })
-        .collect()
-}
-
-fn push_base_node(
-    encoder: &mut SnapshotEncoder<'_>,
-    base: &Base,
-    position: usize,
-    manifests: &[ManifestRef],
-) -> Result<(), CommitError> {
-    let record = base.record(position);
-    let array = record.array();
-    let shape: Vec<DimensionShape> = array.iter().flat_map(|array| array.shape()).collect();
-    let names: Option<Vec<Option<String>>> = array.and_then(|array| {
-        Some(
-            array
-                .dimension_names()?
-                .map(|name| name.map(str::to_owned))
-                .collect(),
-        )
-    });
-    encoder.push(NewNode {
-        id: record.id(),
-        path: record.path(),
-        user_data: record.user_data(),
-        data: match array {
-            None => NewNodeData::Group,
-            Some(_) => NewNodeData::Array {
-                shape: &shape,
-                dimension_names: names.as_deref(),
-                manifests,
-            },
-        },
-    })?;
-    Ok(())
-}
-
-fn encode_log(
-    session: &Session,
-    id: SnapshotId,
-    changes: &ChangeSet,
-) -> Result<Bytes, CommitError> {
-    let mut log = TransactionLogEncoder::new(id);
-    let of_kind = |nodes: &BTreeMap<_, crate::change_set::WrittenNode>, kind| -> Vec<NodeId> {
-        nodes
-            .values()
-            .filter(|node| node.kind() == kind)
-            .map(|node| node.id)
-            .collect()
-    };
-    let deleted = |wanted| -> Vec<NodeId> {
-        changes
-            .deleted()
-            .values()
-            .filter(|(_, kind)| *kind == wanted)
-            .map(|(id, _)| *id)
-            .collect()
-    };
-    log.new_groups(of_kind(changes.created(), NodeKind::Group));
-    log.new_arrays(of_kind(changes.created(), NodeKind::Array));
-    log.deleted_groups(deleted(NodeKind::Group));
-    log.deleted_arrays(deleted(NodeKind::Array));
-    log.updated_groups(of_kind(changes.updated(), NodeKind::Group));
-    log.updated_arrays(of_kind(changes.updated(), NodeKind::Array));
-    for (node, table) in changes.chunks() {
-        if table.is_empty() {
-            continue;
-        }
-        log.begin_chunks(*node)?;
-        for row in table.sorted_rows() {
-            log.push_chunk(table.index(row))?;
-        }
-    }
-    Ok(log.finish(session.shared().objects.writer())?)
 }
 
 /// Sends all objects at once, and in the same round looks whether the commit still has a chance.

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use icefield_format::RepositoryConfig;
 use icefield_refs::StoredConfig;
 
+use crate::splits::SplitRules;
 use crate::virtual_chunks::Containers;
 
 /// A configuration, and what of it every chunk asks for.
@@ -12,6 +13,7 @@ use crate::virtual_chunks::Containers;
 pub(crate) struct InForce {
     pub(crate) config: RepositoryConfig,
     pub(crate) containers: Containers,
+    pub(crate) splits: SplitRules,
 }
 
 impl InForce {
@@ -21,7 +23,12 @@ impl InForce {
             None => own.clone(),
         };
         let containers = Containers::of(&config);
-        Arc::new(Self { config, containers })
+        let splits = SplitRules::of(&config);
+        Arc::new(Self {
+            config,
+            containers,
+            splits,
+        })
     }
 }
 

@@ -1,0 +1,275 @@
+//! Which manifests of an array a commit keeps, and what it rewrites together.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use icefield_format::{
+    FormatError, ManifestEncoder, ManifestId, ManifestRef, NodeId, NodePath, Writer,
+};
+use icefield_storage::Entropy;
+
+use super::manifests::ManifestJob;
+use crate::change_set::{ChangeSet, ChunkTable, PendingChunk};
+use crate::splits::{ArrayName, Cells, Held, Known, SplitRules, regions};
+
+/// Whether manifests are rewritten that no edit touches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Rewrite {
+    /// Never.
+    #[default]
+    No,
+    /// Those of arrays that are not split as a new commit would split them.
+    Misplaced,
+    /// All.
+    All,
+}
+
+/// A manifest of the base.
+#[derive(Clone, Debug)]
+pub(super) struct HeldManifest {
+    pub(super) reference: ManifestRef,
+    pub(super) bytes: u64,
+    pub(super) refs: u64,
+    /// Some of its references may be none any more: a resize cut them off.
+    pub(super) cut: bool,
+}
+
+/// An array some of whose manifests may change.
+#[derive(Clone, Debug)]
+pub(super) struct ArrayPlan {
+    pub(super) node: NodeId,
+    pub(super) path: NodePath,
+    pub(super) dimensions: Option<Vec<Option<String>>>,
+    /// Chunks per dimension of the array as it will be.
+    pub(super) grid: Vec<u32>,
+    /// The same in the base, if the array is there.
+    pub(super) before: Option<Vec<u32>>,
+    pub(super) held: Vec<HeldManifest>,
+    pub(super) rewrite: Rewrite,
+    /// Drawn on one task, in the order of paths: the source of the ids of its manifests.
+    pub(super) entropy: Arc<dyn Entropy>,
+}
+
+/// What becomes of an array's manifests.
+#[derive(Debug)]
+pub(super) struct Split {
+    /// Those that stay as they are.
+    pub(super) kept: Vec<ManifestRef>,
+    pub(super) jobs: Vec<ManifestJob>,
+}
+
+impl ArrayPlan {
+    /// Decides. Takes time in proportion to the edits, not to the array.
+    pub(super) fn split(
+        &self,
+        changes: &ChangeSet,
+        rules: &SplitRules,
+        writer: &Writer,
+    ) -> Result<Split, FormatError> {
+        let rank = self.grid.len();
+        let empty = ChunkTable::new(rank);
+        let table = changes.chunks().get(&self.node).unwrap_or(&empty);
+        let rows = table.sorted_rows();
+        let held = self.seen(changes);
+        let wrong_rank = |it: &&HeldManifest| it.reference.extents.rank() != rank;
+        if held.iter().any(|it| wrong_rank(&it)) || table.rank() != rank {
+            // Boxes of another rank say nothing of where the references are.
+            let inputs = held.iter().map(|it| it.reference.id).collect();
+            let job = self.job(Cells::whole(rank), rows, inputs, Vec::new());
+            let (kept, jobs) = (Vec::new(), vec![job]);
+            return Ok(Split { kept, jobs });
+        }
+        let (cells, misplaced) = self.cells(table, &rows, &held, rules, writer)?;
+        let everything = self.rewrite == Rewrite::All || misplaced;
+        let boxes: Vec<Vec<Range<u32>>> = held
+            .iter()
+            .map(|it| it.reference.extents.ranges().to_vec())
+            .collect();
+        let edited = edited_cells(&cells, table, &rows);
+        let found = regions(&cells, edited, &boxes, |at| everything || held[at].cut);
+        let mut kept: Vec<bool> = vec![true; held.len()];
+        let inputs: Vec<Vec<ManifestId>> = found
+            .iter()
+            .map(|region| {
+                let ids = region.inputs.iter().map(|at| {
+                    kept[*at] = false;
+                    held[*at].reference.id
+                });
+                ids.collect()
+            })
+            .collect();
+        let mut by_region = vec![Vec::new(); found.len()];
+        if let [all] = &mut by_region[..] {
+            *all = rows;
+        } else {
+            let regions_of: HashMap<&[u32], usize> = (found.iter().enumerate())
+                .flat_map(|(at, region)| region.edited.iter().map(move |cell| (&cell[..], at)))
+                .collect();
+            let (mut cell, mut last, mut region) = (Vec::new(), None, None);
+            for row in rows {
+                cells.find(table.index(row), &mut cell);
+                if last.as_ref() != Some(&cell) {
+                    region = regions_of.get(&cell[..]).copied();
+                    last = Some(cell.clone());
+                }
+                if let Some(region) = region {
+                    by_region[region].push(row);
+                }
+            }
+        }
+        let jobs = found.into_iter().zip(by_region).zip(inputs);
+        let jobs = jobs
+            .map(|((region, rows), inputs)| self.job(cells.clone(), rows, inputs, region.edited));
+        let jobs = jobs.collect();
+        let kept = (held.into_iter().zip(kept))
+            .filter_map(|(held, kept)| kept.then(|| held.reference.clone()))
+            .collect();
+        Ok(Split { kept, jobs })
+    }
+
+    /// The manifests some of whose references may still be seen.
+    fn seen(&self, changes: &ChangeSet) -> Vec<&HeldManifest> {
+        let visible = changes.visible_grid(&self.node);
+        if visible.is_some_and(|visible| visible.len() != self.grid.len()) {
+            return Vec::new();
+        }
+        let outside = |held: &HeldManifest| {
+            let ranges = held.reference.extents.ranges();
+            let beyond = |grid: &[u32]| {
+                ranges.len() == grid.len()
+                    && ranges
+                        .iter()
+                        .zip(grid)
+                        .any(|(range, count)| range.start >= *count)
+            };
+            beyond(&self.grid) || visible.is_some_and(beyond)
+        };
+        self.held.iter().filter(|held| !outside(held)).collect()
+    }
+
+    /// The cells to write, and whether manifests that nothing else touches are to be rewritten because they do not
+    /// fit them.
+    fn cells(
+        &self,
+        table: &ChunkTable,
+        rows: &[u32],
+        held: &[&HeldManifest],
+        rules: &SplitRules,
+        writer: &Writer,
+    ) -> Result<(Cells, bool), FormatError> {
+        let name = ArrayName {
+            path: self.path.as_str(),
+            dimensions: self.dimensions.as_deref(),
+        };
+        let rank = self.grid.len();
+        let known: Vec<Held> = held
+            .iter()
+            .map(|it| Held {
+                ranges: it.reference.extents.ranges().to_vec(),
+                bytes: it.bytes,
+                refs: it.refs,
+            })
+            .collect();
+        let cells = match rules.cells(&name, rank) {
+            Some(cells) => cells,
+            None => {
+                let is_set = |row: &u32| matches!(table.at(*row), PendingChunk::Set(_));
+                let indices = (rows.iter().copied()).filter(is_set);
+                let set: Vec<u32> = indices.flat_map(|row| table.index(row).to_vec()).collect();
+                let all = self.rewrite != Rewrite::No;
+                let rewritten: Vec<usize> = (held.iter().enumerate())
+                    .filter_map(|(at, it)| (all || it.cut).then_some(at))
+                    .collect();
+                let known = Known {
+                    grid: &self.grid,
+                    before: self.before.as_deref().filter(|before| before.len() == rank),
+                    dimensions: self.dimensions.as_deref(),
+                    held: &known,
+                    set: &set,
+                    bytes_per_set: bytes_per_set(self.node, table, rows, &known, writer)?,
+                    rewritten: &rewritten,
+                };
+                known.cells()
+            }
+        };
+        let mut seen = BTreeSet::new();
+        let misplaced = self.rewrite == Rewrite::Misplaced
+            && !known.iter().all(|held| {
+                let span = cells.span(held.ranges.iter().cloned());
+                let one = span.iter().all(|range| range.end - range.start == 1);
+                one && seen.insert(span.iter().map(|range| range.start).collect::<Vec<_>>())
+            });
+        Ok((cells, misplaced))
+    }
+
+    fn job(
+        &self,
+        cells: Cells,
+        rows: Vec<u32>,
+        inputs: Vec<ManifestId>,
+        edited: Vec<Vec<u32>>,
+    ) -> ManifestJob {
+        ManifestJob {
+            node: self.node,
+            grid: self.grid.clone(),
+            cells,
+            rows: rows.into(),
+            inputs,
+            edited: edited.into(),
+            entropy: self.entropy.derive(),
+        }
+    }
+}
+
+fn edited_cells(cells: &Cells, table: &ChunkTable, rows: &[u32]) -> BTreeSet<Vec<u32>> {
+    let mut edited = BTreeSet::new();
+    let (mut cell, mut last) = (Vec::new(), None);
+    for row in rows {
+        cells.find(table.index(*row), &mut cell);
+        if last.as_ref() != Some(&cell) {
+            edited.insert(cell.clone());
+            last = Some(cell.clone());
+        }
+    }
+    edited
+}
+
+/// A reference is never estimated larger than this, an inline chunk of the usual length.
+const LARGEST: usize = 600;
+/// References that are encoded to see how large they are, in runs that lie apart.
+const SAMPLE: usize = 2048;
+const RUNS: usize = 4;
+
+/// Returns the bytes of a compressed reference that is set, about.
+fn bytes_per_set(
+    node: NodeId,
+    table: &ChunkTable,
+    rows: &[u32],
+    held: &[Held],
+    writer: &Writer,
+) -> Result<f64, FormatError> {
+    let bytes: u64 = held.iter().map(|held| held.bytes).sum();
+    let refs: u64 = held.iter().map(|held| held.refs).sum();
+    if bytes + (rows.len() * LARGEST) as u64 <= 512 << 10 {
+        return Ok(LARGEST as f64);
+    }
+    if rows.len() < SAMPLE / 2 && refs >= SAMPLE as u64 {
+        return Ok(bytes as f64 / refs as f64);
+    }
+    let mut encoder = ManifestEncoder::new(ManifestId::from_bytes([0; 12]));
+    encoder.begin_array(node)?;
+    let run = (SAMPLE / RUNS).min(rows.len().div_ceil(RUNS)).max(1);
+    let apart = (rows.len() / RUNS).max(run);
+    let mut count = 0;
+    for row in (0..RUNS).flat_map(|at| rows.iter().skip(at * apart).take(run)) {
+        if let PendingChunk::Set(chunk) = table.at(*row) {
+            encoder.push(table.index(*row), chunk)?;
+            count += 1;
+        }
+    }
+    if count == 0 {
+        return Ok(0.0);
+    }
+    Ok(encoder.finish(writer)?.info.size_bytes as f64 / f64::from(count))
+}

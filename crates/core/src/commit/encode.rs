@@ -1,0 +1,152 @@
+//! The snapshot of a commit and its log, as files.
+
+use std::collections::BTreeMap;
+
+use icefield_format::{
+    DimensionShape, ManifestRef, NewNode, NewNodeData, NewSnapshot, NodeId, NodeKind,
+    SnapshotEncoder, SnapshotId, TransactionLogEncoder,
+};
+use icefield_storage::Bytes;
+
+use super::plan::{ArrayManifests, NodeSource, PlannedManifests, PlannedNode};
+use crate::CommitError;
+use crate::change_set::ChangeSet;
+use crate::metadata::{ArrayMetadata, NodeMetadata};
+use crate::session::{Base, Session};
+
+pub(super) fn encode_snapshot(
+    session: &Session,
+    base: &Base,
+    changes: &ChangeSet,
+    nodes: &[PlannedNode],
+    arrays: &[ArrayManifests],
+    header: NewSnapshot<'_>,
+) -> Result<Bytes, CommitError> {
+    let mut encoder = SnapshotEncoder::new(header);
+    for node in nodes {
+        let manifests: Vec<ManifestRef> = match node.manifests {
+            PlannedManifests::None => Vec::new(),
+            PlannedManifests::Keep { position } => base
+                .array(position)
+                .iter()
+                .flat_map(|array| array.manifests())
+                .map(|it| ManifestRef {
+                    id: it.id(),
+                    extents: it.extents(),
+                })
+                .collect(),
+            PlannedManifests::Change { array } => arrays[array].references(),
+        };
+        match &node.source {
+            NodeSource::Base { position } => {
+                push_base_node(&mut encoder, base, *position, &manifests)?;
+            }
+            NodeSource::Written { path } => {
+                let written = changes
+                    .created()
+                    .get(path)
+                    .or_else(|| changes.updated().get(path));
+                let Some(written) = written else { continue };
+                let shape = written.metadata.array().map(dimension_shapes);
+                encoder.push(NewNode {
+                    id: written.id,
+                    path: path.as_str(),
+                    user_data: &written.document,
+                    data: match (&*written.metadata, &shape) {
+                        (NodeMetadata::Array(array), Some(shape)) => NewNodeData::Array {
+                            shape,
+                            dimension_names: array.dimension_names.as_deref(),
+                            manifests: &manifests,
+                        },
+                        _ => NewNodeData::Group,
+                    },
+                })?;
+            }
+        }
+    }
+    Ok(encoder.finish(session.shared().objects.writer())?)
+}
+
+fn dimension_shapes(array: &ArrayMetadata) -> Vec<DimensionShape> {
+    array
+        .shape
+        .iter()
+        .zip(&array.chunk_shape)
+        .map(|(length, chunk)| DimensionShape {
+            array_length: *length,
+            chunk_length: *chunk,
+        })
+        .collect()
+}
+
+fn push_base_node(
+    encoder: &mut SnapshotEncoder<'_>,
+    base: &Base,
+    position: usize,
+    manifests: &[ManifestRef],
+) -> Result<(), CommitError> {
+    let record = base.record(position);
+    let array = record.array();
+    let shape: Vec<DimensionShape> = array.iter().flat_map(|array| array.shape()).collect();
+    let names: Option<Vec<Option<String>>> = array.and_then(|array| {
+        Some(
+            array
+                .dimension_names()?
+                .map(|name| name.map(str::to_owned))
+                .collect(),
+        )
+    });
+    encoder.push(NewNode {
+        id: record.id(),
+        path: record.path(),
+        user_data: record.user_data(),
+        data: match array {
+            None => NewNodeData::Group,
+            Some(_) => NewNodeData::Array {
+                shape: &shape,
+                dimension_names: names.as_deref(),
+                manifests,
+            },
+        },
+    })?;
+    Ok(())
+}
+
+pub(super) fn encode_log(
+    session: &Session,
+    id: SnapshotId,
+    changes: &ChangeSet,
+) -> Result<Bytes, CommitError> {
+    let mut log = TransactionLogEncoder::new(id);
+    let of_kind = |nodes: &BTreeMap<_, crate::change_set::WrittenNode>, kind| -> Vec<NodeId> {
+        nodes
+            .values()
+            .filter(|node| node.kind() == kind)
+            .map(|node| node.id)
+            .collect()
+    };
+    let deleted = |wanted| -> Vec<NodeId> {
+        changes
+            .deleted()
+            .values()
+            .filter(|(_, kind)| *kind == wanted)
+            .map(|(id, _)| *id)
+            .collect()
+    };
+    log.new_groups(of_kind(changes.created(), NodeKind::Group));
+    log.new_arrays(of_kind(changes.created(), NodeKind::Array));
+    log.deleted_groups(deleted(NodeKind::Group));
+    log.deleted_arrays(deleted(NodeKind::Array));
+    log.updated_groups(of_kind(changes.updated(), NodeKind::Group));
+    log.updated_arrays(of_kind(changes.updated(), NodeKind::Array));
+    for (node, table) in changes.chunks() {
+        if table.is_empty() {
+            continue;
+        }
+        log.begin_chunks(*node)?;
+        for row in table.sorted_rows() {
+            log.push_chunk(table.index(row))?;
+        }
+    }
+    Ok(log.finish(session.shared().objects.writer())?)
+}
