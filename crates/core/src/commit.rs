@@ -37,6 +37,9 @@ const DEFAULT_TRIES: usize = 1000;
 /// The longest first pause after a lost race; each further one may be twice as long, up to six times.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 
+/// The item of a commit's metadata that names the rules by which it rewrote manifests.
+pub const SPLITTING_CONFIG: &str = "splitting_config";
+
 /// What became of a commit.
 #[derive(Debug)]
 #[must_use = "the branch may have moved, or the outcome may be unknown"]
@@ -94,6 +97,26 @@ impl Commit {
     pub fn allow_empty(mut self) -> Self {
         self.allow_empty = true;
         self
+    }
+
+    /// Also rewrites the manifests of arrays that are not split as a new commit would split them, by the rules of
+    /// `manifest.splitting` or by size; with `all`, those of every array. Only the edits are in the log: nothing that
+    /// readers see changes. The commit's metadata has the rules under [`SPLITTING_CONFIG`], as the reference
+    /// implementation writes them.
+    ///
+    /// Without edits and with nothing to rewrite there is [`CommitError::NothingToCommit`].
+    pub fn rewrite_manifests(mut self, all: bool) -> Self {
+        self.rewrite = match all {
+            true => Rewrite::All,
+            false => Rewrite::Misplaced,
+        };
+        let in_force = self.session.shared().configs.in_force();
+        let manifest = in_force.config.manifest.as_ref();
+        let rules = manifest
+            .and_then(|manifest| manifest.splitting.as_ref()?.split_sizes.as_ref())
+            .and_then(|rules| serde_json::to_value(rules).ok());
+        let rules = serde_json::json!({ "split_sizes": rules });
+        self.metadata(SPLITTING_CONFIG, rules)
     }
 
     /// When another commit was first, carries the edits over to it and tries again. Writers of one process
@@ -201,7 +224,7 @@ impl Commit {
         Ok(match self.session.rebase_held(tip, solver).await? {
             RebaseOutcome::Rebased { .. } => {
                 // What both sides did alike may leave nothing to do; the commit is still one.
-                self.allow_empty = true;
+                self.allow_empty |= self.rewrite == Rewrite::No;
                 None
             }
             RebaseOutcome::Conflicts {

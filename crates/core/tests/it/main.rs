@@ -21,6 +21,7 @@ mod on_top;
 mod ranks;
 mod serial;
 mod sim;
+mod splits;
 mod suite;
 mod support;
 mod virtual_chunks;
