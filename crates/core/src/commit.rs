@@ -249,6 +249,7 @@ impl Commit {
     ) -> Result<(CommitOutcome, Option<Fresh>), CommitError> {
         let session = &self.session;
         session.state_mut()?.attempts += 1;
+        session.guard(None).await?;
         let description = plan::Description {
             message: &self.message,
             metadata: &self.metadata,
@@ -274,7 +275,11 @@ impl Commit {
                         .ok()
                         .and_then(|it| publish::phase_after(it, tip)),
                 );
-                Ok((outcome?, Some(prepared.into_fresh())))
+                let outcome = outcome?;
+                if let CommitOutcome::Committed(_) = outcome {
+                    session.end_lease().await;
+                }
+                Ok((outcome, Some(prepared.into_fresh())))
             }
         }
     }
@@ -324,10 +329,11 @@ impl Session {
             Err(committed) => return Ok(CommitOutcome::Committed(committed)),
         };
         let tip = self.tip_held()?;
-        let outcome = publish::resolve(self, snapshot, &tip).await;
-        if let Ok(outcome) = &outcome {
-            hold.then(publish::phase_after(outcome, &tip));
+        let outcome = publish::resolve(self, snapshot, &tip).await?;
+        hold.then(publish::phase_after(&outcome, &tip));
+        if let CommitOutcome::Committed(_) = outcome {
+            self.end_lease().await;
         }
-        outcome
+        Ok(outcome)
     }
 }

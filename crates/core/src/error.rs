@@ -95,6 +95,14 @@ pub enum RepositoryError {
         /// The other.
         theirs: SnapshotId,
     },
+    /// No ref reaches the snapshot, and a collection is under way.
+    #[error(
+        "nothing refers to snapshot {target}, and garbage is being collected: try again when the collection has ended, if the snapshot is still there"
+    )]
+    BeingCollected {
+        /// The snapshot.
+        target: SnapshotId,
+    },
     /// Refs could not be read or edited.
     #[error(transparent)]
     Refs(#[from] RefsError),
@@ -299,6 +307,19 @@ pub enum SessionError {
         key: Key,
         /// What the store said.
         source: StorageError,
+    },
+    /// The session was neither used nor kept alive for so long that its chunks are taken for garbage.
+    #[error(
+        "garbage is being collected, and chunks of this session may be among it: commit again when the collection has ended"
+    )]
+    BeingCollected,
+    /// The session was neither used nor kept alive for so long that its chunks were taken for garbage.
+    #[error(
+        "{key}, which this session wrote, was collected as garbage before it was committed: write it again, in a session that renews its lease while it waits"
+    )]
+    Collected {
+        /// The object.
+        key: Key,
     },
     /// An object of the repository could not be had.
     #[error(transparent)]

@@ -75,7 +75,11 @@ impl Repository {
         let target = objects.snapshot(to).await?;
         let base = Arc::clone(&session.state()?.base);
         let edits = edits_between(objects, &base, &Base::new(target)).await?;
-        session.state_mut()?.changes = Arc::new(edits);
+        {
+            let mut state = session.state_mut()?;
+            state.changes = Arc::new(edits);
+            state.taken.insert(to);
+        }
         let snapshot = session.flush(message).await?;
         Ok((snapshot, self.create_branch(branch, snapshot).await?))
     }
@@ -195,7 +199,10 @@ impl Session {
             return Ok(ApplyOutcome::NothingToDo);
         }
         let applied = Diff::of_changes(&carried, &base);
-        self.state_mut()?.begin_with(carried);
+        let mut state = self.state_mut()?;
+        state.begin_with(carried);
+        state.taken.insert(to);
+        drop(state);
         Ok(ApplyOutcome::Applied(applied))
     }
 

@@ -33,6 +33,7 @@
 //! ```
 
 mod change_set;
+pub mod collection;
 mod commit;
 mod diff;
 mod error;

@@ -314,12 +314,9 @@ impl Repository {
         target: SnapshotId,
     ) -> Result<EditOutcome, RepositoryError> {
         let name = BranchName::parse_new(name).map_err(RefsError::from)?;
-        self.0.refs.check_target(target).await?;
-        Ok(self
-            .0
-            .refs
-            .publish(RefEdit::CreateBranch { name, target })
-            .await?)
+        let edit = RefEdit::CreateBranch { name, target };
+        let put = async { Ok(self.0.refs.publish(edit).await?) };
+        self.put_ref(target, put).await
     }
 
     /// Moves a branch to any snapshot. With `expected`, only if it points there now.
@@ -332,22 +329,24 @@ impl Repository {
         target: SnapshotId,
         expected: Option<SnapshotId>,
     ) -> Result<EditOutcome, RepositoryError> {
-        self.0.refs.check_target(target).await?;
-        let tip = match expected {
-            Some(_) => self.0.refs.resolve_branch(name).await?,
-            None => self.0.refs.branch_to_replace(name).await?,
+        let put = async {
+            let tip = match expected {
+                Some(_) => self.0.refs.resolve_branch(name).await?,
+                None => self.0.refs.branch_to_replace(name).await?,
+            };
+            if expected.is_some_and(|expected| expected != tip.snapshot) {
+                return Ok(EditOutcome::Refused(icefield_refs::Refusal::BranchMoved {
+                    found: tip.snapshot,
+                }));
+            }
+            let edit = RefEdit::MoveBranch {
+                name: name.clone(),
+                target,
+                expected: tip,
+            };
+            Ok(self.0.refs.publish(edit).await?)
         };
-        if expected.is_some_and(|expected| expected != tip.snapshot) {
-            return Ok(EditOutcome::Refused(icefield_refs::Refusal::BranchMoved {
-                found: tip.snapshot,
-            }));
-        }
-        let edit = RefEdit::MoveBranch {
-            name: name.clone(),
-            target,
-            expected: tip,
-        };
-        Ok(self.0.refs.publish(edit).await?)
+        self.put_ref(target, put).await
     }
 
     /// Deletes a branch; its snapshots stay until they are collected.
@@ -376,12 +375,9 @@ impl Repository {
         target: SnapshotId,
     ) -> Result<EditOutcome, RepositoryError> {
         let name = TagName::parse_new(name).map_err(RefsError::from)?;
-        self.0.refs.check_target(target).await?;
-        Ok(self
-            .0
-            .refs
-            .publish(RefEdit::CreateTag { name, target })
-            .await?)
+        let edit = RefEdit::CreateTag { name, target };
+        let put = async { Ok(self.0.refs.publish(edit).await?) };
+        self.put_ref(target, put).await
     }
 
     /// Deletes a tag; its name stays taken.

@@ -8,13 +8,14 @@ mod fetch;
 mod fork;
 mod get_many;
 mod hold;
+mod lease;
 mod list;
 mod read;
 mod read_plan;
 mod rename;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
@@ -28,6 +29,7 @@ pub(crate) use fork::Lineage;
 pub use fork::{ForkError, MergeOutcome};
 pub use get_many::ChunkRead;
 pub(crate) use hold::Hold;
+pub(crate) use lease::{SentLease, SessionLease};
 pub use list::{ChunkInfo, ChunkLocation, NodeInfo};
 pub use write::WriteMode;
 
@@ -52,6 +54,8 @@ struct Inner {
     last_fork: Mutex<Option<Lineage>>,
     /// Ids of nodes and chunks are drawn from it.
     entropy: Arc<dyn Entropy>,
+    /// Shared with its forks in this process.
+    lease: Arc<SessionLease>,
     /// Held shared by writes while their chunk is on its way; a commit takes it whole.
     in_flight: tokio::sync::RwLock<()>,
 }
@@ -66,6 +70,8 @@ pub(crate) struct State {
     pub(crate) metadata: BTreeMap<String, Value>,
     /// The commit is to be newer than this, in microseconds since 1970.
     pub(crate) newer_than: u64,
+    /// Snapshots whose chunks were taken over; refs may not reach them.
+    pub(crate) taken: BTreeSet<SnapshotId>,
     /// How often a commit of these edits was tried.
     pub(crate) attempts: u32,
     /// What earlier attempts to commit these edits have stored.
@@ -100,7 +106,9 @@ impl Inner {
         state: State,
         entropy: Arc<dyn Entropy>,
     ) -> Self {
+        let lease = SessionLease::opened_at(shared.clock.monotonic());
         Self {
+            lease: Arc::new(lease),
             shared,
             branch,
             state: RwLock::new(state),
@@ -156,6 +164,11 @@ impl State {
     pub(crate) fn begin_with(&mut self, changes: Arc<ChangeSet>) {
         self.changes = changes;
         // Revisions of new edits begin anew, so that what was stored for the old ones would be taken for theirs.
+        self.written = WrittenManifests::default();
+    }
+
+    /// Forgets what earlier attempts to commit have stored.
+    pub(crate) fn forget_written(&mut self) {
         self.written = WrittenManifests::default();
     }
 
@@ -216,6 +229,7 @@ impl Session {
             phase: Phase::ReadOnly,
             metadata: BTreeMap::new(),
             newer_than: 0,
+            taken: BTreeSet::new(),
             attempts: 0,
             written: WrittenManifests::default(),
         };
@@ -229,6 +243,7 @@ impl Session {
             phase,
             metadata: BTreeMap::new(),
             newer_than: 0,
+            taken: BTreeSet::new(),
             attempts: 0,
             written: WrittenManifests::default(),
         };
@@ -241,6 +256,7 @@ impl Session {
         base: &Arc<Base>,
         changes: Arc<ChangeSet>,
         lineage: Lineage,
+        lease: Arc<SessionLease>,
     ) -> Self {
         let state = State {
             base: Arc::clone(base),
@@ -248,12 +264,14 @@ impl Session {
             phase: Phase::Detached,
             metadata: BTreeMap::new(),
             newer_than: 0,
+            taken: BTreeSet::new(),
             attempts: 0,
             written: WrittenManifests::default(),
         };
         let entropy = shared.entropy.derive();
         Self(Arc::new(Inner {
             lineage: Some(lineage),
+            lease,
             ..Inner::new(Arc::clone(shared), None, state, entropy)
         }))
     }
@@ -261,6 +279,10 @@ impl Session {
     fn with_state(shared: Arc<Shared>, branch: Option<BranchName>, state: State) -> Self {
         let entropy = Arc::clone(&shared.entropy);
         Self(Arc::new(Inner::new(shared, branch, state, entropy)))
+    }
+
+    pub(crate) fn lease(&self) -> &Arc<SessionLease> {
+        &self.0.lease
     }
 
     pub(crate) fn lineage(&self) -> Option<&Lineage> {

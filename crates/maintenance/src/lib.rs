@@ -9,8 +9,12 @@
 //! What this crate refuses to do: it decodes no chunks and knows no Zarr keys, and it never touches a ref without the
 //! condition that nobody else did.
 
+mod collect;
 mod progress;
 
+pub use collect::{
+    Collect, CollectError, CollectReport, DEFAULT_FLOOR, LEAST_FLOOR, Marking, Swept,
+};
 pub use progress::Progress;
 
 #[cfg(doctest)]

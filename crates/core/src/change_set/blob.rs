@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! 8 bytes   "ICEFORK\0"
-//! 1 byte    version, 2
+//! 1 byte    version, 3
 //! rest      a zstd frame with a checksum: MessagePack of base, its time in microseconds,
-//!           family, origin id, origin, changes
+//!           family, origin id, origin, changes, lease: its id, the age of the session in
+//!           microseconds, and when that was
 //! ```
 //! Both change sets are columns, as in memory: per array one byte string for each of coordinates, kinds, chunk
 //! ids, offsets, lengths, inline bytes and the numbers of foreign objects, which are told once. Of the changes, only
@@ -24,10 +25,10 @@ use serde::{Deserialize, Serialize};
 use super::interned::Interned;
 use super::{ChangeSet, ChunkTable, PendingChunk, Visible, WrittenNode, within};
 use crate::metadata::{MetadataError, NodeMetadata};
-use crate::session::Base;
+use crate::session::{Base, SentLease};
 
 const MAGIC: &[u8; 8] = b"ICEFORK\0";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Coordinates count from the corner of the array.
 const ABSOLUTE: u8 = 0;
 /// The most bytes that a fork may have before compression.
@@ -85,10 +86,11 @@ pub(crate) struct ForkBlob {
     pub(crate) origin_id: [u8; 12],
     pub(crate) origin: ChangeSet,
     pub(crate) changes: ChangeSet,
+    pub(crate) lease: SentLease,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Body(Bytes, u64, Bytes, Bytes, Edits, Edits);
+struct Body(Bytes, u64, Bytes, Bytes, Edits, Edits, (Bytes, u64, u64));
 
 /// A change set.
 #[derive(Default, Serialize, Deserialize)]
@@ -133,6 +135,11 @@ impl ForkBlob {
             Bytes::copy_from_slice(&self.origin_id),
             Edits::of(&self.origin, &ChangeSet::default()),
             Edits::of(&self.changes, &self.origin),
+            (
+                Bytes::copy_from_slice(&self.lease.id),
+                self.lease.age,
+                self.lease.sent_at,
+            ),
         );
         let failed = |error: std::io::Error| ForkBlobError::Encode(error);
         let packed =
@@ -168,7 +175,7 @@ impl ForkBlob {
             return Err(ForkBlobError::TooLong);
         }
         let invalid = |error: rmp_serde::decode::Error| ForkBlobError::Invalid(error.to_string());
-        let Body(base, base_time, family, origin_id, origin, changes) =
+        let Body(base, base_time, family, origin_id, origin, changes, (id, age, sent_at)) =
             rmp_serde::from_slice(&packed).map_err(invalid)?;
         let origin = origin.change_set(&ChangeSet::default(), metadata_limit)?;
         let changes = changes.change_set(&origin, metadata_limit)?;
@@ -179,6 +186,11 @@ impl ForkBlob {
             origin_id: fixed(&origin_id)?,
             origin,
             changes,
+            lease: SentLease {
+                id: fixed(&id)?,
+                age,
+                sent_at,
+            },
         })
     }
 }

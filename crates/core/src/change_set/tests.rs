@@ -190,6 +190,7 @@ mod blobs {
             origin_id: [2; 12],
             origin: ChangeSet::default(),
             changes: ChangeSet::default(),
+            lease: session.send_lease(),
         };
         (repository, array, blob)
     }

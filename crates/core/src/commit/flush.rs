@@ -19,6 +19,7 @@ impl Session {
         let message = message.into();
         let mut hold = self.hold_any()?;
         let _all_writes_ended = self.in_flight().write().await;
+        self.guard(None).await?;
         let description = plan::Description {
             message: &message,
             metadata: &BTreeMap::new(),

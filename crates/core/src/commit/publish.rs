@@ -80,6 +80,8 @@ pub(super) async fn resolve(
     if let Some(outcome) = look(session, snapshot, tip).await? {
         return Ok(outcome);
     }
+    // What it wrote may have waited for long.
+    session.guard(Some(snapshot)).await?;
     // The attempt may have been stopped before it made its objects durable.
     session.shared().storage.sync().await?;
     let outcome = move_branch(session, snapshot, tip).await?;

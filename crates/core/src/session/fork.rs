@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use icefield_format::SnapshotId;
 
-use super::{Base, Session};
+use super::{Base, Session, SessionLease};
 use crate::change_set::{ChangeSet, Fold, ForkBlob, ForkBlobError};
 use crate::rebase::{ChunkSets, VersionSelection, WrittenTwice, equal_chunks};
 use crate::{Conflict, Repository, SessionError};
@@ -89,11 +89,14 @@ impl Repository {
             origin: Arc::new(blob.origin),
         };
         let base = Arc::new(base);
+        let clock = &shared.clock;
+        let lease = SessionLease::received(blob.lease, clock.monotonic(), clock.now());
         Ok(Session::forked(
             shared,
             &base,
             Arc::new(blob.changes),
             lineage,
+            Arc::new(lease),
         ))
     }
 }
@@ -113,7 +116,8 @@ impl Session {
         };
         let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
         drop(state);
-        Ok(Self::forked(self.shared(), &base, changes, lineage))
+        let lease = Arc::clone(self.lease());
+        Ok(Self::forked(self.shared(), &base, changes, lineage, lease))
     }
 
     /// The lineage of forks of a session that is none itself.
@@ -147,6 +151,8 @@ impl Session {
     pub async fn to_bytes(&self) -> Result<Bytes, ForkError> {
         let lineage = self.lineage().ok_or(ForkError::NotAFork)?;
         let _all_writes_ended = self.in_flight().write().await;
+        // What waits to be merged must not be taken for garbage meanwhile.
+        self.keep_lease().await;
         self.shared()
             .storage
             .sync()
@@ -159,6 +165,7 @@ impl Session {
             base_time: state.base.snapshot().flushed_at(),
             family: lineage.family,
             origin_id: lineage.origin_id,
+            lease: self.send_lease(),
             origin: ChangeSet::clone(&lineage.origin),
             changes: ChangeSet::clone(&state.changes),
         };

@@ -206,6 +206,7 @@ impl Session {
         }
         let id = ChunkId::from_bytes(self.random());
         self.shared().objects.put_chunk(id, bytes.clone()).await?;
+        self.keep_lease().await;
         Ok(StoredChunk::Native(id))
     }
 

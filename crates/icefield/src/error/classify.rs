@@ -97,6 +97,7 @@ impl Classify for RefsError {
 impl Classify for RepositoryError {
     fn kind(&self) -> ErrorKind {
         match self {
+            Self::BeingCollected { .. } => ErrorKind::Unavailable,
             Self::NotFound { .. }
             | Self::NoSnapshotAtTime { .. }
             | Self::HistoryTooShort { .. } => ErrorKind::NotFound,
@@ -137,7 +138,10 @@ impl Classify for SessionError {
         match self {
             Self::ReadOnly => ErrorKind::ReadOnly,
             Self::NodeNotFound { .. } => ErrorKind::NotFound,
-            Self::ArrayChanged { .. } | Self::ChangedMeanwhile => ErrorKind::Conflict,
+            Self::ArrayChanged { .. } | Self::ChangedMeanwhile | Self::Collected { .. } => {
+                ErrorKind::Conflict
+            }
+            Self::BeingCollected => ErrorKind::Unavailable,
             Self::PathTaken { .. } => ErrorKind::AlreadyExists,
             Self::MoveIntoItself { .. }
             | Self::MoveInFork

@@ -1,0 +1,167 @@
+//! Collecting garbage: deleting what nothing refers to.
+//!
+//! ```text
+//! lock     one collection at a time; writers see which one, and how far back it may delete
+//! mark     which snapshots, manifests and chunks are reachable, remembered from one collection to the next
+//! table    the chunks, as a sorted table of ids and counts in parts
+//! sweep    lists the store in the order of that table, and deletes what is in neither
+//! ```
+//! What keeps it from deleting what somebody needs:
+//!
+//! - Nothing younger than the *floor* is deleted, by the store's clock, nor anything that a live lease covers
+//!   (`icefield_core::collection` has that protocol).
+//! - Anything that cannot be read or decoded ends the collection before it deletes.
+//! - Refs are read again before each batch of deletions, and what they reach by then is spared.
+//! - Only keys that the format makes of ids are deleted. Refs, tombstones, the configuration, the first snapshot and
+//!   foreign objects never are.
+//!
+//! Memory is bounded: chunk ids are sorted and counted in a buffer, and kept in parts of the store; the list of the
+//! store is in the order of ids, so that one pass over both decides. Snapshots and manifests, which are few, are held.
+//!
+//! A second collection reads what is new. The marks are counts: a manifest that appeared adds its chunks, one that is
+//! no longer reachable takes them back.
+
+mod error;
+mod lock;
+mod mark;
+mod remembered;
+mod report;
+mod sweep;
+mod table;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use icefield_core::{Repository, micros_of_time};
+
+pub use error::CollectError;
+pub use report::{CollectReport, Marking, Swept};
+
+use crate::Progress;
+use lock::Lock;
+use sweep::Sweep;
+
+/// What is younger than this is not deleted, unless the caller says otherwise.
+pub const DEFAULT_FLOOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A floor below this must be forced: sessions that are open for longer than it lose their chunks.
+pub const LEAST_FLOOR: Duration = Duration::from_secs(60 * 60);
+
+/// Ids of chunks that are sorted in memory at a time; 16 bytes each.
+const BUFFERED: usize = 3 << 20;
+
+/// A collection that is being described: set what it needs, then [`run`](Self::run) it.
+#[must_use = "nothing is collected before this runs"]
+pub struct Collect {
+    floor: Duration,
+    force: bool,
+    dry_run: bool,
+    whole: bool,
+    rate: Option<u32>,
+    buffered: usize,
+    progress: Arc<dyn Progress>,
+}
+
+impl std::fmt::Debug for Collect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Collect")
+            .field("floor", &self.floor)
+            .field("dry_run", &self.dry_run)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Collect {
+    fn default() -> Self {
+        Self {
+            floor: DEFAULT_FLOOR,
+            force: false,
+            dry_run: false,
+            whole: false,
+            rate: None,
+            buffered: BUFFERED,
+            progress: Arc::new(()),
+        }
+    }
+}
+
+impl Collect {
+    /// Spares what is younger than `floor`. Default [`DEFAULT_FLOOR`], at least [`LEAST_FLOOR`].
+    pub fn floor(mut self, floor: Duration) -> Self {
+        self.floor = floor;
+        self
+    }
+
+    /// Allows any floor. Sessions that are open while this runs, and readers of what was just expired, may lose what
+    /// they need.
+    pub fn force_floor(mut self) -> Self {
+        self.force = true;
+        self
+    }
+
+    /// Deletes nothing and writes nothing; the report tells what would be deleted.
+    pub fn dry_run(mut self, dry_run: bool) -> Self {
+        self.dry_run = dry_run;
+        self
+    }
+
+    /// Marks everything anew instead of going on from what the last collection remembered.
+    pub fn whole(mut self, whole: bool) -> Self {
+        self.whole = whole;
+        self
+    }
+
+    /// Deletes at most so many objects in a second.
+    pub fn rate(mut self, deletions: Option<u32>) -> Self {
+        self.rate = deletions;
+        self
+    }
+
+    /// Sorts so many ids in memory at a time, 16 bytes each. Default 3 million.
+    pub fn buffered(mut self, ids: usize) -> Self {
+        self.buffered = ids.max(1);
+        self
+    }
+
+    /// Tells how far it is.
+    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Collects.
+    ///
+    /// # Errors
+    /// [`CollectError`]. Whatever was deleted before was garbage; a later collection goes on.
+    pub async fn run(self, repository: &Repository) -> Result<CollectReport, CollectError> {
+        if self.floor < LEAST_FLOOR && !self.force {
+            return Err(CollectError::FloorTooLow { floor: self.floor });
+        }
+        let storage = repository.storage();
+        if !self.dry_run && !storage.capabilities().safe_commits() {
+            return Err(CollectError::UnsafeStore {
+                location: storage.to_string(),
+            });
+        }
+        // The leases of sessions are renewed every quarter of an hour, whatever the floor.
+        let alive = self.floor.max(LEAST_FLOOR);
+        let mut lock = match self.dry_run {
+            true => Lock::pretend(repository, self.floor, alive).await?,
+            false => Lock::take(repository, self.floor, alive).await?,
+        };
+        self.progress.stage("marking", None);
+        let mut report = CollectReport::new(&lock, self.dry_run);
+        let marked = mark::mark(repository, &mut lock, &self, &mut report).await?;
+        let sweep = Sweep {
+            repository,
+            collect: &self,
+            lock: &mut lock,
+            marked,
+            report: &mut report,
+        };
+        sweep.run().await?;
+        lock.finish().await?;
+        report.ended_at = micros_of_time(repository.clock().now());
+        Ok(report)
+    }
+}

@@ -1,0 +1,78 @@
+//! Why nothing was collected, or not everything.
+
+use std::time::Duration;
+
+use icefield_core::{FetchError, RefsError, RepositoryError, SnapshotId};
+use icefield_format::FormatError;
+use icefield_storage::StorageError;
+
+/// Why a collection ended early. Nothing that is reachable was deleted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CollectError {
+    /// So young may be what open sessions have just written.
+    #[error(
+        "objects younger than {floor:?} may belong to sessions that are open: choose an hour or more, or force it when nobody writes"
+    )]
+    FloorTooLow {
+        /// What was asked for.
+        floor: Duration,
+    },
+    /// The store cannot say which of two collections was first.
+    #[error(
+        "{location} cannot decide which of two writers was first, or takes no writes: nothing is collected there"
+    )]
+    UnsafeStore {
+        /// The store.
+        location: String,
+    },
+    /// There is another collection.
+    #[error(
+        "another collection is running: wait until it has ended, or for an hour after it was stopped"
+    )]
+    Running,
+    /// Another collection took this one for stopped.
+    #[error(
+        "another collection took this one for stopped, and began anew: nothing more was deleted by this one"
+    )]
+    TakenOver,
+    /// A ref cannot be read, so that what it reaches is not known.
+    #[error("what {name} reaches is not known: mend the ref, or delete it")]
+    Ref {
+        /// `branch NAME` or `tag NAME`.
+        name: String,
+        /// Why.
+        source: Box<RefsError>,
+    },
+    /// There is no branch at all.
+    #[error("the repository has no branch: everything would be garbage, and nothing is deleted")]
+    NoRefs,
+    /// Something that is reachable cannot be read.
+    #[error("snapshot {snapshot} cannot be read, so that what it reaches is not known")]
+    Snapshot {
+        /// The snapshot.
+        snapshot: SnapshotId,
+        /// Why.
+        source: Box<RepositoryError>,
+    },
+    /// A manifest that is reachable cannot be read.
+    #[error(
+        "a manifest cannot be read, so that what it reaches is not known: `icefield fsck` tells more"
+    )]
+    Manifest(#[source] Box<RepositoryError>),
+    /// A reference in a manifest makes no sense.
+    #[error("a manifest has a reference that makes no sense, so that what it reaches is not known")]
+    Reference(#[source] FormatError),
+    /// Refs moved to what was garbage faster than it could be marked.
+    #[error("refs were moved to what was garbage while it was being collected: run it again")]
+    Restless,
+    /// Refs could not be listed.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    /// An object of the repository could not be had.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}

@@ -1,0 +1,382 @@
+//! Marking: what the refs reach.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use icefield_core::{RefList, Repository, RepositoryError, micros_of_time};
+use icefield_format::layout::{self, IdKey};
+use icefield_format::{ChunkRef, ManifestId, SnapshotId};
+use icefield_storage::{ListOptions, ObjectMeta, Prefix, StorageError};
+
+use super::lock::Lock;
+use super::remembered::{MarkedSnapshot, Remembered};
+use super::report::CollectReport;
+use super::table::{Held, Parts, TableBuilder, bytes_of};
+use super::{Collect, CollectError};
+
+/// Snapshots or manifests that are read at a time.
+const READS: usize = 8;
+/// The store's times may be cut to the second.
+pub(super) const SECOND: u64 = 1_000_000;
+/// Manifests after which what was counted is remembered, so that a collection that is stopped need not begin anew.
+const CHECKPOINT: usize = 20_000;
+
+/// What was reached.
+#[derive(Debug)]
+pub(super) struct Marked {
+    pub(super) remembered: Remembered,
+    pub(super) parts: Parts,
+    /// All snapshots that are stored.
+    pub(super) stored: BTreeMap<SnapshotId, ObjectMeta>,
+    /// Those that are marked because they are young, although no ref reaches them.
+    pub(super) young: BTreeSet<SnapshotId>,
+}
+
+/// A snapshot, as far as marking needs it.
+#[derive(Clone, Debug)]
+pub(super) struct Reached {
+    pub(super) parent: Option<SnapshotId>,
+    pub(super) manifests: Vec<ManifestId>,
+}
+
+/// Returns what all refs point to.
+pub(super) fn tips(refs: RefList) -> Result<BTreeSet<SnapshotId>, CollectError> {
+    let branches = (refs.branches.into_iter()).map(|(name, tip)| (format!("branch {name}"), tip));
+    let tags = (refs.tags.into_iter()).map(|(name, tip)| (format!("tag {name}"), tip));
+    let mut tips = BTreeSet::new();
+    for (name, tip) in branches.chain(tags) {
+        tips.insert(tip.map_err(|source| CollectError::Ref {
+            name,
+            source: Box::new(source),
+        })?);
+    }
+    match tips.is_empty() {
+        true => Err(CollectError::NoRefs),
+        false => Ok(tips),
+    }
+}
+
+/// Reads one snapshot.
+pub(super) async fn reach(
+    repository: &Repository,
+    id: SnapshotId,
+) -> Result<Reached, CollectError> {
+    let unreadable = |source: RepositoryError| CollectError::Snapshot {
+        snapshot: id,
+        source: Box::new(source),
+    };
+    let info = repository.ancestry(id).try_next().await;
+    let info = info.map_err(|source| unreadable(source.into()))?;
+    let snapshot = repository.snapshot(id).await.map_err(unreadable)?;
+    let listed = snapshot.manifest_files().map(|file| file.id);
+    let arrays = snapshot.nodes().filter_map(|node| node.array());
+    // What an array refers to and the list leaves out is needed all the same.
+    let referred = arrays.flat_map(|array| array.manifests().map(|it| it.id()).collect::<Vec<_>>());
+    let manifests: BTreeSet<ManifestId> = listed.chain(referred).collect();
+    Ok(Reached {
+        parent: info.and_then(|info| info.parent_id),
+        manifests: manifests.into_iter().collect(),
+    })
+}
+
+/// Reads the ids of the chunks of a manifest.
+pub(super) async fn chunks_of(
+    repository: &Repository,
+    id: ManifestId,
+) -> Result<Vec<[u8; 12]>, CollectError> {
+    let manifest = repository.manifest(id).await;
+    let manifest = manifest.map_err(|source| CollectError::Manifest(Box::new(source)))?;
+    let mut chunks = Vec::new();
+    for array in manifest.arrays() {
+        for position in 0..array.len() {
+            let chunk = array.record_at(position).chunk_ref();
+            if let ChunkRef::Native { id, .. } = chunk.map_err(CollectError::Reference)? {
+                chunks.push(bytes_of(id));
+            }
+        }
+    }
+    Ok(chunks)
+}
+
+/// Lists the stored snapshots.
+async fn stored_snapshots(
+    repository: &Repository,
+) -> Result<BTreeMap<SnapshotId, ObjectMeta>, CollectError> {
+    let prefix = Prefix::parse(layout::SNAPSHOTS).map_err(StorageError::from)?;
+    let mut listed = repository.storage().list(ListOptions::prefix(prefix));
+    let mut stored = BTreeMap::new();
+    while let Some(object) = listed.try_next().await? {
+        if let Some(IdKey::Snapshot(id)) = layout::parse_id_key(object.key.as_str()) {
+            stored.insert(id, object);
+        }
+    }
+    Ok(stored)
+}
+
+/// Marks everything that the refs reach.
+pub(super) async fn mark(
+    repository: &Repository,
+    lock: &mut Lock,
+    collect: &Collect,
+    report: &mut CollectReport,
+) -> Result<Marked, CollectError> {
+    let storage = Arc::clone(repository.storage());
+    let held = collect.dry_run.then(Held::default);
+    let parts = Parts { storage, held };
+    let remembered = match collect.whole {
+        true => None,
+        false => Remembered::read(&**repository.storage()).await?,
+    };
+    if let Some(before) = remembered {
+        let marked = mark_on(repository, lock, collect, report, &parts, before).await;
+        match marked {
+            // What was remembered does not fit any more: it is only there to save time.
+            Err(error) if does_not_fit(&error) => {
+                tracing::warn!("what an earlier collection remembered is of no use: marking anew");
+            }
+            marked => {
+                report.marking.incremental = true;
+                return marked;
+            }
+        }
+    }
+    report.marking = Default::default();
+    mark_on(
+        repository,
+        lock,
+        collect,
+        report,
+        &parts,
+        Remembered::default(),
+    )
+    .await
+}
+
+/// Whether an error may come of what was remembered: a manifest that somebody else has deleted since, or a part of the
+/// table that is gone or damaged.
+fn does_not_fit(error: &CollectError) -> bool {
+    match error {
+        CollectError::Manifest(_) => true,
+        CollectError::Storage(error) => {
+            error.is_not_found() || matches!(error, StorageError::Failed { .. })
+        }
+        _ => false,
+    }
+}
+
+async fn mark_on(
+    repository: &Repository,
+    lock: &mut Lock,
+    collect: &Collect,
+    report: &mut CollectReport,
+    parts: &Parts,
+    before: Remembered,
+) -> Result<Marked, CollectError> {
+    let progress = &collect.progress;
+    // Listed before the refs are read: a snapshot that is written later is younger than any cutoff.
+    let stored = stored_snapshots(repository).await?;
+    let tips = tips(repository.refs().await?)?;
+    progress.stage("reading snapshots", Some(stored.len() as u64));
+    let mut walk = Walk {
+        repository,
+        before: &before,
+        stored: &stored,
+        reached: HashMap::new(),
+        read: 0,
+    };
+    walk.run(tips, true, lock, &**progress).await?;
+    let strict: BTreeSet<ManifestId> = walk.manifests();
+    // What was committed, flushed or left by a deleted branch a while ago may yet be wanted: it stays whole as long as
+    // its snapshot is young. Of a commit that is being written, not everything is there.
+    let is_young = |object: &ObjectMeta| modified(object).saturating_add(SECOND) > lock.cutoff();
+    let young: BTreeSet<SnapshotId> = (stored.iter())
+        .filter(|(id, object)| is_young(object) && !walk.reached.contains_key(id))
+        .map(|(id, _)| *id)
+        .collect();
+    let of_refs: BTreeSet<SnapshotId> = walk.reached.keys().copied().collect();
+    walk.run(young, false, lock, &**progress).await?;
+    report.marking.snapshots_read = walk.read;
+    let mut live = walk.manifests();
+    let mut reached = walk.reached;
+    let young: BTreeSet<SnapshotId> = (reached.keys())
+        .filter(|id| !of_refs.contains(id))
+        .copied()
+        .collect();
+    let counted: BTreeSet<ManifestId> = (before.manifests.iter())
+        .map(|id| ManifestId::from_bytes(*id))
+        .collect();
+    let gone: Vec<ManifestId> = counted.difference(&live).copied().collect();
+    let new: Vec<ManifestId> = live.difference(&counted).copied().collect();
+    report.marking.snapshots = of_refs.len() as u64;
+    report.marking.manifests = strict.len() as u64;
+    report.marking.manifests_read = (gone.len() + new.len()) as u64;
+    progress.stage("reading manifests", Some(report.marking.manifests_read));
+    let folder = format!("icefield/gc/marks/{}", lock.run());
+    let mut builder = TableBuilder::new(
+        parts.clone(),
+        before.table.clone(),
+        folder,
+        collect.buffered,
+    );
+    let changes: Vec<(ManifestId, i32)> = (gone.iter().map(|id| (*id, -1)))
+        .chain(new.iter().map(|id| (*id, 1)))
+        .collect();
+    let strict = &strict;
+    let mut reads = stream::iter(changes)
+        .map(|(id, change)| async move {
+            match chunks_of(repository, id).await {
+                Err(_) if change > 0 && !strict.contains(&id) => Ok((id, change, None)),
+                chunks => Ok::<_, CollectError>((id, change, Some(chunks?))),
+            }
+        })
+        .buffered(READS);
+    let mut counted = counted;
+    let mut unread = BTreeSet::new();
+    let mut since = 0;
+    while let Some((id, change, chunks)) = reads.try_next().await? {
+        progress.advance(1, 0);
+        let Some(chunks) = chunks else {
+            unread.insert(id);
+            continue;
+        };
+        builder.count(chunks, change).await?;
+        match change {
+            1 => drop(counted.insert(id)),
+            _ => drop(counted.remove(&id)),
+        }
+        since += 1;
+        if since == CHECKPOINT && !collect.dry_run {
+            since = 0;
+            let so_far = remember(&HashMap::new(), &counted, builder.table().await?);
+            so_far.write(&*parts.storage).await?;
+        }
+        lock.beat().await?;
+    }
+    drop(reads);
+    // A snapshot is marked with all that it needs, or not at all: a ref that is put onto it is noticed then.
+    live.retain(|id| !unread.contains(id));
+    reached.retain(|_, (reached, _)| reached.manifests.iter().all(|id| live.contains(id)));
+    let table = builder.table().await?;
+    report.marking.chunks = table.rows;
+    let remembered = remember(&reached, &live, table);
+    if !collect.dry_run {
+        // Before anything is deleted: what is no longer counted may be.
+        remembered.write(&*parts.storage).await?;
+        parts.delete_others(&remembered.table).await?;
+    }
+    Ok(Marked {
+        remembered,
+        parts: parts.clone(),
+        stored,
+        young,
+    })
+}
+
+/// A walk from snapshots to all that came before them.
+struct Walk<'a> {
+    repository: &'a Repository,
+    before: &'a Remembered,
+    stored: &'a BTreeMap<SnapshotId, ObjectMeta>,
+    reached: HashMap<SnapshotId, (Reached, Option<&'a ObjectMeta>)>,
+    read: u64,
+}
+
+impl Walk<'_> {
+    /// Walks. Unless it is strict, what cannot be read is passed over.
+    async fn run(
+        &mut self,
+        start: BTreeSet<SnapshotId>,
+        strict: bool,
+        lock: &mut Lock,
+        progress: &dyn crate::Progress,
+    ) -> Result<(), CollectError> {
+        let mut next: Vec<SnapshotId> = start.into_iter().collect();
+        while !next.is_empty() {
+            let level: BTreeSet<SnapshotId> = next.drain(..).collect();
+            let new: Vec<SnapshotId> = (level.into_iter())
+                .filter(|id| !self.reached.contains_key(id))
+                .collect();
+            let (repository, before, stored) = (self.repository, self.before, self.stored);
+            let mut reads = stream::iter(new)
+                .map(|id| async move {
+                    match known(before, stored, id) {
+                        Some(reached) => Ok((id, Some(reached), false)),
+                        None => match reach(repository, id).await {
+                            Err(_) if !strict => Ok((id, None, true)),
+                            reached => Ok::<_, CollectError>((id, Some(reached?), true)),
+                        },
+                    }
+                })
+                .buffered(READS);
+            while let Some((id, found, was_read)) = reads.try_next().await? {
+                self.read += u64::from(was_read);
+                progress.advance(1, 0);
+                if let Some(found) = found {
+                    next.extend(found.parent);
+                    self.reached.insert(id, (found, self.stored.get(&id)));
+                }
+            }
+            drop(reads);
+            lock.beat().await?;
+        }
+        Ok(())
+    }
+
+    fn manifests(&self) -> BTreeSet<ManifestId> {
+        (self.reached.values())
+            .flat_map(|(reached, _)| reached.manifests.iter().copied())
+            .collect()
+    }
+}
+
+/// What is remembered of a snapshot, if its object is still the one that was read.
+fn known(
+    before: &Remembered,
+    stored: &BTreeMap<SnapshotId, ObjectMeta>,
+    id: SnapshotId,
+) -> Option<Reached> {
+    let marked = before.snapshots.get(id.as_bytes())?;
+    let object = stored.get(&id)?;
+    if (marked.size, marked.modified) != (object.size, modified(object)) {
+        return None;
+    }
+    let manifest = |at: &u32| before.manifests.get(*at as usize).copied();
+    let manifests: Option<Vec<[u8; 12]>> = marked.manifests.iter().map(manifest).collect();
+    Some(Reached {
+        parent: marked.parent.map(SnapshotId::from_bytes),
+        manifests: manifests?.into_iter().map(ManifestId::from_bytes).collect(),
+    })
+}
+
+fn modified(object: &ObjectMeta) -> u64 {
+    object.last_modified.map_or(u64::MAX, micros_of_time)
+}
+
+fn remember(
+    reached: &HashMap<SnapshotId, (Reached, Option<&ObjectMeta>)>,
+    manifests: &BTreeSet<ManifestId>,
+    table: super::table::Table,
+) -> Remembered {
+    let manifests: Vec<[u8; 12]> = manifests.iter().map(|id| *id.as_bytes()).collect();
+    let snapshots = (reached.iter())
+        .map(|(id, (reached, object))| {
+            let position = |id: &ManifestId| {
+                let found = manifests.binary_search(id.as_bytes());
+                found.map_or(u32::MAX, |at| at as u32)
+            };
+            let marked = MarkedSnapshot {
+                parent: reached.parent.map(|id| *id.as_bytes()),
+                size: object.map_or(0, |it| it.size),
+                modified: object.map_or(0, modified),
+                manifests: reached.manifests.iter().map(position).collect(),
+            };
+            (*id.as_bytes(), marked)
+        })
+        .collect();
+    Remembered {
+        snapshots,
+        manifests,
+        table,
+    }
+}

@@ -1,0 +1,94 @@
+//! What a collection remembers for the next one, as one object: `icefield/gc/marks.bin`.
+
+use std::collections::BTreeMap;
+
+use icefield_format::{ManifestId, SnapshotId};
+use icefield_storage::{Bytes, Key, PutMode, PutOutcome, Storage, StorageError, StorageExt};
+use serde::{Deserialize, Serialize};
+
+use super::table::Table;
+
+const VERSION: u32 = 1;
+const COMPRESSION_LEVEL: i32 = 3;
+/// Most bytes of the object, and of what is in it: a million snapshots.
+const MAX_PACKED: u64 = 1 << 30;
+const MAX_BYTES: usize = 4 << 30;
+
+/// A snapshot that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct MarkedSnapshot {
+    pub(super) parent: Option<[u8; 12]>,
+    /// The object that said so: its bytes, and when it was written. Expiration rewrites snapshots in place; one that goes
+    /// unnoticed keeps more than it must, never less.
+    pub(super) size: u64,
+    pub(super) modified: u64,
+    /// Positions among the manifests.
+    pub(super) manifests: Vec<u32>,
+}
+
+/// What was marked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Remembered {
+    pub(super) snapshots: BTreeMap<[u8; 12], MarkedSnapshot>,
+    /// The manifests that the table counts, ascending.
+    pub(super) manifests: Vec<[u8; 12]>,
+    pub(super) table: Table,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File(u32, Remembered);
+
+impl Remembered {
+    fn key() -> Result<Key, StorageError> {
+        Ok(Key::parse("icefield/gc/marks.bin")?)
+    }
+
+    /// Reads what is remembered; nothing if it cannot be read, so that everything is marked anew.
+    pub(super) async fn read(storage: &dyn Storage) -> Result<Option<Self>, StorageError> {
+        let read = storage.try_read_at_most(&Self::key()?, MAX_PACKED).await?;
+        let Some((packed, _)) = read else {
+            return Ok(None);
+        };
+        Ok(Self::decode(&packed)
+            .inspect_err(|error| tracing::warn!(error, "everything is marked anew"))
+            .ok())
+    }
+
+    fn decode(packed: &[u8]) -> Result<Self, String> {
+        let reader = zstd::stream::read::Decoder::new(packed).map_err(|error| error.to_string())?;
+        let limited = std::io::Read::take(reader, MAX_BYTES as u64);
+        let File(version, remembered) =
+            rmp_serde::from_read(limited).map_err(|error| error.to_string())?;
+        match version {
+            VERSION => Ok(remembered),
+            other => Err(format!("version {other} is not known")),
+        }
+    }
+
+    pub(super) async fn write(&self, storage: &dyn Storage) -> Result<(), StorageError> {
+        let failed = |error: &dyn std::fmt::Display| StorageError::Failed {
+            action: "encode",
+            target: "icefield/gc/marks.bin".to_owned(),
+            source: error.to_string().into(),
+        };
+        let file = File(VERSION, self.clone());
+        let bytes = rmp_serde::to_vec(&file).map_err(|error| failed(&error))?;
+        let packed =
+            zstd::bulk::compress(&bytes, COMPRESSION_LEVEL).map_err(|error| failed(&error))?;
+        let key = Self::key()?;
+        let put = storage.put(&key, Bytes::from(packed).into(), PutMode::Overwrite.into());
+        match put.await? {
+            PutOutcome::Written(_) => Ok(()),
+            PutOutcome::Refused => unreachable!("BUG: an unconditional put is not refused"),
+            PutOutcome::Unknown(source) => Err(source),
+        }
+    }
+
+    pub(super) fn has_manifest(&self, id: &ManifestId) -> bool {
+        self.manifests.binary_search(id.as_bytes()).is_ok()
+    }
+
+    pub(super) fn has_snapshot(&self, id: &SnapshotId) -> bool {
+        self.snapshots.contains_key(id.as_bytes())
+    }
+}

@@ -1,0 +1,140 @@
+//! What a collection did.
+
+use icefield_storage::Key;
+use serde::Serialize;
+
+use super::lock::Lock;
+
+/// Deletions that failed, of which so many are named.
+const NAMED: usize = 100;
+
+/// What a collection did, or would do.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct CollectReport {
+    /// Whether nothing was deleted in truth.
+    pub dry_run: bool,
+    /// What the store had written from this time on was spared: microseconds since 1970.
+    pub cutoff: u64,
+    /// The lease that made the cutoff older than the floor asks for, if one did.
+    pub held_back_by: Option<String>,
+    /// When it began, by the store's clock, in microseconds since 1970.
+    pub started_at: u64,
+    /// When it ended, by this machine's clock.
+    pub ended_at: u64,
+    /// What marking took.
+    pub marking: Marking,
+    /// Snapshots.
+    pub snapshots: Swept,
+    /// Transaction logs.
+    pub transaction_logs: Swept,
+    /// Manifests.
+    pub manifests: Swept,
+    /// Objects with chunks.
+    pub chunks: Swept,
+    /// Leases of sessions that ended without a commit.
+    pub leases: Swept,
+    /// Whether some snapshots could not be deleted, so that nothing else was: run it again.
+    pub stopped_early: bool,
+    /// Deletions that failed: key and reason, the first hundred.
+    pub failures: Vec<(String, String)>,
+}
+
+/// What marking took.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Marking {
+    /// Whether it went on from what an earlier collection remembered.
+    pub incremental: bool,
+    /// Snapshots that are reachable.
+    pub snapshots: u64,
+    /// Of these, read.
+    pub snapshots_read: u64,
+    /// Manifests that are reachable.
+    pub manifests: u64,
+    /// Manifests read: those that are new, and those that are no longer reachable.
+    pub manifests_read: u64,
+    /// Objects with chunks that are reachable.
+    pub chunks: u64,
+}
+
+/// What became of the objects of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Swept {
+    /// Reachable.
+    pub kept: u64,
+    /// Bytes of these.
+    pub kept_bytes: u64,
+    /// Not reachable, and too young to tell whether they will be.
+    pub young: u64,
+    /// Bytes of these.
+    pub young_bytes: u64,
+    /// Deleted, or to be.
+    pub deleted: u64,
+    /// Bytes of these.
+    pub deleted_bytes: u64,
+    /// Could not be deleted.
+    pub failed: u64,
+}
+
+impl Swept {
+    pub(super) fn keep(&mut self, bytes: u64) {
+        self.kept += 1;
+        self.kept_bytes += bytes;
+    }
+
+    pub(super) fn spare(&mut self, bytes: u64) {
+        self.young += 1;
+        self.young_bytes += bytes;
+    }
+
+    pub(super) fn delete(&mut self, bytes: u64) {
+        self.deleted += 1;
+        self.deleted_bytes += bytes;
+    }
+}
+
+impl CollectReport {
+    pub(super) fn new(lock: &Lock, dry_run: bool) -> Self {
+        Self {
+            dry_run,
+            cutoff: lock.cutoff(),
+            held_back_by: lock.held_back_by().map(Key::to_string),
+            started_at: lock.opened_at(),
+            ended_at: 0,
+            marking: Marking::default(),
+            snapshots: Swept::default(),
+            transaction_logs: Swept::default(),
+            manifests: Swept::default(),
+            chunks: Swept::default(),
+            leases: Swept::default(),
+            stopped_early: false,
+            failures: Vec::new(),
+        }
+    }
+
+    /// Returns the sum over all kinds.
+    pub fn total(&self) -> Swept {
+        let kinds = [
+            &self.snapshots,
+            &self.transaction_logs,
+            &self.manifests,
+            &self.chunks,
+            &self.leases,
+        ];
+        kinds.into_iter().fold(Swept::default(), |sum, it| Swept {
+            kept: sum.kept + it.kept,
+            kept_bytes: sum.kept_bytes + it.kept_bytes,
+            young: sum.young + it.young,
+            young_bytes: sum.young_bytes + it.young_bytes,
+            deleted: sum.deleted + it.deleted,
+            deleted_bytes: sum.deleted_bytes + it.deleted_bytes,
+            failed: sum.failed + it.failed,
+        })
+    }
+
+    pub(super) fn note_failure(&mut self, key: &Key, reason: &dyn std::fmt::Display) {
+        if self.failures.len() < NAMED {
+            self.failures.push((key.to_string(), reason.to_string()));
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Sweeping: deleting what was not marked.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use icefield_core::{Repository, micros_of_time};
+use icefield_format::layout::{self, IdKey};
+use icefield_format::{ManifestId, SnapshotId};
+use icefield_storage::{DeleteOutcome, Deletion, ListOptions, ObjectMeta, Prefix, StorageError};
+
+use super::lock::Lock;
+use super::mark::{self, Marked, SECOND};
+use super::report::{CollectReport, Swept};
+use super::table::{Cursor, bytes_of};
+use super::{Collect, CollectError};
+
+/// Objects that are deleted after one look at the refs.
+const BATCH: usize = 1000;
+/// Chunks that refs reach since they were marked, of which so many are held.
+const MOST_SPARED: usize = 4 << 20;
+
+/// A sweep.
+pub(super) struct Sweep<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) collect: &'a Collect,
+    pub(super) lock: &'a mut Lock,
+    pub(super) marked: Marked,
+    pub(super) report: &'a mut CollectReport,
+}
+
+/// What refs reach since they were marked.
+#[derive(Debug, Default)]
+struct Spared {
+    snapshots: HashSet<SnapshotId>,
+    manifests: HashSet<ManifestId>,
+    chunks: HashSet<[u8; 12]>,
+}
+
+/// The kinds of objects, in the order in which they are swept: what refers goes before what is referred to, so that a
+/// collection that is stopped leaves nothing behind that refers to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Snapshots,
+    TransactionLogs,
+    Manifests,
+    Chunks,
+}
+
+impl Kind {
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Snapshots => layout::SNAPSHOTS,
+            Self::TransactionLogs => layout::TRANSACTIONS,
+            Self::Manifests => layout::MANIFESTS,
+            Self::Chunks => layout::CHUNKS,
+        }
+    }
+
+    fn stage(self) -> &'static str {
+        match self {
+            Self::Snapshots => "sweeping snapshots",
+            Self::TransactionLogs => "sweeping transaction logs",
+            Self::Manifests => "sweeping manifests",
+            Self::Chunks => "sweeping chunks",
+        }
+    }
+}
+
+impl Sweep<'_> {
+    /// Deletes all garbage.
+    pub(super) async fn run(mut self) -> Result<(), CollectError> {
+        let mut spared = Spared::default();
+        self.snapshots(&mut spared).await?;
+        if self.report.snapshots.failed > 0 {
+            // One that is still there must keep what it needs: a ref may yet be put onto it.
+            self.report.stopped_early = true;
+            return Ok(());
+        }
+        for kind in [Kind::TransactionLogs, Kind::Manifests, Kind::Chunks] {
+            self.listed(kind, &mut spared).await?;
+        }
+        self.leases().await
+    }
+
+    /// Whether an object was written before the cutoff, also if the store's times are rounded.
+    fn is_old(&self, object: &ObjectMeta) -> bool {
+        let modified = object.last_modified.map_or(u64::MAX, micros_of_time);
+        modified.saturating_add(SECOND) <= self.lock.cutoff()
+    }
+
+    fn swept(&mut self, kind: Kind) -> &mut Swept {
+        match kind {
+            Kind::Snapshots => &mut self.report.snapshots,
+            Kind::TransactionLogs => &mut self.report.transaction_logs,
+            Kind::Manifests => &mut self.report.manifests,
+            Kind::Chunks => &mut self.report.chunks,
+        }
+    }
+
+    /// Snapshots go youngest first: no snapshot is ever left without its parent.
+    async fn snapshots(&mut self, spared: &mut Spared) -> Result<(), CollectError> {
+        let kind = Kind::Snapshots;
+        self.collect
+            .progress
+            .stage(kind.stage(), Some(self.marked.stored.len() as u64));
+        let mut garbage = Vec::new();
+        for (id, object) in std::mem::take(&mut self.marked.stored) {
+            self.collect.progress.advance(1, 0);
+            let kept = self.marked.remembered.has_snapshot(&id) || id == SnapshotId::INITIAL;
+            if self.marked.young.contains(&id) {
+                self.swept(kind).spare(object.size);
+            } else if kept {
+                self.swept(kind).keep(object.size);
+            } else if self.is_old(&object) {
+                garbage.push(object);
+            } else {
+                self.swept(kind).spare(object.size);
+            }
+        }
+        garbage.sort_by_key(|object| Reverse(object.last_modified));
+        for batch in garbage.chunks(BATCH) {
+            self.delete(kind, batch.to_vec(), spared).await?;
+        }
+        Ok(())
+    }
+
+    /// Sweeps the objects of one kind, in the order of their ids.
+    async fn listed(&mut self, kind: Kind, spared: &mut Spared) -> Result<(), CollectError> {
+        self.collect.progress.stage(kind.stage(), None);
+        let prefix = Prefix::parse(kind.prefix()).map_err(StorageError::from)?;
+        let mut objects = self.repository.storage().list(ListOptions::prefix(prefix));
+        let mut chunks = Cursor::open(&self.marked.parts, &self.marked.remembered.table).await?;
+        let mut batch = Vec::new();
+        let mut last = None;
+        while let Some(object) = objects.try_next().await? {
+            self.collect.progress.advance(1, object.size);
+            let Some(id) = layout::parse_id_key(object.key.as_str()) else {
+                continue;
+            };
+            // Both are in order, or everything would look like garbage.
+            if last.as_ref().is_some_and(|last| *last >= object.key) {
+                return Err(StorageError::Failed {
+                    action: "list",
+                    target: kind.prefix().to_owned(),
+                    source: format!("{} is not in the order of keys", object.key).into(),
+                }
+                .into());
+            }
+            last = Some(object.key.clone());
+            let kept = match id {
+                IdKey::Snapshot(id) | IdKey::TransactionLog(id) => {
+                    self.marked.remembered.has_snapshot(&id) || id == SnapshotId::INITIAL
+                }
+                IdKey::Manifest(id) => self.marked.remembered.has_manifest(&id),
+                IdKey::Chunk(id) => chunks.has(&bytes_of(id)).await?,
+            };
+            if kept {
+                self.swept(kind).keep(object.size);
+            } else if self.is_old(&object) {
+                batch.push(object);
+            } else {
+                self.swept(kind).spare(object.size);
+            }
+            if batch.len() == BATCH {
+                self.delete(kind, std::mem::take(&mut batch), spared)
+                    .await?;
+            }
+            self.lock.beat().await?;
+        }
+        if !batch.is_empty() {
+            self.delete(kind, batch, spared).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes garbage, except for what refs have begun to reach.
+    async fn delete(
+        &mut self,
+        kind: Kind,
+        mut batch: Vec<ObjectMeta>,
+        spared: &mut Spared,
+    ) -> Result<(), CollectError> {
+        self.lock.beat().await?;
+        self.look_again(spared).await?;
+        let swept = self.swept(kind);
+        batch.retain(|object| {
+            let kept = match layout::parse_id_key(object.key.as_str()) {
+                Some(IdKey::Snapshot(id) | IdKey::TransactionLog(id)) => {
+                    spared.snapshots.contains(&id)
+                }
+                Some(IdKey::Manifest(id)) => spared.manifests.contains(&id),
+                Some(IdKey::Chunk(id)) => spared.chunks.contains(&bytes_of(id)),
+                None => true,
+            };
+            if kept {
+                swept.keep(object.size);
+            }
+            !kept
+        });
+        if self.collect.dry_run {
+            for object in batch {
+                self.swept(kind).delete(object.size);
+            }
+            return Ok(());
+        }
+        self.throttle(batch.len()).await;
+        self.delete_all(batch, |report| match kind {
+            Kind::Snapshots => &mut report.snapshots,
+            Kind::TransactionLogs => &mut report.transaction_logs,
+            Kind::Manifests => &mut report.manifests,
+            Kind::Chunks => &mut report.chunks,
+        })
+        .await;
+        Ok(())
+    }
+
+    async fn delete_all(
+        &mut self,
+        batch: Vec<ObjectMeta>,
+        swept: impl Fn(&mut CollectReport) -> &mut Swept,
+    ) {
+        let sizes: Vec<u64> = batch.iter().map(|object| object.size).collect();
+        let deletions: Vec<Deletion> = batch.into_iter().map(|it| it.key.into()).collect();
+        let outcomes = self
+            .repository
+            .storage()
+            .delete(stream::iter(deletions).boxed());
+        let mut outcomes = outcomes.zip(stream::iter(sizes));
+        while let Some(((key, outcome), size)) = outcomes.next().await {
+            match outcome {
+                Ok(DeleteOutcome::Deleted) => swept(self.report).delete(size),
+                // Gone already, or to be found again by the next collection.
+                Ok(DeleteOutcome::Refused) => {
+                    swept(self.report).failed += 1;
+                    self.report
+                        .note_failure(&key, &"it was not in the state that was listed");
+                }
+                Ok(DeleteOutcome::Unknown(error)) | Err(error) => {
+                    swept(self.report).failed += 1;
+                    self.report.note_failure(&key, &error);
+                }
+            }
+        }
+    }
+
+    /// Reads the refs again, and what they reach that was not marked: a branch or tag may have been put onto a snapshot
+    /// that nothing reached, or a commit may have taken over what was in one.
+    async fn look_again(&mut self, spared: &mut Spared) -> Result<(), CollectError> {
+        let tips = mark::tips(self.repository.refs().await?)?;
+        let mut next: BTreeSet<SnapshotId> = tips;
+        while let Some(id) = next.pop_first() {
+            if self.marked.remembered.has_snapshot(&id) || spared.snapshots.contains(&id) {
+                continue;
+            }
+            let reached = mark::reach(self.repository, id).await?;
+            for manifest in reached.manifests {
+                if self.marked.remembered.has_manifest(&manifest)
+                    || spared.manifests.contains(&manifest)
+                {
+                    continue;
+                }
+                spared
+                    .chunks
+                    .extend(mark::chunks_of(self.repository, manifest).await?);
+                if spared.chunks.len() > MOST_SPARED {
+                    return Err(CollectError::Restless);
+                }
+                spared.manifests.insert(manifest);
+            }
+            spared.snapshots.insert(id);
+            next.extend(reached.parent);
+        }
+        Ok(())
+    }
+
+    async fn throttle(&self, deletions: usize) {
+        if let Some(rate) = self.collect.rate {
+            let seconds = deletions as f64 / f64::from(rate.max(1));
+            let pause = Duration::from_secs_f64(seconds);
+            self.repository.clock().sleep(pause).await;
+        }
+    }
+
+    /// Leases of sessions that ended without a commit.
+    async fn leases(&mut self) -> Result<(), CollectError> {
+        let dead: Vec<ObjectMeta> = self
+            .lock
+            .dead_leases()
+            .map(|it| it.object.clone())
+            .collect();
+        if self.collect.dry_run {
+            for lease in dead {
+                self.report.leases.delete(lease.size);
+            }
+            return Ok(());
+        }
+        self.delete_all(dead, |report| &mut report.leases).await;
+        Ok(())
+    }
+}

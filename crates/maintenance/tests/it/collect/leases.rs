@@ -1,0 +1,213 @@
+//! Sessions that are older than what a collection spares.
+
+use icefield_core::{CommitError, CommitOutcome, Session, SessionError, VersionSelection};
+use icefield_maintenance::Collect;
+
+use super::collect;
+use crate::world::*;
+
+async fn outcome(session: &Session) -> Result<CommitOutcome, CommitError> {
+    session.commit("late").await
+}
+
+#[tokio::test]
+async fn c31_a_session_that_is_used_keeps_its_chunks_however_old_it_is() {
+    let world = World::new(10).await;
+    let session = world.session("main").await;
+    write(&session, 0, 0).await;
+    assert_eq!(
+        world.count("icefield").await,
+        0,
+        "a young session writes no lease"
+    );
+    for at in 1..40 {
+        world.clock.advance(HOUR);
+        write(&session, at, u64::from(at)).await;
+        if at % 5 == 0 {
+            let report = collect(&world).await;
+            assert_eq!(report.chunks.deleted, 0, "after {at} hours");
+            let held_back = report.held_back_by.is_some();
+            assert_eq!(held_back, at > 24, "after {at} hours");
+        }
+    }
+    assert_eq!(world.count("icefield/leases").await, 1);
+    let committed = outcome(&session).await;
+    assert!(
+        matches!(committed, Ok(CommitOutcome::Committed(_))),
+        "{committed:?}"
+    );
+    assert_eq!(
+        world.count("icefield/leases").await,
+        0,
+        "the lease ends with the commit"
+    );
+    world.everything_is_there("after forty hours").await;
+}
+
+#[tokio::test]
+async fn c32_a_session_that_slept_through_a_collection_is_told_so() {
+    let world = World::new(11).await;
+    let session = world.session("main").await;
+    write(&session, 0, 0).await;
+    world.clock.advance(30 * HOUR);
+    assert_eq!(collect(&world).await.chunks.deleted, 1);
+    let late = outcome(&session).await;
+    let collected = matches!(
+        late,
+        Err(CommitError::Session(SessionError::Collected { .. }))
+    );
+    assert!(collected, "{late:?}");
+    world.everything_is_there("afterwards").await;
+    // What is missing can be written again.
+    write(&session, 0, 0).await;
+    let again = outcome(&session).await;
+    assert!(
+        matches!(again, Ok(CommitOutcome::Committed(_))),
+        "{again:?}"
+    );
+    world.everything_is_there("after writing again").await;
+}
+
+#[tokio::test]
+async fn a_session_that_slept_while_nothing_was_collected_commits() {
+    let world = World::new(12).await;
+    let session = world.session("main").await;
+    write(&session, 0, 0).await;
+    world.clock.advance(30 * HOUR);
+    let late = outcome(&session).await;
+    assert!(matches!(late, Ok(CommitOutcome::Committed(_))), "{late:?}");
+    collect(&world).await;
+    world.everything_is_there("afterwards").await;
+}
+
+#[tokio::test]
+async fn a_lease_that_is_renewed_by_hand_holds_collections_back() {
+    let world = World::new(13).await;
+    let session = world.session("main").await;
+    write(&session, 0, 0).await;
+    for _ in 0..4 {
+        world.clock.advance(20 * HOUR);
+        session.renew_lease().await.expect("renewed");
+        assert_eq!(collect(&world).await.chunks.deleted, 0);
+    }
+    let late = outcome(&session).await;
+    assert!(matches!(late, Ok(CommitOutcome::Committed(_))), "{late:?}");
+    world.everything_is_there("afterwards").await;
+}
+
+#[tokio::test]
+async fn the_lease_of_a_session_that_ended_without_a_commit_goes() {
+    let world = World::new(14).await;
+    let session = world.session("main").await;
+    write(&session, 0, 0).await;
+    world.clock.advance(HOUR);
+    write(&session, 1, 1).await;
+    drop(session);
+    world.clock.advance(23 * HOUR);
+    assert_eq!(collect(&world).await.chunks.deleted, 0);
+    world.clock.advance(30 * HOUR);
+    let report = collect(&world).await;
+    assert_eq!(
+        (report.chunks.deleted, report.leases.deleted),
+        (2, 1),
+        "{report:?}"
+    );
+    assert_eq!(world.count("icefield/leases").await, 0);
+}
+
+#[tokio::test]
+async fn the_chunks_of_forks_are_held_by_the_lease_of_their_session() {
+    let world = World::new(15).await;
+    let session = world.session("main").await;
+    let fork = session
+        .fork()
+        .expect("a fork")
+        .to_bytes()
+        .await
+        .expect("bytes");
+    world.clock.advance(20 * HOUR);
+    let worker = world.open_on(&world.storage, 7).await;
+    let fork = worker.open_fork(&fork).await.expect("a fork");
+    write(&fork, 0, 0).await;
+    world.clock.advance(20 * HOUR);
+    write(&fork, 1, 1).await;
+    assert_eq!(collect(&world).await.chunks.deleted, 0);
+    let back = fork.to_bytes().await.expect("bytes");
+    let back = world.repository.open_fork(&back).await.expect("a fork");
+    let merged = session.merge_forks([&back], VersionSelection::Fail).await;
+    drop(merged.expect("merged"));
+    let committed = outcome(&session).await;
+    assert!(
+        matches!(committed, Ok(CommitOutcome::Committed(_))),
+        "{committed:?}"
+    );
+    world.everything_is_there("after forty hours").await;
+}
+
+#[tokio::test]
+async fn b26_a_reader_of_what_was_collected_gets_an_error_and_never_other_bytes() {
+    let world = World::new(16).await;
+    let tip = world.tip("main").await;
+    drop(
+        world
+            .repository
+            .create_branch("side", tip)
+            .await
+            .expect("made"),
+    );
+    let read = world.commit_chunks("side", &[(0, 0), (1, 1)]).await;
+    let reader = world.open_on(&world.storage, 8).await;
+    let reader = reader.read_session(read).await.expect("a session");
+    let branch = icefield_core::BranchName::parse("side").expect("a name");
+    drop(
+        world
+            .repository
+            .delete_branch(&branch)
+            .await
+            .expect("deleted"),
+    );
+    world.clock.advance(6 * HOUR);
+    collect(&world).await;
+    readable(&reader, "within the floor").await;
+    world.clock.advance(20 * HOUR);
+    collect(&world).await;
+    let read = reader
+        .chunk(&array(), &[0], icefield_core::ByteRange::All)
+        .await;
+    assert!(
+        matches!(read, Err(SessionError::ChunkMissing { .. })),
+        "{read:?}"
+    );
+}
+
+#[tokio::test]
+async fn c38_c39_only_the_clock_of_the_store_counts() {
+    for skew in [-40 * 24, -30, 30, 40 * 24] {
+        let world = World::new(17).await;
+        // This machine believes that it is another time.
+        let now = icefield_core::time_of_micros(
+            (icefield_core::micros_of_time(icefield_core::Clock::now(&world.clock)) as i64
+                + skew * 3_600_000_000) as u64,
+        );
+        let own = icefield_core::ManualClock::new(now);
+        let repository = icefield_core::Repository::builder(std::sync::Arc::clone(&world.storage))
+            .clock(std::sync::Arc::new(own))
+            .open()
+            .await
+            .expect("opened");
+        let session = world.session("main").await;
+        write(&session, 0, 0).await;
+        world.clock.advance(2 * HOUR);
+        let report = Collect::default()
+            .run(&repository)
+            .await
+            .expect("collected");
+        assert_eq!(report.chunks.deleted, 0, "{skew} hours off");
+        world.clock.advance(30 * HOUR);
+        let report = Collect::default()
+            .run(&repository)
+            .await
+            .expect("collected");
+        assert_eq!(report.chunks.deleted, 1, "{skew} hours off");
+    }
+}
