@@ -74,6 +74,9 @@ pub(crate) enum Command {
     Log(Log),
     /// Show what is known of a repository and one version of it.
     Info(Info),
+    /// Show or change the settings that are stored with a repository.
+    #[command(subcommand)]
+    Config(Config),
     /// List, create, delete or move branches.
     #[command(subcommand)]
     Branch(Branch),
@@ -256,6 +259,52 @@ pub(crate) struct Info {
     pub(crate) long: bool,
     #[command(flatten)]
     pub(crate) at: At,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Show what is set, or one setting, as YAML.
+    Get(ConfigGet),
+    /// Set one setting; what is not known stays as it is.
+    Set(ConfigSet),
+    /// Remove one setting: the default is in force again.
+    Unset(ConfigUnset),
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct ConfigGet {
+    /// The repository.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) location: Location,
+    /// Its name, such as `compression.level`.
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct ConfigSet {
+    /// The repository.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) location: Location,
+    /// Its name, such as `compression.level`.
+    pub(crate) name: String,
+    /// Its value, in YAML.
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) value: String,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct ConfigUnset {
+    /// The repository.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) location: Location,
+    /// Its name, such as `compression.level`.
+    pub(crate) name: String,
     #[command(flatten)]
     pub(crate) facts: Facts,
 }

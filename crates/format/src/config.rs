@@ -7,6 +7,7 @@
 mod containers;
 mod manifest;
 mod section;
+mod settings;
 mod storage;
 
 use bytes::Bytes;
@@ -25,6 +26,7 @@ pub use manifest::{
     SplitCondition, SplitRule, SplittingConfig,
 };
 pub use section::UnknownKeys;
+pub use settings::{Setting, SettingError};
 pub use storage::{
     CachingConfig, CompressionAlgorithm, CompressionConfig, ConcurrencyConfig, RetriesConfig,
     StorageConfig,

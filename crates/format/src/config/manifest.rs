@@ -134,4 +134,7 @@ pub enum DimensionCondition {
     Any,
 }
 
-plain_entries!(PreloadCondition, Vec<SplitRule>);
+plain_entries!(
+    PreloadCondition = "a condition on arrays, such as !name_matches {regex: '^time$'}, 'true' or 'false'",
+    Vec<SplitRule> = "a list of rules, such as [[any_array, [{condition: Any, num_chunks: 1000}]]], each with one chunk or more",
+);

@@ -15,7 +15,7 @@ pub enum CompressionAlgorithm {
     Zstd,
 }
 
-plain_entries!(CompressionAlgorithm);
+plain_entries!(CompressionAlgorithm = "zstd");
 
 section! { keywise
     /// `compression`: of metadata files.
