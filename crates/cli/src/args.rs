@@ -1,11 +1,15 @@
 //! What can be asked, and how.
 
+mod config;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
 use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName};
 
 use crate::failure::chain;
+
+pub(crate) use config::{Config, ConfigGet, ConfigSet, ConfigUnset};
 
 const EXIT_CODES: &str = "\
 LOCATION is a path or a URL: data/ocean, file:///data/my%20ocean, memory: (empty each time).
@@ -259,52 +263,6 @@ pub(crate) struct Info {
     pub(crate) long: bool,
     #[command(flatten)]
     pub(crate) at: At,
-    #[command(flatten)]
-    pub(crate) facts: Facts,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Config {
-    /// Show what is set, or one setting, as YAML.
-    Get(ConfigGet),
-    /// Set one setting; what is not known stays as it is.
-    Set(ConfigSet),
-    /// Remove one setting: the default is in force again.
-    Unset(ConfigUnset),
-}
-
-#[derive(Debug, ArgGroup)]
-pub(crate) struct ConfigGet {
-    /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
-    pub(crate) location: Location,
-    /// Its name, such as `compression.level`.
-    pub(crate) name: Option<String>,
-    #[command(flatten)]
-    pub(crate) facts: Facts,
-}
-
-#[derive(Debug, ArgGroup)]
-pub(crate) struct ConfigSet {
-    /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
-    pub(crate) location: Location,
-    /// Its name, such as `compression.level`.
-    pub(crate) name: String,
-    /// Its value, in YAML.
-    #[arg(allow_hyphen_values = true)]
-    pub(crate) value: String,
-    #[command(flatten)]
-    pub(crate) facts: Facts,
-}
-
-#[derive(Debug, ArgGroup)]
-pub(crate) struct ConfigUnset {
-    /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
-    pub(crate) location: Location,
-    /// Its name, such as `compression.level`.
-    pub(crate) name: String,
     #[command(flatten)]
     pub(crate) facts: Facts,
 }

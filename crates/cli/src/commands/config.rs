@@ -1,12 +1,14 @@
 //! `icefield config`
 
-use icefield::format::config::{Setting, SettingError};
+use std::io::{self, Write};
+
+use icefield::format::config::SettingError;
 use icefield::{EditOutcome, Location, Repository, RepositoryConfig};
 use serde::Serialize;
 
 use super::Context;
 use crate::args::{Config, ConfigGet, ConfigSet, ConfigUnset};
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, chain};
 use crate::output::escape::printable;
 use crate::output::{self, Output};
 
@@ -16,17 +18,28 @@ const TRIES: usize = 10;
 #[derive(Serialize)]
 struct Facts {
     location: String,
-    settings: Vec<Known>,
+    settings: Vec<Shown>,
 }
 
-/// A setting by name.
+/// A setting, and what is in force.
 #[derive(Serialize)]
-struct Known {
+struct Shown {
     name: String,
-    /// As YAML; null if it is not set, and the default is in force.
+    /// As YAML; null where nothing is set and the store or the reader decides.
     value: Option<String>,
+    source: Source,
+    /// False for what another program has stored, and this one keeps.
+    known: bool,
     /// What it may be; null for what this program does not know.
     allowed: Option<&'static str>,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Source {
+    Stored,
+    Default,
 }
 
 #[derive(Serialize)]
@@ -63,52 +76,81 @@ pub(super) async fn run(context: &Context, args: Config) -> Result<(), Failure> 
 async fn get(context: &Context, args: ConfigGet) -> Result<(), Failure> {
     let repository = context.open(&args.location).await?;
     let config = repository.stored_config();
-    let known = RepositoryConfig::known_settings();
-    let allowed = |name: &str| known.iter().find(|it| it.name == name).map(|it| it.allowed);
-    let settings = match &args.name {
-        Some(name) => vec![Known {
-            value: config.setting(name).map_err(wrong)?,
-            allowed: allowed(name),
-            name: name.clone(),
-        }],
-        None => {
-            let mut set = config.set_settings().map_err(wrong)?;
-            let in_order = known.iter().map(|Setting { name, allowed }| {
-                let at = set.iter().position(|(set, _)| set == name);
-                Known {
-                    value: at.map(|at| set.remove(at).1),
-                    allowed: Some(allowed),
-                    name: name.clone(),
-                }
-            });
-            let mut all: Vec<Known> = in_order.collect();
-            all.extend(set.into_iter().map(|(name, value)| Known {
-                name,
-                value: Some(value),
+    let mut settings = in_force(&config).map_err(wrong)?;
+    if let Some(name) = &args.name {
+        // Also for what is in a setting, or is a name of another program's with a dot in it.
+        let stored = config.setting(name);
+        settings.retain(|it| is_part(name, &it.name));
+        if settings.is_empty() {
+            settings.push(Shown {
+                value: stored.map_err(wrong)?,
+                name: name.clone(),
+                source: Source::Stored,
+                known: false,
                 allowed: None,
-            }));
-            all
+            });
         }
-    };
+    }
     let facts = Facts {
         location: output::location(&args.location),
         settings,
     };
-    Output::new(args.facts).facts(&facts, |facts, out| {
-        for one in &facts.settings {
-            match (&one.value, args.name.is_some()) {
-                (Some(value), true) => writeln!(out, "{}", lines(value))?,
-                (Some(value), false) if value.contains('\n') => {
-                    writeln!(out, "{}:\n{}", printable(&one.name), lines(value))?;
-                }
-                (Some(value), false) => {
-                    writeln!(out, "{}: {}", printable(&one.name), printable(value))?;
-                }
-                (None, _) => {}
-            }
+    Output::new(args.facts).facts(&facts, |facts, out| match &facts.settings[..] {
+        [one] if args.name.as_ref() == Some(&one.name) => {
+            writeln!(out, "{}", lines(one.value.as_deref().unwrap_or("null")))
         }
-        Ok(())
+        all => all.iter().try_for_each(|one| line(one, out)),
     })
+}
+
+/// All settings: those that this program knows in the order of the file, then the others.
+fn in_force(config: &RepositoryConfig) -> Result<Vec<Shown>, SettingError> {
+    let mut set = config.set_settings()?;
+    let known = RepositoryConfig::known_settings().into_iter();
+    let mut all: Vec<Shown> = known
+        .map(|setting| {
+            let at = set.iter().position(|(name, _)| *name == setting.name);
+            let stored = at.map(|at| set.remove(at).1);
+            Shown {
+                source: match stored {
+                    Some(_) => Source::Stored,
+                    None => Source::Default,
+                },
+                value: stored.or_else(|| setting.default.map(str::to_owned)),
+                name: setting.name,
+                known: true,
+                allowed: Some(setting.allowed),
+            }
+        })
+        .collect();
+    all.extend(set.into_iter().map(|(name, value)| Shown {
+        name,
+        value: Some(value),
+        source: Source::Stored,
+        known: false,
+        allowed: None,
+    }));
+    Ok(all)
+}
+
+/// Whether a setting is the named one, or in the named part.
+fn is_part(name: &str, setting: &str) -> bool {
+    let rest = setting.strip_prefix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Writes a setting as a line of YAML, or several.
+fn line(one: &Shown, out: &mut dyn Write) -> io::Result<()> {
+    let name = printable(&one.name);
+    let source = match (one.source, one.known) {
+        (Source::Default, _) => "default",
+        (Source::Stored, true) => "stored",
+        (Source::Stored, false) => "stored, not known to icefield",
+    };
+    match one.value.as_deref().unwrap_or("null") {
+        value if value.contains('\n') => writeln!(out, "{name}: # {source}\n{}", lines(value)),
+        value => writeln!(out, "{name}: {} # {source}", printable(value)),
+    }
 }
 
 /// Each line by itself, or the ends of lines would be escaped.
@@ -157,7 +199,8 @@ async fn change(
     Err(Failure::new(
         Exit::Conflict,
         "the configuration was changed by others each time that it was to be stored",
-    ))
+    )
+    .hint("run it again: nothing was changed by this one"))
 }
 
 async fn saved(repository: &Repository, config: RepositoryConfig) -> Result<bool, Failure> {
@@ -171,7 +214,7 @@ async fn saved(repository: &Repository, config: RepositoryConfig) -> Result<bool
             Exit::Unknown,
             format!("it is not known whether the configuration was stored: {unknown}"),
         )
-        .hint("`icefield config get LOCATION NAME` shows what is stored")),
+        .hint("`icefield config get LOCATION KEY` shows what is stored")),
     }
 }
 
@@ -185,6 +228,9 @@ fn wrong(error: SettingError) -> Failure {
         SettingError::Format(_) => Exit::Failure,
         _ => Exit::Usage,
     };
-    Failure::new(exit, error.to_string())
-        .hint("`icefield config get LOCATION --json` lists every setting and what it may be")
+    let hint = match error {
+        SettingError::Unknown { .. } => "`icefield config get LOCATION` lists all settings",
+        _ => "`icefield config get LOCATION KEY --json` says what it may be",
+    };
+    Failure::new(exit, chain(&error)).hint(hint)
 }

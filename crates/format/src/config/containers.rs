@@ -152,10 +152,11 @@ fn end_with_slash(prefix: &mut String) {
 }
 
 impl Entry for VirtualChunkContainers {
-    fn settings(name: &str, into: &mut Vec<Setting>) {
+    fn settings(name: &str, default: Option<&'static str>, into: &mut Vec<Setting>) {
         into.push(Setting {
             name: name.to_owned(),
-            allowed: "a mapping from prefixes to containers",
+            allowed: "a mapping from URL prefixes to containers, each with url_prefix and store, such as {'s3://sea/': {url_prefix: 's3://sea/', store: !s3 {region: eu-west-1}}}",
+            default,
         });
     }
 
@@ -187,10 +188,11 @@ impl Entry for VirtualChunkContainers {
 }
 
 impl Entry for VirtualChunkContainer {
-    fn settings(name: &str, into: &mut Vec<Setting>) {
+    fn settings(name: &str, default: Option<&'static str>, into: &mut Vec<Setting>) {
         into.push(Setting {
             name: name.to_owned(),
             allowed: "a container with url_prefix and store",
+            default,
         });
     }
 
@@ -222,10 +224,11 @@ impl Entry for VirtualChunkContainer {
 }
 
 impl Entry for VirtualStore {
-    fn settings(name: &str, into: &mut Vec<Setting>) {
+    fn settings(name: &str, default: Option<&'static str>, into: &mut Vec<Setting>) {
         into.push(Setting {
             name: name.to_owned(),
             allowed: "a store, such as !s3 {region: eu-west-1}",
+            default,
         });
     }
 

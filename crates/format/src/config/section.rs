@@ -36,8 +36,8 @@ impl UnknownKeys {
 
 /// A value in the configuration.
 pub(super) trait Entry: Clone {
-    /// Adds the settings in it, of which it has the name if it is one itself.
-    fn settings(name: &str, into: &mut Vec<Setting>);
+    /// Adds the settings in it, of which it has the name and the default if it is one itself.
+    fn settings(name: &str, default: Option<&'static str>, into: &mut Vec<Setting>);
 
     /// Reads the value at `key`, which only serves messages.
     fn read(value: Value, key: &str) -> Result<Self, FormatError>;
@@ -111,10 +111,15 @@ pub(super) fn merge<T: Entry>(value: Option<&T>, base: Option<&T>) -> Option<T> 
 macro_rules! plain_entries {
     ($($name:ty = $allowed:literal),* $(,)?) => {
         $(impl $crate::config::section::Entry for $name {
-            fn settings(name: &str, into: &mut Vec<$crate::config::Setting>) {
+            fn settings(
+                name: &str,
+                default: Option<&'static str>,
+                into: &mut Vec<$crate::config::Setting>,
+            ) {
                 into.push($crate::config::Setting {
                     name: name.to_owned(),
                     allowed: $allowed,
+                    default,
                 });
             }
 
@@ -145,10 +150,12 @@ plain_entries!(
     String = "a text",
 );
 
-/// Makes a struct of optional keys, in the order in which they are written. `keywise` sections are
-/// merged key by key, `whole` ones replace each other.
+/// Makes a struct of optional keys, in the order in which they are written, each with its default as YAML if it has
+/// one. `keywise` sections are merged key by key, `whole` ones replace each other.
 macro_rules! section {
-    ($merge:ident $(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
+    ($merge:ident $(#[$doc:meta])* $name:ident {
+        $($(#[$field_doc:meta])* $field:ident: $type:ty $(= $default:literal)?,)*
+    }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Default)]
         pub struct $name {
@@ -158,10 +165,15 @@ macro_rules! section {
         }
 
         impl $crate::config::section::Entry for $name {
-            fn settings(name: &str, into: &mut Vec<$crate::config::Setting>) {
+            fn settings(
+                name: &str,
+                _: Option<&'static str>,
+                into: &mut Vec<$crate::config::Setting>,
+            ) {
                 let dot = if name.is_empty() { "" } else { "." };
                 $(<$type as $crate::config::section::Entry>::settings(
                     &format!("{name}{dot}{}", stringify!($field)),
+                    section!(@default $($default)?),
                     into,
                 );)*
             }
@@ -194,6 +206,8 @@ macro_rules! section {
             section!(@merge $merge $($field)*);
         }
     };
+    (@default) => { None };
+    (@default $default:literal) => { Some($default) };
     (@merge keywise $($field:ident)*) => {
         fn merged_over(&self, base: &Self) -> Self {
             use $crate::config::section::merge;

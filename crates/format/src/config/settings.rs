@@ -2,8 +2,8 @@
 
 use serde_yaml_ng::{Mapping, Value};
 
-use super::RepositoryConfig;
 use super::section::{Entry, invalid};
+use super::{ContainerEntry, RepositoryConfig};
 use crate::error::FormatError;
 
 /// A setting that this crate knows.
@@ -11,8 +11,10 @@ use crate::error::FormatError;
 pub struct Setting {
     /// Its name, with a dot between the parts.
     pub name: String,
-    /// What it may be.
+    /// What it may be, in words.
     pub allowed: &'static str,
+    /// What is in force where nothing is set, as YAML; none where the store or the reader decides.
+    pub default: Option<&'static str>,
 }
 
 /// Why a setting cannot be read or set.
@@ -28,7 +30,7 @@ pub enum SettingError {
         nearest: Option<String>,
     },
     /// It cannot have that value.
-    #[error("{name} cannot be {value}: it may be {allowed}")]
+    #[error("{name} cannot be {value}{}; it may be {allowed}", because(.why.as_deref()))]
     Value {
         /// The setting.
         name: String,
@@ -37,7 +39,15 @@ pub enum SettingError {
         /// What it may be.
         allowed: &'static str,
         /// What is wrong, if the allowed values do not say it.
-        source: Option<Box<FormatError>>,
+        why: Option<String>,
+    },
+    /// The value is no YAML.
+    #[error("the value of {name} is no YAML")]
+    Yaml {
+        /// The setting.
+        name: String,
+        /// Where it ends to be YAML.
+        source: Box<serde_yaml_ng::Error>,
     },
     /// The configuration cannot be written.
     #[error(transparent)]
@@ -46,6 +56,10 @@ pub enum SettingError {
 
 fn meant(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; is {name} meant?"))
+}
+
+fn because(why: Option<&str>) -> String {
+    why.map_or_else(String::new, |why| format!(" ({why})"))
 }
 
 /// Letters of a value that messages show.
@@ -58,7 +72,7 @@ impl RepositoryConfig {
     #[must_use]
     pub fn known_settings() -> Vec<Setting> {
         let mut all = Vec::new();
-        Self::settings("", &mut all);
+        Self::settings("", None, &mut all);
         all
     }
 
@@ -91,39 +105,52 @@ impl RepositoryConfig {
         }
     }
 
-    /// Returns the configuration with another value of a setting, given as YAML; null unsets it.
+    /// Returns the configuration with another value of a setting, given as YAML; null unsets it. A whole part, such as
+    /// `storage`, is replaced with all that is in it.
     ///
     /// # Errors
-    /// [`SettingError::Unknown`]; [`SettingError::Value`] with what is allowed.
+    /// [`SettingError::Unknown`]; [`SettingError::Yaml`]; [`SettingError::Value`] with what is allowed.
     pub fn with_setting(&self, name: &str, yaml: &str) -> Result<Self, SettingError> {
+        let known = Self::known_settings();
         if !is_known(name) {
             return Err(unknown(name));
         }
-        let refused = |at: Option<&str>, source| {
-            let known = Self::known_settings();
-            let setting = known.iter().find(|it| Some(it.name.as_str()) == at);
-            let setting = setting.or_else(|| known.iter().find(|it| it.name == name));
-            SettingError::Value {
-                name: setting.map_or(name, |it| &it.name).to_owned(),
-                value: shortened(yaml),
-                allowed: setting.map_or("a part of the configuration, in YAML", |it| it.allowed),
-                source,
-            }
-        };
-        let value: Value = serde_yaml_ng::from_str(yaml)
-            .map_err(|error| refused(None, Some(Box::new(invalid(name, error)))))?;
+        let value: Value = serde_yaml_ng::from_str(yaml).map_err(|error| SettingError::Yaml {
+            name: name.to_owned(),
+            source: Box::new(error),
+        })?;
         let mut document = self.write()?;
         put(&mut document, name, value);
+        let refused = |at: &str, why: Option<String>| {
+            // A part that is none is no setting; what was given is then the value.
+            let setting = known.iter().find(|it| it.name == at);
+            let given = at
+                .split('.')
+                .try_fold(&document, |value, part| value.get(part));
+            let given = given.and_then(|value| text(value).ok());
+            SettingError::Value {
+                name: at.to_owned(),
+                value: shortened(given.as_deref().unwrap_or(yaml)),
+                allowed: setting.map_or("a mapping of its parts", |it| it.allowed),
+                why,
+            }
+        };
         let encoded = serde_yaml_ng::to_string(&document).map_err(|error| invalid("", error))?;
         let read = match Self::decode(encoded.as_bytes()) {
             Ok(read) => read,
             Err(error) => {
-                let at = error.config_key().map(str::to_owned);
-                return Err(refused(at.as_deref(), Some(Box::new(error))));
+                let at = error.config_key().unwrap_or(name).to_owned();
+                let why = std::error::Error::source(&error).map(ToString::to_string);
+                return Err(refused(&at, why));
             }
         };
-        match read.beyond_limits() {
-            Some(name) => Err(refused(Some(name), None)),
+        // What somebody else has stored is none of the caller's business.
+        match read
+            .beyond_limits()
+            .into_iter()
+            .find(|it| is_part(name, it.0))
+        {
+            Some((at, why)) => Err(refused(at, Some(why))),
             None => Ok(read),
         }
     }
@@ -141,24 +168,66 @@ impl RepositoryConfig {
         Ok(Self::decode(encoded.as_bytes())?)
     }
 
-    /// Returns the setting whose value has the right type and makes no sense.
-    fn beyond_limits(&self) -> Option<&'static str> {
+    /// Returns the settings whose values have the right type and make no sense, and why they make none.
+    fn beyond_limits(&self) -> Vec<(&'static str, String)> {
+        const SPLITS: &str = "manifest.splitting.split_sizes";
+        const PRELOAD: &str = "manifest.preload.preload_if";
+        let mut found = Vec::new();
         if self.compression_level().is_some_and(|level| level > 22) {
-            return Some("compression.level");
+            found.push(("compression.level", "zstd has no such level".to_owned()));
         }
-        let rules = self.split_rules().iter().flat_map(|rule| &rule.dimensions);
-        let mut empty = rules.filter(|rule| rule.num_chunks == 0);
-        empty.next().map(|_| "manifest.splitting.split_sizes")
+        let mut expressions = Vec::new();
+        for rule in self.split_rules() {
+            if rule.dimensions.iter().any(|it| it.num_chunks == 0) {
+                found.push((SPLITS, "num_chunks is 0".to_owned()));
+            }
+            rule.expressions(&mut expressions);
+        }
+        found.extend(wrong_expressions(&expressions).map(|why| (SPLITS, why)));
+        let preload = self.manifest.as_ref().and_then(|it| it.preload.as_ref());
+        if let Some(condition) = preload.and_then(|it| it.preload_if.as_ref()) {
+            let mut expressions = Vec::new();
+            condition.expressions(&mut expressions);
+            found.extend(wrong_expressions(&expressions).map(|why| (PRELOAD, why)));
+        }
+        let containers = self.virtual_chunk_containers.iter();
+        for (key, entry) in containers.flat_map(|it| it.entries()) {
+            if let ContainerEntry::Invalid(_) = entry {
+                let why = format!("{} is no container", shortened(key));
+                found.push(("virtual_chunk_containers", why));
+            }
+        }
+        found
+    }
+}
+
+/// Says what is wrong with regular expressions, as those who apply them would find out.
+fn wrong_expressions<'a>(all: &'a [&str]) -> impl Iterator<Item = String> + 'a {
+    all.iter().filter_map(|expression| {
+        let wrong = regex::bytes::Regex::new(expression).err()?;
+        // The first lines of the message draw where in the expression it is.
+        let said = wrong.to_string();
+        let said = said.lines().last().unwrap_or_default();
+        let said = said.trim_start_matches("error: ");
+        Some(format!(
+            "the regular expression {:?}: {said}",
+            shortened(expression)
+        ))
+    })
+}
+
+/// Returns whether a setting is the named one, or in the named part of the configuration.
+fn is_part(name: &str, setting: &str) -> bool {
+    match setting.strip_prefix(name) {
+        Some(rest) => !name.is_empty() && (rest.is_empty() || rest.starts_with('.')),
+        None => false,
     }
 }
 
 /// Returns whether a name is that of a setting, or of a part of the configuration.
 fn is_known(name: &str) -> bool {
-    let is = |setting: &Setting| match setting.name.strip_prefix(name) {
-        Some(rest) => !name.is_empty() && (rest.is_empty() || rest.starts_with('.')),
-        None => false,
-    };
-    RepositoryConfig::known_settings().iter().any(is)
+    let known = RepositoryConfig::known_settings();
+    known.iter().any(|it| is_part(name, &it.name))
 }
 
 fn unknown(name: &str) -> SettingError {
@@ -264,162 +333,4 @@ fn remove(document: &mut Value, name: &str) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn config(yaml: &str) -> RepositoryConfig {
-        RepositoryConfig::decode(yaml.as_bytes()).expect("a configuration")
-    }
-
-    fn get(config: &RepositoryConfig, name: &str) -> Option<String> {
-        config.setting(name).expect("a setting")
-    }
-
-    #[test]
-    fn every_known_setting_can_be_read_and_unset() {
-        let known = RepositoryConfig::known_settings();
-        let names: Vec<&str> = known.iter().map(|it| it.name.as_str()).collect();
-        for name in [
-            "inline_chunk_threshold_bytes",
-            "compression.level",
-            "storage.retries.max_tries",
-        ] {
-            assert!(names.contains(&name), "{names:?}");
-        }
-        assert!(names.contains(&"virtual_chunk_containers"));
-        assert!(names.contains(&"manifest.splitting.split_sizes"));
-        let default = RepositoryConfig::default();
-        for name in names {
-            assert_eq!(get(&default, name), None, "{name}");
-            assert_eq!(default.without_setting(name).expect("known"), default);
-        }
-    }
-
-    #[test]
-    fn what_is_set_is_read_and_what_is_not_known_stays() {
-        let before = config("storage: {storage_class: A, theirs: [1, 2]}\nnew: {deep: x}\n");
-        let after = before.with_setting("storage.retries.max_tries", "7");
-        let after = after.expect("allowed");
-        assert_eq!(
-            get(&after, "storage.retries.max_tries").as_deref(),
-            Some("7")
-        );
-        assert_eq!(get(&after, "storage.storage_class").as_deref(), Some("A"));
-        assert_eq!(get(&after, "new.deep").as_deref(), Some("x"));
-        assert_eq!(get(&after, "storage.theirs").as_deref(), Some("- 1\n- 2"));
-        let listed = after.set_settings().expect("it can be written");
-        let listed: Vec<&str> = listed.iter().map(|(name, _)| name.as_str()).collect();
-        let expected = [
-            "storage.retries.max_tries",
-            "storage.storage_class",
-            "storage.theirs",
-            "new.deep",
-        ];
-        assert_eq!(listed, expected);
-
-        let again = after
-            .without_setting("storage.retries.max_tries")
-            .expect("known");
-        assert_eq!(get(&again, "storage.retries.max_tries"), None);
-        assert_eq!(get(&again, "new.deep").as_deref(), Some("x"));
-        let gone = again.without_setting("new").expect("it is there");
-        assert!(matches!(
-            gone.setting("new"),
-            Err(SettingError::Unknown { .. })
-        ));
-        let whole = gone.with_setting("compression", "{algorithm: zstd, level: 9}");
-        assert_eq!(
-            get(&whole.expect("allowed"), "compression.level").as_deref(),
-            Some("9")
-        );
-        let null = before
-            .with_setting("storage.storage_class", "null")
-            .expect("it unsets");
-        assert_eq!(get(&null, "storage.storage_class"), None);
-    }
-
-    #[test]
-    fn values_that_are_not_allowed_are_refused_by_name() {
-        let default = RepositoryConfig::default();
-        for (name, value, at, allowed) in [
-            (
-                "inline_chunk_threshold_bytes",
-                "70000",
-                "inline_chunk_threshold_bytes",
-                "0 to 65535",
-            ),
-            (
-                "inline_chunk_threshold_bytes",
-                "-1",
-                "inline_chunk_threshold_bytes",
-                "0 to 65535",
-            ),
-            ("compression.level", "23", "compression.level", "0 to 22"),
-            (
-                "compression.algorithm",
-                "gzip",
-                "compression.algorithm",
-                "zstd",
-            ),
-            ("compression", "{level: x}", "compression.level", "0 to 22"),
-            (
-                "storage.retries.max_tries",
-                "0",
-                "storage.retries.max_tries",
-                "1 to 65535",
-            ),
-            (
-                "storage.unsafe_use_metadata",
-                "maybe",
-                "storage.unsafe_use_metadata",
-                "true or false",
-            ),
-            ("storage", "5", "storage", "a part of the configuration"),
-            (
-                "manifest.splitting.split_sizes",
-                "[[any_array, [{condition: Any, num_chunks: 0}]]]",
-                "manifest.splitting.split_sizes",
-                "one chunk or more",
-            ),
-            (
-                "caching.num_chunk_refs",
-                "{",
-                "caching.num_chunk_refs",
-                "a whole number",
-            ),
-        ] {
-            match default.with_setting(name, value) {
-                Err(error @ SettingError::Value { .. }) => {
-                    let said = error.to_string();
-                    assert!(said.starts_with(at) && said.contains(allowed), "{said}");
-                }
-                other => panic!("{name}: {value}: {other:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn a_name_that_is_none_is_refused_with_what_may_be_meant() {
-        let default = RepositoryConfig::default();
-        for (name, meant) in [
-            ("compresion.level", Some("compression.level")),
-            ("max_tries", Some("storage.retries.max_tries")),
-            ("compression.", None),
-            ("", None),
-            ("something.else", None),
-            ("compression.level.deeper", None),
-        ] {
-            match default.with_setting(name, "1") {
-                Err(SettingError::Unknown { nearest, .. }) => {
-                    if meant.is_some() {
-                        assert_eq!(nearest.as_deref(), meant, "{name}");
-                    }
-                }
-                other => panic!("{name}: {other:?}"),
-            }
-        }
-        let long = "x".repeat(1 << 20);
-        let said = default.setting(&long).expect_err("no setting").to_string();
-        assert!(said.len() < 200, "{}", said.len());
-    }
-}
+mod tests;
