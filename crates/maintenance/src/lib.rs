@@ -9,8 +9,10 @@
 //! What this crate refuses to do: it decodes no chunks and knows no Zarr keys, and it never touches a ref without the
 //! condition that nobody else did.
 
+mod expire;
 mod progress;
 
+pub use expire::{Expire, ExpireError, Expired, Fate, NewParent, Plan, Policy, Reason};
 pub use progress::Progress;
 
 #[cfg(doctest)]
