@@ -2,6 +2,7 @@
 
 mod config;
 mod copy;
+mod expire;
 mod general;
 mod history;
 mod inspect;

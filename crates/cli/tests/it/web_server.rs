@@ -55,6 +55,7 @@ fn what_cannot_be_done_is_said() {
         &["tag", "create", &url, "mine"],
         &["mv", &url, "x", "z", "-m", "m"],
         &["config", "set", &url, "compression.level", "1"],
+        &["expire", &url, "--keep-last", "1"],
         &["init", &server.url("new")],
     ] {
         let said = world.fails(1, args);

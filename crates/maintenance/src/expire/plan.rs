@@ -259,6 +259,13 @@ impl Plan {
         }
     }
 
+    /// Returns the refs that this was decided on, as `main` and `tag:v1`, and what they point to.
+    pub fn pointers(&self) -> impl Iterator<Item = (String, SnapshotId)> {
+        let Pointers { branches, tags } = &self.pointers;
+        let branches = branches.iter().map(|(name, id)| (name.to_string(), *id));
+        branches.chain(tags.iter().map(|(name, id)| (format!("tag:{name}"), *id)))
+    }
+
     /// The refs that there should be once those that go are deleted.
     pub(super) fn remaining(&self) -> Pointers {
         let mut pointers = self.pointers.clone();
