@@ -84,7 +84,7 @@ def the_reference_reads_what_we_let_expire_of_its_own(work):
 def a_session_of_the_reference_sees_what_is_hidden_between_two_snapshots(work):
     path = work / "repo"
     begin(path, ours=True)
-    icefield("branch", "reset", path, "main", "tag:third")
+    icefield("branch", "reset", path, "main", "--ref", "tag:third")
     stale = reference.open(path).writable_session("main")
     for number in (0, 1):
         write(path, [session(), set_bytes(f"a/c/{number}", bytes(contents.noise(LENGTH))), commit(f"again {number}")])

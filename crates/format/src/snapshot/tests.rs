@@ -521,7 +521,8 @@ fn the_room_for_a_node_is_not_underestimated() {
 #[test]
 fn another_parent_changes_its_twelve_bytes_and_nothing_else() {
     let metadata = BTreeMap::from([("a".to_owned(), json!([1, null]))]);
-    let mut encoder = SnapshotEncoder::new(header(&metadata, &[info(8)]));
+    let files = [info(8)];
+    let mut encoder = SnapshotEncoder::new(header(&metadata, &files));
     encoder.push(group(1, "/")).unwrap();
     let writer = Writer {
         implementation: "somebody else".to_owned(),
@@ -549,7 +550,7 @@ fn another_parent_changes_its_twelve_bytes_and_nothing_else() {
 
 #[test]
 fn the_first_snapshot_has_no_parent_to_replace() {
-    let file = initial_snapshot(7, &Writer::default()).unwrap();
+    let file = initial_snapshot(7, &Writer::default());
     let edited = Snapshot::reparented(&file, SnapshotId::INITIAL, ID, &DecodeLimits::default());
     assert_eq!(edited.unwrap(), None);
 }

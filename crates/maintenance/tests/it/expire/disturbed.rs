@@ -1,7 +1,7 @@
 //! Cases C 35 and C 36 of `docs/faults.md`, and being stopped: every history is complete at every moment.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use icefield_core::test_suite::words::*;
@@ -130,15 +130,18 @@ async fn stopped_anywhere_every_history_is_complete_and_running_again_ends_it() 
     }
 }
 
-/// What others do meanwhile.
-async fn disturb(repository: Repository, what: u64, number: u64) {
+/// What three others do: 0 commit, 1 tag, 2 reset, 3 commit to a branch that is deleted, 4 let more expire.
+const TROUBLES: [[u64; 3]; 5] = [[0, 0, 1], [0, 1, 2], [0, 3, 4], [0, 3, 1], [2, 3, 4]];
+
+/// What others do meanwhile. Returns a commit that was acknowledged.
+async fn disturb(repository: Repository, what: u64, number: u64) -> Option<SnapshotId> {
     let main = branch("main");
     match what {
         0 => {
             let session = writer(&repository).await;
             set(&session, &format!("/n{number}"), group()).await;
             match session.commit_with_rebase(number).await {
-                CommitOutcome::Committed(_) => {}
+                CommitOutcome::Committed(id) => return Some(id),
                 other => panic!("{other:?}"),
             }
         }
@@ -171,6 +174,7 @@ async fn disturb(repository: Repository, what: u64, number: u64) {
             }
         }
     }
+    None
 }
 
 trait Commits {
@@ -214,7 +218,8 @@ fn c35_c36_whatever_else_happens_meanwhile_every_history_is_complete() {
         let slow: Arc<dyn Storage> =
             Arc::new(slow.with_clock(Arc::clone(&clock) as Arc<dyn Clock>));
         let mut tasks = Interleaving::new(seed);
-        let seen = Arc::new(std::sync::Mutex::new(0));
+        let seen = Arc::new(Mutex::new(0));
+        let acknowledged = Arc::new(Mutex::new(Vec::new()));
         {
             let (slow, seen) = (Arc::clone(&slow), Arc::clone(&seen));
             tasks.spawn("expire", async move {
@@ -227,10 +232,13 @@ fn c35_c36_whatever_else_happens_meanwhile_every_history_is_complete() {
             });
         }
         for number in 0..3 {
-            let slow = Arc::clone(&slow);
+            let (slow, acknowledged) = (Arc::clone(&slow), Arc::clone(&acknowledged));
             tasks.spawn(format!("other {number}"), async move {
                 let repository = opened(&slow, seed + 1000 * (number + 1)).await;
-                disturb(repository, (seed + number) % 5, number).await;
+                let what = TROUBLES[(seed % 5) as usize][number as usize];
+                if let Some(id) = disturb(repository, what, number).await {
+                    acknowledged.lock().expect("unpoisoned").push(id);
+                }
             });
         }
         tasks
@@ -239,9 +247,20 @@ fn c35_c36_whatever_else_happens_meanwhile_every_history_is_complete() {
         restarts += *seen.lock().expect("unpoisoned");
         runtime.block_on(async {
             let fresh = opened(&plain, seed).await;
-            for (_, ids) in histories(&fresh).await {
-                for id in ids {
-                    reader(&fresh, id).await;
+            let found = histories(&fresh).await;
+            for id in found.iter().flat_map(|(_, ids)| ids) {
+                reader(&fresh, *id).await;
+            }
+            // Who neither resets a branch nor keeps less than these commits loses none.
+            let troubles = TROUBLES[(seed % 5) as usize];
+            if !troubles.contains(&2) && !troubles.contains(&4) {
+                let main = found.iter().find(|(name, _)| name == "branch main");
+                let (_, main) = main.expect("it is permanent");
+                let acknowledged = acknowledged.lock().expect("unpoisoned").clone();
+                assert!(!acknowledged.is_empty(), "seed {seed}");
+                for id in acknowledged {
+                    let times = main.iter().filter(|it| **it == id).count();
+                    assert_eq!(times, 1, "seed {seed}: {id}");
                 }
             }
             // And what is left expires once it is quiet.

@@ -132,6 +132,23 @@ async fn c37_a_rebase_from_the_first_snapshot_sees_what_the_released_ones_did() 
 }
 
 #[tokio::test]
+async fn c37_a_node_that_both_sides_took_over_is_one_node_also_when_its_commit_has_expired() {
+    let story = Story::new().await;
+    let session = &story.sessions[0];
+    let solver = BasicSolver::of(VersionSelection::Fail);
+    let first = SnapshotId::INITIAL;
+    is!(session.apply(first, story.ids[0], &solver).await, Ok(_));
+    write(session, "/a", &[1], vec![9; 600]).await;
+    story.keep(&[]).await;
+    // Chunk 1 was written by a commit that has expired, which the log of the tip does not name.
+    is!(
+        session.rebase(&solver).await,
+        Ok(RebaseOutcome::Conflicts { conflicts, .. })
+            if conflicts.iter().any(|it| matches!(it, Conflict::ChunkDoubleUpdate { .. })),
+    );
+}
+
+#[tokio::test]
 async fn c37_what_a_commit_changed_is_not_guessed_when_its_parent_has_expired() {
     let story = Story::new().await;
     story.keep(&[]).await;
