@@ -9,10 +9,12 @@ import zarr
 
 import archives  # noqa: F401
 import conflicts  # noqa: F401  (registers its cases)
+import expiration  # noqa: F401
 import history_tools  # noqa: F401
 import icefield_writes  # noqa: F401
 import object_store  # noqa: F401
 import reference_writes  # noqa: F401
+import settings  # noqa: F401
 import taking_turns  # noqa: F401
 from lib import leave, run_cases
 

@@ -1,11 +1,17 @@
 //! What can be asked, and how.
 
+mod config;
+mod expire;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
 use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName};
 
 use crate::failure::chain;
+
+pub(crate) use config::{Config, ConfigGet, ConfigSet, ConfigUnset};
+pub(crate) use expire::Expire;
 
 const EXIT_CODES: &str = "\
 LOCATION is a path or a URL: data/ocean, file:///data/my%20ocean, memory: (empty each time).
@@ -74,6 +80,12 @@ pub(crate) enum Command {
     Log(Log),
     /// Show what is known of a repository and one version of it.
     Info(Info),
+    /// Show or change the settings that are stored with a repository.
+    #[command(subcommand)]
+    Config(Config),
+    /// Take old snapshots out of the histories.
+    #[command(after_help = expire::EXPIRE)]
+    Expire(Expire),
     /// List, create, delete or move branches.
     #[command(subcommand)]
     Branch(Branch),

@@ -3,8 +3,10 @@
 mod branch;
 mod carry;
 mod cat;
+mod config;
 mod diff;
 mod doctor;
+mod expire;
 mod export;
 mod import;
 mod info;
@@ -53,6 +55,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Cat(args) => cat::run(&context, args).await,
         Command::Log(args) => log::run(&context, args).await,
         Command::Info(args) => info::run(&context, args).await,
+        Command::Config(args) => config::run(&context, args).await,
+        Command::Expire(args) => expire::run(&context, args).await,
         Command::Branch(args) => branch::run(&context, args).await,
         Command::Tag(args) => tag::run(&context, args).await,
         Command::Diff(args) => diff::run(&context, args).await,

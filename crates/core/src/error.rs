@@ -87,6 +87,14 @@ pub enum RepositoryError {
         /// The snapshot.
         snapshot: SnapshotId,
     },
+    /// What came before a snapshot is not in the history any more.
+    #[error(
+        "what came before snapshot {snapshot} has expired, so nobody can tell what it changed: compare it with a snapshot that is there"
+    )]
+    ParentExpired {
+        /// The snapshot.
+        snapshot: SnapshotId,
+    },
     /// The histories never met.
     #[error("the histories of {ours} and {theirs} have no snapshot in common")]
     NoCommonAncestor {

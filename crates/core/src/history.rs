@@ -4,6 +4,7 @@
 //! rebase carries over the edits of a session: the same rules decide what collides, the same solvers settle it.
 //! The result is the uncommitted edits of a session, and its commit is a normal one.
 
+mod absorb;
 mod ancestor;
 mod edits;
 
@@ -127,7 +128,7 @@ impl Session {
     ///
     /// # Errors
     /// [`SessionError::UncommittedChanges`]; [`RepositoryError::NoParent`] for the first snapshot of a
-    /// repository; objects that cannot be read; what the solver says. The session is as before.
+    /// repository; [`RepositoryError::ParentExpired`]; objects that cannot be read; what the solver says. The session is as before.
     pub async fn cherry_pick(
         &self,
         commit: SnapshotId,
@@ -227,7 +228,10 @@ impl Session {
     async fn parent_of(&self, commit: SnapshotId) -> Result<SnapshotId, RebaseError> {
         let snapshot = self.shared().objects.snapshot(commit).await?;
         let parent = SnapshotInfo::of(&snapshot)?.parent_id;
-        Ok(parent.ok_or(RepositoryError::NoParent { snapshot: commit })?)
+        let parent = parent.ok_or(RepositoryError::NoParent { snapshot: commit })?;
+        let repository = Repository::of(self.shared());
+        repository.check_parent(commit, parent).await?;
+        Ok(parent)
     }
 }
 

@@ -211,8 +211,15 @@ impl Objects {
         id: SnapshotId,
     ) -> Option<(Arc<Snapshot>, Arc<TransactionLog>)> {
         let held = |kind| self.cache.get(&(kind, *id.as_bytes()));
-        match (held(Kind::Snapshot)?, held(Kind::TransactionLog)?) {
-            (Decoded::Snapshot(snapshot), Decoded::TransactionLog(log)) => Some((snapshot, log)),
+        match (held(Kind::Snapshot), held(Kind::TransactionLog)) {
+            (Some(Decoded::Snapshot(snapshot)), Some(Decoded::TransactionLog(log))) => {
+                Some((snapshot, log))
+            }
+            // The snapshot will be read again, and may have another parent by now: then its log tells more, too.
+            (None, Some(_)) => {
+                self.cache.remove(&(Kind::TransactionLog, *id.as_bytes()));
+                None
+            }
             _ => None,
         }
     }
@@ -404,6 +411,11 @@ impl Objects {
 impl SnapshotSource for Objects {
     async fn snapshot(&self, id: SnapshotId) -> Result<Arc<Snapshot>, FetchError> {
         Self::snapshot(self, id).await
+    }
+
+    fn forget(&self, id: SnapshotId) {
+        self.cache.remove(&(Kind::Snapshot, *id.as_bytes()));
+        self.cache.remove(&(Kind::TransactionLog, *id.as_bytes()));
     }
 }
 

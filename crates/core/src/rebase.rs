@@ -59,9 +59,9 @@ pub enum RebaseOutcome {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RebaseError {
-    /// The branch was reset to a history without the session's base.
+    /// The branch was reset to a history without the session's base, or the base has expired.
     #[error(
-        "the branch was reset: its history from {tip} does not contain {base}, which the session started from"
+        "the history of the branch from {tip} does not contain {base}, which the session started from: {base} has expired, or the branch was reset; open a new session and write again"
     )]
     BaseNotInHistory {
         /// What the session started from.

@@ -7,6 +7,7 @@
 mod containers;
 mod manifest;
 mod section;
+mod settings;
 mod storage;
 
 use bytes::Bytes;
@@ -25,6 +26,7 @@ pub use manifest::{
     SplitCondition, SplitRule, SplittingConfig,
 };
 pub use section::UnknownKeys;
+pub use settings::{Setting, SettingError};
 pub use storage::{
     CachingConfig, CompressionAlgorithm, CompressionConfig, ConcurrencyConfig, RetriesConfig,
     StorageConfig,
@@ -39,19 +41,19 @@ section! { keywise
     /// The settings that are stored with a repository.
     RepositoryConfig {
         /// Chunks of up to this many bytes are stored in the manifest. Default: 512.
-        inline_chunk_threshold_bytes: u16,
+        inline_chunk_threshold_bytes: u16 = "512",
         /// Default: 10.
-        get_partial_values_concurrency: u16,
+        get_partial_values_concurrency: u16 = "10",
         /// Compression of metadata files.
         compression: CompressionConfig,
         /// Default: 256.
-        max_concurrent_requests: u16,
+        max_concurrent_requests: u16 = "256",
         /// Sizes of caches.
         caching: CachingConfig,
         /// Use of the store.
         storage: StorageConfig,
         /// Places of virtual chunks. Default: none.
-        virtual_chunk_containers: VirtualChunkContainers,
+        virtual_chunk_containers: VirtualChunkContainers = "{}",
         /// Preloading and splitting of manifests.
         manifest: ManifestConfig,
     }

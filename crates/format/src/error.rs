@@ -447,6 +447,14 @@ impl FormatError {
         matches!(self, Self::NewerSpecVersion { .. })
     }
 
+    /// Returns the key of the configuration at fault, if it is one.
+    pub(crate) fn config_key(&self) -> Option<&str> {
+        match self {
+            Self::Yaml { key, .. } | Self::NotAMapping { key } if !key.is_empty() => Some(key),
+            _ => None,
+        }
+    }
+
     pub(crate) fn malformed(file: FormatFile, source: impl Into<MalformedBody>) -> Self {
         Self::Malformed {
             file,

@@ -8,6 +8,7 @@
 mod check;
 mod encode;
 mod record;
+mod reparent;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -85,6 +85,11 @@ impl<T: Root> Verified<T> {
         unsafe { flatbuffers::root_unchecked::<T::Table<'_>>(&self.body) }
     }
 
+    /// Returns the body.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.body
+    }
+
     /// Returns the bytes held.
     pub(crate) fn len(&self) -> usize {
         self.body.len()

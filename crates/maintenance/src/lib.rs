@@ -10,11 +10,13 @@
 //! condition that nobody else did.
 
 mod collect;
+mod expire;
 mod progress;
 
 pub use collect::{
     Collect, CollectError, CollectReport, DEFAULT_FLOOR, LEAST_FLOOR, Marking, Swept,
 };
+pub use expire::{Expire, ExpireError, Expired, Fate, NewParent, Plan, Policy, Reason};
 pub use progress::Progress;
 
 #[cfg(doctest)]

@@ -17,6 +17,9 @@ pub trait SnapshotSource: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// The [`FetchError`] that names it.
     async fn snapshot(&self, id: SnapshotId) -> Result<Arc<Snapshot>, FetchError>;
+
+    /// Forgets a snapshot that may have another parent now: the next one who asks gets what is stored.
+    fn forget(&self, id: SnapshotId);
 }
 
 /// One step of a history.

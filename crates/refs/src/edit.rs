@@ -74,6 +74,11 @@ pub enum Refusal {
     NameTaken,
     /// There is no such ref to delete.
     NotFound,
+    /// The snapshot has another parent than the expected one.
+    ParentChanged {
+        /// Its parent now, if it has one.
+        found: Option<SnapshotId>,
+    },
 }
 
 /// What became of a [`RefEdit`]. An error, in contrast, means that nothing was changed.

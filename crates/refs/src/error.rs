@@ -71,6 +71,14 @@ pub enum RefsError {
     /// A snapshot of the history cannot be had.
     #[error(transparent)]
     Fetch(#[from] FetchError),
+    /// The store cannot make a write depend on what it replaces.
+    #[error(
+        "{location} is read-only, or cannot decide which of two writers was first: no history is changed there"
+    )]
+    NoConditions {
+        /// The store.
+        location: String,
+    },
     /// The configuration is not valid.
     #[error("config.yaml is not a valid configuration")]
     Config {

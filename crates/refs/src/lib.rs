@@ -12,6 +12,7 @@ mod edit;
 mod error;
 mod name;
 mod ref_files;
+mod reparent;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

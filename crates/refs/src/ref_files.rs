@@ -39,6 +39,10 @@ impl RefFiles {
         Self { storage, form }
     }
 
+    pub(crate) fn storage(&self) -> &dyn Storage {
+        &*self.storage
+    }
+
     fn branch_key(&self, name: &BranchName) -> Result<Key, RefsError> {
         Ok(Key::parse(&layout::branch_key(name.as_str(), self.form))?)
     }

@@ -1,6 +1,8 @@
 //! What every command prints, as text and as JSON.
 
+mod config;
 mod copy;
+mod expire;
 mod general;
 mod history;
 mod inspect;

@@ -54,6 +54,8 @@ fn what_cannot_be_done_is_said() {
         &["branch", "create", &url, "mine"],
         &["tag", "create", &url, "mine"],
         &["mv", &url, "x", "z", "-m", "m"],
+        &["config", "set", &url, "compression.level", "1"],
+        &["expire", &url, "--keep-last", "1"],
         &["init", &server.url("new")],
     ] {
         let said = world.fails(1, args);

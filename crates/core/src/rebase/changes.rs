@@ -1,8 +1,8 @@
 //! What one commit, or a stretch of history, did: *theirs*.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath, TransactionLog};
+use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath, Snapshot, TransactionLog};
 
 use crate::change_set::within;
 use crate::diff::Diff;
@@ -63,6 +63,17 @@ impl Changes {
                 .filter(|(_, chunks): &(_, BTreeSet<_>)| !chunks.is_empty())
                 .collect(),
         }
+    }
+
+    /// Whether they name every node that one snapshot has and the other lacks. A log does not if it is that of a commit
+    /// whose parent has expired, so that `before` is not what the commit was made on.
+    pub(crate) fn names_all_of(&self, before: &Snapshot, after: &Snapshot) -> bool {
+        let ids = |snapshot: &Snapshot| -> HashSet<NodeId> {
+            snapshot.nodes().map(|node| node.id()).collect()
+        };
+        let (old, new) = (ids(before), ids(after));
+        new.difference(&old).all(|id| self.created.contains(id))
+            && (old.difference(&new)).all(|id| self.deleted(id).is_some())
     }
 
     pub(crate) fn deleted(&self, node: &NodeId) -> Option<NodeKind> {

@@ -31,14 +31,22 @@ pub(super) struct MissedCommit {
 
 impl MissedCommit {
     /// Says what the commit did: its log does, or a comparison of its snapshot with the one before.
+    ///
+    /// Expiration puts a snapshot behind the first one of the repository without a word in its log on what was in
+    /// between. The first one has no nodes, so that a log which names all nodes names all chunks, too; any other is not
+    /// believed. Behind any other snapshot, expiration has made the log tell everything.
     pub(super) async fn changes(
         &self,
         shared: &Shared,
         before: &Base,
         after: &Base,
     ) -> Result<Changes, RebaseError> {
-        match &self.log {
-            Some(log) => Ok(Changes::of_log(log)),
+        let is_first = SnapshotInfo::of(before.snapshot())?.parent_id.is_none();
+        let log = self.log.as_deref().map(Changes::of_log);
+        let believed =
+            |log: &Changes| !is_first || log.names_all_of(before.snapshot(), after.snapshot());
+        match log.filter(believed) {
+            Some(changes) => Ok(changes),
             None => {
                 let ids = (before.snapshot().id(), after.snapshot().id());
                 let diff = Diff::between(&shared.objects, ids.0, ids.1).await?;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_yaml_ng::value::{Tag, TaggedValue};
 use serde_yaml_ng::{Mapping, Value};
 
-use super::UnknownKeys;
 use super::section::{Entry, invalid, mapping, section, take};
+use super::{Setting, UnknownKeys};
 use crate::error::FormatError;
 
 /// `virtual_chunk_containers`: the places where virtual chunks may lie, by key.
@@ -152,6 +152,14 @@ fn end_with_slash(prefix: &mut String) {
 }
 
 impl Entry for VirtualChunkContainers {
+    fn settings(name: &str, default: Option<&'static str>, into: &mut Vec<Setting>) {
+        into.push(Setting {
+            name: name.to_owned(),
+            allowed: "a mapping from URL prefixes to containers, each with url_prefix and store, such as {'s3://sea/': {url_prefix: 's3://sea/', store: !s3 {region: eu-west-1}}}",
+            default,
+        });
+    }
+
     fn read(value: Value, key: &str) -> Result<Self, FormatError> {
         let mut entries = Vec::new();
         for (name, value) in mapping(value, key)? {
@@ -180,6 +188,14 @@ impl Entry for VirtualChunkContainers {
 }
 
 impl Entry for VirtualChunkContainer {
+    fn settings(name: &str, default: Option<&'static str>, into: &mut Vec<Setting>) {
+        into.push(Setting {
+            name: name.to_owned(),
+            allowed: "a container with url_prefix and store",
+            default,
+        });
+    }
+
     fn read(value: Value, key: &str) -> Result<Self, FormatError> {
         let missing = || FormatError::NotAMapping {
             key: key.to_owned(),
@@ -208,6 +224,14 @@ impl Entry for VirtualChunkContainer {
 }
 
 impl Entry for VirtualStore {
+    fn settings(name: &str, default: Option<&'static str>, into: &mut Vec<Setting>) {
+        into.push(Setting {
+            name: name.to_owned(),
+            allowed: "a store, such as !s3 {region: eu-west-1}",
+            default,
+        });
+    }
+
     fn read(value: Value, key: &str) -> Result<Self, FormatError> {
         let unknown = || FormatError::NotAMapping {
             key: key.to_owned(),

@@ -22,7 +22,7 @@ section! { whole
     /// `manifest.preload`.
     PreloadConfig {
         /// Refs to fetch early in all. Default: 10 000.
-        max_total_refs: u32,
+        max_total_refs: u32 = "10000",
         /// Which arrays. Default: those that look like coordinates.
         preload_if: PreloadCondition,
     }
@@ -32,7 +32,7 @@ section! { whole
     /// `manifest.splitting`.
     SplittingConfig {
         /// Rules, the first that fits an axis counts. Default: none, one manifest for each array.
-        split_sizes: Vec<SplitRule>,
+        split_sizes: Vec<SplitRule> = "[]",
     }
 }
 
@@ -123,6 +123,40 @@ pub struct DimensionRule {
     pub num_chunks: u32,
 }
 
+impl PreloadCondition {
+    /// The regular expressions in it.
+    pub(super) fn expressions<'a>(&'a self, into: &mut Vec<&'a str>) {
+        match self {
+            Self::Or(all) | Self::And(all) => all.iter().for_each(|it| it.expressions(into)),
+            Self::PathMatches { regex } | Self::NameMatches { regex } => into.push(regex),
+            Self::NumRefs { .. } | Self::True | Self::False => {}
+        }
+    }
+}
+
+impl SplitCondition {
+    /// The regular expressions in it.
+    pub(super) fn expressions<'a>(&'a self, into: &mut Vec<&'a str>) {
+        match self {
+            Self::Or(all) | Self::And(all) => all.iter().for_each(|it| it.expressions(into)),
+            Self::PathMatches { regex } | Self::NameMatches { regex } => into.push(regex),
+            Self::AnyArray => {}
+        }
+    }
+}
+
+impl SplitRule {
+    /// The regular expressions in it.
+    pub(super) fn expressions<'a>(&'a self, into: &mut Vec<&'a str>) {
+        self.arrays.expressions(into);
+        for rule in &self.dimensions {
+            if let DimensionCondition::DimensionName(regex) = &rule.condition {
+                into.push(regex);
+            }
+        }
+    }
+}
+
 /// A set of axes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DimensionCondition {
@@ -134,4 +168,7 @@ pub enum DimensionCondition {
     Any,
 }
 
-plain_entries!(PreloadCondition, Vec<SplitRule>);
+plain_entries!(
+    PreloadCondition = "a condition on arrays, such as !name_matches {regex: '^time$'}, 'true' or 'false'",
+    Vec<SplitRule> = "a list of rules, such as [[any_array, [{condition: Any, num_chunks: 1000}]]], each with one chunk or more",
+);

@@ -4,6 +4,7 @@ use std::num::{NonZeroU16, NonZeroU64};
 
 use serde_yaml_ng::{Mapping, Value};
 
+use super::settings::Setting;
 use crate::error::FormatError;
 
 /// Keys of a mapping that this crate does not know. They are kept as they are and written back.
@@ -35,6 +36,9 @@ impl UnknownKeys {
 
 /// A value in the configuration.
 pub(super) trait Entry: Clone {
+    /// Adds the settings in it, of which it has the name and the default if it is one itself.
+    fn settings(name: &str, default: Option<&'static str>, into: &mut Vec<Setting>);
+
     /// Reads the value at `key`, which only serves messages.
     fn read(value: Value, key: &str) -> Result<Self, FormatError>;
 
@@ -105,8 +109,20 @@ pub(super) fn merge<T: Entry>(value: Option<&T>, base: Option<&T>) -> Option<T> 
 
 /// Makes entries of types that serde reads and writes.
 macro_rules! plain_entries {
-    ($($name:ty),* $(,)?) => {
+    ($($name:ty = $allowed:literal),* $(,)?) => {
         $(impl $crate::config::section::Entry for $name {
+            fn settings(
+                name: &str,
+                default: Option<&'static str>,
+                into: &mut Vec<$crate::config::Setting>,
+            ) {
+                into.push($crate::config::Setting {
+                    name: name.to_owned(),
+                    allowed: $allowed,
+                    default,
+                });
+            }
+
             fn read(
                 value: serde_yaml_ng::Value,
                 key: &str,
@@ -123,12 +139,23 @@ macro_rules! plain_entries {
     };
 }
 
-plain_entries!(bool, u8, u16, u32, u64, NonZeroU16, NonZeroU64, String);
+plain_entries!(
+    bool = "true or false",
+    u8 = "a whole number from 0 to 22",
+    u16 = "a whole number from 0 to 65535",
+    u32 = "a whole number from 0 to 4294967295",
+    u64 = "a whole number from 0 to 18446744073709551615",
+    NonZeroU16 = "a whole number from 1 to 65535",
+    NonZeroU64 = "a whole number from 1 to 18446744073709551615",
+    String = "a text",
+);
 
-/// Makes a struct of optional keys, in the order in which they are written. `keywise` sections are
-/// merged key by key, `whole` ones replace each other.
+/// Makes a struct of optional keys, in the order in which they are written, each with its default as YAML if it has
+/// one. `keywise` sections are merged key by key, `whole` ones replace each other.
 macro_rules! section {
-    ($merge:ident $(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
+    ($merge:ident $(#[$doc:meta])* $name:ident {
+        $($(#[$field_doc:meta])* $field:ident: $type:ty $(= $default:literal)?,)*
+    }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Default)]
         pub struct $name {
@@ -138,6 +165,19 @@ macro_rules! section {
         }
 
         impl $crate::config::section::Entry for $name {
+            fn settings(
+                name: &str,
+                _: Option<&'static str>,
+                into: &mut Vec<$crate::config::Setting>,
+            ) {
+                let dot = if name.is_empty() { "" } else { "." };
+                $(<$type as $crate::config::section::Entry>::settings(
+                    &format!("{name}{dot}{}", stringify!($field)),
+                    section!(@default $($default)?),
+                    into,
+                );)*
+            }
+
             fn read(
                 value: serde_yaml_ng::Value,
                 key: &str,
@@ -166,6 +206,8 @@ macro_rules! section {
             section!(@merge $merge $($field)*);
         }
     };
+    (@default) => { None };
+    (@default $default:literal) => { Some($default) };
     (@merge keywise $($field:ident)*) => {
         fn merged_over(&self, base: &Self) -> Self {
             use $crate::config::section::merge;

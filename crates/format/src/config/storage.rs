@@ -15,15 +15,15 @@ pub enum CompressionAlgorithm {
     Zstd,
 }
 
-plain_entries!(CompressionAlgorithm);
+plain_entries!(CompressionAlgorithm = "zstd");
 
 section! { keywise
     /// `compression`: of metadata files.
     CompressionConfig {
         /// Default: zstd.
-        algorithm: CompressionAlgorithm,
+        algorithm: CompressionAlgorithm = "zstd",
         /// Default: 3.
-        level: u8,
+        level: u8 = "3",
     }
 }
 
@@ -31,15 +31,15 @@ section! { keywise
     /// `caching`: sizes of the reference implementation's caches, counted in items.
     CachingConfig {
         /// Default: 500 000.
-        num_snapshot_nodes: u64,
+        num_snapshot_nodes: u64 = "500000",
         /// Default: 15 000 000.
-        num_chunk_refs: u64,
+        num_chunk_refs: u64 = "15000000",
         /// Default: 0.
-        num_transaction_changes: u64,
+        num_transaction_changes: u64 = "0",
         /// Default: 0.
-        num_bytes_attributes: u64,
+        num_bytes_attributes: u64 = "0",
         /// Default: 0.
-        num_bytes_chunks: u64,
+        num_bytes_chunks: u64 = "0",
     }
 }
 
@@ -47,9 +47,9 @@ section! { keywise
     /// `storage.concurrency`: how one object is split into requests.
     ConcurrencyConfig {
         /// Default: 18.
-        max_concurrent_requests_for_object: NonZeroU16,
+        max_concurrent_requests_for_object: NonZeroU16 = "18",
         /// Bytes. Default: 12 582 912.
-        ideal_concurrent_request_size: NonZeroU64,
+        ideal_concurrent_request_size: NonZeroU64 = "12582912",
     }
 }
 
@@ -57,11 +57,11 @@ section! { keywise
     /// `storage.retries`.
     RetriesConfig {
         /// Default: 10.
-        max_tries: NonZeroU16,
+        max_tries: NonZeroU16 = "10",
         /// Default: 100.
-        initial_backoff_ms: u32,
+        initial_backoff_ms: u32 = "100",
         /// Default: 180 000.
-        max_backoff_ms: u32,
+        max_backoff_ms: u32 = "180000",
     }
 }
 
@@ -73,11 +73,11 @@ section! { keywise
         /// Repetition of requests.
         retries: RetriesConfig,
         /// False: refs and configuration are overwritten without a condition. Default: true.
-        unsafe_use_conditional_update: bool,
+        unsafe_use_conditional_update: bool = "true",
         /// False: new refs overwrite without a condition. Default: true.
-        unsafe_use_conditional_create: bool,
+        unsafe_use_conditional_create: bool = "true",
         /// False: objects get no user metadata. Default: true.
-        unsafe_use_metadata: bool,
+        unsafe_use_metadata: bool = "true",
         /// Storage class of all objects. Default: the store's.
         storage_class: String,
         /// Storage class of metadata files. Default: that of all objects.
@@ -85,6 +85,6 @@ section! { keywise
         /// Storage class of chunks. Default: that of all objects.
         chunks_storage_class: String,
         /// Bytes from which on an upload is split. Default: 104 857 600.
-        minimum_size_for_multipart_upload: u64,
+        minimum_size_for_multipart_upload: u64 = "104857600",
     }
 }

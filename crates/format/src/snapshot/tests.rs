@@ -517,3 +517,40 @@ fn the_room_for_a_node_is_not_underestimated() {
         assert!(taken <= estimate, "{taken} bytes, {estimate} estimated");
     }
 }
+
+#[test]
+fn another_parent_changes_its_twelve_bytes_and_nothing_else() {
+    let metadata = BTreeMap::from([("a".to_owned(), json!([1, null]))]);
+    let files = [info(8)];
+    let mut encoder = SnapshotEncoder::new(header(&metadata, &files));
+    encoder.push(group(1, "/")).unwrap();
+    let writer = Writer {
+        implementation: "somebody else".to_owned(),
+        ..Writer::default()
+    };
+    let file = encoder.finish(&writer).unwrap();
+    let parent = SnapshotId::from_bytes([9; 12]);
+    let limits = DecodeLimits::default();
+    let edited = Snapshot::reparented(&file, ID, parent, &limits)
+        .unwrap()
+        .unwrap();
+    assert_eq!(edited[..39], file[..39], "the header");
+    let (before, after) = (decode(&file).unwrap(), decode(&edited).unwrap());
+    assert_eq!(after.parent_id(), Some(parent));
+    let (old, new) = (before.body.bytes(), after.body.bytes());
+    assert_eq!(old.len(), new.len());
+    let differ: Vec<usize> = (0..old.len()).filter(|at| old[*at] != new[*at]).collect();
+    assert!(
+        differ.len() <= 12 && differ[differ.len() - 1] - differ[0] < 12,
+        "{differ:?}"
+    );
+    let back = Snapshot::reparented(&edited, ID, SnapshotId::INITIAL, &limits);
+    assert_eq!(back.unwrap().unwrap(), file);
+}
+
+#[test]
+fn the_first_snapshot_has_no_parent_to_replace() {
+    let file = initial_snapshot(7, &Writer::default());
+    let edited = Snapshot::reparented(&file, SnapshotId::INITIAL, ID, &DecodeLimits::default());
+    assert_eq!(edited.unwrap(), None);
+}

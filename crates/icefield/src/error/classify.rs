@@ -85,6 +85,7 @@ impl Classify for RefsError {
             | Self::TagDeleted(_)
             | Self::SnapshotNotFound(_) => ErrorKind::NotFound,
             Self::MainIsPermanent => ErrorKind::Invalid,
+            Self::NoConditions { .. } => ErrorKind::ReadOnly,
             Self::Cycle(_) => ErrorKind::Corrupt,
             Self::InvalidRefFile { source, .. } | Self::Config { source } => source.kind(),
             Self::Fetch(error) => error.kind(),
@@ -105,7 +106,9 @@ impl Classify for RepositoryError {
             Self::NewerSpecVersion { .. } => ErrorKind::Unsupported,
             Self::UnsafeStore { .. } => ErrorKind::ReadOnly,
             Self::CreateUnknown { .. } | Self::ConfigNotStored { .. } => ErrorKind::OutcomeUnknown,
-            Self::NoParent { .. } | Self::NoCommonAncestor { .. } => ErrorKind::Invalid,
+            Self::NoParent { .. } | Self::NoCommonAncestor { .. } | Self::ParentExpired { .. } => {
+                ErrorKind::Invalid
+            }
             Self::Refs(error) => error.kind(),
             Self::Fetch(error) => error.kind(),
             Self::Format(error) => error.kind(),

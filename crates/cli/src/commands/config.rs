@@ -1,0 +1,236 @@
+//! `icefield config`
+
+use std::io::{self, Write};
+
+use icefield::format::config::SettingError;
+use icefield::{EditOutcome, Location, Repository, RepositoryConfig};
+use serde::Serialize;
+
+use super::Context;
+use crate::args::{Config, ConfigGet, ConfigSet, ConfigUnset};
+use crate::failure::{Exit, Failure, chain};
+use crate::output::escape::printable;
+use crate::output::{self, Output};
+
+/// Times that the configuration is read again because somebody else has changed it.
+const TRIES: usize = 10;
+
+#[derive(Serialize)]
+struct Facts {
+    location: String,
+    settings: Vec<Shown>,
+}
+
+/// A setting, and what is in force.
+#[derive(Serialize)]
+struct Shown {
+    name: String,
+    /// As YAML; null where nothing is set and the store or the reader decides.
+    value: Option<String>,
+    source: Source,
+    /// False for what another program has stored, and this one keeps.
+    known: bool,
+    /// What it may be; null for what this program does not know.
+    allowed: Option<&'static str>,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Source {
+    Stored,
+    Default,
+}
+
+#[derive(Serialize)]
+struct Changed {
+    location: String,
+    name: String,
+    before: Option<String>,
+    value: Option<String>,
+}
+
+pub(super) async fn run(context: &Context, args: Config) -> Result<(), Failure> {
+    match args {
+        Config::Get(args) => get(context, args).await,
+        Config::Set(ConfigSet {
+            location,
+            name,
+            value,
+            facts,
+        }) => {
+            let edit = |config: &RepositoryConfig| config.with_setting(&name, &value);
+            change(context, &location, &name, edit, Output::new(facts)).await
+        }
+        Config::Unset(ConfigUnset {
+            location,
+            name,
+            facts,
+        }) => {
+            let edit = |config: &RepositoryConfig| config.without_setting(&name);
+            change(context, &location, &name, edit, Output::new(facts)).await
+        }
+    }
+}
+
+async fn get(context: &Context, args: ConfigGet) -> Result<(), Failure> {
+    let repository = context.open(&args.location).await?;
+    let config = repository.stored_config();
+    let mut settings = in_force(&config).map_err(wrong)?;
+    if let Some(name) = &args.name {
+        // Also for what is in a setting, or is a name of another program's with a dot in it.
+        let stored = config.setting(name);
+        settings.retain(|it| is_part(name, &it.name));
+        if settings.is_empty() {
+            settings.push(Shown {
+                value: stored.map_err(wrong)?,
+                name: name.clone(),
+                source: Source::Stored,
+                known: false,
+                allowed: None,
+            });
+        }
+    }
+    let facts = Facts {
+        location: output::location(&args.location),
+        settings,
+    };
+    Output::new(args.facts).facts(&facts, |facts, out| match &facts.settings[..] {
+        [one] if args.name.as_ref() == Some(&one.name) => {
+            writeln!(out, "{}", lines(one.value.as_deref().unwrap_or("null")))
+        }
+        all => all.iter().try_for_each(|one| line(one, out)),
+    })
+}
+
+/// All settings: those that this program knows in the order of the file, then the others.
+fn in_force(config: &RepositoryConfig) -> Result<Vec<Shown>, SettingError> {
+    let mut set = config.set_settings()?;
+    let known = RepositoryConfig::known_settings().into_iter();
+    let mut all: Vec<Shown> = known
+        .map(|setting| {
+            let at = set.iter().position(|(name, _)| *name == setting.name);
+            let stored = at.map(|at| set.remove(at).1);
+            Shown {
+                source: match stored {
+                    Some(_) => Source::Stored,
+                    None => Source::Default,
+                },
+                value: stored.or_else(|| setting.default.map(str::to_owned)),
+                name: setting.name,
+                known: true,
+                allowed: Some(setting.allowed),
+            }
+        })
+        .collect();
+    all.extend(set.into_iter().map(|(name, value)| Shown {
+        name,
+        value: Some(value),
+        source: Source::Stored,
+        known: false,
+        allowed: None,
+    }));
+    Ok(all)
+}
+
+/// Whether a setting is the named one, or in the named part.
+fn is_part(name: &str, setting: &str) -> bool {
+    let rest = setting.strip_prefix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Writes a setting as a line of YAML, or several.
+fn line(one: &Shown, out: &mut dyn Write) -> io::Result<()> {
+    let name = printable(&one.name);
+    let source = match (one.source, one.known) {
+        (Source::Default, _) => "default",
+        (Source::Stored, true) => "stored",
+        (Source::Stored, false) => "stored, not known to icefield",
+    };
+    match one.value.as_deref().unwrap_or("null") {
+        value if value.contains('\n') => writeln!(out, "{name}: # {source}\n{}", lines(value)),
+        value => writeln!(out, "{name}: {} # {source}", printable(value)),
+    }
+}
+
+/// Each line by itself, or the ends of lines would be escaped.
+fn lines(value: &str) -> String {
+    let lines: Vec<String> = value
+        .lines()
+        .map(|line| printable(line).to_string())
+        .collect();
+    lines.join("\n")
+}
+
+/// Edits what is stored. Somebody else's edit in between is kept.
+async fn change(
+    context: &Context,
+    location: &Location,
+    name: &str,
+    edit: impl Fn(&RepositoryConfig) -> Result<RepositoryConfig, SettingError>,
+    mut out: Output,
+) -> Result<(), Failure> {
+    let repository = context.open(location).await?;
+    for _ in 0..TRIES {
+        let before = repository.stored_config();
+        let after = edit(&before).map_err(wrong)?;
+        let changed = Changed {
+            location: output::location(location),
+            name: name.to_owned(),
+            before: value(&before, name),
+            value: value(&after, name),
+        };
+        if before == after || saved(&repository, after).await? {
+            return out.facts(&changed, |it, out| {
+                let shown = |value: &Option<String>| match value {
+                    Some(value) => printable(value.lines().next().unwrap_or_default()).to_string(),
+                    None => "not set".to_owned(),
+                };
+                let name = printable(&it.name);
+                writeln!(
+                    out,
+                    "{name}: {} (was: {})",
+                    shown(&it.value),
+                    shown(&it.before)
+                )
+            });
+        }
+    }
+    Err(Failure::new(
+        Exit::Conflict,
+        "the configuration was changed by others each time that it was to be stored",
+    )
+    .hint("run it again: nothing was changed by this one"))
+}
+
+async fn saved(repository: &Repository, config: RepositoryConfig) -> Result<bool, Failure> {
+    match repository.save_config(config).await? {
+        EditOutcome::Done(_) => Ok(true),
+        EditOutcome::Refused(_) => {
+            repository.reload_config().await?;
+            Ok(false)
+        }
+        EditOutcome::Unknown(unknown) => Err(Failure::new(
+            Exit::Unknown,
+            format!("it is not known whether the configuration was stored: {unknown}"),
+        )
+        .hint("`icefield config get LOCATION KEY` shows what is stored")),
+    }
+}
+
+/// `None` also for what is gone together with the rest of its part.
+fn value(config: &RepositoryConfig, name: &str) -> Option<String> {
+    config.setting(name).ok().flatten()
+}
+
+fn wrong(error: SettingError) -> Failure {
+    let exit = match error {
+        SettingError::Format(_) => Exit::Failure,
+        _ => Exit::Usage,
+    };
+    let hint = match error {
+        SettingError::Unknown { .. } => "`icefield config get LOCATION` lists all settings",
+        _ => "`icefield config get LOCATION KEY --json` says what it may be",
+    };
+    Failure::new(exit, chain(&error)).hint(hint)
+}

@@ -1,0 +1,308 @@
+//! Expiration: taking old snapshots out of the histories, so that they can be collected later.
+//!
+//! Nothing is deleted but refs that were asked for. A snapshot that stays, and whose parent does not, gets its nearest
+//! ancestor that stays as its parent; in the end that is the first snapshot of the repository. What is decided is decided
+//! over all histories at once, since they share snapshots, and each of these is rewritten once.
+
+mod plan;
+mod policy;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+use icefield_core::{Repository, RepositoryError};
+use icefield_refs::{BranchName, EditOutcome, RefEdit, RefsError, TagName};
+use icefield_storage::StorageError;
+
+pub use plan::{Fate, NewParent, Plan};
+pub use policy::{Policy, Reason};
+
+use crate::Progress;
+use plan::Pointers;
+
+/// Times that everything is decided anew because somebody else was at work.
+const TRIES: usize = 10;
+
+/// Why nothing, or not all, has expired. What has been done is sound, and running it again does the rest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExpireError {
+    /// Nothing says what to keep.
+    #[error("no rule says what to keep: give a bound on age, or numbers of snapshots")]
+    NoRules,
+    /// Refs are to be deleted, and nothing says how old they must be.
+    #[error("refs can be deleted only if they are older than a bound, and none is given")]
+    NoBound,
+    /// Everything would be older than the bound.
+    #[error(
+        "the bound lies in the future: it is {} ahead of {clock}; give a bound that has passed",
+        ahead(*.bound, *.now)
+    )]
+    FutureBound {
+        /// The bound.
+        bound: SystemTime,
+        /// What the clock shows.
+        now: SystemTime,
+        /// Whose clock.
+        clock: &'static str,
+    },
+    /// Others were at work each time.
+    #[error(
+        "others changed refs or histories {tries} times while it was decided what expires: run it again when it is quieter"
+    )]
+    Busy {
+        /// How often it was tried.
+        tries: usize,
+    },
+    /// A write may or may not have happened.
+    #[error("it is not known whether {what} was changed: run it again to find out and go on")]
+    Unknown {
+        /// The object.
+        what: String,
+        /// What the store said.
+        source: StorageError,
+    },
+    /// Refs or histories could not be read or edited.
+    #[error(transparent)]
+    Refs(#[from] RefsError),
+    /// Snapshots could not be compared.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+fn ahead(bound: SystemTime, now: SystemTime) -> String {
+    let ahead = bound.duration_since(now).unwrap_or_default();
+    format!("{} seconds", ahead.as_secs_f64().ceil())
+}
+
+/// What an expiration did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Expired {
+    /// What was decided; all of it was done.
+    pub plan: Plan,
+    /// How often it was decided anew.
+    pub restarts: usize,
+}
+
+/// An expiration to be planned or done.
+#[derive(Clone, Debug)]
+pub struct Expire {
+    policy: Policy,
+    branches: Option<BTreeSet<BranchName>>,
+    delete_branches: bool,
+    delete_tags: bool,
+}
+
+/// What came of a try.
+enum Tried {
+    Done,
+    /// Somebody else was first.
+    Overtaken,
+}
+
+impl Expire {
+    /// Begins with a policy for all branches.
+    #[must_use]
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            branches: None,
+            delete_branches: false,
+            delete_tags: false,
+        }
+    }
+
+    /// Releases only snapshots of these branches, and none that another branch has, too.
+    #[must_use]
+    pub fn branches(mut self, names: impl IntoIterator<Item = BranchName>) -> Self {
+        self.branches = Some(names.into_iter().collect());
+        self
+    }
+
+    /// Deletes branches whose tip is older than the bound, but for `main`.
+    #[must_use]
+    pub fn delete_expired_branches(mut self, delete: bool) -> Self {
+        self.delete_branches = delete;
+        self
+    }
+
+    /// Deletes tags that point to a snapshot older than the bound. Their names stay taken.
+    #[must_use]
+    pub fn delete_expired_tags(mut self, delete: bool) -> Self {
+        self.delete_tags = delete;
+        self
+    }
+
+    /// Decides what would expire, and changes nothing. Memory grows with the number of snapshots, by some hundred bytes
+    /// each.
+    ///
+    /// # Errors
+    /// [`ExpireError::NoRules`], [`ExpireError::NoBound`], [`ExpireError::FutureBound`]; refs and snapshots that cannot be
+    /// read: where one cannot, nobody knows what it keeps.
+    pub async fn plan(
+        &self,
+        repository: &Repository,
+        progress: &dyn Progress,
+    ) -> Result<Plan, ExpireError> {
+        self.check(repository)?;
+        Plan::make(self, repository, progress).await
+    }
+
+    /// Lets snapshots expire.
+    ///
+    /// # Errors
+    /// As [`Expire::plan`]; [`ExpireError::Busy`]; [`ExpireError::Unknown`]; what the store says. A part may be done
+    /// then, and every history is complete.
+    pub async fn run(
+        &self,
+        repository: &Repository,
+        progress: &dyn Progress,
+    ) -> Result<Expired, ExpireError> {
+        self.check(repository)?;
+        let storage = repository.storage();
+        if !storage.capabilities().safe_commits() {
+            let location = storage.to_string();
+            return Err(RefsError::NoConditions { location }.into());
+        }
+        // Refs that an overtaken try has deleted belong into the report.
+        let (mut branches, mut tags) = (Vec::new(), Vec::new());
+        for restarts in 0..TRIES {
+            let mut plan = Plan::make(self, repository, progress).await?;
+            let tried = attempt(&plan, repository, progress, &mut branches, &mut tags).await?;
+            if let Tried::Done = tried {
+                (plan.branches, plan.tags) = (branches, tags);
+                return Ok(Expired { plan, restarts });
+            }
+            tracing::debug!(restarts, "expiration was overtaken");
+        }
+        Err(ExpireError::Busy { tries: TRIES })
+    }
+
+    fn check(&self, repository: &Repository) -> Result<(), ExpireError> {
+        if !self.policy.has_rules() {
+            return Err(ExpireError::NoRules);
+        }
+        let Some(bound) = self.policy.older_than else {
+            return match self.delete_branches || self.delete_tags {
+                true => Err(ExpireError::NoBound),
+                false => Ok(()),
+            };
+        };
+        let now = repository.clock().now();
+        let ours = Some((now, "this machine's clock"));
+        // Known once this handle has committed, where the two are far apart.
+        let theirs = repository.clock_ahead().and_then(|seconds| {
+            let by = Duration::from_secs(seconds.unsigned_abs());
+            let time = match seconds > 0 {
+                true => now.checked_sub(by),
+                false => now.checked_add(by),
+            };
+            Some((time?, "the store's clock"))
+        });
+        for (now, clock) in ours.into_iter().chain(theirs) {
+            if bound > now {
+                return Err(ExpireError::FutureBound { bound, now, clock });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Does what was planned, as long as nobody else is at work.
+async fn attempt(
+    plan: &Plan,
+    repository: &Repository,
+    progress: &dyn Progress,
+    branches: &mut Vec<BranchName>,
+    tags: &mut Vec<TagName>,
+) -> Result<Tried, ExpireError> {
+    // Refs go first: if somebody commits to one of them, what it needs is still in its history.
+    for name in &plan.branches {
+        match delete_branch(plan, repository, name).await? {
+            Tried::Done => branches.push(name.clone()),
+            Tried::Overtaken => return Ok(Tried::Overtaken),
+        }
+    }
+    for name in &plan.tags {
+        let edit = RefEdit::DeleteTag { name: name.clone() };
+        match outcome(repository.ref_store().publish(edit).await?, || {
+            format!("tag {name}")
+        })? {
+            Tried::Done => tags.push(name.clone()),
+            Tried::Overtaken => return Ok(Tried::Overtaken),
+        }
+    }
+    if Pointers::read(repository).await? != plan.remaining() {
+        return Ok(Tried::Overtaken);
+    }
+    progress.stage("rewriting snapshots", Some(plan.new_parents.len() as u64));
+    // The oldest first: wherever this ends, the histories are those that an earlier bound would have left, and the newer
+    // part of each, which is in use, is as it was.
+    for edit in &plan.new_parents {
+        if let Tried::Overtaken = rewrite(repository, edit).await? {
+            return Ok(Tried::Overtaken);
+        }
+        progress.advance(1, 0);
+    }
+    Ok(Tried::Done)
+}
+
+async fn delete_branch(
+    plan: &Plan,
+    repository: &Repository,
+    name: &BranchName,
+) -> Result<Tried, ExpireError> {
+    let refs = repository.ref_store();
+    let Some(tip) = refs.branch(name).await? else {
+        return Ok(Tried::Overtaken);
+    };
+    if plan.pointers.branches.get(name) != Some(&tip.snapshot) {
+        return Ok(Tried::Overtaken);
+    }
+    let edit = RefEdit::DeleteBranch {
+        name: name.clone(),
+        expected: tip,
+    };
+    outcome(refs.publish(edit).await?, || format!("branch {name}"))
+}
+
+/// Gives a snapshot its new parent, after its log tells what all commits in between did.
+async fn rewrite(repository: &Repository, edit: &NewParent) -> Result<Tried, ExpireError> {
+    // Behind the first snapshot nothing is hidden: it has no nodes, so that a log which does not name them all is known
+    // to tell less.
+    if !edit.is_first {
+        let absorbed = repository.absorb_into_log(edit.id, edit.after).await?;
+        let wrote = matches!(absorbed, EditOutcome::Done(Some(_)));
+        let what = || format!("the transaction log of snapshot {}", edit.id);
+        if let Tried::Overtaken = outcome(absorbed, what)? {
+            return Ok(Tried::Overtaken);
+        }
+        if wrote {
+            // Whoever finds the new parent must find what goes with it, also after a loss of power.
+            repository.storage().sync().await?;
+        }
+    }
+    let NewParent {
+        id, before, after, ..
+    } = *edit;
+    let edited = repository.ref_store().reparent(id, before, after).await?;
+    outcome(edited, || format!("snapshot {id}"))
+}
+
+fn outcome(outcome: EditOutcome, what: impl FnOnce() -> String) -> Result<Tried, ExpireError> {
+    match outcome {
+        EditOutcome::Done(_) => Ok(Tried::Done),
+        EditOutcome::Refused(refusal) => {
+            tracing::debug!(?refusal, what = what(), "refused");
+            Ok(Tried::Overtaken)
+        }
+        EditOutcome::Unknown(source) => Err(ExpireError::Unknown {
+            what: what(),
+            source,
+        }),
+    }
+}

@@ -1,0 +1,190 @@
+//! Case C 37 of `docs/faults.md`: rebases, picks and comparisons over what has expired are right, or a typed error.
+
+use icefield_core::test_suite::walk::problems;
+use icefield_core::test_suite::words::*;
+use icefield_core::{
+    BasicSolver, CommitOutcome, Conflict, RebaseError, RebaseOutcome, RepositoryError, Session,
+    SnapshotId, VersionSelection,
+};
+use icefield_maintenance::Policy;
+
+use super::{DAY, Lab, MONDAY, at};
+
+/// Three commits that write one chunk of `/a` each, on days of their own, after one that creates it; the second
+/// afterwards deletes a group and makes another.
+struct Story {
+    lab: Lab,
+    ids: Vec<SnapshotId>,
+    /// Sessions on the first snapshot of the repository, and on each of these but the tip.
+    sessions: Vec<Session>,
+}
+
+impl Story {
+    async fn new() -> Self {
+        let lab = Lab::new().await;
+        let mut ids = Vec::new();
+        let mut sessions = vec![writer(&lab.repository).await];
+        for number in 0..4_u32 {
+            lab.clock.set(at(MONDAY + u64::from(number) * DAY + 1));
+            let session = writer(&lab.repository).await;
+            if number == 0 {
+                set(&session, "/a", array(&[4], &[1])).await;
+                set(&session, "/gone", group()).await;
+            }
+            if number == 2 {
+                session.delete_node(&path("/gone")).await.expect("deleted");
+                set(&session, "/came", group()).await;
+            }
+            write(&session, "/a", &[number], vec![number as u8; 600]).await;
+            ids.push(commit(&session, &number.to_string()).await);
+            if number < 3 {
+                sessions.push(writer(&lab.repository).await);
+            }
+        }
+        Self { lab, ids, sessions }
+    }
+
+    /// Releases all but the tip and those.
+    async fn keep(&self, numbers: &[usize]) {
+        for number in numbers {
+            done(
+                self.lab
+                    .repository
+                    .create_tag(&format!("t{number}"), self.ids[*number])
+                    .await,
+            );
+        }
+        let mut policy = Policy::default();
+        policy.last = 1;
+        self.lab.run(policy).await;
+    }
+}
+
+/// What becomes of a session that writes chunk 1 of `/a`, which the second commit wrote.
+async fn rebased(session: &Session) -> Result<RebaseOutcome, RebaseError> {
+    write(session, "/a", &[1], vec![9; 600]).await;
+    session
+        .rebase(&BasicSolver::of(VersionSelection::Fail))
+        .await
+}
+
+#[tokio::test]
+async fn c37_a_session_on_a_released_snapshot_gets_a_typed_error() {
+    let story = Story::new().await;
+    story.keep(&[0]).await;
+    for number in [1, 2] {
+        let session = &story.sessions[number + 1];
+        is!(
+            rebased(session).await,
+            Err(RebaseError::BaseNotInHistory { base, .. }) if base == story.ids[number],
+        );
+        is!(
+            session.commit("late").await,
+            Ok(CommitOutcome::BranchMoved { .. }),
+        );
+    }
+}
+
+#[tokio::test]
+async fn c37_a_rebase_from_a_snapshot_that_stays_sees_what_the_released_ones_did() {
+    let story = Story::new().await;
+    story.keep(&[0]).await;
+    // Commit 1 is released; its chunk is in the log of the tip, which follows commit 0 now.
+    is!(
+        rebased(&story.sessions[1]).await,
+        Ok(RebaseOutcome::Conflicts { snapshot, conflicts })
+            if snapshot == story.ids[3]
+                && conflicts.iter().any(|it| matches!(it, Conflict::ChunkDoubleUpdate { .. })),
+    );
+    // A fresh process, with nothing in memory, sees the same.
+    let fresh = story.lab.open(&story.lab.storage).await;
+    let log = fresh.transaction_log(story.ids[3]).await.expect("a log");
+    assert_eq!(log.new_groups().count(), 1);
+    assert_eq!(log.deleted_groups().count(), 1);
+    let chunks: usize = log.updated_chunks().map(|it| it.len()).sum();
+    assert_eq!(chunks, 3);
+    // Where nothing was between, and nothing is hidden, the walk finds nothing.
+    let found = problems(&story.lab.storage).await;
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn c37_a_rebase_from_the_first_snapshot_sees_what_the_released_ones_did() {
+    for keep in [&[][..], &[2]] {
+        let story = Story::new().await;
+        let log = story.lab.repository.transaction_log(story.ids[3]).await;
+        let before = format!("{:?}", log.expect("a log"));
+        story.keep(keep).await;
+        let session = &story.sessions[0];
+        set(session, "/a", array(&[4], &[1])).await;
+        is!(
+            session
+                .rebase(&BasicSolver::of(VersionSelection::Fail))
+                .await,
+            Ok(RebaseOutcome::Conflicts { .. }),
+        );
+        if keep.is_empty() {
+            // Behind the first snapshot the log is not rewritten: it would name everything that there is.
+            let log = story.lab.repository.transaction_log(story.ids[3]).await;
+            assert_eq!(format!("{:?}", log.expect("a log")), before);
+        }
+    }
+}
+
+#[tokio::test]
+async fn c37_a_node_that_both_sides_took_over_is_one_node_also_when_its_commit_has_expired() {
+    let story = Story::new().await;
+    let session = &story.sessions[0];
+    let solver = BasicSolver::of(VersionSelection::Fail);
+    let first = SnapshotId::INITIAL;
+    is!(session.apply(first, story.ids[0], &solver).await, Ok(_));
+    write(session, "/a", &[1], vec![9; 600]).await;
+    story.keep(&[]).await;
+    // Chunk 1 was written by a commit that has expired, which the log of the tip does not name.
+    is!(
+        session.rebase(&solver).await,
+        Ok(RebaseOutcome::Conflicts { conflicts, .. })
+            if conflicts.iter().any(|it| matches!(it, Conflict::ChunkDoubleUpdate { .. })),
+    );
+}
+
+#[tokio::test]
+async fn c37_what_a_commit_changed_is_not_guessed_when_its_parent_has_expired() {
+    let story = Story::new().await;
+    story.keep(&[]).await;
+    let session = writer(&story.lab.repository).await;
+    let tip = story.ids[3];
+    for outcome in [
+        session
+            .revert(tip, &BasicSolver::of(VersionSelection::Fail))
+            .await,
+        session
+            .cherry_pick(tip, &BasicSolver::of(VersionSelection::Fail))
+            .await,
+    ] {
+        is!(
+            outcome,
+            Err(RebaseError::Repository(RepositoryError::ParentExpired { snapshot }))
+                if snapshot == tip,
+        );
+    }
+    // Whoever names both snapshots gets what is between them.
+    let diff = story
+        .lab
+        .repository
+        .diff(story.ids[0], tip)
+        .await
+        .expect("compared");
+    assert_eq!(diff.updated_chunks[&path("/a")].len(), 3);
+}
+
+#[tokio::test]
+async fn c37_a_session_on_the_tip_commits_as_if_nothing_had_happened() {
+    let story = Story::new().await;
+    let session = writer(&story.lab.repository).await;
+    story.keep(&[]).await;
+    write(&session, "/a", &[0], vec![7; 600]).await;
+    story.lab.clock.set(at(MONDAY + 9 * DAY));
+    let id = commit(&session, "after").await;
+    assert_eq!(story.lab.history("main").await, [id, story.ids[3]]);
+}
