@@ -9,8 +9,14 @@
 //! What this crate refuses to do: it decodes no chunks and knows no Zarr keys, and it never touches a ref without the
 //! condition that nobody else did.
 
+mod copy;
+mod gather;
+mod listing;
 mod progress;
 
+pub use copy::{
+    ConfigAction, CopiedRef, CopyError, CopyReport, CopyRepository, Moved, RefAction, RefChoice,
+};
 pub use progress::Progress;
 
 #[cfg(doctest)]

@@ -1,1 +1,6 @@
 //! The tests of this crate, in one program.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod copies;
+mod source;
