@@ -1,10 +1,13 @@
 //! What can be asked, and how.
 
+mod copies;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
 use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName};
 
+pub(crate) use self::copies::{Bundle, Copy, Part, Unbundle};
 use crate::failure::chain;
 
 const EXIT_CODES: &str = "\
@@ -94,6 +97,12 @@ pub(crate) enum Command {
     Mv(Mv),
     /// Compare a version with another one that it may be merged into, or show what a serialised fork holds.
     Status(Status),
+    /// Copy a repository to another place; a second time, only what is new.
+    Copy(Copy),
+    /// Write a repository into one file.
+    Bundle(Bundle),
+    /// Read such a file into a repository.
+    Unbundle(Unbundle),
     /// Say what a location is, what it guarantees, and what is wrong with it.
     Doctor(Doctor),
     /// Show what one file of the repository says.

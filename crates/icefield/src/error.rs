@@ -135,4 +135,6 @@ from_layers! {
     icefield_ingest::ImportError,
     #[cfg(feature = "ingest")]
     icefield_ingest::ExportError,
+    #[cfg(feature = "maintenance")]
+    icefield_maintenance::CopyError,
 }

@@ -265,11 +265,7 @@ impl CopyRepository {
             _ => decided.refs,
         };
         if report.created {
-            // The creation left it at the initial snapshot, for the copy to move.
-            let main = report.refs.iter_mut();
-            for said in main.filter(|said| said.action == RefAction::Moved) {
-                said.action = RefAction::Created;
-            }
+            call_created(&mut report.refs);
         }
         Ok(report)
     }
@@ -361,6 +357,16 @@ pub(crate) async fn create_with(
         }
     }
     builder.open_or_create().await.map_err(CopyError::Open)
+}
+
+/// Main of a new repository was left at the initial snapshot, to be moved: that is part of its creation.
+pub(crate) fn call_created(refs: &mut [CopiedRef]) {
+    for said in refs
+        .iter_mut()
+        .filter(|said| said.action == RefAction::Moved)
+    {
+        said.action = RefAction::Created;
+    }
 }
 
 /// Whether a repository may be created here: nothing of ours goes beside files of others.

@@ -9,11 +9,13 @@
 //! What this crate refuses to do: it decodes no chunks and knows no Zarr keys, and it never touches a ref without the
 //! condition that nobody else did.
 
+mod bundle;
 mod copy;
 mod gather;
 mod listing;
 mod progress;
 
+pub use bundle::{BundleReport, BundleRepository, Unbundle, UnbundleReport};
 pub use copy::{
     ConfigAction, CopiedRef, CopyError, CopyReport, CopyRepository, Moved, RefAction, RefChoice,
 };

@@ -18,6 +18,8 @@ pub(crate) const FILES: usize = 4;
 pub(crate) struct Need {
     pub(crate) id: [u8; 12],
     pub(crate) end: u64,
+    /// Whoever receives it has it already.
+    pub(crate) has: bool,
 }
 
 impl Record for Need {
@@ -26,16 +28,25 @@ impl Record for Need {
     }
 }
 
-/// Sorts by id; of several ranges of one object the furthest end stays.
+/// Sorts by id; of several ranges of one object the furthest end stays, and who has it for one range has all of it.
 pub(crate) fn compact(needs: &mut Vec<Need>) {
-    needs.sort_unstable_by(|a, b| (a.id, b.end).cmp(&(b.id, a.end)));
-    needs.dedup_by_key(|need| need.id);
+    needs.sort_unstable();
+    needs.dedup_by(|next, kept| {
+        let same = next.id == kept.id;
+        if same {
+            kept.end = kept.end.max(next.end);
+            kept.has |= next.has;
+        }
+        same
+    });
 }
 
-/// Reads manifests of the source and gathers what they need, as far as it belongs to this pass.
+/// Reads manifests of the source and gathers what they need, as far as it belongs to this pass. `has` says that the
+/// receiver has these manifests, and all that they name.
 pub(crate) async fn gather(
     source: &dyn Storage,
     manifests: &[[u8; 12]],
+    has: bool,
     limits: &DecodeLimits,
     progress: &dyn Progress,
     gather: &mut Gather<Need>,
@@ -55,6 +66,7 @@ pub(crate) async fn gather(
                         id: *id.as_bytes(),
                         // Decoding has checked that this stays within 64 bits.
                         end: offset.saturating_add(length),
+                        has,
                     };
                     gather.push(need, compact);
                 }
@@ -63,17 +75,4 @@ pub(crate) async fn gather(
         progress.advance(1, file.len() as u64);
     }
     Ok(())
-}
-
-/// Takes away the needs whose objects are among `others`, both sorted by id.
-pub(crate) fn without(needs: &[Need], others: &[Need]) -> Vec<Need> {
-    let mut others = others.iter().peekable();
-    let mut left = Vec::new();
-    for need in needs {
-        while others.next_if(|other| other.id < need.id).is_some() {}
-        if others.peek().is_none_or(|other| other.id != need.id) {
-            left.push(*need);
-        }
-    }
-    left
 }

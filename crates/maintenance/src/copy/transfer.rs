@@ -64,6 +64,7 @@ impl Transfer<'_> {
             needs::gather(
                 &**self.source,
                 manifests,
+                false,
                 &self.bounds.limits,
                 self.progress,
                 &mut gather,
