@@ -79,6 +79,11 @@ impl<R: Record> Gather<R> {
         &self.records
     }
 
+    /// Returns the ids of this pass: from the first on, below the second.
+    pub(crate) fn bounds(&self) -> ([u8; 12], Option<[u8; 12]>) {
+        (self.lower, self.upper)
+    }
+
     /// Begins the next pass; false if there is none.
     pub(crate) fn next_pass(&mut self) -> bool {
         self.records.clear();

@@ -14,12 +14,14 @@ mod copy;
 mod gather;
 mod listing;
 mod progress;
+mod usage;
 
 pub use bundle::{BundleReport, BundleRepository, Unbundle, UnbundleReport};
 pub use copy::{
     ConfigAction, CopiedRef, CopyError, CopyReport, CopyRepository, Moved, RefAction, RefChoice,
 };
 pub use progress::Progress;
+pub use usage::{Amount, Garbage, Usage, UsageError, UsageRow, UsageSummary, UsageTable};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,5 +1,6 @@
 //! What every command prints, as text and as JSON.
 
+mod copies;
 mod copy;
 mod general;
 mod history;

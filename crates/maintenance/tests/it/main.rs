@@ -5,3 +5,4 @@
 mod bundles;
 mod copies;
 mod source;
+mod usage;
