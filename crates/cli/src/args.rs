@@ -1,6 +1,7 @@
 //! What can be asked, and how.
 
 mod copies;
+mod du;
 
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
 use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName};
 
 pub(crate) use self::copies::{Bundle, Copy, Part, Unbundle};
+pub(crate) use self::du::{By, Du};
 use crate::failure::chain;
 
 const EXIT_CODES: &str = "\
@@ -97,6 +99,8 @@ pub(crate) enum Command {
     Mv(Mv),
     /// Compare a version with another one that it may be merged into, or show what a serialised fork holds.
     Status(Status),
+    /// Show where the bytes are: stored, in use, garbage; by array, commit, ref or container.
+    Du(Du),
     /// Copy a repository to another place; a second time, only what is new.
     Copy(Copy),
     /// Write a repository into one file.

@@ -7,6 +7,7 @@ mod cat;
 mod copy;
 mod diff;
 mod doctor;
+mod du;
 mod export;
 mod import;
 mod info;
@@ -65,6 +66,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Squash(args) => squash::run(&context, args).await,
         Command::Mv(args) => mv::run(&context, args).await,
         Command::Status(args) => status::run(&context, args).await,
+        Command::Du(args) => du::run(&context, args).await,
         Command::Copy(args) => copy::run(&context, args).await,
         Command::Bundle(args) => bundle::run(&context, args).await,
         Command::Unbundle(args) => unbundle::run(&context, args).await,

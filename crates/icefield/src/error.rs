@@ -137,4 +137,6 @@ from_layers! {
     icefield_ingest::ExportError,
     #[cfg(feature = "maintenance")]
     icefield_maintenance::CopyError,
+    #[cfg(feature = "maintenance")]
+    icefield_maintenance::UsageError,
 }

@@ -2,6 +2,7 @@
 
 mod copies;
 mod copy;
+mod du;
 mod general;
 mod history;
 mod inspect;

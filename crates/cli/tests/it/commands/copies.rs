@@ -23,7 +23,10 @@ fn copy_moves_everything_once() {
     assert!(!world.path("to").exists());
     let text = world.ok(&["copy", "r", "to"]);
     assert!(text.contains("copied r to to: 3 snapshots"), "{text}");
-    assert!(text.contains("branch main") && text.contains("tag v1") && text.contains("new"), "{text}");
+    assert!(
+        text.contains("branch main") && text.contains("tag v1") && text.contains("new"),
+        "{text}"
+    );
     assert_eq!(objects(&world, "r"), objects(&world, "to"));
     assert_eq!(world.ok(&["copy", "r", "to"]), "to has all of r already\n");
     let facts = world.facts(&["copy", "r", "to"]);
@@ -37,9 +40,12 @@ fn copy_moves_everything_once() {
     ] {
         assert_eq!(facts[name], value, "{name}");
     }
-    assert_eq!(facts["refs"][0], json!({
-        "kind": "tag", "name": "v1", "action": "unchanged", "snapshot_id": world.history("r")[1],
-    }));
+    assert_eq!(
+        facts["refs"][0],
+        json!({
+            "kind": "tag", "name": "v1", "action": "unchanged", "snapshot_id": world.history("r")[1],
+        })
+    );
 }
 
 #[test]
@@ -55,7 +61,10 @@ fn only_what_is_new_is_copied_and_commits_of_the_destination_are_kept() {
     world.ok(&["import", "one", "to", "--group", "own"]);
     let own = world.history("to");
     let error = world.fails(3, &["copy", "r", "to"]);
-    assert!(error.contains("branch main") && error.contains(&own[0]) && error.contains("--force"), "{error}");
+    assert!(
+        error.contains("branch main") && error.contains(&own[0]) && error.contains("--force"),
+        "{error}"
+    );
     assert_eq!(world.history("to"), own);
     world.ok(&["copy", "r", "to", "--ref", "tag:v1"]);
     let text = world.ok(&["copy", "r", "to", "--force"]);
@@ -68,9 +77,18 @@ fn a_part_of_a_repository() {
     let world = World::with_history();
     let text = world.ok(&["copy", "r", "to", "--ref", "main", "--depth", "1"]);
     let tip = &world.history("r")[0];
-    assert!(text.contains(&format!("the history ends at {tip}")), "{text}");
+    assert!(
+        text.contains(&format!("the history ends at {tip}")),
+        "{text}"
+    );
     assert_eq!(world.history("to").len(), 2);
-    assert_eq!(world.ok(&["export", "to", "out", "--ref", "main"]).lines().count(), 1);
+    assert_eq!(
+        world
+            .ok(&["export", "to", "out", "--ref", "main"])
+            .lines()
+            .count(),
+        1
+    );
     world.ok(&["export", "r", "out of r"]);
     assert_eq!(world.files("out"), world.files("out of r"));
     world.ok(&["bundle", "r", "one.tar", "--ref", "main", "--depth", "1"]);
@@ -82,7 +100,10 @@ fn a_part_of_a_repository() {
 fn bundles() {
     let world = World::with_history();
     let text = world.ok(&["bundle", "r", "r.tar"]);
-    assert!(text.starts_with("bundled r as r.tar: 3 snapshots"), "{text}");
+    assert!(
+        text.starts_with("bundled r as r.tar: 3 snapshots"),
+        "{text}"
+    );
     let error = world.fails(3, &["bundle", "r", "r.tar"]);
     assert!(error.contains("r.tar exists already"), "{error}");
     let before = fs::read(world.path("r.tar")).unwrap();
@@ -90,13 +111,20 @@ fn bundles() {
     assert_eq!(facts["snapshots"]["objects"], 3);
     assert_eq!(fs::read(world.path("r.tar")).unwrap(), before);
     let text = world.ok(&["unbundle", "r.tar", "to"]);
-    assert!(text.starts_with("unbundled r.tar (of r) to to: 3 snapshots"), "{text}");
+    assert!(
+        text.starts_with("unbundled r.tar (of r) to to: 3 snapshots"),
+        "{text}"
+    );
     assert_eq!(objects(&world, "r"), objects(&world, "to"));
     let facts = world.facts(&["unbundle", "r.tar", "to"]);
     assert_eq!(facts["chunks"]["objects"], 0);
     // Nothing is left beside it.
-    let names = fs::read_dir(world.path("")).unwrap().map(|it| it.unwrap().file_name());
-    let partial: Vec<_> = names.filter(|name| name.to_string_lossy().contains("partial")).collect();
+    let names = fs::read_dir(world.path(""))
+        .unwrap()
+        .map(|it| it.unwrap().file_name());
+    let partial: Vec<_> = names
+        .filter(|name| name.to_string_lossy().contains("partial"))
+        .collect();
     assert!(partial.is_empty(), "{partial:?}");
 }
 
@@ -107,7 +135,12 @@ fn a_bundle_on_standard_output_is_that_of_a_file() {
     let mut command = world.command(&["bundle", "r", "-"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut bytes = Vec::new();
-    child.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_end(&mut bytes)
+        .unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(bytes, fs::read(world.path("r.tar")).unwrap());
     let error = world.fails(2, &["bundle", "r", "-", "--json"]);
@@ -119,7 +152,10 @@ fn incremental_bundles() {
     let world = World::with_history();
     world.ok(&["bundle", "r", "first.tar", "--ref", "tag:v1"]);
     let text = world.ok(&["bundle", "r", "second.tar", "--since", "v1"]);
-    assert!(text.contains("1 snapshot,") && text.contains("it needs snapshot"), "{text}");
+    assert!(
+        text.contains("1 snapshot,") && text.contains("it needs snapshot"),
+        "{text}"
+    );
     let error = world.fails(4, &["unbundle", "second.tar", "to"]);
     assert!(error.contains("builds on snapshot"), "{error}");
     assert!(!world.path("to/refs").exists());
@@ -157,7 +193,10 @@ fn a_large_chunk_goes_through_as_it_comes() {
     let world = World::new();
     world.json("big/zarr.json", &crate::world::group(json!({})));
     let length = 9 << 20;
-    world.json("big/x/zarr.json", &crate::world::array(&[length], &[length], &["t"]));
+    world.json(
+        "big/x/zarr.json",
+        &crate::world::array(&[length], &[length], &["t"]),
+    );
     let bytes: Vec<u8> = (0..length).map(|at| (at * 31 >> 7) as u8).collect();
     world.file("big/x/c/0", &bytes);
     world.ok(&["init", "r"]);
@@ -202,7 +241,10 @@ fn wrong_input() {
 #[test]
 fn a_damaged_source_is_named() {
     let world = World::with_history();
-    let chunk = objects(&world, "r").into_keys().find(|key| key.starts_with("chunks/")).unwrap();
+    let chunk = objects(&world, "r")
+        .into_keys()
+        .find(|key| key.starts_with("chunks/"))
+        .unwrap();
     fs::remove_file(world.path(&format!("r/{chunk}"))).unwrap();
     for args in [&["copy", "r", "to"][..], &["bundle", "r", "r.tar"]] {
         let error = world.fails(5, args);

@@ -1,6 +1,6 @@
-//! The kinds of errors of copies and bundles.
+//! The kinds of errors of copies, bundles and usage.
 
-use icefield_maintenance::CopyError;
+use icefield_maintenance::{CopyError, UsageError};
 
 use super::{Classify, ErrorKind};
 
@@ -24,6 +24,17 @@ impl Classify for CopyError {
             Self::SourceRefs(error) | Self::DestinationRefs(error) => error.kind(),
             Self::Open(error) | Self::Repository(error) => error.kind(),
             Self::File { .. } => ErrorKind::Io,
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+impl Classify for UsageError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read(error) => error.kind(),
+            Self::Format(error) => error.kind(),
+            Self::Storage(error) => error.kind(),
             _ => ErrorKind::Other,
         }
     }
