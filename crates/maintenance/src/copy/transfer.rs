@@ -114,10 +114,6 @@ impl Transfer<'_> {
     }
 
     /// Lists both places. A source that cannot be listed is one whose sizes are not known, never an empty one.
-    #[expect(
-        clippy::type_complexity,
-        reason = "the sizes at the one place, and those at the other"
-    )]
     async fn sizes(
         &self,
         kind: Kind,

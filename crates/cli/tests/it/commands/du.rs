@@ -46,11 +46,11 @@ fn what_is_stored_is_what_lies_on_the_disk() {
     );
     let text = world.ok(&["du", "r"]);
     for line in [
-        "chunk objects     3 objects, 2.1 KiB, 2.1 KiB of it in use",
-        "garbage           1 object, 50 B",
-        "native            3 chunks, 2.1 KiB",
-        "inline            1 chunk, 3 B, in manifests",
-        "virtual           0 chunks, 0 B, stored elsewhere",
+        "chunk objects      3 objects, 2.1 KiB, 2.1 KiB of it in use",
+        "garbage            1 object, 50 B",
+        "native             3 chunks, 2.1 KiB",
+        "inline             1 chunk, 3 B, in manifests",
+        "virtual            0 chunks, 0 B, stored elsewhere",
     ] {
         assert!(
             text.lines().any(|it| it == line),

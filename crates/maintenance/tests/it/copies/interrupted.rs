@@ -135,7 +135,9 @@ impl<F: Future<Output = ()> + Send> icefield_maintenance::Progress for Meanwhile
         if name == "copying chunks" {
             let change = self.0.lock().unwrap().take();
             // Nothing waits in memory.
-            change.map(|change| change.now_or_never().expect("it is done at once"));
+            if let Some(change) = change {
+                change.now_or_never().expect("it is done at once");
+            }
         }
     }
 }
