@@ -251,7 +251,7 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
                 .stage("copying chunks", Some(needs.len() as u64));
             let mut chunks = stream::iter(needs)
                 .map(|need| async move {
-                    let chunk = objects::open_chunk(&**source, need.id, need.end).await?;
+                    let chunk = objects::open_chunk(source, need.id, need.end).await?;
                     Ok::<_, CopyError>((need.id, chunk))
                 })
                 .buffered(self.bounds.requests);

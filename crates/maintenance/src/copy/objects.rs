@@ -1,5 +1,8 @@
 //! Reading objects as they are, and writing them again.
 
+use std::sync::Arc;
+
+use futures::stream::{self, BoxStream, StreamExt};
 use icefield_format::layout::IdKey;
 use icefield_format::{
     DecodeLimits, FileKind, FormatError, FormatFile, Header, Manifest, Snapshot, TransactionLog,
@@ -7,15 +10,15 @@ use icefield_format::{
 };
 use icefield_refs::FetchError;
 use icefield_storage::{
-    Body, Bytes, GetOptions, Key, Payload, PutMode, PutOptions, PutOutcome, Storage, StorageError,
-    StorageExt,
+    Bytes, GetOptions, GetRange, Key, Payload, PutMode, PutOptions, PutOutcome, Storage,
+    StorageError, StorageExt, Version,
 };
 
 use super::CopyError;
 use crate::listing::Kind;
 
 /// Chunk objects up to this many bytes are held in memory, so that a write can be tried again; larger ones go through
-/// as they come.
+/// piece by piece.
 pub(crate) const WHOLE: u64 = 4 << 20;
 
 /// A file of metadata, decoded.
@@ -146,7 +149,7 @@ pub(crate) async fn write_stream(
     destination: &dyn Storage,
     id: [u8; 12],
     size: u64,
-    stream: futures::stream::BoxStream<'static, Result<Bytes, StorageError>>,
+    stream: BoxStream<'static, Result<Bytes, StorageError>>,
 ) -> Result<(), CopyError> {
     let key = Kind::Chunk.key(id).map_err(CopyError::Destination)?;
     let payload = Payload::Stream {
@@ -177,35 +180,57 @@ pub(crate) enum Chunk {
     /// All of it.
     Whole(Bytes),
     /// As it comes, with its size.
-    Stream(
-        u64,
-        futures::stream::BoxStream<'static, Result<Bytes, StorageError>>,
-    ),
+    Stream(u64, BoxStream<'static, Result<Bytes, StorageError>>),
 }
 
-/// Opens a chunk object, in which a chunk ends at byte `end`.
+/// Opens a chunk object, in which a chunk ends at byte `end`. A large one is read piece by piece, whatever the store
+/// does by itself, all of one state of it.
 pub(crate) async fn open_chunk(
-    source: &dyn Storage,
+    source: &Arc<dyn Storage>,
     id: [u8; 12],
     end: u64,
 ) -> Result<Chunk, CopyError> {
     let key = Kind::Chunk.key(id).map_err(CopyError::Source)?;
-    let object = match source.get(&key, GetOptions::default()).await {
-        Ok(object) => object,
-        Err(error) if error.is_not_found() => return Err(CopyError::ChunkMissing { key }),
-        Err(error) => return Err(CopyError::Source(error)),
-    };
-    let size = object.meta.size;
-    check_end(&key, size, end)?;
-    if size > WHOLE && object.range == (0..size) && matches!(object.body, Body::Stream(_)) {
-        let Body::Stream(stream) = object.body else {
-            unreachable!("BUG: just looked at")
-        };
-        return Ok(Chunk::Stream(size, stream));
+    let options = GetOptions::default().with_max_size(WHOLE);
+    match source.get(&key, options).await {
+        Ok(object) => {
+            check_end(&key, object.meta.size, end)?;
+            let bytes = object.bytes().await.map_err(CopyError::Source)?;
+            Ok(Chunk::Whole(bytes))
+        }
+        Err(StorageError::ObjectTooLarge { size, .. }) => {
+            check_end(&key, size, end)?;
+            Ok(Chunk::Stream(size, pieces(Arc::clone(source), key, size)))
+        }
+        Err(error) if error.is_not_found() => Err(CopyError::ChunkMissing { key }),
+        Err(error) => Err(CopyError::Source(error)),
     }
-    Ok(Chunk::Whole(
-        object.bytes().await.map_err(CopyError::Source)?,
-    ))
+}
+
+/// Reads an object of so many bytes in ranges, one after the other.
+fn pieces(
+    source: Arc<dyn Storage>,
+    key: Key,
+    size: u64,
+) -> BoxStream<'static, Result<Bytes, StorageError>> {
+    let begin = (0, None::<Version>);
+    let pieces = stream::try_unfold(begin, move |(from, version)| {
+        let (source, key) = (Arc::clone(&source), key.clone());
+        async move {
+            let to = size.min(from + WHOLE);
+            if from == to {
+                return Ok(None);
+            }
+            let mut options = GetOptions::range(GetRange::Bounded(from..to));
+            if let Some(version) = version {
+                options = options.with_if_match(version);
+            }
+            let object = source.get(&key, options).await?;
+            let version = object.meta.version.clone();
+            Ok(Some((object.bytes().await?, (to, Some(version)))))
+        }
+    });
+    pieces.boxed()
 }
 
 /// Checks that a chunk object is as long as what refers to it says.

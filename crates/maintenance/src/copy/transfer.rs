@@ -156,7 +156,7 @@ impl Transfer<'_> {
     }
 
     async fn copy_chunk(&self, need: Need, listed: Option<u64>) -> Result<u64, CopyError> {
-        let chunk = objects::open_chunk(&**self.source, need.id, need.end).await?;
+        let chunk = objects::open_chunk(self.source, need.id, need.end).await?;
         let size = match &chunk {
             Chunk::Whole(bytes) => bytes.len() as u64,
             Chunk::Stream(size, _) => *size,

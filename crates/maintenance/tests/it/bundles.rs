@@ -443,3 +443,45 @@ async fn a_later_version_of_bundles_is_refused_by_name() {
         "{error:?}"
     );
 }
+
+#[tokio::test]
+async fn large_objects_go_through_in_pieces() {
+    use icefield_format::{ChunkRef, Extents};
+    use icefield_testkit::forge::{
+        Forge, ForgedArray, ForgedSnapshot, chunk_id, manifest_id, node_id, snapshot_id,
+    };
+
+    const LARGE: usize = 9 << 20;
+    let from = empty();
+    let forge = Forge::new(&from);
+    forge.create().await;
+    let bytes: Vec<u8> = (0..LARGE).map(|at| ((at * 31) >> 7) as u8).collect();
+    forge.chunk(chunk_id(1), bytes).await;
+    let whole = ChunkRef::Native {
+        id: chunk_id(1),
+        offset: 0,
+        length: LARGE as u64,
+    };
+    let info = forge
+        .manifest(manifest_id(1), &[(node_id(1), &[(&[0], whole)])])
+        .await;
+    let extents: Extents = [0..1].into_iter().collect();
+    let array = ForgedArray::new("/a", node_id(1), &[1], manifest_id(1), extents);
+    let snapshot = ForgedSnapshot::new(snapshot_id(1), Some(SnapshotId::INITIAL), 1);
+    forge.snapshot(&snapshot.with(array, info)).await;
+    forge.branch("main", snapshot_id(1)).await;
+
+    let counting = CountingStorage::new(Arc::clone(&from));
+    let source = Repository::open(Arc::new(counting.clone())).await.unwrap();
+    let to = empty();
+    let copy = CopyRepository::new();
+    copy.run(&source, Arc::clone(&to), &()).await.unwrap();
+    assert_same(&from, &to).await;
+    assert_eq!(counting.snapshot().of("chunks").get_range, 3);
+    let (file, _) = bundle(&source, BundleRepository::new()).await;
+    let to = empty();
+    unbundle(&file, &to).await.unwrap();
+    assert_same(&from, &to).await;
+    // One that is there already is passed over.
+    assert_eq!(unbundle(&file, &to).await.unwrap().chunks.objects, 0);
+}
