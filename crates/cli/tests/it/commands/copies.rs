@@ -197,7 +197,7 @@ fn a_large_chunk_goes_through_as_it_comes() {
         "big/x/zarr.json",
         &crate::world::array(&[length], &[length], &["t"]),
     );
-    let bytes: Vec<u8> = (0..length).map(|at| (at * 31 >> 7) as u8).collect();
+    let bytes: Vec<u8> = (0..length).map(|at| ((at * 31) >> 7) as u8).collect();
     world.file("big/x/c/0", &bytes);
     world.ok(&["init", "r"]);
     world.ok(&["import", "big", "r"]);
