@@ -1,6 +1,8 @@
 //! What can be asked, and how.
 
 mod config;
+mod copies;
+mod du;
 mod expire;
 
 use std::path::PathBuf;
@@ -8,6 +10,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
 use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName};
 
+pub(crate) use self::copies::{Bundle, Copy, Part, Unbundle};
+pub(crate) use self::du::{By, Du};
 use crate::failure::chain;
 
 pub(crate) use config::{Config, ConfigGet, ConfigSet, ConfigUnset};
@@ -106,6 +110,14 @@ pub(crate) enum Command {
     Mv(Mv),
     /// Compare a version with another one that it may be merged into, or show what a serialised fork holds.
     Status(Status),
+    /// Show where the bytes are: stored, in use, garbage; by array, commit, ref or container.
+    Du(Du),
+    /// Copy a repository to another place; a second time, only what is new.
+    Copy(Copy),
+    /// Write a repository into one file.
+    Bundle(Bundle),
+    /// Read such a file into a repository.
+    Unbundle(Unbundle),
     /// Say what a location is, what it guarantees, and what is wrong with it.
     Doctor(Doctor),
     /// Show what one file of the repository says.

@@ -1,11 +1,14 @@
 //! One module per command. Each reads through the facade, gathers its facts in a serialisable value, and prints that.
 
 mod branch;
+mod bundle;
 mod carry;
 mod cat;
 mod config;
+mod copy;
 mod diff;
 mod doctor;
+mod du;
 mod expire;
 mod export;
 mod import;
@@ -22,6 +25,7 @@ mod squash;
 mod status;
 mod tag;
 mod tree;
+mod unbundle;
 
 use std::sync::Arc;
 
@@ -66,6 +70,10 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Squash(args) => squash::run(&context, args).await,
         Command::Mv(args) => mv::run(&context, args).await,
         Command::Status(args) => status::run(&context, args).await,
+        Command::Du(args) => du::run(&context, args).await,
+        Command::Copy(args) => copy::run(&context, args).await,
+        Command::Bundle(args) => bundle::run(&context, args).await,
+        Command::Unbundle(args) => unbundle::run(&context, args).await,
         Command::Doctor(args) => doctor::run(&context, args).await,
         Command::Inspect(args) => inspect::run(&context, args).await,
     }

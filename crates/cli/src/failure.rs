@@ -124,7 +124,8 @@ from_layers!(
     icefield::format::FormatError,
     icefield::ingest::SourceError,
     icefield::ingest::ImportError,
-    icefield::ingest::ExportError
+    icefield::ingest::ExportError,
+    icefield::maintenance::CopyError
 );
 
 /// Whether an argument of ours is what is wrong.

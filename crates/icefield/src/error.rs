@@ -135,4 +135,8 @@ from_layers! {
     icefield_ingest::ImportError,
     #[cfg(feature = "ingest")]
     icefield_ingest::ExportError,
+    #[cfg(feature = "maintenance")]
+    icefield_maintenance::CopyError,
+    #[cfg(feature = "maintenance")]
+    icefield_maintenance::UsageError,
 }

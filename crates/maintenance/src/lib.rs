@@ -9,15 +9,25 @@
 //! What this crate refuses to do: it decodes no chunks and knows no Zarr keys, and it never touches a ref without the
 //! condition that nobody else did.
 
+mod bundle;
 mod collect;
+mod copy;
 mod expire;
+mod gather;
+mod listing;
 mod progress;
+mod usage;
 
+pub use bundle::{BundleReport, BundleRepository, Unbundle, UnbundleReport};
 pub use collect::{
     Collect, CollectError, CollectReport, DEFAULT_FLOOR, LEAST_FLOOR, Marking, Swept,
 };
+pub use copy::{
+    ConfigAction, CopiedRef, CopyError, CopyReport, CopyRepository, Moved, RefAction, RefChoice,
+};
 pub use expire::{Expire, ExpireError, Expired, Fate, NewParent, Plan, Policy, Reason};
 pub use progress::Progress;
+pub use usage::{Amount, Garbage, Usage, UsageError, UsageRow, UsageSummary, UsageTable};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,7 +1,9 @@
 //! What every command prints, as text and as JSON.
 
 mod config;
+mod copies;
 mod copy;
+mod du;
 mod expire;
 mod general;
 mod history;

@@ -65,3 +65,30 @@ fn what_cannot_be_done_is_said() {
     assert!(said.contains("nothing"), "{said}");
     assert_eq!(world.files("r"), before);
 }
+
+#[test]
+fn refs_by_name_are_copied_and_bundled() {
+    let world = World::with_history();
+    let server = FileServer::of_directory(world.path(""));
+    let url = server.url("r");
+    let named = ["--ref", "main", "--ref", "tag:v1"];
+    // Twice: what is there is compared with what cannot be listed.
+    world.ok(&[&["copy", "r", "to"], &named[2..]].concat());
+    world.ok(&[&["copy", &url, "to"], &named[..]].concat());
+    world.ok(&[&["bundle", &url, "r.tar"], &named[..]].concat());
+    world.ok(&["unbundle", "r.tar", "again"]);
+    let objects = |root: &str| {
+        let mut files = world.files(root);
+        files.retain(|name, _| !name.starts_with(".icefield-local/"));
+        files
+    };
+    assert_eq!(objects("to"), objects("r"));
+    assert_eq!(objects("again"), objects("r"));
+    let said = world.fails(1, &["copy", &url, "all"]);
+    assert!(
+        said.contains("a web server does not say what it has"),
+        "{said}"
+    );
+    let said = world.fails(1, &["copy", "r", &server.url("new")]);
+    assert!(said.contains("read-only"), "{said}");
+}

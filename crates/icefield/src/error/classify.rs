@@ -246,6 +246,9 @@ impl Classify for Unsettled {
     }
 }
 
+#[cfg(feature = "maintenance")]
+mod copies;
+
 #[cfg(feature = "ingest")]
 mod ingest {
     use icefield_ingest::{ExportError, ImportError, PlanError, SourceError};

@@ -1,0 +1,159 @@
+//! `icefield copy`
+
+use std::io::{self, Write};
+
+use icefield::maintenance::{
+    ConfigAction, CopiedRef, CopyError, CopyReport, CopyRepository, RefAction,
+};
+use icefield::{Error, Settings};
+use serde::Serialize;
+
+use super::Context;
+use crate::args::{Copy, Part};
+use crate::failure::{Exit, Failure};
+use crate::output::escape::printable;
+use crate::output::table::Columns;
+use crate::output::{self, Output, count};
+use crate::progress::Steps;
+
+/// Bytes of cached metadata: every object is looked at once.
+pub(super) const CACHE: u64 = 16 << 20;
+
+#[derive(Serialize)]
+struct Facts {
+    source: String,
+    destination: String,
+    #[serde(flatten)]
+    report: CopyReport,
+}
+
+pub(super) async fn run(context: &Context, args: Copy) -> Result<(), Failure> {
+    let storage = context.storage_of_repository(&args.source).await?;
+    let settings = Settings::default().with_cache_bytes(CACHE);
+    let source = context.builder(storage).settings(settings).open().await?;
+    let destination = context.storage(&args.destination).await?;
+    let bar = Steps::new();
+    let copy = part(CopyRepository::new(), args.part)
+        .force(args.force)
+        .dry_run(args.dry_run);
+    let copied = copy.run(&source, destination, &bar).await;
+    bar.clear();
+    let facts = Facts {
+        source: output::location(&args.source),
+        destination: output::location(&args.destination),
+        report: copied.map_err(failure)?,
+    };
+    Output::new(args.facts).facts(&facts, text)
+}
+
+fn part(copy: CopyRepository, part: Part) -> CopyRepository {
+    let copy = copy.refs(part.refs);
+    match part.depth {
+        Some(depth) => copy.depth(depth.get()),
+        None => copy,
+    }
+}
+
+/// What to do next.
+pub(super) fn failure(error: CopyError) -> Failure {
+    let error = match error {
+        // Whoever reads a bundle from standard output has closed it.
+        CopyError::File { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
+            return source.into();
+        }
+        error => error,
+    };
+    let failure = Failure::from(Error::from(error));
+    match failure.exit {
+        Exit::Conflict => failure.hint(
+            "--ref NAME copies only some refs; --force moves branches all the same, and what only they reached becomes garbage",
+        ),
+        Exit::Damage => failure.hint("no ref was changed for this; --ref NAME copies what is whole"),
+        Exit::Unknown => failure.hint("run it again: what is there is not copied twice"),
+        _ => failure,
+    }
+}
+
+fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+    let report = &facts.report;
+    let (from, to) = (printable(&facts.source), printable(&facts.destination));
+    let edits = report.refs.iter().filter(|it| is_edit(it)).count() as u64;
+    if report.snapshots.objects == 0 && edits == 0 {
+        writeln!(out, "{to} has all of {from} already")?;
+    } else {
+        let verb = match report.dry_run {
+            true => "would copy",
+            false => "copied",
+        };
+        writeln!(
+            out,
+            "{verb} {from} to {to}: {}, {}, {} ({}), {}",
+            count(report.snapshots.objects, "snapshot", "snapshots"),
+            count(report.manifests.objects, "manifest", "manifests"),
+            count(report.chunks.objects, "chunk object", "chunk objects"),
+            output::bytes(report.chunks.bytes),
+            count(edits, "ref", "refs"),
+        )?;
+    }
+    refs(&report.refs, report.config, &facts.destination, out)?;
+    for id in &report.shortened {
+        writeln!(
+            out,
+            "the history ends at {id}: it follows the initial snapshot in the copy"
+        )?;
+    }
+    for id in &report.ends_at {
+        writeln!(
+            out,
+            "{id} was there already with fewer ancestors: the history ends there"
+        )?;
+    }
+    for id in &report.missing_logs {
+        writeln!(out, "the transaction log of {id} is missing in {from}")?;
+    }
+    Ok(())
+}
+
+/// Prints what became of refs, as far as anything did, and of the configuration.
+pub(super) fn refs(
+    refs: &[CopiedRef],
+    config: ConfigAction,
+    to: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut table = Columns::pairs();
+    for copied in refs.iter().filter(|it| it.action != RefAction::Unchanged) {
+        let id = copied.snapshot_id.map(|id| id.to_string());
+        table.row([
+            format!("{} {}", copied.kind, copied.name),
+            id.unwrap_or_default(),
+            said(copied.action).to_owned(),
+        ]);
+    }
+    table.write(out)?;
+    if config == ConfigAction::Kept {
+        writeln!(
+            out,
+            "config.yaml differs from that of {}, which stays; --force replaces it",
+            printable(to)
+        )?;
+    }
+    Ok(())
+}
+
+fn is_edit(copied: &CopiedRef) -> bool {
+    use RefAction::{Created, Deleted, Forced, Moved};
+    matches!(copied.action, Created | Moved | Forced | Deleted)
+}
+
+fn said(action: RefAction) -> &'static str {
+    match action {
+        RefAction::Created => "new",
+        RefAction::Moved => "moved forward",
+        RefAction::Forced => "moved by force",
+        RefAction::Deleted => "deleted, its name stays taken",
+        RefAction::StaysDeleted => "deleted there, and stays so",
+        RefAction::StaysPresent => "deleted in the source, and stays there",
+        _ => "unchanged",
+    }
+}

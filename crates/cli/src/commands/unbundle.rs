@@ -1,0 +1,75 @@
+//! `icefield unbundle`
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use icefield::maintenance::{Unbundle as Unbundling, UnbundleReport};
+use serde::Serialize;
+
+use super::Context;
+use super::copy::{failure, refs};
+use crate::args::Unbundle;
+use crate::failure::{Exit, Failure};
+use crate::output::escape::printable;
+use crate::output::{self, Output, count};
+use crate::progress::Steps;
+
+#[derive(Serialize)]
+struct Facts {
+    file: String,
+    destination: String,
+    #[serde(flatten)]
+    report: UnbundleReport,
+}
+
+pub(super) async fn run(context: &Context, args: Unbundle) -> Result<(), Failure> {
+    let file = args.file.display().to_string();
+    let metadata = std::fs::metadata(&args.file).map_err(|error| {
+        let exit = match error.kind() {
+            io::ErrorKind::NotFound => Exit::NotFound,
+            _ => Exit::Failure,
+        };
+        Failure::new(exit, format!("cannot read {file}: {error}"))
+    })?;
+    if !metadata.is_file() {
+        // It is read twice.
+        let message = format!("{file} is no file: a bundle is checked before it is unpacked");
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    let destination = context.storage(&args.destination).await?;
+    let bar = Steps::new();
+    let unbundled = Unbundling::new()
+        .force(args.force)
+        .run(|| File::open(&args.file), destination, &bar)
+        .await;
+    bar.clear();
+    let facts = Facts {
+        file,
+        destination: output::location(&args.destination),
+        report: unbundled.map_err(failure)?,
+    };
+    Output::new(args.facts).facts(&facts, text)
+}
+
+fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+    let report = &facts.report;
+    writeln!(
+        out,
+        "unbundled {} (of {}) to {}: {}, {}, {} ({}) were new",
+        printable(&facts.file),
+        printable(&report.bundled_from),
+        printable(&facts.destination),
+        count(report.snapshots.objects, "snapshot", "snapshots"),
+        count(report.manifests.objects, "manifest", "manifests"),
+        count(report.chunks.objects, "chunk object", "chunk objects"),
+        output::bytes(report.chunks.bytes),
+    )?;
+    refs(&report.refs, report.config, &facts.destination, out)?;
+    for id in &report.shortened {
+        writeln!(
+            out,
+            "the history ends at {id}: it follows the initial snapshot in the bundle"
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! The kinds of errors of copies, bundles and usage.
+
+use icefield_maintenance::{CopyError, UsageError};
+
+use super::{Classify, ErrorKind};
+
+impl Classify for CopyError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::SamePlace { .. } => ErrorKind::Invalid,
+            Self::NoSuchRef { .. } | Self::BaseMissing { .. } => ErrorKind::NotFound,
+            Self::Diverged { .. } | Self::RefChanged { .. } => ErrorKind::Conflict,
+            Self::RefUnknown { .. } | Self::WriteUnknown { .. } => ErrorKind::OutcomeUnknown,
+            Self::OtherSize { .. }
+            | Self::OtherBytes { .. }
+            | Self::ChunkMissing { .. }
+            | Self::ChunkTooShort { .. }
+            | Self::Dangling { .. }
+            | Self::BadBundle { .. } => ErrorKind::Corrupt,
+            Self::NewerBundle { .. } => ErrorKind::Unsupported,
+            Self::Source(error) | Self::Destination(error) => error.kind(),
+            Self::Fetch(error) => error.kind(),
+            Self::Format(error) => error.kind(),
+            Self::SourceRefs(error) | Self::DestinationRefs(error) => error.kind(),
+            Self::Open(error) | Self::Repository(error) => error.kind(),
+            Self::File { .. } => ErrorKind::Io,
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+impl Classify for UsageError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read(error) => error.kind(),
+            Self::Format(error) => error.kind(),
+            Self::Storage(error) => error.kind(),
+            _ => ErrorKind::Other,
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! A repository in one file.
+//!
+//! A bundle is a POSIX tar file whose entries are named by the keys of the objects, so that unpacking it with `tar` gives
+//! a repository on a local disk. It is written in one pass and in an order in which it can be read in one: the initial
+//! snapshot, chunk objects, manifests and transaction logs, each ascending by id, the other snapshots with parents first,
+//! the configuration, and the refs. The first entry, `icefield-bundle.json`, says what is in it; the last one,
+//! `icefield-bundle-end.json`, has the digest of all that comes before it.
+//!
+//! Names of refs in keys are percent-encoded, as on a local disk, and spelt anew where they are unpacked.
+
+pub(crate) mod file;
+mod index;
+mod inspect;
+pub(crate) mod tar;
+mod unbundle;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use icefield_core::Repository;
+use icefield_format::{DecodeLimits, SnapshotId, layout};
+use icefield_storage::Storage;
+use serde::Serialize;
+
+use crate::Progress;
+use crate::copy::needs::{self, FILES, Need, compact};
+use crate::copy::objects::{self, Chunk, Decoded};
+use crate::copy::plan::{Plan, SourceRefs, Walk, manifests_of, snapshot};
+use crate::copy::refs::DeletedTags;
+use crate::copy::shorten::onto_initial;
+use crate::copy::{Bounds, CopyError, Moved, RefChoice, read_config, shortened};
+use crate::gather::Gather;
+use crate::listing::Kind;
+
+use file::Output;
+use index::{BundleEnd, BundleIndex, END, INDEX};
+
+pub use unbundle::{Unbundle, UnbundleReport};
+
+/// How names are spelt in a bundle: plain ASCII.
+pub(crate) const FORM: layout::KeyForm = layout::KeyForm::ObjectStorePath;
+
+/// A repository, or a part of it, to be written into one file.
+#[derive(Clone, Debug, Default)]
+pub struct BundleRepository {
+    chosen: Vec<RefChoice>,
+    depth: Option<usize>,
+    since: Option<SnapshotId>,
+    described: Option<String>,
+    bounds: Bounds,
+}
+
+/// What is in a bundle that was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct BundleReport {
+    /// Chunk objects.
+    pub chunks: Moved,
+    /// Manifests.
+    pub manifests: Moved,
+    /// Transaction logs.
+    pub transaction_logs: Moved,
+    /// Snapshots.
+    pub snapshots: Moved,
+    /// Branches and tags, deleted tags included.
+    pub refs: u64,
+    /// The snapshot that must be there where it is unpacked.
+    pub since: Option<SnapshotId>,
+    /// Snapshots whose ancestors were left behind: in the bundle they follow the initial snapshot, and their bytes
+    /// differ from the source's.
+    pub shortened: Vec<SnapshotId>,
+    /// Snapshots whose transaction log is missing in the source; reading needs none.
+    pub missing_logs: Vec<SnapshotId>,
+    /// SHA-256 of the file but for its last entry.
+    pub sha256: String,
+}
+
+impl BundleRepository {
+    /// Returns a bundle of everything.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes only these refs, and no tombstones. Without any, all of them.
+    #[must_use]
+    pub fn refs(mut self, chosen: impl IntoIterator<Item = RefChoice>) -> Self {
+        self.chosen = chosen.into_iter().collect();
+        self
+    }
+
+    /// Takes only the newest snapshots of each ref, so many, at least one.
+    #[must_use]
+    pub fn depth(mut self, snapshots: usize) -> Self {
+        self.depth = Some(snapshots.max(1));
+        self
+    }
+
+    /// Leaves out what this snapshot reaches. The bundle can only be unpacked where it is.
+    #[must_use]
+    pub fn since(mut self, snapshot: SnapshotId) -> Self {
+        self.since = Some(snapshot);
+        self
+    }
+
+    /// Says in the bundle where it comes from. Default: what the store calls itself.
+    #[must_use]
+    pub fn described(mut self, source: impl Into<String>) -> Self {
+        self.described = Some(source.into());
+        self
+    }
+
+    /// Sets how many objects are on their way at a time, at least one. Default 16.
+    #[must_use]
+    pub fn requests(mut self, requests: usize) -> Self {
+        self.bounds.requests = requests.max(1);
+        self
+    }
+
+    /// Sets how many bytes the ids of chunks may take. Default 64 MiB. With less, manifests are read more than once.
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.bounds.memory = bytes;
+        self
+    }
+
+    /// Sets the limits for decoding what is copied.
+    #[must_use]
+    pub fn decode_limits(mut self, limits: DecodeLimits) -> Self {
+        self.bounds.limits = limits;
+        self
+    }
+
+    /// Writes the bundle, flushes the writer and gives it back. The writer is used on a thread that may block.
+    ///
+    /// # Errors
+    /// The [`CopyError`] that says what could not be read or written. What was written until then is no bundle, and
+    /// reading it says so.
+    pub async fn run<W: Write + Send + 'static>(
+        &self,
+        source: &Repository,
+        writer: W,
+        progress: &dyn Progress,
+    ) -> Result<(BundleReport, W), CopyError> {
+        progress.stage("reading refs", None);
+        let refs = SourceRefs::read(source, &self.chosen).await?;
+        let (plan, has) = self.plan(source, &refs, progress).await?;
+        let mut writing = Writing {
+            source,
+            bounds: &self.bounds,
+            progress,
+            out: Output::new(writer),
+            report: BundleReport {
+                since: self.since,
+                shortened: shortened(&plan),
+                ..BundleReport::default()
+            },
+        };
+        let index = BundleIndex::new(
+            self.described
+                .clone()
+                .unwrap_or_else(|| source.storage().to_string()),
+            &refs,
+            &plan,
+            self.since,
+            self.depth,
+        );
+        writing.json(INDEX, &index).await?;
+        let (initial, steps): (Vec<_>, Vec<_>) = plan
+            .steps
+            .iter()
+            .partition(|step| step.id == SnapshotId::INITIAL);
+        writing.snapshots(&initial).await?;
+        writing.chunks(&plan.manifests, &has).await?;
+        writing.manifests(&plan.manifests).await?;
+        writing.logs(&steps).await?;
+        writing.snapshots(&steps).await?;
+        writing.config().await?;
+        writing.refs(&refs).await?;
+        writing.finish().await
+    }
+
+    /// Finds out what belongs into the bundle, and which manifests its reader has.
+    async fn plan(
+        &self,
+        source: &Repository,
+        refs: &SourceRefs,
+        progress: &dyn Progress,
+    ) -> Result<(Plan, Vec<[u8; 12]>), CopyError> {
+        progress.stage("reading histories", None);
+        let mut reached = BTreeSet::new();
+        let mut has = Vec::new();
+        if let Some(since) = self.since {
+            let mut history = source.ancestry(since);
+            while let Some(info) = history.try_next().await.map_err(CopyError::SourceRefs)? {
+                reached.insert(info.id);
+            }
+            has = manifests_of(&*snapshot(source, since).await?);
+        }
+        let mut walk = Walk::new(source, self.depth, |id: &SnapshotId| reached.contains(id));
+        for tip in refs.tips() {
+            walk.follow(tip).await?;
+        }
+        walk.add_initial().await?;
+        let mut plan = walk.finish();
+        plan.manifests.retain(|id| has.binary_search(id).is_err());
+        Ok((plan, has))
+    }
+}
+
+/// A bundle on the way.
+struct Writing<'a, W> {
+    source: &'a Repository,
+    bounds: &'a Bounds,
+    progress: &'a dyn Progress,
+    out: Output<W>,
+    report: BundleReport,
+}
+
+impl<W: Write + Send + 'static> Writing<'_, W> {
+    fn storage(&self) -> &dyn Storage {
+        &**self.source.storage()
+    }
+
+    async fn json<T: Serialize>(&mut self, name: &str, facts: &T) -> Result<(), CopyError> {
+        let json = serde_json::to_vec_pretty(facts).map_err(|error| CopyError::File {
+            action: "write",
+            source: error.into(),
+        })?;
+        self.out.entry(name, &json).await
+    }
+
+    async fn chunks(&mut self, manifests: &[[u8; 12]], has: &[[u8; 12]]) -> Result<(), CopyError> {
+        let mut gather = Gather::new(self.bounds.memory);
+        let (source, limits) = (self.source.storage(), &self.bounds.limits);
+        loop {
+            for (manifests, has) in [(manifests, false), (has, true)] {
+                needs::gather(
+                    &**source,
+                    manifests,
+                    has,
+                    limits,
+                    self.progress,
+                    &mut gather,
+                )
+                .await?;
+            }
+            let needs = gather.records(compact);
+            let needs: Vec<Need> = needs.iter().filter(|need| !need.has).copied().collect();
+            self.progress
+                .stage("copying chunks", Some(needs.len() as u64));
+            let mut chunks = stream::iter(needs)
+                .map(|need| async move {
+                    let chunk = objects::open_chunk(source, need.id, need.end).await?;
+                    Ok::<_, CopyError>((need.id, chunk))
+                })
+                .buffered(self.bounds.requests);
+            while let Some((id, chunk)) = chunks.try_next().await? {
+                let size = write_chunk(&mut self.out, id, chunk).await?;
+                self.report.chunks.add(size);
+                self.progress.advance(1, size);
+            }
+            if !gather.next_pass() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn manifests(&mut self, ids: &[[u8; 12]]) -> Result<(), CopyError> {
+        self.progress
+            .stage("copying manifests", Some(ids.len() as u64));
+        let (source, limits) = (self.source.storage(), &self.bounds.limits);
+        let mut files = stream::iter(ids)
+            .map(|id| async move {
+                let read = objects::read_file(&**source, Kind::Manifest, *id, limits).await?;
+                Ok::<_, CopyError>((*id, read.0))
+            })
+            .buffered(FILES);
+        while let Some((id, file)) = files.try_next().await? {
+            self.out
+                .entry(&Kind::Manifest.named(id).key(), &file)
+                .await?;
+            self.report.manifests.add(file.len() as u64);
+            self.progress.advance(1, file.len() as u64);
+        }
+        Ok(())
+    }
+
+    async fn logs(&mut self, steps: &[crate::copy::plan::Step]) -> Result<(), CopyError> {
+        let with_parents = steps.iter().filter(|step| step.parent.is_some());
+        let mut ids: Vec<_> = with_parents.map(|step| *step.id.as_bytes()).collect();
+        ids.sort_unstable();
+        self.progress
+            .stage("copying transaction logs", Some(ids.len() as u64));
+        let kind = Kind::TransactionLog;
+        for id in ids {
+            let limits = &self.bounds.limits;
+            match objects::try_read_file(self.storage(), kind, id, limits).await? {
+                Some((file, _)) => {
+                    self.out.entry(&kind.named(id).key(), &file).await?;
+                    self.report.transaction_logs.add(file.len() as u64);
+                    self.progress.advance(1, file.len() as u64);
+                }
+                None => self.report.missing_logs.push(SnapshotId::from_bytes(id)),
+            }
+        }
+        Ok(())
+    }
+
+    async fn snapshots(&mut self, steps: &[crate::copy::plan::Step]) -> Result<(), CopyError> {
+        self.progress
+            .stage("copying snapshots", Some(steps.len() as u64));
+        for step in steps {
+            let (id, limits) = (*step.id.as_bytes(), &self.bounds.limits);
+            let read = objects::read_file(self.storage(), Kind::Snapshot, id, limits).await?;
+            let (mut file, Decoded::Snapshot(snapshot)) = read else {
+                unreachable!("BUG: the kind was asked for")
+            };
+            if step.shortened {
+                file = onto_initial(&file, &snapshot)?;
+            }
+            self.out
+                .entry(&Kind::Snapshot.named(id).key(), &file)
+                .await?;
+            self.report.snapshots.add(file.len() as u64);
+            self.progress.advance(1, file.len() as u64);
+        }
+        Ok(())
+    }
+
+    async fn config(&mut self) -> Result<(), CopyError> {
+        let config = read_config(self.source.storage())
+            .await
+            .map_err(CopyError::Source)?;
+        match config {
+            Some(config) => {
+                icefield_format::RepositoryConfig::decode(&config)?;
+                self.out.entry(layout::CONFIG, &config).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn refs(&mut self, refs: &SourceRefs) -> Result<(), CopyError> {
+        // In the order of their keys, whatever they are: a tombstone hides its tag from nobody here.
+        let mut files = BTreeMap::new();
+        for (name, tip) in &refs.branches {
+            let file = icefield_format::encode_ref(*tip);
+            files.insert(layout::branch_key(name.as_str(), FORM), file);
+        }
+        for (name, target) in &refs.tags {
+            let file = icefield_format::encode_ref(*target);
+            files.insert(layout::tag_key(name.as_str(), FORM), file);
+        }
+        for name in &refs.deleted_tags {
+            files.insert(
+                layout::tombstone_key(name.as_str(), FORM),
+                Default::default(),
+            );
+            if let Some(file) = DeletedTags::target(self.source, name).await? {
+                files.insert(layout::tag_key(name.as_str(), FORM), file);
+            }
+        }
+        for (key, file) in files {
+            self.out.entry(&key, &file).await?;
+        }
+        let live = refs.branches.len() + refs.tags.len();
+        self.report.refs = (live + refs.deleted_tags.len()) as u64;
+        Ok(())
+    }
+
+    async fn finish(mut self) -> Result<(BundleReport, W), CopyError> {
+        let end = BundleEnd {
+            objects: self.out.objects,
+            bytes: self.out.bytes,
+            sha256: self.out.digest(),
+        };
+        self.report.sha256.clone_from(&end.sha256);
+        self.json(END, &end).await?;
+        Ok((self.report, self.out.finish().await?))
+    }
+}
+
+async fn write_chunk<W: Write + Send + 'static>(
+    out: &mut Output<W>,
+    id: [u8; 12],
+    chunk: Chunk,
+) -> Result<u64, CopyError> {
+    let name = Kind::Chunk.named(id).key();
+    let (size, mut parts) = match chunk {
+        Chunk::Whole(bytes) => {
+            out.entry(&name, &bytes).await?;
+            return Ok(bytes.len() as u64);
+        }
+        Chunk::Stream(size, parts) => (size, parts),
+    };
+    out.begin(&name, size).await?;
+    let mut written = 0;
+    while let Some(part) = parts.try_next().await.map_err(CopyError::Source)? {
+        written += part.len() as u64;
+        out.contents(&part).await?;
+    }
+    if written != size {
+        let key = Kind::Chunk.key(id).map_err(CopyError::Source)?;
+        let (expected, found) = (size, written);
+        return Err(CopyError::Source(
+            icefield_storage::StorageError::WrongLength {
+                key,
+                expected,
+                found,
+            },
+        ));
+    }
+    out.end(size).await?;
+    Ok(size)
+}

@@ -1,0 +1,85 @@
+//! The two entries of a bundle that are no objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use icefield_format::SnapshotId;
+use serde::{Deserialize, Serialize};
+
+use crate::copy::plan::{Plan, SourceRefs};
+
+/// The name of the first entry.
+pub(crate) const INDEX: &str = "icefield-bundle.json";
+/// The name of the last entry.
+pub(crate) const END: &str = "icefield-bundle-end.json";
+/// What every index begins with.
+const FORMAT: &str = "icefield-bundle";
+/// The version that is written, and the latest that is read.
+pub(crate) const VERSION: u64 = 1;
+
+/// What is in a bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BundleIndex {
+    pub(crate) format: String,
+    pub(crate) version: u64,
+    /// Of the Icechunk format.
+    pub(crate) spec_version: u64,
+    /// Where it comes from, in words.
+    pub(crate) source: String,
+    pub(crate) branches: BTreeMap<String, SnapshotId>,
+    pub(crate) tags: BTreeMap<String, SnapshotId>,
+    pub(crate) deleted_tags: BTreeSet<String>,
+    /// The snapshot whose objects were left out.
+    pub(crate) since: Option<SnapshotId>,
+    /// Snapshots that must be there where it is unpacked.
+    pub(crate) requires: BTreeSet<SnapshotId>,
+    /// How many snapshots of each ref were taken, if not all.
+    pub(crate) depth: Option<usize>,
+    /// Snapshots whose parent was left behind.
+    pub(crate) shortened: BTreeSet<SnapshotId>,
+}
+
+impl BundleIndex {
+    pub(crate) fn new(
+        source: String,
+        refs: &SourceRefs,
+        plan: &Plan,
+        since: Option<SnapshotId>,
+        depth: Option<usize>,
+    ) -> Self {
+        let branches = refs.branches.iter();
+        let tags = refs.tags.iter();
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            spec_version: 1,
+            source,
+            branches: branches
+                .map(|(name, tip)| (name.to_string(), *tip))
+                .collect(),
+            tags: tags
+                .map(|(name, target)| (name.to_string(), *target))
+                .collect(),
+            deleted_tags: refs.deleted_tags.iter().map(ToString::to_string).collect(),
+            since,
+            requires: plan.bases.iter().copied().chain(since).collect(),
+            depth,
+            shortened: crate::copy::shortened(plan).into_iter().collect(),
+        }
+    }
+
+    pub(crate) fn is_ours(&self) -> bool {
+        self.format == FORMAT
+    }
+}
+
+/// How a bundle ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BundleEnd {
+    /// Entries before this one.
+    pub(crate) objects: u64,
+    /// Bytes of their contents.
+    pub(crate) bytes: u64,
+    /// SHA-256 of the file up to the header of this entry, in hexadecimal.
+    pub(crate) sha256: String,
+}

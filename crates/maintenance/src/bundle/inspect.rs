@@ -1,0 +1,341 @@
+//! Reading a bundle from end to end, before anything of it is believed.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Read;
+
+use icefield_core::{BranchName, TagName};
+use icefield_format::layout::{self, IdKey, RefKey};
+use icefield_format::{DecodeLimits, SnapshotId, decode_ref};
+use icefield_storage::Bytes;
+
+use super::file::{Entry, Input, bad};
+use super::index::{BundleEnd, BundleIndex, END, INDEX, VERSION};
+use super::{FORM, tar};
+use crate::Progress;
+use crate::copy::objects::{self, Decoded};
+use crate::copy::plan::SourceRefs;
+use crate::copy::refs::MAX_REF_LEN;
+use crate::copy::{CopyError, MAX_CONFIG_LEN, Moved};
+use crate::listing::Kind;
+
+/// Most bytes of one file of metadata.
+pub(crate) const MAX_FILE: u64 = 2 << 30;
+/// Most bytes of the index, and of all refs together.
+const MAX_INDEX: u64 = 64 << 20;
+/// Most bytes of the end.
+const MAX_END: u64 = 4 << 10;
+
+/// What entries come in which order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Section {
+    Initial,
+    Chunks,
+    Manifests,
+    Logs,
+    Snapshots,
+    Config,
+    Refs,
+    End,
+}
+
+/// What an entry is by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Member {
+    /// An object named by an id.
+    Object(Kind, [u8; 12]),
+    Config,
+    Ref(RefKey),
+    End,
+}
+
+impl Member {
+    /// Reads a name. Nothing but what the format knows, spelt as the format spells it, is taken: no name leads outside.
+    pub(crate) fn parse(name: &str) -> Result<Self, CopyError> {
+        if name == END {
+            return Ok(Self::End);
+        }
+        if name == layout::CONFIG {
+            return Ok(Self::Config);
+        }
+        if let Some(id) = layout::parse_id_key(name) {
+            return Ok(match id {
+                IdKey::Chunk(id) => Self::Object(Kind::Chunk, *id.as_bytes()),
+                IdKey::Manifest(id) => Self::Object(Kind::Manifest, *id.as_bytes()),
+                IdKey::TransactionLog(id) => Self::Object(Kind::TransactionLog, *id.as_bytes()),
+                IdKey::Snapshot(id) => Self::Object(Kind::Snapshot, *id.as_bytes()),
+            });
+        }
+        match layout::parse_ref_key(name, FORM) {
+            Some(key) => Ok(Self::Ref(key)),
+            None => Err(bad(format!("{name:?} is no object of a repository"))),
+        }
+    }
+
+    fn section(&self) -> Section {
+        match self {
+            Self::Object(Kind::Chunk, _) => Section::Chunks,
+            Self::Object(Kind::Manifest, _) => Section::Manifests,
+            Self::Object(Kind::TransactionLog, _) => Section::Logs,
+            Self::Object(Kind::Snapshot, id) if id == SnapshotId::INITIAL.as_bytes() => {
+                Section::Initial
+            }
+            Self::Object(Kind::Snapshot, _) => Section::Snapshots,
+            Self::Config => Section::Config,
+            Self::Ref(_) => Section::Refs,
+            Self::End => Section::End,
+        }
+    }
+}
+
+/// What a bundle says, all of it checked but what only the destination can tell.
+#[derive(Debug)]
+pub(crate) struct Inspected {
+    pub(crate) index: BundleIndex,
+    pub(crate) initial: Option<Bytes>,
+    pub(crate) config: Option<Bytes>,
+    pub(crate) refs: SourceRefs,
+    /// What deleted tags pointed to.
+    pub(crate) deleted: BTreeMap<TagName, Bytes>,
+    /// The snapshots in it and their parents.
+    pub(crate) parents: HashMap<SnapshotId, Option<SnapshotId>>,
+    /// Manifests that its snapshots name and that are not in it, ascending.
+    pub(crate) foreign_manifests: BTreeSet<[u8; 12]>,
+    pub(crate) end: BundleEnd,
+}
+
+/// Reads a bundle to its end.
+pub(crate) async fn inspect<R: Read + Send + 'static>(
+    reader: R,
+    limits: &DecodeLimits,
+    progress: &dyn Progress,
+) -> Result<Inspected, CopyError> {
+    progress.stage("checking the bundle", None);
+    let mut input = Input::new(reader);
+    let (index, index_bytes) = read_index(&mut input).await?;
+    let mut inspecting = Inspecting {
+        inspected: Inspected {
+            index,
+            initial: None,
+            config: None,
+            refs: SourceRefs::default(),
+            deleted: BTreeMap::new(),
+            parents: HashMap::new(),
+            foreign_manifests: BTreeSet::new(),
+            end: BundleEnd {
+                objects: 0,
+                bytes: 0,
+                sha256: String::new(),
+            },
+        },
+        manifests: Vec::new(),
+        tag_files: BTreeMap::new(),
+        ref_bytes: 0,
+        section: Section::Initial,
+        last: None,
+        seen: Moved {
+            objects: 1,
+            bytes: index_bytes,
+        },
+    };
+    while let Some(entry) = input.next().await? {
+        if inspecting.section == Section::End {
+            return Err(bad("there is an entry behind its end"));
+        }
+        let member = Member::parse(&entry.name)?;
+        inspecting.order(&member)?;
+        inspecting
+            .member(&mut input, &entry, member, limits)
+            .await?;
+        inspecting.seen.add(entry.size);
+        progress.advance(1, entry.size);
+    }
+    if inspecting.section != Section::End {
+        return Err(bad("it has no end"));
+    }
+    input.rest().await?;
+    inspecting.finish()
+}
+
+/// Reads the first entry, and says how many bytes it has.
+pub(crate) async fn read_index<R: Read + Send + 'static>(
+    input: &mut Input<R>,
+) -> Result<(BundleIndex, u64), CopyError> {
+    let entry = match input.next().await {
+        Ok(Some(entry)) if entry.name == INDEX => entry,
+        Ok(_) => return Err(bad(format!("it does not begin with {INDEX}"))),
+        Err(error) => return Err(error),
+    };
+    let bytes = input.whole(&entry, MAX_INDEX).await?;
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        version: u64,
+    }
+    let wrong = |error: serde_json::Error| bad(format!("{INDEX}: {error}"));
+    // The version first: in a later one the other members may mean something else.
+    let version: Versioned = serde_json::from_slice(&bytes).map_err(wrong)?;
+    if version.version > VERSION {
+        return Err(CopyError::NewerBundle {
+            found: version.version,
+            supported: VERSION,
+        });
+    }
+    let index: BundleIndex = serde_json::from_slice(&bytes).map_err(wrong)?;
+    match index.is_ours() && index.spec_version == 1 {
+        true => Ok((index, entry.size)),
+        false => Err(bad(format!("{INDEX} is not that of a bundle"))),
+    }
+}
+
+struct Inspecting {
+    inspected: Inspected,
+    /// Ascending, because they come so.
+    manifests: Vec<[u8; 12]>,
+    tag_files: BTreeMap<TagName, Bytes>,
+    ref_bytes: u64,
+    section: Section,
+    last: Option<[u8; 12]>,
+    seen: Moved,
+}
+
+impl Inspecting {
+    /// Checks that entries come in their order, each once.
+    fn order(&mut self, member: &Member) -> Result<(), CopyError> {
+        let section = member.section();
+        if section < self.section {
+            return Err(bad("its entries are not in their order"));
+        }
+        if section != self.section {
+            (self.section, self.last) = (section, None);
+        }
+        if let (Member::Object(_, id), Section::Chunks | Section::Manifests | Section::Logs) =
+            (member, section)
+        {
+            if self.last.is_some_and(|last| last >= *id) {
+                return Err(bad("its entries are not in their order"));
+            }
+            self.last = Some(*id);
+        }
+        Ok(())
+    }
+
+    async fn member<R: Read + Send + 'static>(
+        &mut self,
+        input: &mut Input<R>,
+        entry: &Entry,
+        member: Member,
+        limits: &DecodeLimits,
+    ) -> Result<(), CopyError> {
+        match member {
+            // Passed over here, and digested.
+            Member::Object(Kind::Chunk | Kind::TransactionLog, _) => Ok(()),
+            Member::Object(Kind::Manifest, id) => {
+                self.manifests.push(id);
+                Ok(())
+            }
+            Member::Object(Kind::Snapshot, id) => {
+                let file = input.whole(entry, MAX_FILE).await?;
+                self.snapshot(SnapshotId::from_bytes(id), file, limits)
+            }
+            Member::Config => match &self.inspected.config {
+                Some(_) => Err(bad("it has two configurations")),
+                None => {
+                    let config = input.whole(entry, MAX_CONFIG_LEN).await?;
+                    icefield_format::RepositoryConfig::decode(&config)
+                        .map_err(|error| bad(error.to_string()))?;
+                    self.inspected.config = Some(config);
+                    Ok(())
+                }
+            },
+            Member::Ref(key) => {
+                self.ref_bytes += entry.size + tar::BLOCK as u64;
+                if self.ref_bytes > MAX_INDEX {
+                    return Err(bad("it has too many refs"));
+                }
+                let file = input.whole(entry, MAX_REF_LEN).await?;
+                self.ref_file(key, file)
+            }
+            Member::End => {
+                let bytes = input.whole(entry, MAX_END).await?;
+                let end: BundleEnd = serde_json::from_slice(&bytes)
+                    .map_err(|error| bad(format!("{END}: {error}")))?;
+                if end.sha256 != entry.digest_before {
+                    return Err(bad("its bytes do not have the digest that it ends with"));
+                }
+                if (end.objects, end.bytes) != (self.seen.objects, self.seen.bytes) {
+                    return Err(bad("it does not have as many entries as it ends with"));
+                }
+                self.inspected.end = end;
+                Ok(())
+            }
+        }
+    }
+
+    fn snapshot(
+        &mut self,
+        id: SnapshotId,
+        file: Bytes,
+        limits: &DecodeLimits,
+    ) -> Result<(), CopyError> {
+        let decoded = objects::decode(IdKey::Snapshot(id), &file, limits);
+        let Decoded::Snapshot(snapshot) = decoded.map_err(|error| bad(error.to_string()))? else {
+            unreachable!("BUG: the kind was asked for")
+        };
+        for info in snapshot.manifest_files() {
+            if self.manifests.binary_search(info.id.as_bytes()).is_err() {
+                self.inspected.foreign_manifests.insert(*info.id.as_bytes());
+            }
+        }
+        let parent = snapshot.parent_id();
+        let parents = &mut self.inspected.parents;
+        if let Some(parent) = parent
+            && !parents.contains_key(&parent)
+            && !self.inspected.index.requires.contains(&parent)
+        {
+            return Err(bad(format!(
+                "the parent of snapshot {id} does not come before it"
+            )));
+        }
+        if parents.insert(id, parent).is_some() {
+            return Err(bad(format!("snapshot {id} is in it twice")));
+        }
+        if id == SnapshotId::INITIAL {
+            self.inspected.initial = Some(file);
+        }
+        Ok(())
+    }
+
+    fn ref_file(&mut self, key: RefKey, file: Bytes) -> Result<(), CopyError> {
+        let refs = &mut self.inspected.refs;
+        let again = match key {
+            RefKey::Branch(name) => {
+                let name = BranchName::parse(&name).map_err(|error| bad(error.to_string()))?;
+                let tip = decode_ref(&file).map_err(|error| bad(error.to_string()))?;
+                refs.branches.insert(name, tip).is_some()
+            }
+            RefKey::Tag(name) => {
+                let name = TagName::parse(&name).map_err(|error| bad(error.to_string()))?;
+                self.tag_files.insert(name, file).is_some()
+            }
+            RefKey::Tombstone(name) => {
+                let name = TagName::parse(&name).map_err(|error| bad(error.to_string()))?;
+                !refs.deleted_tags.insert(name)
+            }
+        };
+        match again {
+            true => Err(bad("it has a ref twice")),
+            false => Ok(()),
+        }
+    }
+
+    fn finish(mut self) -> Result<Inspected, CopyError> {
+        for (name, file) in self.tag_files {
+            if self.inspected.refs.deleted_tags.contains(&name) {
+                self.inspected.deleted.insert(name, file);
+            } else {
+                let target = decode_ref(&file).map_err(|error| bad(error.to_string()))?;
+                self.inspected.refs.tags.insert(name, target);
+            }
+        }
+        Ok(self.inspected)
+    }
+}

@@ -1,0 +1,453 @@
+//! Copying a repository from one place to another, of whatever kind.
+//!
+//! Ids stay, and objects are copied byte for byte. What is at the destination is found by listing it and not read again,
+//! so that a second copy moves only what is new, and one that was stopped goes on where it was. The order makes that
+//! safe: chunk objects, then manifests, then transaction logs, then snapshots with parents first, and refs last, each
+//! on the condition that it is as it was looked at. A snapshot at the destination therefore says that everything is
+//! there that it needs, and its ancestors as well; it is passed over with all of them.
+//!
+//! Not copied: what no ref reaches, what lies below `icefield/`, and objects that the format does not know.
+
+mod error;
+pub(crate) mod needs;
+pub(crate) mod objects;
+pub(crate) mod plan;
+pub(crate) mod refs;
+pub(crate) mod shorten;
+mod transfer;
+
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use icefield_core::{Repository, RepositoryError, Settings};
+use icefield_format::{DecodeLimits, SnapshotId, layout};
+use icefield_storage::{
+    Bytes, Key, ListOptions, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
+};
+use serde::Serialize;
+
+use crate::Progress;
+use crate::listing::{Kind, listed};
+
+pub use error::CopyError;
+pub use plan::RefChoice;
+pub use refs::{CopiedRef, RefAction};
+
+use plan::{Plan, SourceRefs, Walk, snapshot};
+use refs::RefPlan;
+use transfer::Transfer;
+
+/// Bytes of cached metadata in the handle on a destination: every object is looked at once.
+const CACHE: u64 = 16 << 20;
+/// Most bytes of `config.yaml` that are read, as many as decoding takes.
+pub(crate) const MAX_CONFIG_LEN: u64 = 4 << 20;
+
+/// How much is held, and how much is asked for at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) requests: usize,
+    pub(crate) memory: usize,
+    pub(crate) limits: DecodeLimits,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            requests: 16,
+            memory: 64 << 20,
+            limits: DecodeLimits::default(),
+        }
+    }
+}
+
+/// A copy of a repository to another place, or what such a copy would do.
+#[derive(Clone, Debug, Default)]
+pub struct CopyRepository {
+    chosen: Vec<RefChoice>,
+    depth: Option<usize>,
+    force: bool,
+    dry_run: bool,
+    bounds: Bounds,
+}
+
+/// Objects of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// How many.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Moved {
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.objects += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+/// What became of the stored configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ConfigAction {
+    /// The source has none.
+    #[default]
+    None,
+    /// It is new at the destination.
+    Copied,
+    /// It is at the destination already.
+    Unchanged,
+    /// The destination has another one, which stays.
+    Kept,
+    /// The destination had another one, and was to take ours.
+    Replaced,
+}
+
+/// What a copy did, or would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct CopyReport {
+    /// Nothing was written: this is what would be.
+    pub dry_run: bool,
+    /// There was no repository at the destination before.
+    pub created: bool,
+    /// Chunk objects that were copied.
+    pub chunks: Moved,
+    /// Manifests that were copied.
+    pub manifests: Moved,
+    /// Transaction logs that were copied.
+    pub transaction_logs: Moved,
+    /// Snapshots that were copied.
+    pub snapshots: Moved,
+    /// What became of `config.yaml`.
+    pub config: ConfigAction,
+    /// What became of each ref.
+    pub refs: Vec<CopiedRef>,
+    /// Snapshots whose ancestors were left behind: in the copy they follow the initial snapshot, and their bytes differ
+    /// from the source's.
+    pub shortened: Vec<SnapshotId>,
+    /// Snapshots that were at the destination already, with fewer ancestors than in the source.
+    pub ends_at: Vec<SnapshotId>,
+    /// Snapshots whose transaction log is missing in the source; reading needs none.
+    pub missing_logs: Vec<SnapshotId>,
+}
+
+impl CopyRepository {
+    /// Returns a copy of everything that is not there yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Copies only these refs, and no tombstones. Without any, all of them.
+    #[must_use]
+    pub fn refs(mut self, chosen: impl IntoIterator<Item = RefChoice>) -> Self {
+        self.chosen = chosen.into_iter().collect();
+        self
+    }
+
+    /// Copies only the newest snapshots of each ref, so many, at least one. The oldest of them follows the initial
+    /// snapshot in the copy, unless its parent is there already.
+    #[must_use]
+    pub fn depth(mut self, snapshots: usize) -> Self {
+        self.depth = Some(snapshots.max(1));
+        self
+    }
+
+    /// Moves branches of the destination also if they have commits that the source does not, and replaces another
+    /// configuration. Tags never move.
+    #[must_use]
+    pub fn force(mut self, force: bool) -> Self {
+        self.force = force;
+        self
+    }
+
+    /// Writes nothing.
+    #[must_use]
+    pub fn dry_run(mut self, dry_run: bool) -> Self {
+        self.dry_run = dry_run;
+        self
+    }
+
+    /// Sets how many objects are on their way at a time, at least one. Default 16.
+    #[must_use]
+    pub fn requests(mut self, requests: usize) -> Self {
+        self.bounds.requests = requests.max(1);
+        self
+    }
+
+    /// Sets how many bytes the ids of chunks may take. Default 64 MiB. With less, manifests are read more than once.
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.bounds.memory = bytes;
+        self
+    }
+
+    /// Sets the limits for decoding what is copied.
+    #[must_use]
+    pub fn decode_limits(mut self, limits: DecodeLimits) -> Self {
+        self.bounds.limits = limits;
+        self
+    }
+
+    /// Copies. If there is no repository at the destination, one is created, as
+    /// [`RepositoryBuilder::create`](icefield_core::RepositoryBuilder::create) does it.
+    ///
+    /// # Concurrency
+    /// The refs of the source are those of the beginning; what lands later is left for the next run. Several copies to
+    /// one destination, and commits there, are safe: each ref is edited on the condition that it is as it was looked
+    /// at. Until then nothing refers to what was copied: a collection of garbage at the destination takes it for such,
+    /// so its cutoff must be older than the beginning of the copy; one at the source must keep what the copy reads.
+    ///
+    /// # Errors
+    /// The [`CopyError`] that says whether anything is to be decided. What was written stays, and the next run goes on
+    /// from there.
+    pub async fn run(
+        &self,
+        source: &Repository,
+        destination: Arc<dyn Storage>,
+        progress: &dyn Progress,
+    ) -> Result<CopyReport, CopyError> {
+        check_places(source, &*destination)?;
+        progress.stage("reading refs", None);
+        let refs = SourceRefs::read(source, &self.chosen).await?;
+        let there = open(source, &destination).await?;
+        let mut report = CopyReport {
+            dry_run: self.dry_run,
+            created: there.is_none(),
+            ..CopyReport::default()
+        };
+        let decided = RefPlan::decide(&refs, source, there.as_ref(), self.force).await?;
+        let there = match (there, self.dry_run) {
+            (None, false) => {
+                let (initial, limits) = (SnapshotId::INITIAL, &self.bounds.limits);
+                let (file, _) = objects::read_file(
+                    &**source.storage(),
+                    Kind::Snapshot,
+                    *initial.as_bytes(),
+                    limits,
+                )
+                .await?;
+                report.snapshots.add(file.len() as u64);
+                Some(create_with(builder(source, &destination), &destination, file).await?)
+            }
+            (there, _) => there,
+        };
+        // Decided before there was one, and then somebody else made it: look again.
+        let decided = match report.created && !self.dry_run {
+            true => RefPlan::decide(&refs, source, there.as_ref(), self.force).await?,
+            false => decided,
+        };
+        let plan = self
+            .plan(source, &refs, &decided, &*destination, progress)
+            .await?;
+        report.shortened = shortened(&plan);
+        if let Some(there) = &there {
+            report.ends_at = ends_at(source, there, &plan).await?;
+        }
+        let transfer = Transfer {
+            source: source.storage(),
+            destination: &destination,
+            bounds: &self.bounds,
+            dry_run: self.dry_run,
+            progress,
+        };
+        transfer.run(&plan, &mut report).await?;
+        let config = read_config(source.storage())
+            .await
+            .map_err(CopyError::Source)?;
+        report.config = put_config(config, &destination, self.force, self.dry_run).await?;
+        report.refs = match there {
+            Some(there) if !self.dry_run => {
+                progress.stage("writing refs", None);
+                decided.publish(&there, source).await?
+            }
+            _ => decided.refs,
+        };
+        if report.created {
+            call_created(&mut report.refs);
+        }
+        Ok(report)
+    }
+
+    /// Finds out what is to be copied.
+    async fn plan(
+        &self,
+        source: &Repository,
+        refs: &SourceRefs,
+        decided: &RefPlan,
+        destination: &dyn Storage,
+        progress: &dyn Progress,
+    ) -> Result<Plan, CopyError> {
+        let targets: Vec<_> = decided.targets().collect();
+        if targets.is_empty() {
+            return Ok(Plan::default());
+        }
+        progress.stage("reading histories", None);
+        let there = snapshots(destination).await?;
+        let mut walk = Walk::new(source, self.depth, |id: &SnapshotId| {
+            there.binary_search(id.as_bytes()).is_ok()
+        });
+        for tip in refs.tips() {
+            walk.follow(tip).await?;
+        }
+        walk.add_initial().await?;
+        Ok(walk.finish())
+    }
+}
+
+/// Refuses a copy onto itself.
+fn check_places(source: &Repository, destination: &dyn Storage) -> Result<(), CopyError> {
+    match (source.storage().place(), destination.place()) {
+        (Some(one), Some(other)) if one == other => Err(CopyError::SamePlace {
+            location: destination.to_string(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Lists the snapshots of a destination, ascending.
+pub(crate) async fn snapshots(destination: &dyn Storage) -> Result<Vec<[u8; 12]>, CopyError> {
+    let list = async {
+        let objects = listed(destination, Kind::Snapshot, [0; 12])?;
+        objects.map_ok(|(id, _)| id).try_collect().await
+    };
+    list.await.map_err(CopyError::Destination)
+}
+
+pub(crate) fn shortened(plan: &Plan) -> Vec<SnapshotId> {
+    let shortened = plan.steps.iter().filter(|step| step.shortened);
+    shortened.map(|step| step.id).collect()
+}
+
+/// Opens the destination; none if it is not there yet.
+pub(crate) async fn open(
+    source: &Repository,
+    destination: &Arc<dyn Storage>,
+) -> Result<Option<Repository>, CopyError> {
+    match builder(source, destination).open().await {
+        Ok(there) => Ok(Some(there)),
+        Err(RepositoryError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(CopyError::Open(error)),
+    }
+}
+
+fn builder(
+    source: &Repository,
+    destination: &Arc<dyn Storage>,
+) -> icefield_core::RepositoryBuilder {
+    Repository::builder(Arc::clone(destination))
+        .settings(Settings::default().with_cache_bytes(CACHE))
+        .clock(Arc::clone(source.clock()))
+        .entropy(source.entropy().derive())
+}
+
+/// Creates the destination, with the initial snapshot of the source: a creation adopts what it finds.
+pub(crate) async fn create_with(
+    builder: icefield_core::RepositoryBuilder,
+    destination: &Arc<dyn Storage>,
+    initial: Bytes,
+) -> Result<Repository, CopyError> {
+    let id = *SnapshotId::INITIAL.as_bytes();
+    if destination.capabilities().safe_commits() && is_free(&**destination).await? {
+        match objects::write_bytes(&**destination, Kind::Snapshot, id, initial).await {
+            // Somebody else creates it, with an initial snapshot of their own.
+            Ok(()) | Err(CopyError::OtherBytes { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    builder.open_or_create().await.map_err(CopyError::Open)
+}
+
+/// Main of a new repository was left at the initial snapshot, to be moved: that is part of its creation.
+pub(crate) fn call_created(refs: &mut [CopiedRef]) {
+    for said in refs
+        .iter_mut()
+        .filter(|said| said.action == RefAction::Moved)
+    {
+        said.action = RefAction::Created;
+    }
+}
+
+/// Whether a repository may be created here: nothing of ours goes beside files of others.
+async fn is_free(destination: &dyn Storage) -> Result<bool, CopyError> {
+    let initial = layout::snapshot_key(SnapshotId::INITIAL);
+    let mut objects = destination.list(ListOptions::default());
+    while let Some(object) = objects.try_next().await.map_err(CopyError::Destination)? {
+        let ours = object.key.segments().next() == Some(layout::OWN);
+        if !ours && object.key.as_str() != initial {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Returns those of the snapshots that were passed over which have fewer ancestors here than in the source.
+async fn ends_at(
+    source: &Repository,
+    there: &Repository,
+    plan: &Plan,
+) -> Result<Vec<SnapshotId>, CopyError> {
+    let mut ends = Vec::new();
+    for id in plan.bases.iter().filter(|id| **id != SnapshotId::INITIAL) {
+        let ours = snapshot(source, *id).await?.parent_id();
+        let theirs = there
+            .snapshot(*id)
+            .await
+            .map_err(CopyError::Open)?
+            .parent_id();
+        if ours != theirs && theirs == Some(SnapshotId::INITIAL) {
+            ends.push(*id);
+        }
+    }
+    Ok(ends)
+}
+
+/// Reads the stored configuration as it is.
+pub(crate) async fn read_config(storage: &Arc<dyn Storage>) -> Result<Option<Bytes>, StorageError> {
+    let key = Key::parse(layout::CONFIG)?;
+    let read = storage.try_read_at_most(&key, MAX_CONFIG_LEN).await?;
+    Ok(read.map(|(bytes, _)| bytes))
+}
+
+/// Stores a configuration, if there is none.
+pub(crate) async fn put_config(
+    config: Option<Bytes>,
+    destination: &Arc<dyn Storage>,
+    force: bool,
+    dry_run: bool,
+) -> Result<ConfigAction, CopyError> {
+    let Some(config) = config else {
+        return Ok(ConfigAction::None);
+    };
+    // What cannot be read is not handed on.
+    icefield_format::RepositoryConfig::decode(&config)?;
+    let key = Key::parse(layout::CONFIG).map_err(|error| CopyError::Destination(error.into()))?;
+    let read = destination.try_read_at_most(&key, MAX_CONFIG_LEN);
+    let (mode, action) = match read.await.map_err(CopyError::Destination)? {
+        Some((found, _)) if found == config => return Ok(ConfigAction::Unchanged),
+        Some(_) if !force => return Ok(ConfigAction::Kept),
+        Some((_, version)) => (PutMode::Update(version), ConfigAction::Replaced),
+        None => (PutMode::Create, ConfigAction::Copied),
+    };
+    if dry_run {
+        return Ok(action);
+    }
+    let options = PutOptions::mode(mode).with_content_type("application/yaml");
+    let put = destination.put(&key, config.clone().into(), options).await;
+    let settled = match put.map_err(CopyError::Destination)? {
+        PutOutcome::Written(_) => return Ok(action),
+        PutOutcome::Refused => None,
+        PutOutcome::Unknown(source) => Some(source),
+    };
+    match (
+        destination.try_read_at_most(&key, MAX_CONFIG_LEN).await,
+        settled,
+    ) {
+        (Ok(Some((found, _))), _) if found == config => Ok(action),
+        (_, Some(source)) => Err(CopyError::WriteUnknown { key, source }),
+        (_, None) => Err(CopyError::RefChanged {
+            name: layout::CONFIG.to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,160 @@
+//! Why a repository could not be copied, bundled or unbundled.
+
+use icefield_core::RepositoryError;
+use icefield_format::{FormatError, SnapshotId};
+use icefield_refs::{FetchError, RefsError};
+use icefield_storage::{Key, StorageError};
+
+/// Why a copy stopped. What was written before is whole, and no ref points to it yet unless the report would have said
+/// so: run it again to go on from there.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// Source and destination are one.
+    #[error("{location} is both the source and the destination: name another place")]
+    SamePlace {
+        /// The place.
+        location: String,
+    },
+    /// A ref that was asked for is not there.
+    #[error("the source has no branch or tag {name}")]
+    NoSuchRef {
+        /// The name as given.
+        name: String,
+    },
+    /// The destination has what the source does not.
+    #[error(
+        "the destination has its own {}: nothing was copied; give these refs other names there, or leave them out, or move them with force",
+        .refs.join(", ")
+    )]
+    Diverged {
+        /// The refs, each with what is wrong.
+        refs: Vec<String>,
+    },
+    /// Somebody edited a ref of the destination meanwhile.
+    #[error(
+        "{name} changed at the destination meanwhile: copy again, what is there is not copied twice"
+    )]
+    RefChanged {
+        /// The ref.
+        name: String,
+    },
+    /// It is not known whether an edit of a ref landed.
+    #[error(
+        "it is not known whether {name} was written at the destination: copy again to find out"
+    )]
+    RefUnknown {
+        /// The ref.
+        name: String,
+        /// What the store said.
+        source: StorageError,
+    },
+    /// A write may or may not have happened; no ref points to it.
+    #[error("it is not known whether {key} was written at the destination: copy again to find out")]
+    WriteUnknown {
+        /// The object.
+        key: Key,
+        /// What the store said.
+        source: StorageError,
+    },
+    /// An object is at both places with different contents.
+    #[error(
+        "{key} at the destination has {found} bytes and should have {expected}: it is damaged, and is not overwritten"
+    )]
+    OtherSize {
+        /// The object.
+        key: Key,
+        /// Bytes at the destination.
+        found: u64,
+        /// Bytes at the source.
+        expected: u64,
+    },
+    /// As [`CopyError::OtherSize`], of the same size.
+    #[error("{key} at the destination differs from the source's, and is not overwritten")]
+    OtherBytes {
+        /// The object.
+        key: Key,
+    },
+    /// The source lacks a chunk object.
+    #[error("the source is damaged: {key} is missing")]
+    ChunkMissing {
+        /// The object.
+        key: Key,
+    },
+    /// A chunk object is too short for what refers to it.
+    #[error("the source is damaged: {key} has {size} bytes, and a chunk ends at byte {end} of it")]
+    ChunkTooShort {
+        /// The object.
+        key: Key,
+        /// Its size in bytes.
+        size: u64,
+        /// Where the chunk ends.
+        end: u64,
+    },
+    /// The destination lacks the snapshot that an incremental bundle builds on.
+    #[error(
+        "the bundle builds on snapshot {snapshot}, which the destination does not have: unbundle an earlier bundle first, or make one without --since"
+    )]
+    BaseMissing {
+        /// The snapshot.
+        snapshot: SnapshotId,
+    },
+    /// A ref leads to a snapshot that is not there.
+    #[error(
+        "{name} points to snapshot {snapshot}, which is neither in the bundle nor at the destination"
+    )]
+    Dangling {
+        /// The ref.
+        name: String,
+        /// The snapshot.
+        snapshot: SnapshotId,
+    },
+    /// The source cannot be read.
+    #[error("cannot read the source")]
+    Source(#[source] StorageError),
+    /// The destination cannot be read or written.
+    #[error("cannot use the destination")]
+    Destination(#[source] StorageError),
+    /// An object of the source is missing, or not what the format says.
+    #[error("the source is damaged, or cannot be read")]
+    Fetch(#[from] FetchError),
+    /// A file is not what the format says.
+    #[error("the source is damaged")]
+    Format(#[from] FormatError),
+    /// The refs of the source cannot be read.
+    #[error("cannot read the refs of the source")]
+    SourceRefs(#[source] RefsError),
+    /// The refs of the destination cannot be read or edited.
+    #[error("cannot use the refs of the destination")]
+    DestinationRefs(#[source] RefsError),
+    /// The destination cannot be opened or created.
+    #[error(transparent)]
+    Open(RepositoryError),
+    /// The source cannot be read.
+    #[error(transparent)]
+    Repository(RepositoryError),
+    /// The file of a bundle cannot be read or written.
+    #[error("cannot {action} the bundle")]
+    File {
+        /// What was attempted: `read`, `write`.
+        action: &'static str,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The file is no bundle, or a damaged one.
+    #[error("the bundle is damaged: {problem}; nothing of it was made visible")]
+    BadBundle {
+        /// What is wrong.
+        problem: String,
+    },
+    /// The bundle was made by a later version.
+    #[error(
+        "the bundle has version {found}, and this program reads version {supported}: use a newer one"
+    )]
+    NewerBundle {
+        /// Its version.
+        found: u64,
+        /// Ours.
+        supported: u64,
+    },
+}

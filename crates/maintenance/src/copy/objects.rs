@@ -1,0 +1,246 @@
+//! Reading objects as they are, and writing them again.
+
+use std::sync::Arc;
+
+use futures::stream::{self, BoxStream, StreamExt};
+use icefield_format::layout::IdKey;
+use icefield_format::{
+    DecodeLimits, FileKind, FormatError, FormatFile, Header, Manifest, Snapshot, TransactionLog,
+    Writer,
+};
+use icefield_refs::FetchError;
+use icefield_storage::{
+    Bytes, GetOptions, GetRange, Key, Payload, PutMode, PutOptions, PutOutcome, Storage,
+    StorageError, StorageExt, Version,
+};
+
+use super::CopyError;
+use crate::listing::Kind;
+
+/// Chunk objects up to this many bytes are held in memory, so that a write can be tried again; larger ones go through
+/// piece by piece.
+pub(crate) const WHOLE: u64 = 4 << 20;
+
+/// A file of metadata, decoded.
+#[derive(Debug)]
+pub(crate) enum Decoded {
+    Snapshot(Snapshot),
+    Manifest(Manifest),
+    TransactionLog,
+}
+
+/// Checks that a file is what its key says.
+pub(crate) fn decode(
+    key: IdKey,
+    file: &[u8],
+    limits: &DecodeLimits,
+) -> Result<Decoded, FormatError> {
+    Ok(match key {
+        IdKey::Snapshot(id) => Decoded::Snapshot(Snapshot::decode(file, id, limits)?),
+        IdKey::Manifest(id) => Decoded::Manifest(Manifest::decode(file, id, limits)?),
+        IdKey::TransactionLog(id) => {
+            TransactionLog::decode(file, id, limits)?;
+            Decoded::TransactionLog
+        }
+        IdKey::Chunk(_) => unreachable!("BUG: chunks are not decoded"),
+    })
+}
+
+fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Chunk => "chunk",
+        Kind::Manifest => "manifest",
+        Kind::TransactionLog => "transaction log",
+        Kind::Snapshot => "snapshot",
+    }
+}
+
+fn last_segment(key: &Key) -> String {
+    key.segments().next_back().unwrap_or_default().to_owned()
+}
+
+/// Reads a file of metadata as it is, decoded as well; `None` if there is none.
+pub(crate) async fn try_read_file(
+    source: &dyn Storage,
+    kind: Kind,
+    id: [u8; 12],
+    limits: &DecodeLimits,
+) -> Result<Option<(Bytes, Decoded)>, CopyError> {
+    let key = kind.key(id).map_err(CopyError::Source)?;
+    match source.try_read(&key).await {
+        Ok(Some((bytes, _))) => {
+            let decoded = decode(kind.named(id), &bytes, limits)?;
+            Ok(Some((bytes, decoded)))
+        }
+        Ok(None) => Ok(None),
+        Err(error) => Err(CopyError::Fetch(FetchError::Storage {
+            what: word(kind),
+            id: last_segment(&key),
+            source: error,
+        })),
+    }
+}
+
+/// Reads a file of metadata as it is, decoded as well.
+pub(crate) async fn read_file(
+    source: &dyn Storage,
+    kind: Kind,
+    id: [u8; 12],
+    limits: &DecodeLimits,
+) -> Result<(Bytes, Decoded), CopyError> {
+    match try_read_file(source, kind, id, limits).await? {
+        Some(read) => Ok(read),
+        None => {
+            let key = kind.key(id).map_err(CopyError::Source)?;
+            let id = last_segment(&key);
+            Err(CopyError::Fetch(FetchError::Missing {
+                what: word(kind),
+                id,
+                key,
+            }))
+        }
+    }
+}
+
+/// Returns the options of a put, with the metadata that the format puts on objects of this kind.
+fn options(kind: Kind, id: [u8; 12], file: &[u8]) -> Result<PutOptions, FormatError> {
+    // Never of class chunk: that may be written under its final name piece by piece, which is right for a name that
+    // nobody looks for after a crash. The next run looks for this one.
+    let options = PutOptions::mode(PutMode::Create).with_content_type("application/octet-stream");
+    let (name, kind) = match kind.named(id) {
+        IdKey::Snapshot(id) => (FormatFile::Snapshot(id), FileKind::Snapshot),
+        IdKey::Manifest(id) => (FormatFile::Manifest(id), FileKind::Manifest),
+        IdKey::TransactionLog(id) => (FormatFile::TransactionLog(id), FileKind::TransactionLog),
+        IdKey::Chunk(_) => return Ok(options),
+    };
+    let writer = Writer {
+        implementation: Header::decode(file, name)?.implementation(),
+        ..Writer::default()
+    };
+    let metadata = writer.object_metadata(kind).into_iter();
+    Ok(metadata.fold(options, |options, (name, value)| {
+        options.with_user_metadata(name, &value)
+    }))
+}
+
+/// Writes bytes under the key of an id. If they are there already, that is as good.
+pub(crate) async fn write_bytes(
+    destination: &dyn Storage,
+    kind: Kind,
+    id: [u8; 12],
+    bytes: Bytes,
+) -> Result<(), CopyError> {
+    let key = kind.key(id).map_err(CopyError::Destination)?;
+    let options = options(kind, id, &bytes)?;
+    let put = destination.put_immutable(&key, bytes.clone(), options);
+    match put.await.map_err(CopyError::Destination)? {
+        PutOutcome::Written(_) => Ok(()),
+        PutOutcome::Refused => Err(CopyError::OtherBytes { key }),
+        PutOutcome::Unknown(source) => match destination.try_read(&key).await {
+            Ok(Some((stored, _))) if stored == bytes => Ok(()),
+            Ok(Some(_)) => Err(CopyError::OtherBytes { key }),
+            _ => Err(CopyError::WriteUnknown { key, source }),
+        },
+    }
+}
+
+/// Writes a chunk object that is not held in memory. If one of the same size is there already, that is as good.
+pub(crate) async fn write_stream(
+    destination: &dyn Storage,
+    id: [u8; 12],
+    size: u64,
+    stream: BoxStream<'static, Result<Bytes, StorageError>>,
+) -> Result<(), CopyError> {
+    let key = Kind::Chunk.key(id).map_err(CopyError::Destination)?;
+    let payload = Payload::Stream {
+        size: Some(size),
+        stream,
+    };
+    let options = options(Kind::Chunk, id, &[])?;
+    let unknown = match destination.put(&key, payload, options).await {
+        Ok(PutOutcome::Written(_)) => return Ok(()),
+        Ok(PutOutcome::Refused) => None,
+        Ok(PutOutcome::Unknown(source)) => Some(source),
+        Err(error) => return Err(CopyError::Destination(error)),
+    };
+    match (destination.head(&key).await, unknown) {
+        (Ok(meta), _) if meta.size == size => Ok(()),
+        (Ok(meta), _) => Err(CopyError::OtherSize {
+            key,
+            found: meta.size,
+            expected: size,
+        }),
+        (Err(_), Some(source)) => Err(CopyError::WriteUnknown { key, source }),
+        (Err(error), None) => Err(CopyError::Destination(error)),
+    }
+}
+
+/// A chunk object on its way.
+pub(crate) enum Chunk {
+    /// All of it.
+    Whole(Bytes),
+    /// As it comes, with its size.
+    Stream(u64, BoxStream<'static, Result<Bytes, StorageError>>),
+}
+
+/// Opens a chunk object, in which a chunk ends at byte `end`. A large one is read piece by piece, whatever the store
+/// does by itself, all of one state of it.
+pub(crate) async fn open_chunk(
+    source: &Arc<dyn Storage>,
+    id: [u8; 12],
+    end: u64,
+) -> Result<Chunk, CopyError> {
+    let key = Kind::Chunk.key(id).map_err(CopyError::Source)?;
+    let options = GetOptions::default().with_max_size(WHOLE);
+    match source.get(&key, options).await {
+        Ok(object) => {
+            check_end(&key, object.meta.size, end)?;
+            let bytes = object.bytes().await.map_err(CopyError::Source)?;
+            Ok(Chunk::Whole(bytes))
+        }
+        Err(StorageError::ObjectTooLarge { size, .. }) => {
+            check_end(&key, size, end)?;
+            Ok(Chunk::Stream(size, pieces(Arc::clone(source), key, size)))
+        }
+        Err(error) if error.is_not_found() => Err(CopyError::ChunkMissing { key }),
+        Err(error) => Err(CopyError::Source(error)),
+    }
+}
+
+/// Reads an object of so many bytes in ranges, one after the other.
+fn pieces(
+    source: Arc<dyn Storage>,
+    key: Key,
+    size: u64,
+) -> BoxStream<'static, Result<Bytes, StorageError>> {
+    let begin = (0, None::<Version>);
+    let pieces = stream::try_unfold(begin, move |(from, version)| {
+        let (source, key) = (Arc::clone(&source), key.clone());
+        async move {
+            let to = size.min(from + WHOLE);
+            if from == to {
+                return Ok(None);
+            }
+            let mut options = GetOptions::range(GetRange::Bounded(from..to));
+            if let Some(version) = version {
+                options = options.with_if_match(version);
+            }
+            let object = source.get(&key, options).await?;
+            let version = object.meta.version.clone();
+            Ok(Some((object.bytes().await?, (to, Some(version)))))
+        }
+    });
+    pieces.boxed()
+}
+
+/// Checks that a chunk object is as long as what refers to it says.
+pub(crate) fn check_end(key: &Key, size: u64, end: u64) -> Result<(), CopyError> {
+    match size < end {
+        true => Err(CopyError::ChunkTooShort {
+            key: key.clone(),
+            size,
+            end,
+        }),
+        false => Ok(()),
+    }
+}

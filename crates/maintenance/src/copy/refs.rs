@@ -1,0 +1,426 @@
+//! Refs at the destination: which may be set, and setting them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use icefield_core::{BranchName, Repository, TagName};
+use icefield_format::SnapshotId;
+use icefield_format::layout;
+use icefield_refs::{EditOutcome, RefEdit, RefList, Refs, RefsError, Refusal};
+use icefield_storage::{
+    Bytes, Key, ListOptions, Prefix, PutMode, PutOptions, PutOutcome, Storage, StorageExt,
+};
+use serde::Serialize;
+
+use super::CopyError;
+use super::plan::SourceRefs;
+
+/// What becomes of one ref at the destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RefAction {
+    /// It is new there.
+    Created,
+    /// The branch was moved forward.
+    Moved,
+    /// The branch was moved although it had something else, because that was asked for.
+    Forced,
+    /// It is there already, as it should be.
+    Unchanged,
+    /// The tag is deleted in the source, and so is its name at the destination now.
+    Deleted,
+    /// The tag is deleted at the destination, and stays so.
+    StaysDeleted,
+    /// The tag is deleted in the source, and stays at the destination: nothing is taken away there.
+    StaysPresent,
+}
+
+/// One ref of a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CopiedRef {
+    /// `branch` or `tag`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Where it points in the source; none for a deleted tag.
+    pub snapshot_id: Option<SnapshotId>,
+    /// What became of it at the destination.
+    pub action: RefAction,
+}
+
+impl CopiedRef {
+    fn branch(name: &BranchName, id: SnapshotId, action: RefAction) -> Self {
+        Self {
+            kind: "branch",
+            name: name.to_string(),
+            snapshot_id: Some(id),
+            action,
+        }
+    }
+
+    fn tag(name: &TagName, snapshot_id: Option<SnapshotId>, action: RefAction) -> Self {
+        Self {
+            kind: "tag",
+            name: name.to_string(),
+            snapshot_id,
+            action,
+        }
+    }
+
+    /// Returns whether the destination must be written.
+    pub(crate) fn is_edit(&self) -> bool {
+        matches!(
+            self.action,
+            RefAction::Created | RefAction::Moved | RefAction::Forced | RefAction::Deleted
+        )
+    }
+}
+
+/// An edit that is decided, with the state that it is conditional on.
+#[derive(Debug)]
+enum Edit {
+    Publish(RefEdit),
+    /// A tag that is deleted in the source, with what it pointed to.
+    Tombstone(TagName),
+}
+
+/// All edits, and what is said of them.
+#[derive(Debug, Default)]
+pub(crate) struct RefPlan {
+    pub(crate) refs: Vec<CopiedRef>,
+    edits: Vec<(String, Edit)>,
+}
+
+/// Whether one snapshot is in the history of another.
+#[async_trait::async_trait]
+pub(crate) trait Histories: Send + Sync {
+    /// Returns whether `ancestor` is in the history of `of`, as the source tells it.
+    async fn contains(&self, of: SnapshotId, ancestor: SnapshotId) -> Result<bool, CopyError>;
+}
+
+#[async_trait::async_trait]
+impl Histories for Repository {
+    async fn contains(&self, of: SnapshotId, ancestor: SnapshotId) -> Result<bool, CopyError> {
+        if ancestor == SnapshotId::INITIAL {
+            return Ok(true);
+        }
+        let mut history = self.ancestry(of);
+        while let Some(info) = history.try_next().await.map_err(CopyError::SourceRefs)? {
+            if info.id == ancestor {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl RefPlan {
+    /// Decides what may be done, before anything is copied. `there` is none where the destination is yet to be
+    /// created.
+    pub(crate) async fn decide(
+        source: &SourceRefs,
+        histories: &dyn Histories,
+        destination: Option<&Repository>,
+        force: bool,
+    ) -> Result<Self, CopyError> {
+        let there = match destination {
+            Some(there) => there.refs().await.map_err(CopyError::Open)?,
+            None => RefList::default(),
+        };
+        let (storage, destination) = (
+            destination.map(Repository::storage),
+            destination.map(Repository::ref_store),
+        );
+        let mut plan = Self::default();
+        let mut refused = Vec::new();
+        let half_done = half_done(source, &there, storage).await?;
+        plan.decide_tags(source, &there, &half_done, &mut refused);
+        // Main last: it is what readers come by.
+        let (main, others): (Vec<_>, Vec<_>) =
+            source.branches.iter().partition(|(name, _)| name.is_main());
+        for (name, target) in others.into_iter().chain(main) {
+            if let Some(Ok(tip)) = there.branches.get(name)
+                && tip == target
+            {
+                let said = CopiedRef::branch(name, *target, RefAction::Unchanged);
+                plan.refs.push(said);
+                continue;
+            }
+            match (destination, there.branches.get(name)) {
+                (Some(refs), Some(tip)) => {
+                    let is_damaged = tip.is_err();
+                    plan.decide_move(
+                        name,
+                        *target,
+                        refs,
+                        histories,
+                        force,
+                        is_damaged,
+                        &mut refused,
+                    )
+                    .await?;
+                }
+                _ => plan.create_branch(name, *target),
+            }
+        }
+        match refused.is_empty() {
+            true => Ok(plan),
+            false => Err(CopyError::Diverged { refs: refused }),
+        }
+    }
+
+    fn create_branch(&mut self, name: &BranchName, target: SnapshotId) {
+        let said = CopiedRef::branch(name, target, RefAction::Created);
+        self.refs.push(said);
+        let edit = RefEdit::CreateBranch {
+            name: name.clone(),
+            target,
+        };
+        self.edits
+            .push((format!("branch {name}"), Edit::Publish(edit)));
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are one decision")]
+    async fn decide_move(
+        &mut self,
+        name: &BranchName,
+        target: SnapshotId,
+        refs: &Refs,
+        histories: &dyn Histories,
+        force: bool,
+        is_damaged: bool,
+        refused: &mut Vec<String>,
+    ) -> Result<(), CopyError> {
+        if is_damaged && !force {
+            refused.push(format!("branch {name} (its ref file is damaged)"));
+            return Ok(());
+        }
+        let tip = match refs.branch_to_replace(name).await {
+            Ok(tip) => tip,
+            // Deleted since it was listed.
+            Err(RefsError::BranchNotFound(_)) => {
+                self.create_branch(name, target);
+                return Ok(());
+            }
+            Err(error) => return Err(CopyError::DestinationRefs(error)),
+        };
+        let forward = !is_damaged && histories.contains(target, tip.snapshot).await?;
+        let action = match (forward, force) {
+            (true, _) => RefAction::Moved,
+            (false, true) => RefAction::Forced,
+            (false, false) => {
+                refused.push(format!(
+                    "branch {name} (at {}, which is not in the history of the source's)",
+                    tip.snapshot
+                ));
+                return Ok(());
+            }
+        };
+        self.refs.push(CopiedRef::branch(name, target, action));
+        let edit = RefEdit::MoveBranch {
+            name: name.clone(),
+            target,
+            expected: tip,
+        };
+        self.edits
+            .push((format!("branch {name}"), Edit::Publish(edit)));
+        Ok(())
+    }
+
+    fn decide_tags(
+        &mut self,
+        source: &SourceRefs,
+        there: &RefList,
+        half_done: &BTreeSet<TagName>,
+        refused: &mut Vec<String>,
+    ) {
+        for (name, target) in &source.tags {
+            let action = match there.tags.get(name) {
+                _ if there.deleted_tags.contains(name) => RefAction::StaysDeleted,
+                None => RefAction::Created,
+                Some(Ok(found)) if found == target => RefAction::Unchanged,
+                Some(Ok(found)) => {
+                    refused.push(format!("tag {name} (of {found}, and tags never move)"));
+                    continue;
+                }
+                Some(Err(_)) => {
+                    refused.push(format!("tag {name} (its ref file is damaged)"));
+                    continue;
+                }
+            };
+            self.refs.push(CopiedRef::tag(name, Some(*target), action));
+            if action == RefAction::Created {
+                let edit = RefEdit::CreateTag {
+                    name: name.clone(),
+                    target: *target,
+                };
+                self.edits
+                    .push((format!("tag {name}"), Edit::Publish(edit)));
+            }
+        }
+        for name in &source.deleted_tags {
+            let action = match there.tags.contains_key(name) {
+                true => RefAction::StaysPresent,
+                // Half done, if a copy was stopped between its tombstone and its file.
+                false if there.deleted_tags.contains(name) && !half_done.contains(name) => {
+                    RefAction::Unchanged
+                }
+                false => RefAction::Deleted,
+            };
+            self.refs.push(CopiedRef::tag(name, None, action));
+            if action == RefAction::Deleted {
+                self.edits
+                    .push((format!("tag {name}"), Edit::Tombstone(name.clone())));
+            }
+        }
+    }
+
+    /// Returns the snapshots that the destination's refs will point to.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = SnapshotId> {
+        let edits = self.refs.iter().filter(|said| said.is_edit());
+        edits.filter_map(|said| said.snapshot_id)
+    }
+
+    /// Makes the edits. What they point to is stored.
+    pub(crate) async fn publish(
+        self,
+        destination: &Repository,
+        deleted: &dyn DeletedTags,
+    ) -> Result<Vec<CopiedRef>, CopyError> {
+        for (name, edit) in self.edits {
+            match edit {
+                Edit::Publish(edit) => publish(destination, name, edit).await?,
+                Edit::Tombstone(tag) => {
+                    let target = deleted.target(&tag).await?;
+                    bury(destination.storage(), &name, &tag, target).await?;
+                }
+            }
+        }
+        Ok(self.refs)
+    }
+}
+
+/// Returns the tags that are deleted at both places, but whose file is missing at the destination.
+async fn half_done(
+    source: &SourceRefs,
+    there: &RefList,
+    storage: Option<&Arc<dyn Storage>>,
+) -> Result<BTreeSet<TagName>, CopyError> {
+    let both = source.deleted_tags.intersection(&there.deleted_tags);
+    let mut half_done: BTreeSet<TagName> = both.cloned().collect();
+    let Some(storage) = storage.filter(|_| !half_done.is_empty()) else {
+        return Ok(half_done);
+    };
+    let prefix =
+        Prefix::parse(layout::REFS).map_err(|error| CopyError::Destination(error.into()))?;
+    let mut objects = storage.list(ListOptions::prefix(prefix));
+    while let Some(object) = objects.try_next().await.map_err(CopyError::Destination)? {
+        if let Some(layout::RefKey::Tag(name)) =
+            layout::parse_ref_key(object.key.as_str(), key_form(storage))
+            && let Ok(name) = TagName::parse(&name)
+        {
+            half_done.remove(&name);
+        }
+    }
+    Ok(half_done)
+}
+
+/// Where deleted tags pointed.
+#[async_trait::async_trait]
+pub(crate) trait DeletedTags: Send + Sync {
+    /// Returns the file that a deleted tag leaves, if there is one.
+    async fn target(&self, tag: &TagName) -> Result<Option<Bytes>, CopyError>;
+}
+
+#[async_trait::async_trait]
+impl DeletedTags for Repository {
+    async fn target(&self, tag: &TagName) -> Result<Option<Bytes>, CopyError> {
+        let key = Key::parse(&layout::tag_key(tag.as_str(), key_form(self.storage())))
+            .map_err(|error| CopyError::Source(error.into()))?;
+        let read = self.storage().try_read_at_most(&key, MAX_REF_LEN).await;
+        Ok(read.map_err(CopyError::Source)?.map(|(bytes, _)| bytes))
+    }
+}
+
+/// Most bytes of a ref file; a good one has 35.
+pub(crate) const MAX_REF_LEN: u64 = 64 << 10;
+
+/// How a store spells names in keys.
+pub(crate) fn key_form(storage: &Arc<dyn Storage>) -> layout::KeyForm {
+    match storage.capabilities().key_form {
+        icefield_storage::KeyForm::Raw => layout::KeyForm::Raw,
+        icefield_storage::KeyForm::ObjectStorePath => layout::KeyForm::ObjectStorePath,
+    }
+}
+
+async fn publish(destination: &Repository, name: String, edit: RefEdit) -> Result<(), CopyError> {
+    let refs = destination.ref_store();
+    let wanted = match &edit {
+        RefEdit::CreateBranch { name, target } => Some((Some(name.clone()), None, *target)),
+        RefEdit::CreateTag { name, target } => Some((None, Some(name.clone()), *target)),
+        _ => None,
+    };
+    match refs
+        .publish(edit)
+        .await
+        .map_err(CopyError::DestinationRefs)?
+    {
+        EditOutcome::Done(_) => Ok(()),
+        EditOutcome::Unknown(source) => Err(CopyError::RefUnknown { name, source }),
+        // Two copies at once: what the other one made is what we wanted.
+        EditOutcome::Refused(Refusal::AlreadyExists)
+            if let Some((branch, tag, target)) = wanted =>
+        {
+            let found = match (branch, tag) {
+                (Some(branch), _) => refs
+                    .branch(&branch)
+                    .await
+                    .map(|it| it.map(|it| it.snapshot)),
+                (_, Some(tag)) => refs.resolve_tag(&tag).await.map(Some),
+                (None, None) => Ok(None),
+            };
+            match found.map_err(CopyError::DestinationRefs)? {
+                Some(found) if found == target => Ok(()),
+                _ => Err(CopyError::RefChanged { name }),
+            }
+        }
+        EditOutcome::Refused(_) => Err(CopyError::RefChanged { name }),
+    }
+}
+
+/// Takes the name of a tag for ever: first its tombstone, so that nobody ever sees the tag, then the file that keeps
+/// the reference implementation from giving the name again.
+async fn bury(
+    storage: &Arc<dyn Storage>,
+    name: &str,
+    tag: &TagName,
+    file: Option<Bytes>,
+) -> Result<(), CopyError> {
+    let form = key_form(storage);
+    let tombstone = layout::tombstone_key(tag.as_str(), form);
+    let ref_file = layout::tag_key(tag.as_str(), form);
+    let files = [(tombstone, Some(Bytes::new())), (ref_file, file)];
+    for (key, bytes) in files
+        .into_iter()
+        .filter_map(|(key, bytes)| Some((key, bytes?)))
+    {
+        let key = Key::parse(&key).map_err(|error| CopyError::Destination(error.into()))?;
+        let options =
+            PutOptions::mode(PutMode::Create).with_content_type("application/octet-stream");
+        let put = storage.put(&key, bytes.into(), options).await;
+        match put.map_err(CopyError::Destination)? {
+            // A refusal: somebody else has deleted, or created, the tag. The tombstone wins.
+            PutOutcome::Written(_) | PutOutcome::Refused => {}
+            PutOutcome::Unknown(source) => match storage.exists(&key).await {
+                Ok(true) => {}
+                _ => {
+                    let name = name.to_owned();
+                    return Err(CopyError::RefUnknown { name, source });
+                }
+            },
+        }
+    }
+    storage.sync().await.map_err(CopyError::Destination)
+}

@@ -1,0 +1,308 @@
+//! Moving the objects of a plan, in the order in which they may become visible.
+
+use std::sync::Arc;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use icefield_format::SnapshotId;
+use icefield_storage::{Storage, StorageError};
+
+use super::needs::{self, FILES, Need, compact};
+use super::objects::{self, Chunk, Decoded, check_end};
+use super::plan::{Plan, Step};
+use super::shorten::onto_initial;
+use super::{Bounds, CopyError, CopyReport, Moved};
+use crate::Progress;
+use crate::gather::Gather;
+use crate::listing::{Kind, sizes};
+
+/// One run of a copy.
+pub(super) struct Transfer<'a> {
+    pub(super) source: &'a Arc<dyn Storage>,
+    pub(super) destination: &'a Arc<dyn Storage>,
+    pub(super) bounds: &'a Bounds,
+    pub(super) dry_run: bool,
+    pub(super) progress: &'a dyn Progress,
+}
+
+impl Transfer<'_> {
+    /// Moves everything but the refs.
+    pub(super) async fn run(&self, plan: &Plan, report: &mut CopyReport) -> Result<(), CopyError> {
+        if plan.steps.is_empty() {
+            return Ok(());
+        }
+        report.chunks = self.chunks(&plan.manifests).await?;
+        self.barrier(report.chunks).await?;
+        report.manifests = self.manifests(&plan.manifests).await?;
+        report.transaction_logs = self.logs(&plan.steps, &mut report.missing_logs).await?;
+        self.barrier(report.manifests).await?;
+        let moved = self.snapshots(&plan.steps).await?;
+        report.snapshots.objects += moved.objects;
+        report.snapshots.bytes += moved.bytes;
+        self.barrier(moved).await
+    }
+
+    /// What comes next may name what came before: that must survive a loss of power first.
+    async fn barrier(&self, moved: Moved) -> Result<(), CopyError> {
+        match self.dry_run || moved.objects == 0 {
+            true => Ok(()),
+            false => self
+                .destination
+                .sync()
+                .await
+                .map_err(CopyError::Destination),
+        }
+    }
+
+    /// Moves the chunk objects that some manifests need, in passes that fit into memory.
+    async fn chunks(&self, manifests: &[[u8; 12]]) -> Result<Moved, CopyError> {
+        let mut moved = Moved::default();
+        // A need, and the two sizes of its object.
+        let each = size_of::<Need>() + 2 * size_of::<Option<u64>>() + 12;
+        let room = self.bounds.memory / each * size_of::<Need>();
+        let mut gather = Gather::new(room);
+        loop {
+            needs::gather(
+                &**self.source,
+                manifests,
+                false,
+                &self.bounds.limits,
+                self.progress,
+                &mut gather,
+            )
+            .await?;
+            let missing = self.missing(gather.records(compact)).await?;
+            self.copy_chunks(&missing, &mut moved).await?;
+            if !gather.next_pass() {
+                return Ok(moved);
+            }
+        }
+    }
+
+    /// Returns the needs whose objects are not at the destination, with their sizes at the source where it could be
+    /// listed. What is at both has the same size.
+    async fn missing(&self, needs: &[Need]) -> Result<Vec<(Need, Option<u64>)>, CopyError> {
+        let ids: Vec<_> = needs.iter().map(|need| need.id).collect();
+        let (ours, theirs) = self.sizes(Kind::Chunk, &ids).await?;
+        let mut missing = Vec::new();
+        for (at, need) in needs.iter().enumerate() {
+            let key = Kind::Chunk.key(need.id).map_err(CopyError::Source)?;
+            let ours = match &ours {
+                Some(ours) => {
+                    let size =
+                        ours[at].ok_or_else(|| CopyError::ChunkMissing { key: key.clone() })?;
+                    check_end(&key, size, need.end)?;
+                    Some(size)
+                }
+                None => None,
+            };
+            match theirs[at] {
+                None => missing.push((*need, ours)),
+                Some(found) => {
+                    let expected = ours.unwrap_or(need.end);
+                    // Of a source that cannot be listed, only the least size is known.
+                    if found < expected || ours.is_some_and(|ours| ours != found) {
+                        return Err(CopyError::OtherSize {
+                            key,
+                            found,
+                            expected,
+                        });
+                    }
+                }
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Lists both places. A source that cannot be listed is one whose sizes are not known, never an empty one.
+    async fn sizes(
+        &self,
+        kind: Kind,
+        ids: &[[u8; 12]],
+    ) -> Result<(Option<Vec<Option<u64>>>, Vec<Option<u64>>), CopyError> {
+        self.progress.stage("looking at what is there", None);
+        let (ours, theirs) = futures::join!(
+            sizes(&**self.source, kind, ids),
+            sizes(&**self.destination, kind, ids)
+        );
+        let ours = match ours {
+            Ok(ours) => Some(ours),
+            Err(StorageError::Unsupported { .. } | StorageError::PermissionDenied { .. }) => None,
+            Err(error) => return Err(CopyError::Source(error)),
+        };
+        Ok((ours, theirs.map_err(CopyError::Destination)?))
+    }
+
+    async fn copy_chunks(
+        &self,
+        missing: &[(Need, Option<u64>)],
+        moved: &mut Moved,
+    ) -> Result<(), CopyError> {
+        if self.dry_run {
+            for (_, size) in missing {
+                moved.add(size.unwrap_or_default());
+            }
+            return Ok(());
+        }
+        self.progress
+            .stage("copying chunks", Some(missing.len() as u64));
+        let mut copied = stream::iter(missing)
+            .map(|(need, size)| self.copy_chunk(*need, *size))
+            .buffer_unordered(self.bounds.requests);
+        while let Some(bytes) = copied.try_next().await? {
+            moved.add(bytes);
+            self.progress.advance(1, bytes);
+        }
+        Ok(())
+    }
+
+    async fn copy_chunk(&self, need: Need, listed: Option<u64>) -> Result<u64, CopyError> {
+        let chunk = objects::open_chunk(self.source, need.id, need.end).await?;
+        let size = match &chunk {
+            Chunk::Whole(bytes) => bytes.len() as u64,
+            Chunk::Stream(size, _) => *size,
+        };
+        if let Some(expected) = listed.filter(|listed| *listed != size) {
+            let key = Kind::Chunk.key(need.id).map_err(CopyError::Source)?;
+            return Err(CopyError::Source(StorageError::WrongLength {
+                key,
+                expected,
+                found: size,
+            }));
+        }
+        match chunk {
+            Chunk::Whole(bytes) => {
+                objects::write_bytes(&**self.destination, Kind::Chunk, need.id, bytes).await?;
+            }
+            Chunk::Stream(size, stream) => {
+                objects::write_stream(&**self.destination, need.id, size, stream).await?;
+            }
+        }
+        Ok(size)
+    }
+
+    async fn manifests(&self, ids: &[[u8; 12]]) -> Result<Moved, CopyError> {
+        let missing = self.missing_files(Kind::Manifest, ids).await?;
+        self.progress
+            .stage("copying manifests", Some(missing.len() as u64));
+        let mut moved = Moved::default();
+        let mut files = stream::iter(missing)
+            .map(|id| self.copy_file(Kind::Manifest, id))
+            .buffer_unordered(FILES);
+        while let Some(bytes) = files.try_next().await? {
+            moved.add(bytes.unwrap_or_default());
+        }
+        Ok(moved)
+    }
+
+    async fn logs(
+        &self,
+        steps: &[Step],
+        missing_logs: &mut Vec<SnapshotId>,
+    ) -> Result<Moved, CopyError> {
+        // The first snapshot has none.
+        let with_parents = steps.iter().filter(|step| step.parent.is_some());
+        let mut ids: Vec<_> = with_parents.map(|step| *step.id.as_bytes()).collect();
+        ids.sort_unstable();
+        let missing = self.missing_files(Kind::TransactionLog, &ids).await?;
+        self.progress
+            .stage("copying transaction logs", Some(missing.len() as u64));
+        let mut moved = Moved::default();
+        let mut files = stream::iter(missing)
+            .map(|id| async move {
+                Ok::<_, CopyError>((id, self.copy_file(Kind::TransactionLog, id).await?))
+            })
+            .buffered(FILES);
+        while let Some((id, bytes)) = files.try_next().await? {
+            match bytes {
+                Some(bytes) => moved.add(bytes),
+                None => missing_logs.push(SnapshotId::from_bytes(id)),
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Returns those that are not at the destination.
+    async fn missing_files(
+        &self,
+        kind: Kind,
+        ids: &[[u8; 12]],
+    ) -> Result<Vec<[u8; 12]>, CopyError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (ours, theirs) = self.sizes(kind, ids).await?;
+        let mut missing = Vec::new();
+        for (at, id) in ids.iter().enumerate() {
+            let ours = ours.as_ref().and_then(|ours| ours[at]);
+            match (ours, theirs[at]) {
+                (_, None) => missing.push(*id),
+                (Some(expected), Some(found)) if expected != found => {
+                    let key = kind.key(*id).map_err(CopyError::Destination)?;
+                    return Err(CopyError::OtherSize {
+                        key,
+                        found,
+                        expected,
+                    });
+                }
+                _ => {}
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Copies a file of metadata and returns its size; none for a transaction log that is missing.
+    async fn copy_file(&self, kind: Kind, id: [u8; 12]) -> Result<Option<u64>, CopyError> {
+        let limits = &self.bounds.limits;
+        let file = match kind {
+            Kind::TransactionLog => {
+                objects::try_read_file(&**self.source, kind, id, limits).await?
+            }
+            _ => Some(objects::read_file(&**self.source, kind, id, limits).await?),
+        };
+        let Some((file, _)) = file else {
+            return Ok(None);
+        };
+        let size = file.len() as u64;
+        if !self.dry_run {
+            objects::write_bytes(&**self.destination, kind, id, file).await?;
+        }
+        self.progress.advance(1, size);
+        Ok(Some(size))
+    }
+
+    async fn snapshots(&self, steps: &[Step]) -> Result<Moved, CopyError> {
+        self.progress
+            .stage("copying snapshots", Some(steps.len() as u64));
+        let mut moved = Moved::default();
+        let limits = &self.bounds.limits;
+        // Read ahead, written one after the other: parents before their children.
+        let mut files = stream::iter(steps)
+            .map(|step| async move {
+                let id = *step.id.as_bytes();
+                let read = objects::read_file(&**self.source, Kind::Snapshot, id, limits);
+                Ok::<_, CopyError>((step, read.await?))
+            })
+            .buffered(FILES);
+        while let Some((step, (file, decoded))) = files.try_next().await? {
+            let id = *step.id.as_bytes();
+            let Decoded::Snapshot(snapshot) = decoded else {
+                unreachable!("BUG: the kind was asked for")
+            };
+            let file = match step.shortened {
+                true => onto_initial(&file, &snapshot)?,
+                false => file,
+            };
+            let size = file.len() as u64;
+            if !self.dry_run {
+                match objects::write_bytes(&**self.destination, Kind::Snapshot, id, file).await {
+                    // Every repository has its own initial snapshot, under the one id.
+                    Err(CopyError::OtherBytes { .. }) if step.id == SnapshotId::INITIAL => continue,
+                    written => written?,
+                }
+            }
+            moved.add(size);
+            self.progress.advance(1, size);
+        }
+        Ok(moved)
+    }
+}

@@ -1,0 +1,487 @@
+//! Bundles: what goes in comes out, and what is damaged stays out.
+
+use std::io::{self, Cursor};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_core::{Repository, SnapshotId};
+use icefield_maintenance::{
+    BundleReport, BundleRepository, CopyError, CopyRepository, RefAction, RefChoice, Unbundle,
+    UnbundleReport,
+};
+use icefield_storage::wrap::CountingStorage;
+use icefield_storage::wrap::fault::{FaultyStorage, Plan, crash_points};
+use icefield_storage::{KeyForm, Storage};
+use icefield_storage_memory::MemoryStorage;
+use icefield_testkit::{fixtures, stores};
+
+use crate::copies::{assert_same, empty};
+use crate::source::Source;
+
+async fn bundle(of: &Repository, how: BundleRepository) -> (Bytes, BundleReport) {
+    let (report, file) = how.run(of, Vec::new(), &()).await.unwrap();
+    (file.into(), report)
+}
+
+async fn unbundle(file: &Bytes, to: &Arc<dyn Storage>) -> Result<UnbundleReport, CopyError> {
+    let open = || Ok::<_, io::Error>(Cursor::new(file.clone()));
+    Unbundle::new().run(open, Arc::clone(to), &()).await
+}
+
+#[tokio::test]
+async fn a_copy_bundled_and_unbundled_has_the_same_keys_and_bytes() {
+    let source = Source::with_history().await;
+    let copied = empty();
+    CopyRepository::new()
+        .run(&source.repository, Arc::clone(&copied), &())
+        .await
+        .unwrap();
+    let copied = Repository::open(copied).await.unwrap();
+    let (file, report) = bundle(&copied, BundleRepository::new()).await;
+    assert_eq!(
+        (report.chunks.objects, report.snapshots.objects, report.refs),
+        (5, 5, 4)
+    );
+    let to = empty();
+    let unbundled = unbundle(&file, &to).await.unwrap();
+    assert_same(&source.storage(), &to).await;
+    assert!(unbundled.created);
+    assert_eq!(
+        (
+            unbundled.chunks,
+            unbundled.manifests,
+            unbundled.transaction_logs,
+            unbundled.snapshots
+        ),
+        (
+            report.chunks,
+            report.manifests,
+            report.transaction_logs,
+            report.snapshots
+        )
+    );
+    assert!(
+        unbundled
+            .refs
+            .iter()
+            .all(|it| matches!(it.action, RefAction::Created | RefAction::Deleted))
+    );
+    // The same repository gives the same file, but for what it calls itself.
+    let again = BundleRepository::new()
+        .described("memory")
+        .memory(1)
+        .requests(1);
+    assert_eq!(bundle(&source.repository, again).await.0, file);
+}
+
+#[tokio::test]
+async fn every_fixture_of_the_reference_survives_a_bundle() {
+    for name in fixtures::names("v1-") {
+        let from = empty();
+        fixtures::load(&name, &from).await;
+        let source = Repository::open(from).await.unwrap();
+        let copied = empty();
+        CopyRepository::new()
+            .run(&source, Arc::clone(&copied), &())
+            .await
+            .unwrap();
+        let (file, _) = bundle(&source, BundleRepository::new()).await;
+        let raw: Arc<dyn Storage> =
+            Arc::new(MemoryStorage::builder().key_form(KeyForm::Raw).build());
+        unbundle(&file, &raw)
+            .await
+            .unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        let to = empty();
+        unbundle(&file, &to).await.unwrap();
+        assert_same(&copied, &to).await;
+        assert_eq!(
+            stores::keys(&raw).await.len(),
+            stores::keys(&to).await.len()
+        );
+    }
+}
+
+#[tokio::test]
+async fn unbundled_again_nothing_is_written() {
+    let source = Source::with_history().await;
+    let (file, _) = bundle(&source.repository, BundleRepository::new()).await;
+    let to = CountingStorage::new(empty());
+    let into: Arc<dyn Storage> = Arc::new(to.clone());
+    unbundle(&file, &into).await.unwrap();
+    to.reset();
+    let report = unbundle(&file, &into).await.unwrap();
+    assert_eq!(to.snapshot().total.writes(), 0, "{:?}", to.snapshot());
+    assert!(!report.created);
+    assert!(
+        report
+            .refs
+            .iter()
+            .all(|it| it.action == RefAction::Unchanged)
+    );
+}
+
+#[tokio::test]
+async fn a_bundle_cut_short_anywhere_is_refused_and_writes_nothing() {
+    let source = Source::with_history().await;
+    let (file, _) = bundle(&source.repository, BundleRepository::new()).await;
+    let to = empty();
+    let lengths = (0..file.len()).filter(|at| at % 97 == 0 || at % 512 < 2);
+    for length in lengths.chain(file.len() - 1600..file.len()) {
+        let error = unbundle(&file.slice(..length), &to).await.unwrap_err();
+        assert!(
+            matches!(error, CopyError::BadBundle { .. }),
+            "{length}: {error:?}"
+        );
+    }
+    assert_eq!(stores::keys(&to).await, [""; 0]);
+    let mut longer = file.to_vec();
+    longer.extend(b"x");
+    assert!(unbundle(&longer.into(), &to).await.is_err());
+    let mut padded = file.to_vec();
+    padded.resize(file.len() + 9 * 512, 0);
+    unbundle(&padded.into(), &to).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_bundle_with_a_flipped_bit_is_refused_and_writes_nothing() {
+    let source = Source::with_history().await;
+    let (file, _) = bundle(&source.repository, BundleRepository::new()).await;
+    let to = empty();
+    let mut tried = 0;
+    for at in (0..file.len()).step_by(13) {
+        let mut bad = file.to_vec();
+        bad[at] ^= 1 << (at % 8);
+        let refused = unbundle(&bad.into(), &to).await;
+        let error = refused.expect_err("a flipped bit");
+        assert!(
+            matches!(
+                error,
+                CopyError::BadBundle { .. } | CopyError::NewerBundle { .. }
+            ),
+            "byte {at}: {error:?}"
+        );
+        tried += 1;
+    }
+    assert!(tried > 1000, "{tried}");
+    assert_eq!(stores::keys(&to).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_unbundling_stopped_at_any_operation_is_completed_by_the_next() {
+    let source = Source::with_history().await;
+    let (file, _) = bundle(&source.repository, BundleRepository::new()).await;
+    let dry = FaultyStorage::new(empty(), Plan::none());
+    let into: Arc<dyn Storage> = Arc::new(dry.clone());
+    unbundle(&file, &into).await.unwrap();
+    for (at, when) in crash_points(dry.operations()) {
+        let inner = empty();
+        let dying = FaultyStorage::new(Arc::clone(&inner), Plan::stop_at(at, when));
+        let into: Arc<dyn Storage> = Arc::new(dying.clone());
+        assert!(unbundle(&file, &into).await.is_err(), "{at} {when:?}");
+        dying.deliver_pending().await;
+        unbundle(&file, &inner).await.unwrap();
+        assert_same(&source.storage(), &inner).await;
+    }
+}
+
+#[tokio::test]
+async fn an_incremental_bundle_has_only_what_is_new_and_needs_the_rest() {
+    let source = Source::with_history().await;
+    let (first, _) = bundle(&source.repository, BundleRepository::new()).await;
+    let since = source.tip("main").await;
+    source.commit("main", &[("/a", 20), ("/c", 3)]).await;
+    source.tag("later", "main").await;
+    let how = BundleRepository::new()
+        .refs([
+            RefChoice::parse("main").unwrap(),
+            RefChoice::parse("tag:later").unwrap(),
+        ])
+        .since(since);
+    let (second, report) = bundle(&source.repository, how).await;
+    assert_eq!(
+        [
+            report.chunks,
+            report.manifests,
+            report.transaction_logs,
+            report.snapshots
+        ]
+        .map(|it| it.objects),
+        [2, 2, 1, 1]
+    );
+    let to = empty();
+    for _ in 0..2 {
+        let error = unbundle(&second, &to).await.unwrap_err();
+        assert!(
+            matches!(error, CopyError::BaseMissing { snapshot } if snapshot == since),
+            "{error:?}"
+        );
+        assert_eq!(stores::keys(&to).await, [""; 0]);
+    }
+    unbundle(&first, &to).await.unwrap();
+    unbundle(&second, &to).await.unwrap();
+    assert_same(&source.storage(), &to).await;
+    // The other branch parted before: its own bundle needs the snapshot where it did.
+    let how = BundleRepository::new()
+        .refs([RefChoice::parse("odd {x} é").unwrap()])
+        .since(since);
+    let (third, report) = bundle(&source.repository, how).await;
+    assert_eq!(report.snapshots.objects, 1);
+    unbundle(&third, &to).await.unwrap();
+    assert!(unbundle(&third, &empty()).await.is_err());
+}
+
+#[tokio::test]
+async fn depth_leaves_ancestors_behind() {
+    let source = Source::with_history().await;
+    let tip = source.tip("main").await;
+    let how = || [RefChoice::parse("main").unwrap()];
+    let (file, report) = bundle(
+        &source.repository,
+        BundleRepository::new().refs(how()).depth(1),
+    )
+    .await;
+    assert_eq!(report.shortened, [tip]);
+    let to = empty();
+    assert_eq!(unbundle(&file, &to).await.unwrap().shortened, [tip]);
+    let copied = empty();
+    let copy = CopyRepository::new().refs(how()).depth(1);
+    copy.run(&source.repository, Arc::clone(&copied), &())
+        .await
+        .unwrap();
+    assert_same(&copied, &to).await;
+}
+
+#[tokio::test]
+async fn a_branch_of_its_own_is_refused_before_anything_is_written() {
+    let source = Source::with_history().await;
+    let (file, _) = bundle(&source.repository, BundleRepository::new()).await;
+    let mut other = Source::seeded(2).await;
+    other.repository = {
+        let to = empty();
+        unbundle(&file, &to).await.unwrap();
+        Repository::open(to).await.unwrap()
+    };
+    let to = Arc::clone(other.repository.storage());
+    // Ahead of the bundle, and beside a later one.
+    let own = other.commit("main", &[("/c", 0)]).await;
+    source.commit("main", &[("/a", 30)]).await;
+    let (later, _) = bundle(&source.repository, BundleRepository::new()).await;
+    let before = stores::dump(&to).await;
+    for file in [&file, &later] {
+        let error = unbundle(file, &to).await.unwrap_err();
+        assert!(error.to_string().contains(&own.to_string()), "{error}");
+        assert_eq!(stores::dump(&to).await, before);
+    }
+    let open = || Ok::<_, io::Error>(Cursor::new(later.clone()));
+    Unbundle::new()
+        .force(true)
+        .run(open, Arc::clone(&to), &())
+        .await
+        .unwrap();
+    let main = other.tip("main").await;
+    assert_eq!(main, source.tip("main").await);
+}
+
+#[tokio::test]
+async fn a_later_bundle_moves_branches_forward() {
+    let source = Source::with_history().await;
+    let (first, _) = bundle(&source.repository, BundleRepository::new()).await;
+    source.commit("main", &[("/a", 30)]).await;
+    let (second, _) = bundle(&source.repository, BundleRepository::new()).await;
+    let to = empty();
+    unbundle(&first, &to).await.unwrap();
+    let report = unbundle(&second, &to).await.unwrap();
+    assert_eq!((report.chunks.objects, report.snapshots.objects), (1, 1));
+    assert_same(&source.storage(), &to).await;
+    // An older one does not take them back.
+    let error = unbundle(&first, &to).await.unwrap_err();
+    assert!(matches!(error, CopyError::Diverged { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_damaged_source_gives_no_bundle() {
+    let source = Source::with_history().await;
+    let keys = stores::keys(&source.storage()).await;
+    for key in keys.iter().filter(|key| {
+        ["chunks", "manifests", "snapshots"]
+            .iter()
+            .any(|it| key.starts_with(it))
+    }) {
+        let from: Arc<dyn Storage> = Arc::new(source.store.duplicate());
+        stores::delete(&from, key).await;
+        let open = Repository::open(from).await.unwrap();
+        let error = BundleRepository::new()
+            .run(&open, Vec::new(), &())
+            .await
+            .unwrap_err();
+        let said = crate::copies::chain(&error);
+        assert!(
+            said.contains(key.rsplit('/').next().unwrap()),
+            "{key}: {said}"
+        );
+    }
+}
+
+/// A file of entries, as whoever means harm would write it.
+fn forged(entries: &[(&str, &[u8])]) -> Bytes {
+    use sha2::{Digest, Sha256};
+    let mut file = Vec::new();
+    let index = br#"{"format":"icefield-bundle","version":1,"spec_version":1,"source":"x","branches":{},"tags":{},
+        "deleted_tags":[],"since":null,"requires":[],"depth":null,"shortened":[]}"#;
+    let all = [&[("icefield-bundle.json", &index[..])], entries].concat();
+    for (name, bytes) in &all {
+        entry(&mut file, name, bytes);
+    }
+    let digest: String = Sha256::digest(&file)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let bytes: usize = all.iter().map(|(_, bytes)| bytes.len()).sum();
+    let end = format!(
+        r#"{{"objects":{},"bytes":{bytes},"sha256":"{digest}"}}"#,
+        all.len()
+    );
+    entry(&mut file, "icefield-bundle-end.json", end.as_bytes());
+    file.resize(file.len() + 1024, 0);
+    file.into()
+}
+
+fn entry(file: &mut Vec<u8>, name: &str, bytes: &[u8]) {
+    let mut block = [0; 512];
+    block[..name.len()].copy_from_slice(name.as_bytes());
+    block[124..135].copy_from_slice(format!("{:011o}", bytes.len()).as_bytes());
+    block[156] = b'0';
+    block[257..263].copy_from_slice(b"ustar\0");
+    block[148..156].fill(b' ');
+    let sum: u64 = block.iter().map(|byte| u64::from(*byte)).sum();
+    block[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    file.extend(block);
+    file.extend(bytes);
+    file.resize(file.len().next_multiple_of(512), 0);
+}
+
+#[tokio::test]
+async fn a_hostile_bundle_is_refused_and_writes_nothing() {
+    let source = Source::with_history().await;
+    let dump = stores::dump(&source.storage()).await;
+    let initial = format!("snapshots/{}", SnapshotId::INITIAL);
+    let initial = (initial.as_str(), &dump[initial.as_str()][..]);
+    let tip = format!("snapshots/{}", source.tip("main").await);
+    let tip = (tip.as_str(), &dump[tip.as_str()][..]);
+    let main: (&str, &[u8]) = (
+        "refs/branch.main/ref.json",
+        &dump["refs/branch.main/ref.json"],
+    );
+    let chunk = |name: &'static str| (name, &b"x"[..]);
+    let (one, two) = (
+        chunk("chunks/00000000000000000000"),
+        chunk("chunks/ZZZZZZZZZZZZZZZZZZZG"),
+    );
+    let cases: &[&[(&str, &[u8])]] = &[
+        &[initial, chunk("../outside")],
+        &[initial, chunk("/etc/passwd")],
+        &[initial, chunk("chunks/../../x")],
+        &[initial, chunk("chunks/not-an-id")],
+        &[initial, chunk("chunks/zzzzzzzzzzzzzzzzzzzg")],
+        &[initial, chunk("icefield/leases/x")],
+        &[initial, chunk("refs/branch.a/b/ref.json")],
+        &[initial, chunk("refs/branch.a%2Fb/ref.json")],
+        &[initial, chunk("refs/branch.%2e%2e/ref.json")],
+        &[initial, chunk("repo")],
+        &[initial, chunk("")],
+        &[initial, two, one],
+        &[initial, one, one],
+        &[one, initial],
+        &[initial, initial],
+        &[initial, tip],
+        &[initial, main],
+        &[main],
+        &[initial, ("refs/branch.main/ref.json", b"{")],
+        &[initial, ("config.yaml", b"[")],
+        &[(initial.0, b"x")],
+        &[initial, (tip.0, initial.1)],
+        &[("icefield-bundle.json", b"{}")],
+    ];
+    for case in cases {
+        let to = empty();
+        let error = unbundle(&forged(case), &to).await.expect_err("hostile");
+        assert!(
+            matches!(
+                error,
+                CopyError::BadBundle { .. } | CopyError::Dangling { .. }
+            ),
+            "{:?}: {error:?}",
+            case.iter().map(|it| it.0).collect::<Vec<_>>()
+        );
+        assert_eq!(stores::keys(&to).await, [""; 0], "{error:?}");
+    }
+    // The forge itself is sound.
+    unbundle(&forged(&[initial]), &empty()).await.unwrap();
+    for other in [&b""[..], b"x", &[0; 1024], &[0xff; 4096]] {
+        let other = Bytes::copy_from_slice(other);
+        assert!(unbundle(&other, &empty()).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn a_later_version_of_bundles_is_refused_by_name() {
+    let mut file = Vec::new();
+    entry(
+        &mut file,
+        "icefield-bundle.json",
+        br#"{"version": 2, "everything": "else"}"#,
+    );
+    let error = unbundle(&file.into(), &empty()).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            CopyError::NewerBundle {
+                found: 2,
+                supported: 1
+            }
+        ),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn large_objects_go_through_in_pieces() {
+    use icefield_format::{ChunkRef, Extents};
+    use icefield_testkit::forge::{
+        Forge, ForgedArray, ForgedSnapshot, chunk_id, manifest_id, node_id, snapshot_id,
+    };
+
+    const LARGE: usize = 9 << 20;
+    let from = empty();
+    let forge = Forge::new(&from);
+    forge.create().await;
+    let bytes: Vec<u8> = (0..LARGE).map(|at| ((at * 31) >> 7) as u8).collect();
+    forge.chunk(chunk_id(1), bytes).await;
+    let whole = ChunkRef::Native {
+        id: chunk_id(1),
+        offset: 0,
+        length: LARGE as u64,
+    };
+    let info = forge
+        .manifest(manifest_id(1), &[(node_id(1), &[(&[0], whole)])])
+        .await;
+    let extents: Extents = [0..1].into_iter().collect();
+    let array = ForgedArray::new("/a", node_id(1), &[1], manifest_id(1), extents);
+    let snapshot = ForgedSnapshot::new(snapshot_id(1), Some(SnapshotId::INITIAL), 1);
+    forge.snapshot(&snapshot.with(array, info)).await;
+    forge.branch("main", snapshot_id(1)).await;
+
+    let counting = CountingStorage::new(Arc::clone(&from));
+    let source = Repository::open(Arc::new(counting.clone())).await.unwrap();
+    let to = empty();
+    let copy = CopyRepository::new();
+    copy.run(&source, Arc::clone(&to), &()).await.unwrap();
+    assert_same(&from, &to).await;
+    assert_eq!(counting.snapshot().of("chunks").get_range, 3);
+    let (file, _) = bundle(&source, BundleRepository::new()).await;
+    let to = empty();
+    unbundle(&file, &to).await.unwrap();
+    assert_same(&from, &to).await;
+    // One that is there already is passed over.
+    assert_eq!(unbundle(&file, &to).await.unwrap().chunks.objects, 0);
+}

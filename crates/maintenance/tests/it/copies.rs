@@ -1,0 +1,372 @@
+//! Copies from place to place.
+
+mod interrupted;
+mod refs;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_core::{Repository, SnapshotId};
+use icefield_maintenance::{CopyError, CopyReport, CopyRepository, RefChoice};
+use icefield_storage::wrap::CountingStorage;
+use icefield_storage::{KeyForm, Storage};
+use icefield_storage_memory::MemoryStorage;
+use icefield_testkit::{fixtures, stores};
+
+use crate::source::{Source, store};
+
+pub(crate) fn empty() -> Arc<dyn Storage> {
+    Arc::new(MemoryStorage::new())
+}
+
+pub(crate) async fn copy(source: &Source, to: &Arc<dyn Storage>) -> Result<CopyReport, CopyError> {
+    let copy = CopyRepository::new();
+    copy.run(&source.repository, Arc::clone(to), &()).await
+}
+
+fn same(one: &BTreeMap<String, Bytes>, other: &BTreeMap<String, Bytes>) {
+    let keys = |objects: &BTreeMap<String, Bytes>| objects.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(one), keys(other));
+    for (key, bytes) in one {
+        assert_eq!(bytes, &other[key], "{key}");
+    }
+}
+
+/// Asserts that two stores hold the same objects.
+pub(crate) async fn assert_same(one: &Arc<dyn Storage>, other: &Arc<dyn Storage>) {
+    same(&stores::dump(one).await, &stores::dump(other).await);
+}
+
+#[tokio::test]
+async fn every_key_and_byte_is_copied_and_nothing_else() {
+    let source = Source::with_history().await;
+    let clean = stores::dump(&source.storage()).await;
+    for foreign in [
+        "icefield/leases/x",
+        "chunks/not an id",
+        "chunks/ZZZZZZZZZZZZZZZZZZZG",
+        "refs/branch.main/.ref.json.swp",
+        "notes.txt",
+    ] {
+        stores::put(&source.storage(), foreign, "x").await;
+    }
+    let to = empty();
+    let report = copy(&source, &to).await.unwrap();
+    same(&clean, &stores::dump(&to).await);
+    assert!(report.created && report.shortened.is_empty() && report.ends_at.is_empty());
+    assert_eq!(report.chunks.objects, 5);
+    assert_eq!(report.chunks.bytes, 5 * 600);
+    assert_eq!(report.snapshots.objects, 5);
+    assert_eq!(report.transaction_logs.objects, 4);
+    let there = Repository::open(to).await.unwrap();
+    assert_eq!(there.config().max_concurrent_requests, Some(7));
+}
+
+#[tokio::test]
+async fn every_fixture_of_the_reference_is_copied_whole() {
+    for name in fixtures::names("v1-") {
+        let from = empty();
+        fixtures::load(&name, &from).await;
+        let Ok(source) = Repository::open(Arc::clone(&from)).await else {
+            panic!("{name} does not open");
+        };
+        let to = empty();
+        let report = CopyRepository::new()
+            .run(&source, Arc::clone(&to), &())
+            .await;
+        let report = report.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        let (from, mut to) = (stores::dump(&from).await, stores::dump(&to).await);
+        for (key, bytes) in &from {
+            match to.remove(key) {
+                Some(copied) => assert_eq!(&copied, bytes, "{name}: {key}"),
+                // Out of the reach of every ref.
+                None => assert!(!key.starts_with("refs/"), "{name}: {key} was left behind"),
+            }
+        }
+        assert!(to.is_empty(), "{name}: {:?}", to.keys());
+        assert!(report.shortened.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn names_of_refs_are_spelt_as_the_destination_spells_them() {
+    let source = Source::with_history().await;
+    let raw: Arc<dyn Storage> = Arc::new(MemoryStorage::builder().key_form(KeyForm::Raw).build());
+    copy(&source, &raw).await.unwrap();
+    let keys = stores::keys_below(&raw, "refs/branch.odd").await;
+    assert_eq!(keys, ["refs/branch.odd {x} é/ref.json"]);
+    let back = empty();
+    let there = Repository::open(raw).await.unwrap();
+    CopyRepository::new()
+        .run(&there, Arc::clone(&back), &())
+        .await
+        .unwrap();
+    assert_same(&source.storage(), &back).await;
+}
+
+#[tokio::test]
+async fn a_second_copy_reads_and_writes_nothing_but_refs() {
+    let source = Source::with_history().await;
+    let to = empty();
+    copy(&source, &to).await.unwrap();
+    let (from, into) = (
+        CountingStorage::new(source.storage()),
+        CountingStorage::new(Arc::clone(&to)),
+    );
+    let open = Repository::open(Arc::new(from.clone())).await.unwrap();
+    from.reset();
+    let report = CopyRepository::new()
+        .run(&open, Arc::new(into.clone()), &())
+        .await
+        .unwrap();
+    assert_eq!(report.snapshots.objects, 0);
+    for counts in [from.snapshot(), into.snapshot()] {
+        assert_eq!(counts.total.writes(), 0, "{counts:?}");
+        for kind in ["chunks", "manifests", "transactions", "snapshots"] {
+            assert_eq!(counts.of(kind).requests(), 0, "{counts:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_new_moves_and_what_is_there_is_not_read_again() {
+    let source = Source::with_history().await;
+    let to = empty();
+    copy(&source, &to).await.unwrap();
+    source.commit("main", &[("/a", 9)]).await;
+    let (from, into) = (
+        CountingStorage::new(source.storage()),
+        CountingStorage::new(Arc::clone(&to)),
+    );
+    let open = Repository::open(Arc::new(from.clone())).await.unwrap();
+    let report = CopyRepository::new()
+        .run(&open, Arc::new(into.clone()), &())
+        .await
+        .unwrap();
+    assert_eq!(
+        [
+            report.chunks,
+            report.manifests,
+            report.transaction_logs,
+            report.snapshots
+        ]
+        .map(|it| it.objects),
+        [1, 1, 1, 1]
+    );
+    let (from, into) = (from.snapshot(), into.snapshot());
+    assert_eq!(
+        (
+            from.of("chunks").get,
+            from.of("chunks").list,
+            from.of("chunks").head
+        ),
+        (1, 1, 0)
+    );
+    assert_eq!(
+        (
+            into.of("chunks").put,
+            into.of("chunks").list,
+            into.of("chunks").head
+        ),
+        (1, 1, 0)
+    );
+    assert_eq!((into.of("chunks").get, into.of("manifests").get), (0, 0));
+    assert_eq!(into.total.put, 5);
+    assert_same(&source.storage(), &to).await;
+}
+
+#[tokio::test]
+async fn little_memory_takes_more_passes_and_gives_the_same() {
+    let source = Source::new().await;
+    for first in [0, 20, 40, 60] {
+        let chunks: Vec<_> = (first..first + 20).map(|index| ("/a", index)).collect();
+        source.commit("main", &chunks).await;
+    }
+    let to = CountingStorage::new(empty());
+    let copy = CopyRepository::new().memory(1).requests(3);
+    let report = copy
+        .run(&source.repository, Arc::new(to.clone()), &())
+        .await
+        .unwrap();
+    assert_eq!(report.chunks.objects, 80);
+    assert!(to.snapshot().of("chunks").list > 3, "{:?}", to.snapshot());
+    let to: Arc<dyn Storage> = Arc::new(to);
+    assert_same(&source.storage(), &to).await;
+}
+
+#[tokio::test]
+async fn a_dry_run_writes_nothing_and_says_what_would_be_moved() {
+    let source = Source::with_history().await;
+    let to = CountingStorage::new(empty());
+    let copy = CopyRepository::new().dry_run(true);
+    let said = copy
+        .run(&source.repository, Arc::new(to.clone()), &())
+        .await
+        .unwrap();
+    assert_eq!(to.snapshot().total.writes(), 0);
+    let to: Arc<dyn Storage> = Arc::new(to);
+    let mut done = self::copy(&source, &to).await.unwrap();
+    done.dry_run = true;
+    assert_eq!(said, done);
+}
+
+#[tokio::test]
+async fn depth_keeps_the_newest_and_changes_one_file() {
+    let source = Source::with_history().await;
+    let tip = source.tip("main").await;
+    let to = empty();
+    let copy = CopyRepository::new()
+        .refs([RefChoice::parse("main").unwrap()])
+        .depth(1);
+    let report = copy
+        .run(&source.repository, Arc::clone(&to), &())
+        .await
+        .unwrap();
+    assert_eq!(report.shortened, [tip]);
+    let there = Repository::open(Arc::clone(&to)).await.unwrap();
+    let snapshot = there.snapshot(tip).await.unwrap();
+    assert_eq!(snapshot.parent_id(), Some(SnapshotId::INITIAL));
+    let (from, copied) = (
+        stores::dump(&source.storage()).await,
+        stores::dump(&to).await,
+    );
+    let differ: Vec<_> = copied
+        .iter()
+        .filter(|(key, bytes)| from.get(*key) != Some(bytes))
+        .map(|(key, _)| key.clone())
+        .collect();
+    assert_eq!(differ, [format!("snapshots/{tip}")]);
+    assert_eq!(stores::keys_below(&to, "snapshots/").await.len(), 2);
+    assert_eq!(stores::keys_below(&to, "transactions/").await.len(), 1);
+    assert_eq!(stores::keys_below(&to, "chunks/").await.len(), 4);
+
+    // Two commits later, the one below the newest is left out of the copy, and the branch goes on all the same.
+    source.commit("main", &[("/a", 7)]).await;
+    let tip = source.commit("main", &[("/a", 8)]).await;
+    let report = copy
+        .run(&source.repository, Arc::clone(&to), &())
+        .await
+        .unwrap();
+    assert_eq!(report.shortened, [tip]);
+    // Deep enough to meet what is there: the history is whole from there on.
+    let next = source.commit("main", &[("/a", 9)]).await;
+    let report = copy
+        .clone()
+        .depth(2)
+        .run(&source.repository, Arc::clone(&to), &())
+        .await
+        .unwrap();
+    assert_eq!(report.shortened, []);
+    assert_eq!(report.ends_at, [tip]);
+    let there = Repository::open(Arc::clone(&to)).await.unwrap();
+    assert_eq!(there.snapshot(next).await.unwrap().parent_id(), Some(tip));
+}
+
+#[tokio::test]
+async fn depth_counts_from_each_ref() {
+    let source = Source::with_history().await;
+    let to = empty();
+    let copy = CopyRepository::new().depth(2);
+    let report = copy
+        .run(&source.repository, Arc::clone(&to), &())
+        .await
+        .unwrap();
+    // Main: its third and second; the branch: its own and the second; the tag: the first. So nothing is left behind.
+    assert_eq!(report.shortened, []);
+    assert_same(&source.storage(), &to).await;
+}
+
+#[tokio::test]
+async fn a_damaged_object_is_named_and_no_ref_moves() {
+    let source = Source::with_history().await;
+    let before = source.store.duplicate();
+    let keys = stores::keys(&source.storage()).await;
+    let objects = keys
+        .iter()
+        .filter(|key| !key.starts_with("refs/") && !key.starts_with("config"));
+    for key in objects {
+        for damage in ["gone", "cut"] {
+            let from = store(&before.duplicate());
+            match damage {
+                "gone" => stores::delete(&from, key).await,
+                _ => {
+                    let bytes = stores::read(&from, key).await;
+                    stores::put(&from, key, bytes.slice(..bytes.len() / 2)).await;
+                }
+            }
+            let open = Repository::open(from).await.unwrap();
+            let to = empty();
+            let copied = CopyRepository::new().run(&open, Arc::clone(&to), &()).await;
+            if key.starts_with("transactions/") && damage == "gone" {
+                assert_eq!(copied.unwrap().missing_logs.len(), 1);
+                continue;
+            }
+            let error = copied.expect_err(key);
+            let said = chain(&error);
+            let id = key.rsplit('/').next().unwrap();
+            assert!(said.contains(id), "{damage} {key}: {said}");
+            let refs = stores::keys_below(&to, "refs/").await;
+            assert!(refs.len() <= 1, "{damage} {key}: {refs:?}");
+        }
+    }
+}
+
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[tokio::test]
+async fn an_object_of_another_size_is_an_error_and_is_not_overwritten() {
+    let source = Source::with_history().await;
+    let whole = empty();
+    copy(&source, &whole).await.unwrap();
+    let keys = stores::keys(&whole).await;
+    let sized = ["chunks/", "manifests/", "transactions/"];
+    for key in keys
+        .iter()
+        .filter(|key| sized.iter().any(|kind| key.starts_with(kind)))
+    {
+        let to = empty();
+        Repository::create(Arc::clone(&to)).await.unwrap();
+        stores::put(&to, key, "x").await;
+        let error = copy(&source, &to).await.expect_err(key);
+        assert!(
+            matches!(&error, CopyError::OtherSize { key: found, .. } if found.as_str() == key),
+            "{error:?}"
+        );
+        assert_eq!(stores::read(&to, key).await, "x");
+    }
+}
+
+#[tokio::test]
+async fn packed_objects_are_copied_once() {
+    let from = empty();
+    fixtures::load("v1-handmade", &from).await;
+    let counting = CountingStorage::new(from);
+    let source = Repository::open(Arc::new(counting.clone())).await.unwrap();
+    let report = CopyRepository::new()
+        .run(&source, empty(), &())
+        .await
+        .unwrap();
+    assert_eq!((report.chunks.objects, report.chunks.bytes), (1, 2000));
+    assert_eq!(counting.snapshot().of("chunks").get, 1);
+}
+
+#[tokio::test]
+async fn a_repository_is_not_copied_onto_itself_nor_over_files_of_others() {
+    let source = Source::with_history().await;
+    let error = copy(&source, &source.storage()).await.unwrap_err();
+    assert!(matches!(error, CopyError::SamePlace { .. }), "{error:?}");
+    let to = empty();
+    stores::put(&to, "notes.txt", "x").await;
+    let error = copy(&source, &to).await.unwrap_err();
+    assert!(error.to_string().contains("notes.txt"), "{error}");
+    assert_eq!(stores::keys(&to).await, ["notes.txt"]);
+}

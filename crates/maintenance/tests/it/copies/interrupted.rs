@@ -1,0 +1,234 @@
+//! Copies that stop, stores that fail, and repositories that change meanwhile.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use icefield_core::Repository;
+use icefield_maintenance::{CopyError, CopyRepository};
+use icefield_storage::Storage;
+use icefield_storage::wrap::fault::{
+    Decision, FaultyStorage, Matcher, Plan, Verb, When, crash_points,
+};
+use icefield_storage_memory::MemoryStorage;
+use icefield_testkit::stores;
+
+use super::{assert_same, copy, empty};
+use crate::source::{Source, store};
+
+/// Asserts that what the refs of a destination reach is there.
+async fn assert_sound(source: &Source, to: &Arc<dyn Storage>) {
+    let Ok(there) = Repository::open(Arc::clone(to)).await else {
+        return;
+    };
+    // A copy of it would miss what is missing.
+    let again = CopyRepository::new().run(&there, empty(), &()).await;
+    again.unwrap_or_else(|error| panic!("{error:?}, of {:?}", source.store));
+}
+
+#[tokio::test]
+async fn a_copy_stopped_at_any_operation_is_sound_and_the_next_one_completes_it() {
+    let source = Source::with_history().await;
+    let dry = FaultyStorage::new(empty(), Plan::none());
+    let into: Arc<dyn Storage> = Arc::new(dry.clone());
+    copy(&source, &into).await.unwrap();
+    assert!(dry.operations() > 30);
+    for (at, when) in crash_points(dry.operations()) {
+        let inner = empty();
+        let dying = FaultyStorage::new(Arc::clone(&inner), Plan::stop_at(at, when));
+        let into: Arc<dyn Storage> = Arc::new(dying.clone());
+        let stopped = copy(&source, &into).await;
+        assert!(stopped.is_err(), "{at} {when:?}");
+        assert_sound(&source, &inner).await;
+        dying.deliver_pending().await;
+        assert_sound(&source, &inner).await;
+        let again = copy(&source, &inner).await;
+        again.unwrap_or_else(|error| panic!("{at} {when:?}: {error:?}"));
+        assert_same(&source.storage(), &inner).await;
+    }
+}
+
+#[tokio::test]
+async fn a_second_copy_stopped_at_any_operation_is_completed_too() {
+    let source = Source::with_history().await;
+    let base = MemoryStorage::new();
+    copy(&source, &store(&base)).await.unwrap();
+    source.commit("main", &[("/a", 9), ("/c", 1)]).await;
+    source.tag("second", "main").await;
+    let _ = source
+        .repository
+        .delete_tag(&"first".parse().unwrap())
+        .await
+        .unwrap();
+    let dry = FaultyStorage::new(store(&base.duplicate()), Plan::none());
+    let into: Arc<dyn Storage> = Arc::new(dry.clone());
+    copy(&source, &into).await.unwrap();
+    for (at, when) in crash_points(dry.operations()) {
+        let inner = store(&base.duplicate());
+        let dying = FaultyStorage::new(Arc::clone(&inner), Plan::stop_at(at, when));
+        let into: Arc<dyn Storage> = Arc::new(dying.clone());
+        assert!(copy(&source, &into).await.is_err());
+        dying.deliver_pending().await;
+        assert_sound(&source, &inner).await;
+        copy(&source, &inner).await.unwrap();
+        let mut there = stores::dump(&inner).await;
+        // Nothing is taken away at the destination.
+        assert!(!there.contains_key("refs/tag.first/ref.json.deleted"));
+        there.insert("refs/tag.first/ref.json.deleted".to_owned(), "".into());
+        assert_eq!(there, stores::dump(&source.storage()).await);
+    }
+}
+
+#[tokio::test]
+async fn lost_answers_are_settled_or_told() {
+    let source = Source::with_history().await;
+    let dry = FaultyStorage::new(empty(), Plan::none());
+    let into: Arc<dyn Storage> = Arc::new(dry.clone());
+    copy(&source, &into).await.unwrap();
+    for at in 0..dry.operations() {
+        for decision in [Decision::FailAfter, Decision::FailBefore, Decision::Twice] {
+            let inner = empty();
+            let faulty = FaultyStorage::new(
+                Arc::clone(&inner),
+                Plan::none().on(Matcher::any(), at, decision),
+            );
+            let into: Arc<dyn Storage> = Arc::new(faulty.clone());
+            if copy(&source, &into).await.is_err() {
+                assert_sound(&source, &inner).await;
+                copy(&source, &inner).await.unwrap();
+            }
+            assert_same(&source.storage(), &inner).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_fails_is_no_empty_list() {
+    let source = Source::with_history().await;
+    for objects in [0, 1, 2] {
+        let plan = Plan::none().always(Verb::List, Decision::ListError(objects));
+        let from: Arc<dyn Storage> = Arc::new(FaultyStorage::new(source.storage(), plan.clone()));
+        let open = Repository::open(from).await.unwrap();
+        let to = empty();
+        assert!(
+            CopyRepository::new()
+                .run(&open, Arc::clone(&to), &())
+                .await
+                .is_err()
+        );
+        assert_eq!(stores::keys(&to).await, [""; 0]);
+        let into: Arc<dyn Storage> = Arc::new(FaultyStorage::new(Arc::clone(&to), plan));
+        assert!(copy(&source, &into).await.is_err());
+    }
+}
+
+/// Does something once, when chunks begin to be copied.
+struct Meanwhile<F>(std::sync::Mutex<Option<F>>);
+
+impl<F> Meanwhile<F> {
+    fn new(change: F) -> Self {
+        Self(std::sync::Mutex::new(Some(change)))
+    }
+}
+
+impl<F: Future<Output = ()> + Send> icefield_maintenance::Progress for Meanwhile<F> {
+    fn stage(&self, name: &'static str, _: Option<u64>) {
+        if name == "copying chunks" {
+            let change = self.0.lock().unwrap().take();
+            // Nothing waits in memory.
+            if let Some(change) = change {
+                change.now_or_never().expect("it is done at once");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_lands_in_the_source_meanwhile_is_left_for_the_next_run() {
+    for branch_goes in [false, true] {
+        let source = Source::with_history().await;
+        let before = stores::dump(&source.storage()).await;
+        let to = empty();
+        let meanwhile = Meanwhile::new(async {
+            if branch_goes {
+                let name = "odd {x} é".parse().unwrap();
+                let _ = source.repository.delete_branch(&name).await.unwrap();
+            } else {
+                source.commit("main", &[("/a", 9)]).await;
+            }
+        });
+        let copied = CopyRepository::new()
+            .run(&source.repository, Arc::clone(&to), &meanwhile)
+            .await;
+        copied.unwrap();
+        assert_ne!(stores::dump(&source.storage()).await, before);
+        assert_eq!(stores::dump(&to).await, before);
+        copy(&source, &to).await.unwrap();
+        if !branch_goes {
+            assert_same(&source.storage(), &to).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_branch_that_moves_at_the_destination_meanwhile_is_not_overwritten() {
+    let source = Source::with_history().await;
+    let to = empty();
+    Repository::create(Arc::clone(&to)).await.unwrap();
+    let mut other = Source::seeded(2).await;
+    other.repository = Repository::open(Arc::clone(&to)).await.unwrap();
+    let meanwhile = Meanwhile::new(async {
+        other.commit("main", &[("/c", 0)]).await;
+    });
+    let copied = CopyRepository::new()
+        .run(&source.repository, Arc::clone(&to), &meanwhile)
+        .await;
+    let error = copied.unwrap_err();
+    assert!(
+        matches!(&error, CopyError::RefChanged { name } if name == "branch main"),
+        "{error:?}"
+    );
+    let there = Repository::open(to).await.unwrap();
+    let session = there
+        .read_session(icefield_core::BranchName::main())
+        .await
+        .unwrap();
+    assert!(session.array(&"/c".parse().unwrap()).is_ok());
+}
+
+#[tokio::test]
+async fn copies_at_the_same_time_to_one_destination_agree() {
+    let source = Source::with_history().await;
+    let to = empty();
+    let run = || copy(&source, &to);
+    let (one, two, three) = futures::join!(run(), run(), run());
+    for copied in [one, two, three] {
+        match copied {
+            Ok(_) | Err(CopyError::RefChanged { .. }) => {}
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    copy(&source, &to).await.unwrap();
+    assert_same(&source.storage(), &to).await;
+}
+
+#[tokio::test]
+async fn an_unknown_edit_of_a_ref_is_told_as_such() {
+    let source = Source::with_history().await;
+    let inner = empty();
+    let dry = FaultyStorage::new(Arc::clone(&inner), Plan::none());
+    let into: Arc<dyn Storage> = Arc::new(dry.clone());
+    copy(&source, &into).await.unwrap();
+    let last = dry
+        .trace()
+        .events()
+        .iter()
+        .rev()
+        .find(|event| event.verb == Verb::Put)
+        .unwrap()
+        .operation;
+    let to = empty();
+    let dying = FaultyStorage::new(Arc::clone(&to), Plan::stop_at(last, When::After));
+    let into: Arc<dyn Storage> = Arc::new(dying);
+    let error = copy(&source, &into).await.unwrap_err();
+    assert!(matches!(error, CopyError::RefUnknown { .. }), "{error:?}");
+}

@@ -1,0 +1,197 @@
+//! Which refs move, and which do not.
+
+use std::sync::Arc;
+
+use icefield_core::{Repository, SnapshotId};
+use icefield_maintenance::{
+    ConfigAction, CopyError, CopyReport, CopyRepository, RefAction, RefChoice,
+};
+use icefield_storage::Storage;
+use icefield_testkit::stores;
+
+use super::{assert_same, copy, empty};
+use crate::source::Source;
+
+fn action(report: &CopyReport, kind: &str, name: &str) -> RefAction {
+    let mut refs = report.refs.iter();
+    refs.find(|it| it.kind == kind && it.name == name)
+        .unwrap()
+        .action
+}
+
+/// A copy that had a commit of its own since.
+async fn diverged(source: &Source) -> (Source, SnapshotId) {
+    let mut other = Source::seeded(2).await;
+    let to = empty();
+    copy(source, &to).await.unwrap();
+    other.repository = Repository::open(Arc::clone(&to)).await.unwrap();
+    let own = other.commit("main", &[("/c", 0)]).await;
+    (other, own)
+}
+
+#[tokio::test]
+async fn a_branch_with_commits_of_its_own_is_refused_by_name_before_anything_is_copied() {
+    let source = Source::with_history().await;
+    let (other, own) = diverged(&source).await;
+    let to = Arc::clone(other.repository.storage());
+    let before = stores::dump(&to).await;
+    source.commit("main", &[("/a", 6)]).await;
+    let error = copy(&source, &to).await.unwrap_err();
+    assert!(matches!(error, CopyError::Diverged { .. }), "{error:?}");
+    let said = error.to_string();
+    assert!(
+        said.contains("branch main") && said.contains(&own.to_string()),
+        "{said}"
+    );
+    assert!(!said.contains("odd"), "{said}");
+    assert_eq!(stores::dump(&to).await, before);
+
+    // The others can be copied, and main can be moved by force.
+    let some = CopyRepository::new().refs([RefChoice::parse("odd {x} é").unwrap()]);
+    let report = some
+        .run(&source.repository, Arc::clone(&to), &())
+        .await
+        .unwrap();
+    assert_eq!(action(&report, "branch", "odd {x} é"), RefAction::Unchanged);
+    let forced = CopyRepository::new().force(true);
+    let report = forced
+        .run(&source.repository, Arc::clone(&to), &())
+        .await
+        .unwrap();
+    assert_eq!(action(&report, "branch", "main"), RefAction::Forced);
+    let there = Repository::open(to).await.unwrap();
+    assert_eq!(
+        there
+            .ref_store()
+            .branch(&"main".parse().unwrap())
+            .await
+            .unwrap()
+            .unwrap()
+            .snapshot,
+        source.tip("main").await
+    );
+}
+
+#[tokio::test]
+async fn a_destination_that_is_ahead_is_refused() {
+    let source = Source::with_history().await;
+    let (other, own) = diverged(&source).await;
+    let error = copy(&source, other.repository.storage()).await.unwrap_err();
+    assert!(error.to_string().contains(&own.to_string()), "{error}");
+}
+
+#[tokio::test]
+async fn tags_never_move_and_what_was_deleted_stays_deleted() {
+    let source = Source::with_history().await;
+    let to = empty();
+    copy(&source, &to).await.unwrap();
+    let there = Repository::open(Arc::clone(&to)).await.unwrap();
+    let _ = there.delete_tag(&"first".parse().unwrap()).await.unwrap();
+    source.tag("second", "main").await;
+    let _ = there
+        .create_tag("second", SnapshotId::INITIAL)
+        .await
+        .unwrap();
+    for force in [false, true] {
+        let copy = CopyRepository::new().force(force);
+        let error = copy
+            .run(&source.repository, Arc::clone(&to), &())
+            .await
+            .unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.contains("tag second") && !said.contains("first"),
+            "{said}"
+        );
+    }
+    let _ = source
+        .repository
+        .delete_tag(&"second".parse().unwrap())
+        .await
+        .unwrap();
+    let report = copy(&source, &to).await.unwrap();
+    assert_eq!(action(&report, "tag", "first"), RefAction::StaysDeleted);
+    assert_eq!(action(&report, "tag", "second"), RefAction::StaysPresent);
+    assert_eq!(action(&report, "tag", "gone"), RefAction::Unchanged);
+}
+
+#[tokio::test]
+async fn only_named_refs_are_copied_and_what_they_need() {
+    let source = Source::with_history().await;
+    let to = empty();
+    let copy = CopyRepository::new().refs([RefChoice::parse("tag:first").unwrap()]);
+    let report = copy
+        .run(&source.repository, Arc::clone(&to), &())
+        .await
+        .unwrap();
+    assert_eq!((report.refs.len(), report.chunks.objects), (1, 2));
+    assert_eq!(
+        stores::keys_below(&to, "refs/").await,
+        ["refs/branch.main/ref.json", "refs/tag.first/ref.json"]
+    );
+    let there = Repository::open(Arc::clone(&to)).await.unwrap();
+    let main = there
+        .ref_store()
+        .branch(&"main".parse().unwrap())
+        .await
+        .unwrap();
+    assert_eq!(main.unwrap().snapshot, SnapshotId::INITIAL);
+    // A bare name is a branch, then a tag.
+    for name in ["first", "tag:first"] {
+        let copy = CopyRepository::new().refs([RefChoice::parse(name).unwrap()]);
+        let report = copy
+            .run(&source.repository, Arc::clone(&to), &())
+            .await
+            .unwrap();
+        assert_eq!(action(&report, "tag", "first"), RefAction::Unchanged);
+    }
+    for name in ["none", "tag:main", "branch:first", "tag:gone"] {
+        let copy = CopyRepository::new().refs([RefChoice::parse(name).unwrap()]);
+        let error = copy
+            .run(&source.repository, Arc::clone(&to), &())
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, CopyError::NoSuchRef { .. }),
+            "{name}: {error:?}"
+        );
+    }
+    // The rest comes with a copy of everything.
+    super::copy(&source, &to).await.unwrap();
+    assert_same(&source.storage(), &to).await;
+}
+
+#[tokio::test]
+async fn another_configuration_stays_unless_it_is_forced() {
+    let source = Source::with_history().await;
+    let to = empty();
+    Repository::create(Arc::clone(&to)).await.unwrap();
+    stores::put(&to, "config.yaml", "max_concurrent_requests: 3\n").await;
+    let report = copy(&source, &to).await.unwrap();
+    assert!(!report.created);
+    assert_eq!(report.config, ConfigAction::Kept);
+    let forced = CopyRepository::new().force(true);
+    let report = forced
+        .run(&source.repository, Arc::clone(&to), &())
+        .await
+        .unwrap();
+    assert_eq!(report.config, ConfigAction::Replaced);
+    let config = |from: Arc<dyn Storage>| async move { stores::read(&from, "config.yaml").await };
+    assert_eq!(config(to).await, config(source.storage()).await);
+}
+
+#[tokio::test]
+async fn a_damaged_ref_of_the_destination_is_replaced_only_by_force() {
+    let source = Source::with_history().await;
+    let to = empty();
+    copy(&source, &to).await.unwrap();
+    stores::put(&to, "refs/branch.main/ref.json", "{").await;
+    let error = copy(&source, &to).await.unwrap_err();
+    assert!(error.to_string().contains("branch main"), "{error}");
+    let forced = CopyRepository::new().force(true);
+    forced
+        .run(&source.repository, Arc::clone(&to), &())
+        .await
+        .unwrap();
+    assert_same(&source.storage(), &to).await;
+}
