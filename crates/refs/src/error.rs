@@ -72,7 +72,9 @@ pub enum RefsError {
     #[error(transparent)]
     Fetch(#[from] FetchError),
     /// The store cannot make a write depend on what it replaces.
-    #[error("{location} is read-only, or cannot decide which of two writers was first: no history is changed there")]
+    #[error(
+        "{location} is read-only, or cannot decide which of two writers was first: no history is changed there"
+    )]
     NoConditions {
         /// The store.
         location: String,
