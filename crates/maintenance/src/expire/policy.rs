@@ -12,6 +12,9 @@ const HOUR: u64 = 3600 * 1_000_000;
 /// Microseconds of a day.
 const DAY: u64 = 24 * HOUR;
 
+/// Why a snapshot stays, how many such there may be, and the number of the period of a time.
+type Period = (Reason, u64, fn(u64) -> u64);
+
 /// Why a snapshot stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -78,7 +81,7 @@ impl Policy {
             .is_some_and(|bound| micros < micros_of_time(bound))
     }
 
-    fn periods(&self) -> [(Reason, u64, fn(u64) -> u64); 5] {
+    fn periods(&self) -> [Period; 5] {
         [
             (Reason::Hourly, self.hourly, |micros| micros / HOUR),
             (Reason::Daily, self.daily, |micros| micros / DAY),
@@ -126,7 +129,9 @@ fn week(day: u64) -> u64 {
 
 /// The number of a month, 12 to a year, of a day since 1970.
 fn month(day: u64) -> u64 {
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     // 400 years have the same number of days, whenever they begin.
     const DAYS_OF_400_YEARS: u64 = 146_097;
     let mut year = 1970 + 400 * (day / DAYS_OF_400_YEARS);

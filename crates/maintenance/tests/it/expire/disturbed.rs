@@ -185,7 +185,7 @@ impl Commits for icefield_core::Session {
     /// Commits onto whatever the branch has become, as often as it takes.
     async fn commit_with_rebase(&self, number: u64) -> CommitOutcome {
         for _ in 0..20 {
-            match self.commit(&number.to_string()).await.expect("answered") {
+            match self.commit(number.to_string()).await.expect("answered") {
                 CommitOutcome::BranchMoved { .. } => {
                     match self.rebase(&BasicSolver::default()).await {
                         Ok(_) => {}
