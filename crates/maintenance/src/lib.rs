@@ -10,6 +10,7 @@
 //! condition that nobody else did.
 
 mod bundle;
+mod bundle;
 mod collect;
 mod copy;
 mod expire;

@@ -289,15 +289,16 @@ impl Repository {
             store_time: Lease::write(storage, &lease, 0).await?,
         };
         let done = async {
-            if let Some((_, true)) = look(shared, &told).await?
+            // Not from memory: the snapshot may have been deleted since it was read.
+            let key = Key::parse(&layout::snapshot_key(target)).map_err(StorageError::from)?;
+            let (state, exists) = futures::try_join!(look(shared, &told), storage.exists(&key))?;
+            if !exists {
+                return Err(RefsError::SnapshotNotFound(target).into());
+            }
+            if let Some((_, true)) = state
                 && !all_reachable(&shared.refs, BTreeSet::from([target])).await?
             {
                 return Err(RepositoryError::BeingCollected { target });
-            }
-            // Not from memory: it may have been deleted since it was read.
-            let key = Key::parse(&layout::snapshot_key(target)).map_err(StorageError::from)?;
-            if !storage.exists(&key).await? {
-                return Err(RefsError::SnapshotNotFound(target).into());
             }
             shared.refs.check_target(target).await?;
             put.await

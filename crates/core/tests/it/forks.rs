@@ -280,7 +280,10 @@ async fn damaged_forks_are_refused() {
     let tree = icefield_core::test_suite::view::tree(&fork).await;
     let sent = repository.open_fork(&bytes).await.expect("whole");
     assert_eq!(icefield_core::test_suite::view::tree(&sent).await, tree);
-    assert_eq!(sent.to_bytes().await.expect("a fork"), bytes);
+    // It is older now; all else is the same.
+    let sent = sent.to_bytes().await.expect("a fork");
+    let sent = repository.open_fork(&sent).await.expect("whole");
+    assert_eq!(icefield_core::test_suite::view::tree(&sent).await, tree);
     for length in 0..bytes.len() {
         let error = repository
             .open_fork(&bytes[..length])

@@ -1,12 +1,11 @@
 //! The tests of this crate, in one program.
-
-mod collect;
-mod expire;
-mod turns;
-mod world;
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bundles;
+mod collect;
 mod copies;
+mod expire;
 mod source;
+mod turns;
 mod usage;
+mod world;
