@@ -9,14 +9,14 @@ mod plan;
 mod publish;
 mod queue;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use icefield_format::SnapshotId;
+use icefield_format::{ManifestId, SnapshotId};
 use icefield_refs::Tip;
 use icefield_storage::StorageError;
 use serde_json::Value;
@@ -75,6 +75,7 @@ pub struct Commit {
     message: String,
     metadata: BTreeMap<String, Value>,
     allow_empty: bool,
+    lost: BTreeSet<ManifestId>,
     solver: Option<Arc<dyn ConflictSolver>>,
     tries: usize,
 }
@@ -89,6 +90,15 @@ impl Commit {
     /// Allows a commit that changes nothing.
     pub fn allow_empty(mut self) -> Self {
         self.allow_empty = true;
+        self
+    }
+
+    /// Leaves manifests of the base out of the new snapshot, without reading them: those that are lost. Arrays that name
+    /// them get a manifest of what their other manifests and the session's edits hold, and count as updated. For repairs;
+    /// a commit that only does this changes something, and is not empty.
+    pub fn leave_out_manifests(mut self, lost: BTreeSet<ManifestId>) -> Self {
+        self.allow_empty |= !lost.is_empty();
+        self.lost = lost;
         self
     }
 
@@ -225,6 +235,7 @@ impl Commit {
             message: &self.message,
             metadata: &self.metadata,
             allow_empty: self.allow_empty,
+            lost: &self.lost,
         };
         let written = plan::write(session, Some(tip), description).await?;
         match written {
@@ -277,6 +288,7 @@ impl Session {
             message: message.into(),
             metadata: BTreeMap::new(),
             allow_empty: false,
+            lost: BTreeSet::new(),
             solver: None,
             tries: DEFAULT_TRIES,
         }

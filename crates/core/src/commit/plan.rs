@@ -4,7 +4,7 @@
 //! of ids give equal bytes. Then manifests are merged and encoded in parallel, and all objects go to the store
 //! at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -87,6 +87,8 @@ pub(super) struct Description<'a> {
     pub(super) message: &'a str,
     pub(super) metadata: &'a BTreeMap<String, Value>,
     pub(super) allow_empty: bool,
+    /// Manifests of the base that are not read and not carried over.
+    pub(super) lost: &'a BTreeSet<ManifestId>,
 }
 
 /// Writes everything that a commit needs, all of it invisible. Without a tip, no branch is asked where it
@@ -109,7 +111,7 @@ pub(super) async fn write(
     metadata.extend(description.metadata.clone());
     let shared = session.shared();
     let mut jobs = Vec::new();
-    let nodes = plan_nodes(session, &base, &changes, &mut jobs)?;
+    let nodes = plan_nodes(session, &base, &changes, description.lost, &mut jobs)?;
     let snapshot_id = SnapshotId::from_bytes(session.random());
     let new_manifests = run_jobs(session, &changes, &jobs).await?;
     let flushed_at = micros_of_time(shared.clock.now()).max(newer_than.saturating_add(1));
@@ -128,7 +130,8 @@ pub(super) async fn write(
             manifest_files: &manifest_files(&base, &nodes, &new_manifests)?,
         },
     )?;
-    let log = encode_log(session, snapshot_id, &changes)?;
+    let robbed = arrays_that_name(&base, &changes, description.lost);
+    let log = encode_log(session, snapshot_id, &changes, robbed)?;
     let files: Vec<(ManifestId, Bytes)> = new_manifests
         .iter()
         .flatten()
@@ -148,9 +151,13 @@ fn plan_nodes(
     session: &Session,
     base: &Base,
     changes: &ChangeSet,
+    lost: &BTreeSet<ManifestId>,
     jobs: &mut Vec<ManifestJob>,
 ) -> Result<Vec<PlannedNode>, SessionError> {
     let snapshot = base.snapshot();
+    let plan_manifests = |position, metadata: &NodeMetadata, jobs: &mut Vec<ManifestJob>| {
+        plan_manifests(session, base, changes, lost, position, metadata, jobs)
+    };
     let mut nodes = Vec::with_capacity(snapshot.node_count() + changes.created().len());
     let mut created = changes.created().iter().peekable();
     let mut position = 0;
@@ -172,7 +179,7 @@ fn plan_nodes(
                 .and_then(|it| base.position(it));
             let manifests = match (node.metadata.array(), has_chunks, moved_from) {
                 (Some(_), _, Some(position)) => {
-                    plan_manifests(session, base, changes, position, &node.metadata, jobs)
+                    plan_manifests(position, &node.metadata, jobs)
                 }
                 (Some(array), true, None) => new_job(session, jobs, node.id, array, Vec::new()),
                 _ => PlannedManifests::None,
@@ -188,11 +195,13 @@ fn plan_nodes(
                 let manifests = match updated.map(|node| Arc::clone(&node.metadata)) {
                     _ if record.kind() == NodeKind::Group => PlannedManifests::None,
                     Some(metadata) => {
-                        plan_manifests(session, base, changes, position, &metadata, jobs)
+                        plan_manifests(position, &metadata, jobs)
                     }
-                    None if changes.chunks().contains_key(&record.id()) => {
+                    None if changes.chunks().contains_key(&record.id())
+                        || names_any(base, position, lost) =>
+                    {
                         let metadata = base.metadata(record)?;
-                        plan_manifests(session, base, changes, position, &metadata, jobs)
+                        plan_manifests(position, &metadata, jobs)
                     }
                     None => PlannedManifests::Keep { position },
                 };
@@ -208,11 +217,18 @@ fn plan_nodes(
     Ok(nodes)
 }
 
+/// Whether a node of the base is an array that names one of these manifests.
+fn names_any(base: &Base, position: usize, lost: &BTreeSet<ManifestId>) -> bool {
+    let array = (!lost.is_empty()).then(|| base.array(position)).flatten();
+    array.is_some_and(|array| array.manifests().any(|it| lost.contains(&it.id())))
+}
+
 /// Decides about the manifests of an array that exists in the base.
 fn plan_manifests(
     session: &Session,
     base: &Base,
     changes: &ChangeSet,
+    lost: &BTreeSet<ManifestId>,
     position: usize,
     metadata: &NodeMetadata,
     jobs: &mut Vec<ManifestJob>,
@@ -238,10 +254,11 @@ fn plan_manifests(
                         || range.end > count.copied().unwrap_or(0)
                 })
     });
-    if !written && !cut {
+    if !written && !cut && !names_any(base, position, lost) {
         return PlannedManifests::Keep { position };
     }
-    let inputs = record.manifests().map(|it| it.id()).collect();
+    let inputs = record.manifests().map(|it| it.id());
+    let inputs = inputs.filter(|id| !lost.contains(id)).collect();
     new_job(session, jobs, node, array, inputs)
 }
 
@@ -444,10 +461,24 @@ fn push_base_node(
     Ok(())
 }
 
+/// The arrays that stay and name one of these manifests: which of their chunks are gone, nobody can say any more.
+fn arrays_that_name(
+    base: &Base,
+    changes: &ChangeSet,
+    lost: &BTreeSet<ManifestId>,
+) -> BTreeSet<NodeId> {
+    let positions = 0..base.snapshot().node_count();
+    let named = positions.filter(|position| names_any(base, *position, lost));
+    let records = named.map(|position| base.record(position));
+    let stay = records.filter(|record| !changes.deleted().contains_key(&record.node_path()));
+    stay.map(|record| record.id()).collect()
+}
+
 fn encode_log(
     session: &Session,
     id: SnapshotId,
     changes: &ChangeSet,
+    mut updated_arrays: BTreeSet<NodeId>,
 ) -> Result<Bytes, CommitError> {
     let mut log = TransactionLogEncoder::new(id);
     let of_kind = |nodes: &BTreeMap<_, crate::change_set::WrittenNode>, kind| -> Vec<NodeId> {
@@ -470,7 +501,8 @@ fn encode_log(
     log.deleted_groups(deleted(NodeKind::Group));
     log.deleted_arrays(deleted(NodeKind::Array));
     log.updated_groups(of_kind(changes.updated(), NodeKind::Group));
-    log.updated_arrays(of_kind(changes.updated(), NodeKind::Array));
+    updated_arrays.extend(of_kind(changes.updated(), NodeKind::Array));
+    log.updated_arrays(updated_arrays);
     for (node, table) in changes.chunks() {
         if table.is_empty() {
             continue;
