@@ -9,8 +9,13 @@
 //! What this crate refuses to do: it decodes no chunks and knows no Zarr keys, and it never touches a ref without the
 //! condition that nobody else did.
 
+mod check;
 mod progress;
 
+pub use check::{
+    Check, CheckError, CheckReport, Finding, FindingKind, Garbage, GarbageOfKind, Proposal,
+    Severity,
+};
 pub use progress::Progress;
 
 #[cfg(doctest)]

@@ -178,9 +178,7 @@ fn plan_nodes(
                 .moved_from(&node.id)
                 .and_then(|it| base.position(it));
             let manifests = match (node.metadata.array(), has_chunks, moved_from) {
-                (Some(_), _, Some(position)) => {
-                    plan_manifests(position, &node.metadata, jobs)
-                }
+                (Some(_), _, Some(position)) => plan_manifests(position, &node.metadata, jobs),
                 (Some(array), true, None) => new_job(session, jobs, node.id, array, Vec::new()),
                 _ => PlannedManifests::None,
             };
@@ -194,9 +192,7 @@ fn plan_nodes(
                 let updated = changes.updated().get(&path);
                 let manifests = match updated.map(|node| Arc::clone(&node.metadata)) {
                     _ if record.kind() == NodeKind::Group => PlannedManifests::None,
-                    Some(metadata) => {
-                        plan_manifests(position, &metadata, jobs)
-                    }
+                    Some(metadata) => plan_manifests(position, &metadata, jobs),
                     None if changes.chunks().contains_key(&record.id())
                         || names_any(base, position, lost) =>
                     {

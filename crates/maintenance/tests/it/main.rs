@@ -1,1 +1,3 @@
-//! The tests of this crate, in one program.
+//! What maintenance does to repositories, on the in-memory store.
+
+mod check;
