@@ -24,7 +24,7 @@ mod run;
 mod snapshots;
 mod strays;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -41,6 +41,10 @@ use crate::Progress;
 
 pub use finding::{Finding, FindingKind, Severity};
 pub use ledger::{CheckReport, Garbage, GarbageOfKind, Proposal};
+pub use repair::{
+    ArrayLoss, BranchRepair, REPAIR_METADATA, Repair, RepairError, RepairOutcome, RepairReport,
+    RestoredBranch,
+};
 
 /// Why a repository could not be checked. What is wrong with the repository itself is a [`Finding`].
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +109,8 @@ struct Examined {
     report: CheckReport,
     objects: Arc<Objects>,
     targets: Vec<Target>,
+    /// Snapshots of histories, with their parents.
+    seen: HashMap<SnapshotId, Option<SnapshotId>>,
     bad: BadChunks,
     bad_foreign: BadForeign,
     /// Branches that point nowhere, with what is proposed for them.

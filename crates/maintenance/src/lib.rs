@@ -13,8 +13,9 @@ mod check;
 mod progress;
 
 pub use check::{
-    Check, CheckError, CheckReport, Finding, FindingKind, Garbage, GarbageOfKind, Proposal,
-    Severity,
+    ArrayLoss, BranchRepair, Check, CheckError, CheckReport, Finding, FindingKind, Garbage,
+    GarbageOfKind, Proposal, REPAIR_METADATA, Repair, RepairError, RepairOutcome, RepairReport,
+    RestoredBranch, Severity,
 };
 pub use progress::Progress;
 
