@@ -1,9 +1,13 @@
 //! What can be asked, and how.
 
+mod fsck;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
 use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName};
+
+pub(crate) use fsck::Fsck;
 
 use crate::failure::chain;
 
@@ -94,6 +98,8 @@ pub(crate) enum Command {
     Mv(Mv),
     /// Compare a version with another one that it may be merged into, or show what a serialised fork holds.
     Status(Status),
+    /// Check that all is there and whole that refs reach; repair branches.
+    Fsck(Fsck),
     /// Say what a location is, what it guarantees, and what is wrong with it.
     Doctor(Doctor),
     /// Show what one file of the repository says.

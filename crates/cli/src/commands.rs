@@ -6,6 +6,7 @@ mod cat;
 mod diff;
 mod doctor;
 mod export;
+mod fsck;
 mod import;
 mod info;
 mod init;
@@ -62,6 +63,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Squash(args) => squash::run(&context, args).await,
         Command::Mv(args) => mv::run(&context, args).await,
         Command::Status(args) => status::run(&context, args).await,
+        Command::Fsck(args) => fsck::run(&context, args).await,
         Command::Doctor(args) => doctor::run(&context, args).await,
         Command::Inspect(args) => inspect::run(&context, args).await,
     }

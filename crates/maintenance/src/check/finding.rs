@@ -101,16 +101,16 @@ kinds! {
         "copy the repository away from this store, then check the copy";
     /// A virtual ref with a location that is none.
     VirtualLocationInvalid, Damage, "virtual chunks whose location is none",
-        "import them again; `fsck --repair --virtual` drops the refs from the branch in a new commit";
+        "import them again; `fsck --repair --drop-virtual` drops the refs from the branch in a new commit";
     /// A foreign object that is not there.
     VirtualMissing, Damage, "foreign objects that are missing",
-        "put the file back; `fsck --repair --virtual` drops the refs to it from the branch in a new commit";
+        "put the file back; `fsck --repair --drop-virtual` drops the refs to it from the branch in a new commit";
     /// A foreign object that is shorter than a ref says.
     VirtualShort, Damage, "foreign objects that are too short",
-        "put the file back, or import it again; `fsck --repair --virtual` drops the refs to it in a new commit";
+        "put the file back, or import it again; `fsck --repair --drop-virtual` drops the refs to it in a new commit";
     /// A foreign object that was written since.
     VirtualChanged, Damage, "foreign objects that have changed",
-        "import it again; `fsck --repair --virtual` drops the refs to it from the branch in a new commit";
+        "import it again; `fsck --repair --drop-virtual` drops the refs to it from the branch in a new commit";
     /// A transaction log that is not there.
     LogMissing, Damage, "transaction logs that are missing",
         "data is not touched by this, but writers that began before that commit cannot be rebased by it; a new commit cannot mend it: put the object back from a copy";
