@@ -220,6 +220,9 @@ impl Fresh {
             }
         };
         let may_go = told.is_none_or(|told| told.resized);
+        // What nobody reads, nobody has to tell of.
+        let grid = self.grid.clone();
+        let counts = |record: &RefRecord<'_>| in_grid(record, grid.as_deref());
         loop {
             let order = match (old.peek(), new.peek()) {
                 (None, None) => return,
@@ -233,19 +236,19 @@ impl Fresh {
                 (Some(before), Some(after)) => {
                     if before.chunk_ref().ok() != after.chunk_ref().ok() {
                         self.take(after);
-                        if !is_told(&after) {
+                        if !is_told(&after) && counts(&after) {
                             self.unsaid.add(after);
                         }
                     }
                 }
                 (None, Some(after)) => {
                     self.take(after);
-                    if !is_told(&after) {
+                    if !is_told(&after) && counts(&after) {
                         self.unsaid.add(after);
                     }
                 }
                 (Some(before), None) => {
-                    if !may_go && !is_told(&before) {
+                    if !may_go && !is_told(&before) && counts(&before) {
                         self.unsaid.add(before);
                     }
                 }

@@ -1,6 +1,8 @@
 //! Checks and repairs.
 
+mod damages;
 mod vectors;
+mod world;
 
 use std::sync::Arc;
 
