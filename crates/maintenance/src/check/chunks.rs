@@ -151,7 +151,8 @@ pub(super) async fn read_all(
                 });
             }
             Ok(bytes) => progress.advance(1, bytes),
-            Err(error) if error.is_retryable() => return Err(error.into()),
+            // What ends early again and again is the object's fault, also if another try might help.
+            Err(error) if error.is_retryable() && !is_short(&error) => return Err(error.into()),
             Err(error) => bad.push(BadChunk {
                 need,
                 problem: Problem::Unreadable(super::finding::said(&error)),
@@ -159,6 +160,10 @@ pub(super) async fn read_all(
         }
     }
     Ok(bad)
+}
+
+fn is_short(error: &StorageError) -> bool {
+    matches!(error, StorageError::WrongLength { .. })
 }
 
 /// Reads an object without holding it, and returns its length.

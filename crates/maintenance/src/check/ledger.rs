@@ -137,10 +137,11 @@ impl Ledger {
         damaged.flat_map(|it| it.refs.iter().cloned()).collect()
     }
 
-    pub(super) fn has_damage(&self) -> bool {
+    /// Whether there is more than notes.
+    pub(super) fn is_worth_a_look(&self) -> bool {
         self.kinds
             .keys()
-            .any(|kind| kind.severity() == Severity::Damage)
+            .any(|kind| kind.severity() != Severity::Note)
     }
 
     pub(super) fn write_into(mut self, report: &mut CheckReport) {

@@ -130,7 +130,7 @@ impl<'a> Run<'a> {
             unreached = self.strays().await?;
         }
         self.propose(unreached).await?;
-        if self.ledger.has_damage() {
+        if self.ledger.is_worth_a_look() {
             self.mark_tips().await?;
         }
         self.name_refs();
@@ -398,9 +398,6 @@ impl<'a> Run<'a> {
                 about.entry(snapshot).or_default().push(at);
             }
         }
-        if about.is_empty() {
-            return;
-        }
         let findings = self.ledger.findings_mut();
         for target in &self.targets {
             let mut passed = HashSet::new();
@@ -412,6 +409,12 @@ impl<'a> Run<'a> {
                     }
                 }
                 next = self.seen.get(&id).copied().flatten();
+            }
+        }
+        for finding in findings {
+            for names in [&mut finding.refs, &mut finding.tips] {
+                names.sort_unstable();
+                names.dedup();
             }
         }
     }

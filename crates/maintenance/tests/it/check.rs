@@ -1,6 +1,8 @@
 //! Checks and repairs.
 
 mod damages;
+mod repairs;
+mod reports;
 mod vectors;
 mod world;
 
