@@ -186,6 +186,6 @@ impl Check {
     }
 
     async fn examine(&self, progress: &dyn Progress) -> Result<Examined, CheckError> {
-        run::Run::begin(self, progress).await?.to_end().await
+        run::Run::begin(self, progress).await?.finish().await
     }
 }

@@ -125,9 +125,14 @@ fn verdict(report: &CheckReport) -> Result<(), Failure> {
         0 => Ok(()),
         damage => {
             let failure = Failure::new(Exit::Damage, format!("{} found", damages(damage)));
-            Err(failure.hint(
-                "`fsck --repair` makes commits that leave out what cannot be read; with --dry-run, it says what they would be",
-            ))
+            let mut tips = report.findings.iter().flat_map(|it| &it.tips);
+            // Neither tags nor the past can be repaired.
+            Err(match tips.any(|tip| tip.starts_with("branch:")) {
+                true => failure.hint(
+                    "`fsck --repair` makes commits that leave out what cannot be read; with --dry-run, it says what they would be",
+                ),
+                false => failure.hint("what is above says what to do"),
+            })
         }
     }
 }

@@ -55,14 +55,15 @@ pub(super) fn survey(
 ) -> Survey {
     let mut survey = Survey::default();
     let ranges = extents.ranges();
-    let mut bounds: Vec<Range<u32>> = vec![u32::MAX..0; ranges.len()];
+    // The first and the end along each dimension.
+    let mut bounds = vec![(u32::MAX, 0); ranges.len()];
     let mut any = false;
     for record in refs.iter().flat_map(ArrayRefs::refs) {
         any = true;
         // Extents of another rank are compared in the dimensions that both have, as lookups do.
         for (bound, at) in bounds.iter_mut().zip(record.coordinates()) {
-            bound.start = bound.start.min(at);
-            bound.end = bound.end.max(at.saturating_add(1));
+            bound.0 = bound.0.min(at);
+            bound.1 = bound.1.max(at.saturating_add(1));
         }
         if record.rank() != rank {
             survey.wrong_rank.add(record);
@@ -78,9 +79,10 @@ pub(super) fn survey(
     }
     let claims = |range: &Range<u32>| range.start < range.end;
     survey.is_loose = match any {
-        true => ranges.iter().zip(&bounds).any(|(range, bound)| {
-            claims(range) && (range.start < bound.start || range.end > bound.end)
-        }),
+        true => ranges
+            .iter()
+            .zip(&bounds)
+            .any(|(range, bound)| claims(range) && (range.start < bound.0 || range.end > bound.1)),
         false => ranges.iter().all(claims),
     };
     survey

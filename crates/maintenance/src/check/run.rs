@@ -55,7 +55,7 @@ impl<'a> Run<'a> {
         progress.stage("reading refs", None);
         let storage = Arc::clone(&check.storage);
         let cache = check.memory_bytes as u64 / 2;
-        let objects = Arc::new(Objects::new(storage, cache, check.limits.clone()));
+        let objects = Arc::new(Objects::new(storage, cache, check.limits));
         let found = refs::read(&check.storage, &objects).await?;
         let mut ledger = Ledger::new(check.most_findings);
         let whole = check.only.is_none();
@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
     }
 
     /// Goes through all stages.
-    pub(super) async fn to_end(mut self) -> Result<Examined, CheckError> {
+    pub(super) async fn finish(mut self) -> Result<Examined, CheckError> {
         let mut from = [0; 12];
         let mut is_first = true;
         loop {

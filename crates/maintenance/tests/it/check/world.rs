@@ -17,6 +17,7 @@ use icefield_format::{
 use icefield_maintenance::{Check, CheckReport};
 use icefield_storage::Storage;
 use icefield_storage_memory::MemoryStorage;
+use icefield_testkit::forge::ForgedChunk;
 use icefield_testkit::stores;
 
 /// Bytes of a chunk that is stored in an object of its own.
@@ -263,7 +264,7 @@ impl World {
     pub(super) async fn write_manifest(
         &self,
         id: ManifestId,
-        arrays: &[(NodeId, &[(&[u32], ChunkRef<'_>)])],
+        arrays: &[(NodeId, &[ForgedChunk<'_>])],
     ) -> ManifestFileInfo {
         let mut arrays = arrays.to_vec();
         arrays.sort_by_key(|(node, _)| *node);
@@ -304,14 +305,16 @@ pub(super) async fn set(session: &icefield_core::Session, at: &str, index: &[u32
     assert!(done.expect("written"));
 }
 
+/// The shape, the names and the manifests of an array.
+type ArrayParts = (Vec<u64>, Option<Vec<Option<String>>>, Vec<ManifestRef>);
+
 /// A node of a snapshot, to be changed.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) id: NodeId,
     pub(super) path: String,
     pub(super) document: String,
-    /// The shape, the names and the manifests of an array.
-    pub(super) array: Option<(Vec<u64>, Option<Vec<Option<String>>>, Vec<ManifestRef>)>,
+    pub(super) array: Option<ArrayParts>,
 }
 
 /// A snapshot, to be changed.
