@@ -54,7 +54,7 @@ kinds! {
     /// No branch `main`.
     MainMissing, Damage, "a repository without its branch main",
         "`fsck --repair --restore-branch main` makes it again at the snapshot proposed";
-    /// A ref that lists but whose object is not readable as such.
+    /// The object of spec version 2, beside refs of version 1.
     RepoObject, Damage, "an object `repo` beside refs of spec version 1",
         "if nobody upgraded the repository to spec version 2, move the object away: while it is there, no program opens it as version 1";
     /// A configuration that cannot be read.
