@@ -4,6 +4,7 @@ mod config;
 mod copies;
 mod du;
 mod expire;
+mod fsck;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,8 @@ use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName
 
 pub(crate) use self::copies::{Bundle, Copy, Part, Unbundle};
 pub(crate) use self::du::{By, Du};
+pub(crate) use fsck::Fsck;
+
 use crate::failure::chain;
 
 pub(crate) use config::{Config, ConfigGet, ConfigSet, ConfigUnset};
@@ -118,6 +121,8 @@ pub(crate) enum Command {
     Bundle(Bundle),
     /// Read such a file into a repository.
     Unbundle(Unbundle),
+    /// Check that all is there and whole that refs reach; repair branches.
+    Fsck(Fsck),
     /// Say what a location is, what it guarantees, and what is wrong with it.
     Doctor(Doctor),
     /// Show what one file of the repository says.

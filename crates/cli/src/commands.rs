@@ -11,6 +11,7 @@ mod doctor;
 mod du;
 mod expire;
 mod export;
+mod fsck;
 mod import;
 mod info;
 mod init;
@@ -74,6 +75,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Copy(args) => copy::run(&context, args).await,
         Command::Bundle(args) => bundle::run(&context, args).await,
         Command::Unbundle(args) => unbundle::run(&context, args).await,
+        Command::Fsck(args) => fsck::run(&context, args).await,
         Command::Doctor(args) => doctor::run(&context, args).await,
         Command::Inspect(args) => inspect::run(&context, args).await,
     }

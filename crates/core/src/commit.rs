@@ -11,14 +11,14 @@ mod plan;
 mod publish;
 mod queue;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use icefield_format::SnapshotId;
+use icefield_format::{ManifestId, SnapshotId};
 use icefield_refs::Tip;
 use icefield_storage::StorageError;
 use serde_json::Value;
@@ -82,6 +82,7 @@ pub struct Commit {
     metadata: BTreeMap<String, Value>,
     allow_empty: bool,
     rewrite: Rewrite,
+    lost: BTreeSet<ManifestId>,
     solver: Option<Arc<dyn ConflictSolver>>,
     tries: usize,
 }
@@ -117,6 +118,15 @@ impl Commit {
             .and_then(|rules| serde_json::to_value(rules).ok());
         let rules = serde_json::json!({ "split_sizes": rules });
         self.metadata(SPLITTING_CONFIG, rules)
+    }
+
+    /// Leaves manifests of the base out of the new snapshot, without reading them: those that are lost. Arrays that name
+    /// them get a manifest of what their other manifests and the session's edits hold, and count as updated. For repairs;
+    /// a commit that only does this changes something, and is not empty.
+    pub fn leave_out_manifests(mut self, lost: BTreeSet<ManifestId>) -> Self {
+        self.allow_empty |= !lost.is_empty();
+        self.lost = lost;
+        self
     }
 
     /// When another commit was first, carries the edits over to it and tries again. Writers of one process
@@ -255,6 +265,7 @@ impl Commit {
             metadata: &self.metadata,
             allow_empty: self.allow_empty,
             rewrite: self.rewrite,
+            lost: &self.lost,
         };
         let written = plan::write(session, Some(tip), description).await?;
         match written {
@@ -312,6 +323,7 @@ impl Session {
             metadata: BTreeMap::new(),
             allow_empty: false,
             rewrite: Rewrite::No,
+            lost: BTreeSet::new(),
             solver: None,
             tries: DEFAULT_TRIES,
         }

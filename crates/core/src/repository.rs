@@ -14,7 +14,7 @@ use icefield_format::{RepositoryConfig, SnapshotId, VirtualLocation};
 use icefield_refs::{
     BranchName, EditOutcome, RefEdit, RefList, Refs, RefsError, SnapshotInfo, StoredConfig, TagName,
 };
-use icefield_storage::{Clock, Entropy, Storage};
+use icefield_storage::{Clock, Entropy, Key, Storage};
 
 pub use builder::RepositoryBuilder;
 pub use revision::{Revision, Start};
@@ -23,7 +23,7 @@ use self::in_force::Configs;
 use crate::objects::{CacheStatistics, Objects};
 use crate::session::{Base, Session};
 use crate::virtual_chunks::{VirtualAccess, VirtualStores};
-use crate::{Diff, RepositoryError, Settings};
+use crate::{Diff, RepositoryError, Settings, VirtualChunkError};
 
 /// Seconds by which our clock and the store's may differ before it is worth a word.
 const CLOCK_TOLERANCE: u64 = 600;
@@ -180,6 +180,21 @@ impl Repository {
         let in_force = self.0.configs.in_force();
         let container = in_force.containers.find(&location)?;
         Some(container.url_prefix.clone())
+    }
+
+    /// Finds the store and the key of a foreign object, if a container of the configuration in force and a grant cover
+    /// its location. Nothing is asked of the object.
+    ///
+    /// # Errors
+    /// [`VirtualChunkError`] without those about the object itself.
+    pub async fn foreign_object(
+        &self,
+        location: &str,
+    ) -> Result<(Arc<dyn Storage>, Key), VirtualChunkError> {
+        let in_force = self.0.configs.in_force();
+        let target = self.0.virtual_stores.find(&in_force.containers, location);
+        let target = target.await?;
+        Ok((target.storage, target.key))
     }
 
     /// Returns the configuration that is stored, without what this handle was opened with.

@@ -10,7 +10,7 @@
 //! condition that nobody else did.
 
 mod bundle;
-mod bundle;
+mod check;
 mod collect;
 mod copy;
 mod expire;
@@ -20,6 +20,11 @@ mod progress;
 mod usage;
 
 pub use bundle::{BundleReport, BundleRepository, Unbundle, UnbundleReport};
+pub use check::{
+    ArrayLoss, BranchRepair, Check, CheckError, CheckReport, Finding, FindingKind, Garbage,
+    GarbageOfKind, Proposal, REPAIR_METADATA, Repair, RepairError, RepairOutcome, RepairReport,
+    RestoredBranch, Severity,
+};
 pub use collect::{
     Collect, CollectError, CollectReport, DEFAULT_FLOOR, LEAST_FLOOR, Marking, Swept,
 };
@@ -28,7 +33,7 @@ pub use copy::{
 };
 pub use expire::{Expire, ExpireError, Expired, Fate, NewParent, Plan, Policy, Reason};
 pub use progress::Progress;
-pub use usage::{Amount, Garbage, Usage, UsageError, UsageRow, UsageSummary, UsageTable};
+pub use usage::{Amount, GarbageUsage, Usage, UsageError, UsageRow, UsageSummary, UsageTable};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

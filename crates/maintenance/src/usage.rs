@@ -90,7 +90,7 @@ pub struct UsageSummary {
     /// All objects of these kinds, whoever refers to them.
     pub stored: Amount,
     /// Those that no ref reaches. Among them are those of sessions that are yet to commit.
-    pub garbage: Garbage,
+    pub garbage: GarbageUsage,
     /// Chunk objects that something refers to and that are not there.
     pub missing_chunks: u64,
 }
@@ -98,7 +98,7 @@ pub struct UsageSummary {
 /// Objects that no ref reaches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Garbage {
+pub struct GarbageUsage {
     /// All of them.
     pub total: Amount,
     /// Snapshots.

@@ -5,6 +5,7 @@ mod copies;
 mod copy;
 mod du;
 mod expire;
+mod fsck;
 mod general;
 mod history;
 mod inspect;

@@ -1,6 +1,6 @@
 //! The snapshot of a commit and its log, as files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_format::{
     DimensionShape, ManifestRef, NewNode, NewNodeData, NewSnapshot, NodeId, NodeKind,
@@ -116,6 +116,7 @@ pub(super) fn encode_log(
     session: &Session,
     id: SnapshotId,
     changes: &ChangeSet,
+    mut updated_arrays: BTreeSet<NodeId>,
 ) -> Result<Bytes, CommitError> {
     let mut log = TransactionLogEncoder::new(id);
     let of_kind = |nodes: &BTreeMap<_, crate::change_set::WrittenNode>, kind| -> Vec<NodeId> {
@@ -138,7 +139,8 @@ pub(super) fn encode_log(
     log.deleted_groups(deleted(NodeKind::Group));
     log.deleted_arrays(deleted(NodeKind::Array));
     log.updated_groups(of_kind(changes.updated(), NodeKind::Group));
-    log.updated_arrays(of_kind(changes.updated(), NodeKind::Array));
+    updated_arrays.extend(of_kind(changes.updated(), NodeKind::Array));
+    log.updated_arrays(updated_arrays);
     for (node, table) in changes.chunks() {
         if table.is_empty() {
             continue;

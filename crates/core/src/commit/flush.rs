@@ -1,6 +1,6 @@
 //! Snapshots without a branch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_format::SnapshotId;
 
@@ -25,6 +25,7 @@ impl Session {
             metadata: &BTreeMap::new(),
             allow_empty: false,
             rewrite: super::Rewrite::No,
+            lost: &BTreeSet::new(),
         };
         let plan::Written::Prepared(prepared) = plan::write(self, None, description).await? else {
             return Err(SessionError::ReadOnly.into());

@@ -4,7 +4,7 @@
 //! of ids give equal bytes. Then manifests are merged and encoded in parallel, and all objects go to the store
 //! at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -119,6 +119,8 @@ pub(super) struct Description<'a> {
     pub(super) metadata: &'a BTreeMap<String, Value>,
     pub(super) allow_empty: bool,
     pub(super) rewrite: Rewrite,
+    /// Manifests of the base that are not read and not carried over.
+    pub(super) lost: &'a BTreeSet<ManifestId>,
 }
 
 /// Writes everything that a commit needs, all of it invisible. Without a tip, no branch is asked where it
@@ -142,7 +144,19 @@ pub(super) async fn write(
     metadata.extend(description.metadata.clone());
     let shared = session.shared();
     let mut arrays = Vec::new();
-    let nodes = plan_nodes(session, &base, &changes, rewrite, &mut arrays)?;
+    let planner = Planner {
+        session,
+        base: &base,
+        changes: &changes,
+        rewrite,
+        lost: description.lost,
+    };
+    let nodes = planner.nodes(&mut arrays)?;
+    // Which of their chunks are gone, nobody can say any more.
+    let robbed: BTreeSet<NodeId> = (arrays.iter())
+        .filter(|array| array.robbed)
+        .map(|array| array.node)
+        .collect();
     let snapshot_id = SnapshotId::from_bytes(session.random());
     let splits = split(session, &changes, arrays).await?;
     let (kept, jobs): (Vec<_>, Vec<_>) = splits.into_iter().map(|it| (it.kept, it.jobs)).unzip();
@@ -178,7 +192,7 @@ pub(super) async fn write(
             manifest_files: &manifest_files(&base, &nodes, &arrays)?,
         },
     )?;
-    let log = encode_log(session, snapshot_id, &changes)?;
+    let log = encode_log(session, snapshot_id, &changes, robbed)?;
     let files: Vec<(ManifestId, Bytes)> = arrays
         .iter()
         .flat_map(|array| &array.new)
@@ -193,82 +207,6 @@ pub(super) async fn write(
     Ok(written)
 }
 
-/// Lists the nodes of the new snapshot in the order of their paths, and the manifests to write.
-fn plan_nodes(
-    session: &Session,
-    base: &Base,
-    changes: &ChangeSet,
-    rewrite: Rewrite,
-    arrays: &mut Vec<ArrayPlan>,
-) -> Result<Vec<PlannedNode>, SessionError> {
-    let planner = Planner {
-        session,
-        base,
-        changes,
-        rewrite,
-    };
-    let snapshot = base.snapshot();
-    let mut nodes = Vec::with_capacity(snapshot.node_count() + changes.created().len());
-    let mut created = changes.created().iter().peekable();
-    let mut position = 0;
-    loop {
-        let record = (position < snapshot.node_count()).then(|| snapshot.node_at(position));
-        let take_created = match (&record, created.peek()) {
-            (None, None) => break,
-            (Some(record), Some((path, _))) => path.as_str() <= record.path(),
-            (None, Some(_)) => true,
-            (Some(_), None) => false,
-        };
-        if take_created && let Some((path, node)) = created.next() {
-            let has_chunks = changes
-                .chunks()
-                .get(&node.id)
-                .is_some_and(|it| !it.is_empty());
-            let moved_from = changes
-                .moved_from(&node.id)
-                .and_then(|it| base.position(it));
-            let manifests = match (node.metadata.array(), has_chunks, moved_from) {
-                (Some(_), _, Some(position)) => {
-                    planner.existing(position, path, &node.metadata, arrays)?
-                }
-                (Some(array), true, None) => {
-                    arrays.push(planner.array(node.id, path, array, None, Vec::new()));
-                    let array = arrays.len() - 1;
-                    PlannedManifests::Change { array }
-                }
-                _ => PlannedManifests::None,
-            };
-            nodes.push(PlannedNode {
-                source: NodeSource::Written { path: path.clone() },
-                manifests,
-            });
-        } else if let Some(record) = record {
-            let path = record.node_path();
-            if !changes.deleted().contains_key(&path) {
-                let updated = changes.updated().get(&path);
-                let manifests = match updated.map(|node| Arc::clone(&node.metadata)) {
-                    _ if record.kind() == NodeKind::Group => PlannedManifests::None,
-                    Some(metadata) => planner.existing(position, &path, &metadata, arrays)?,
-                    None if rewrite != Rewrite::No
-                        || changes.chunks().contains_key(&record.id()) =>
-                    {
-                        let metadata = base.metadata(record)?;
-                        planner.existing(position, &path, &metadata, arrays)?
-                    }
-                    None => PlannedManifests::Keep { position },
-                };
-                let source = match updated {
-                    Some(_) => NodeSource::Written { path },
-                    None => NodeSource::Base { position },
-                };
-                nodes.push(PlannedNode { source, manifests });
-            }
-            position += 1;
-        }
-    }
-    Ok(nodes)
-}
-
 /// What is needed to plan the manifests of an array.
 #[derive(Clone, Copy)]
 struct Planner<'a> {
@@ -276,9 +214,76 @@ struct Planner<'a> {
     base: &'a Base,
     changes: &'a ChangeSet,
     rewrite: Rewrite,
+    lost: &'a BTreeSet<ManifestId>,
 }
 
 impl Planner<'_> {
+    /// Lists the nodes of the new snapshot in the order of their paths, and the manifests to write.
+    fn nodes(&self, arrays: &mut Vec<ArrayPlan>) -> Result<Vec<PlannedNode>, SessionError> {
+        let (base, changes) = (self.base, self.changes);
+        let snapshot = base.snapshot();
+        let mut nodes = Vec::with_capacity(snapshot.node_count() + changes.created().len());
+        let mut created = changes.created().iter().peekable();
+        let mut position = 0;
+        loop {
+            let record = (position < snapshot.node_count()).then(|| snapshot.node_at(position));
+            let take_created = match (&record, created.peek()) {
+                (None, None) => break,
+                (Some(record), Some((path, _))) => path.as_str() <= record.path(),
+                (None, Some(_)) => true,
+                (Some(_), None) => false,
+            };
+            if take_created && let Some((path, node)) = created.next() {
+                let has_chunks = changes
+                    .chunks()
+                    .get(&node.id)
+                    .is_some_and(|it| !it.is_empty());
+                let moved_from = changes
+                    .moved_from(&node.id)
+                    .and_then(|it| base.position(it));
+                let manifests = match (node.metadata.array(), has_chunks, moved_from) {
+                    (Some(_), _, Some(position)) => {
+                        self.existing(position, path, &node.metadata, arrays)?
+                    }
+                    (Some(array), true, None) => {
+                        arrays.push(self.array(node.id, path, array, None, Vec::new()));
+                        let array = arrays.len() - 1;
+                        PlannedManifests::Change { array }
+                    }
+                    _ => PlannedManifests::None,
+                };
+                nodes.push(PlannedNode {
+                    source: NodeSource::Written { path: path.clone() },
+                    manifests,
+                });
+            } else if let Some(record) = record {
+                let path = record.node_path();
+                if !changes.deleted().contains_key(&path) {
+                    let updated = changes.updated().get(&path);
+                    let manifests = match updated.map(|node| Arc::clone(&node.metadata)) {
+                        _ if record.kind() == NodeKind::Group => PlannedManifests::None,
+                        Some(metadata) => self.existing(position, &path, &metadata, arrays)?,
+                        None if self.rewrite != Rewrite::No
+                            || !self.lost.is_empty()
+                            || changes.chunks().contains_key(&record.id()) =>
+                        {
+                            let metadata = base.metadata(record)?;
+                            self.existing(position, &path, &metadata, arrays)?
+                        }
+                        None => PlannedManifests::Keep { position },
+                    };
+                    let source = match updated {
+                        Some(_) => NodeSource::Written { path },
+                        None => NodeSource::Base { position },
+                    };
+                    nodes.push(PlannedNode { source, manifests });
+                }
+                position += 1;
+            }
+        }
+        Ok(nodes)
+    }
+
     /// Plans an array that exists in the base, at a position.
     fn existing(
         &self,
@@ -295,7 +300,12 @@ impl Planner<'_> {
         let written = changes.chunks().get(&node).is_some_and(|it| !it.is_empty());
         let seen = changes.visible_grid(&node);
         let mut held = Vec::new();
+        let mut robbed = false;
         for manifest in record.manifests() {
+            if self.lost.contains(&manifest.id()) {
+                robbed = true;
+                continue;
+            }
             let extents = manifest.extents();
             let cut = manifest.rank() != array.rank()
                 || seen.is_some_and(|seen| seen.len() != array.rank())
@@ -316,13 +326,16 @@ impl Planner<'_> {
                 cut,
             });
         }
-        let untouched = !written && !held.iter().any(|it| it.cut);
+        let untouched = !written && !robbed && !held.iter().any(|it| it.cut);
         if untouched && (self.rewrite == Rewrite::No || held.is_empty()) {
             return Ok(PlannedManifests::Keep { position });
         }
         let before = base.metadata(base.record(position)).ok();
         let before = before.and_then(|it| Some(it.array()?.chunk_counts.clone()));
-        arrays.push(self.array(node, path, array, before, held));
+        arrays.push(ArrayPlan {
+            robbed,
+            ..self.array(node, path, array, before, held)
+        });
         let array = arrays.len() - 1;
         Ok(PlannedManifests::Change { array })
     }
@@ -343,6 +356,7 @@ impl Planner<'_> {
             before,
             held,
             rewrite: self.rewrite,
+            robbed: false,
             entropy: self.session.derive_entropy(),
         }
     }

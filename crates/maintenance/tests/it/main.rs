@@ -1,7 +1,8 @@
-//! The tests of this crate, in one program.
+//! What maintenance does to repositories, on the in-memory store, in one program.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bundles;
+mod check;
 mod collect;
 mod copies;
 mod expire;

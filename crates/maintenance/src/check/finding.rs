@@ -1,0 +1,277 @@
+//! What a check finds: one finding per object and rule, with who refers to it and what to do next.
+
+use icefield_format::SnapshotId;
+use serde::Serialize;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Something that a ref reaches is gone, cannot be read, or is not what was committed.
+    Damage,
+    /// A rule of the format is broken, and all can still be read here; other readers may not cope.
+    Warning,
+    /// Harmless, and worth knowing.
+    Note,
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident, $severity:ident, $title:literal, $advice:literal;)*) => {
+        /// What is wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        #[non_exhaustive]
+        pub enum FindingKind {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl FindingKind {
+            /// Returns how bad it is.
+            pub fn severity(self) -> Severity {
+                match self { $(Self::$name => Severity::$severity,)* }
+            }
+
+            /// Returns what findings of this kind have in common, in words for people.
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$name => $title,)* }
+            }
+
+            /// Returns what to do next.
+            pub fn advice(self) -> &'static str {
+                match self { $(Self::$name => $advice,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A ref file that cannot be read.
+    RefDamaged, Damage, "refs whose file is damaged",
+        "`fsck --repair` moves a branch to the newest whole snapshot that no other branch reaches; `branch reset` to any";
+    /// A ref that points to no snapshot.
+    RefDangling, Damage, "refs that point to a missing snapshot",
+        "`fsck --repair` moves a branch to the newest whole snapshot that no other branch reaches; `branch reset` to any";
+    /// No branch `main`.
+    MainMissing, Damage, "a repository without its branch main",
+        "`fsck --repair --restore-branch main` makes it again at the snapshot proposed";
+    /// The object of spec version 2, beside refs of version 1.
+    RepoObject, Damage, "an object `repo` beside refs of spec version 1",
+        "if nobody upgraded the repository to spec version 2, move the object away: while it is there, no program opens it as version 1";
+    /// A configuration that cannot be read.
+    ConfigDamaged, Damage, "a configuration that cannot be read",
+        "put back a copy of config.yaml, or move it away: a repository without one has the default settings";
+    /// A history leads to a snapshot that is not there.
+    SnapshotMissing, Damage, "snapshots of a history that are missing",
+        "put the object back from a copy; what lies after it in the history is not touched by this, what lies before it is lost";
+    /// A snapshot that cannot be decoded, or says to be another.
+    SnapshotDamaged, Damage, "snapshots that cannot be decoded",
+        "put the object back from a copy; of a branch that points to it, `fsck --repair` restores an older snapshot";
+    /// A history that goes round in a circle.
+    HistoryCycle, Damage, "histories that go round in a circle",
+        "`branch reset` moves the branch to a snapshot whose history ends";
+    /// A node below an array.
+    NodeBelowArray, Damage, "nodes below an array",
+        "`fsck --repair` drops them from the branch in a new commit";
+    /// A `zarr.json` that is none.
+    MetadataInvalid, Damage, "nodes whose zarr.json cannot be used",
+        "write the node's zarr.json again, or delete the node";
+    /// A snapshot that records another shape than `zarr.json`.
+    MetadataDisagrees, Damage, "arrays whose recorded shape is not that of zarr.json",
+        "write the node's zarr.json again, with a changed attribute: the commit records what it says";
+    /// A manifest that is not there.
+    ManifestMissing, Damage, "manifests that are missing",
+        "put the object back from a copy; `fsck --repair` drops its chunk refs from the branch in a new commit";
+    /// A manifest that cannot be decoded, or says to be another.
+    ManifestDamaged, Damage, "manifests that cannot be decoded",
+        "put the object back from a copy; `fsck --repair` drops its chunk refs from the branch in a new commit";
+    /// Chunk refs that no lookup finds.
+    ExtentsTooSmall, Damage, "chunk refs outside of the extents of their manifest",
+        "these chunks are stored and never found: write them again";
+    /// Two refs for one chunk.
+    ChunkTwice, Damage, "chunks with refs in two manifests of their array",
+        "which one is read is chance: write these chunks again";
+    /// A chunk object that is not there.
+    ChunkMissing, Damage, "chunk objects that are missing",
+        "put the object back from a copy; `fsck --repair` drops the refs to it from the branch in a new commit";
+    /// A chunk object that is shorter than a ref says.
+    ChunkShort, Damage, "chunk objects that are too short",
+        "put the object back from a copy; `fsck --repair` drops the refs beyond its end from the branch in a new commit";
+    /// A chunk object whose bytes cannot be had.
+    ChunkUnreadable, Damage, "chunk objects that cannot be read to their end",
+        "copy the repository away from this store, then check the copy";
+    /// A virtual ref with a location that is none.
+    VirtualLocationInvalid, Damage, "virtual chunks whose location is none",
+        "import them again; `fsck --repair --drop-virtual` drops the refs from the branch in a new commit";
+    /// A foreign object that is not there.
+    VirtualMissing, Damage, "foreign objects that are missing",
+        "put the file back; `fsck --repair --drop-virtual` drops the refs to it from the branch in a new commit";
+    /// A foreign object that is shorter than a ref says.
+    VirtualShort, Damage, "foreign objects that are too short",
+        "put the file back, or import it again; `fsck --repair --drop-virtual` drops the refs to it in a new commit";
+    /// A foreign object that was written since.
+    VirtualChanged, Damage, "foreign objects that have changed",
+        "import it again; `fsck --repair --drop-virtual` drops the refs to it from the branch in a new commit";
+    /// A transaction log that is not there.
+    LogMissing, Damage, "transaction logs that are missing",
+        "data is not touched by this, but writers that began before that commit cannot be rebased by it; a new commit cannot mend it: put the object back from a copy";
+    /// A transaction log that cannot be decoded, or says to be another.
+    LogDamaged, Damage, "transaction logs that cannot be decoded",
+        "data is not touched by this, but writers that began before that commit cannot be rebased by it; a new commit cannot mend it: put the object back from a copy";
+    /// A log that keeps a change quiet.
+    LogIncomplete, Damage, "transaction logs that do not tell all that changed",
+        "data is not touched by this, but a writer that began before that commit may overwrite what it does not tell; make sure that none is open";
+    /// A deleted tag whose mark has bytes.
+    TombstoneNotEmpty, Warning, "marks of deleted tags that are not empty",
+        "nothing: the tag counts as deleted";
+    /// A mark of a deleted tag without the tag.
+    TombstoneWithoutTag, Warning, "marks of deleted tags without the tag's file",
+        "nothing: the name stays taken here, but others may make a tag of it that nobody sees";
+    /// A child that is not younger than its parent.
+    NotYounger, Warning, "snapshots that are not younger than their parent",
+        "versions given by time may be the wrong ones there: give them by id";
+    /// A history that ends at another snapshot than every other.
+    NoRoot, Warning, "histories that do not begin with the first snapshot of every repository",
+        "nothing, if the repository was made by another program on purpose";
+    /// A node without its group.
+    NodeWithoutParent, Warning, "nodes whose group is missing",
+        "lists of groups do not show them; `fsck --repair` makes the groups in a new commit";
+    /// Other dimension names than in `zarr.json`.
+    NamesDisagree, Warning, "arrays whose recorded dimension names are not those of zarr.json",
+        "write the node's zarr.json again, with a changed attribute: the commit records what it says";
+    /// A manifest of another length than recorded.
+    ManifestSize, Warning, "manifests of another length than the snapshot says",
+        "the object was replaced after the commit: compare it with a copy";
+    /// A manifest with another number of refs than recorded.
+    ManifestCount, Warning, "manifests with another number of chunk refs than the snapshot says",
+        "the object was replaced after the commit: compare it with a copy";
+    /// Extents that claim more than there is.
+    ExtentsTooLarge, Warning, "extents that are larger than their chunk refs",
+        "nothing: reads of absent chunks are slower";
+    /// Two manifests that claim the same region.
+    ExtentsOverlap, Warning, "manifests of one array whose extents overlap",
+        "other readers look into the first one only: write the chunks of that region again";
+    /// A virtual ref that no container covers.
+    VirtualNoContainer, Warning, "virtual chunks that no container of the configuration covers",
+        "add a container with that prefix to the configuration: until then they cannot be read";
+    /// A foreign object that was not looked at.
+    VirtualUnchecked, Warning, "foreign objects that could not be looked at",
+        "grant access to them with --grant PREFIX, or check that their store is up";
+    /// A log that tells what did not happen.
+    LogExcess, Warning, "transaction logs that tell what did not happen",
+        "nothing: writers that began before that commit may get conflicts for no reason";
+    /// A manifest that is listed and not used.
+    ManifestUnused, Note, "manifests that are listed and not used", "nothing";
+    /// Refs of a node that the snapshot does not have.
+    ManifestUnknownNode, Note, "chunk refs of nodes that do not exist", "nothing: nobody reads them";
+    /// A chunk outside the grid.
+    ChunkOutsideGrid, Note, "chunk refs outside the grid of their array", "nothing: nobody reads them";
+    /// A chunk with another number of coordinates.
+    ChunkWrongRank, Note, "chunk refs with a wrong number of coordinates", "nothing: nobody reads them";
+    /// Virtual refs that were counted only.
+    VirtualCounted, Note, "virtual chunks that were counted and not looked at",
+        "`fsck --virtual`, with --grant PREFIX, looks whether their files are there";
+    /// An object that is none of the repository's.
+    Stray, Note, "objects that do not belong to the repository", "nothing: they are never touched";
+    /// Objects that no ref reaches.
+    Garbage, Note, "objects that no ref reaches",
+        "nothing: they are of commits under way, or left by stopped ones and deleted branches, and can be collected";
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What kind of thing it is.
+    pub kind: FindingKind,
+    /// The object, by its key; of virtual chunks, its location.
+    pub key: String,
+    /// The rule that is broken, and how.
+    pub rule: String,
+    /// The snapshot that refers to the object, the oldest where several do.
+    pub snapshot: Option<SnapshotId>,
+    /// The node that refers to it there.
+    pub path: Option<String>,
+    /// The first chunk that it is about.
+    pub index: Option<Vec<u32>>,
+    /// How many chunks, nodes or objects it is about.
+    pub count: u64,
+    /// The refs whose history has that snapshot.
+    pub refs: Vec<String>,
+    /// Those of them that show the damage now.
+    pub tips: Vec<String>,
+    /// What to do next.
+    pub next: &'static str,
+}
+
+impl Finding {
+    pub(super) fn new(kind: FindingKind, key: impl Into<String>, rule: impl Into<String>) -> Self {
+        Self {
+            severity: kind.severity(),
+            kind,
+            key: key.into(),
+            rule: rule.into(),
+            snapshot: None,
+            path: None,
+            index: None,
+            count: 1,
+            refs: Vec::new(),
+            tips: Vec::new(),
+            next: kind.advice(),
+        }
+    }
+
+    pub(super) fn of(mut self, snapshot: SnapshotId) -> Self {
+        self.snapshot = Some(snapshot);
+        self
+    }
+
+    pub(super) fn at(mut self, path: impl Into<String>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+
+    pub(super) fn chunks(mut self, first: &[u32], count: u64) -> Self {
+        self.index = Some(first.to_vec());
+        self.count = count;
+        self
+    }
+
+    pub(super) fn times(mut self, count: u64) -> Self {
+        self.count = count;
+        self
+    }
+
+    pub(super) fn by(mut self, name: impl Into<String>) -> Self {
+        self.refs.push(name.into());
+        self
+    }
+
+    /// What tells the same damage at two snapshots: an object, or a place in the hierarchy.
+    pub(super) fn mark(&self) -> (FindingKind, String) {
+        let place = match (&self.path, self.key.starts_with("snapshots/")) {
+            (Some(path), true) => path.clone(),
+            _ => self.key.clone(),
+        };
+        let kind = match self.kind {
+            FindingKind::ChunkShort | FindingKind::ChunkUnreadable => FindingKind::ChunkMissing,
+            FindingKind::VirtualShort | FindingKind::VirtualChanged => FindingKind::VirtualMissing,
+            kind => kind,
+        };
+        (kind, place)
+    }
+}
+
+/// The message of an error and those of its causes, each once.
+pub(super) fn said(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !message.ends_with(&text) {
+            message = format!("{message}: {text}");
+        }
+        cause = error.source();
+    }
+    message
+}

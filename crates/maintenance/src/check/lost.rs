@@ -1,0 +1,92 @@
+//! Where a branch that is lost could be made again: at the newest whole snapshot that no other branch reaches.
+
+use std::collections::{HashMap, HashSet};
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use icefield_format::SnapshotId;
+
+use super::CheckError;
+use super::histories::Target;
+use super::objects::Objects;
+
+/// Snapshots decoded at a time.
+const FETCHES: usize = 8;
+
+/// Returns the snapshots that branches reach, by what a walk of all histories has seen.
+pub(super) fn of_branches(
+    targets: &[Target],
+    seen: &HashMap<SnapshotId, Option<SnapshotId>>,
+) -> HashSet<SnapshotId> {
+    let mut reached = HashSet::new();
+    for target in targets.iter().filter(|it| it.name.starts_with("branch:")) {
+        let mut next = Some(target.snapshot);
+        while let Some(id) = next {
+            if !seen.contains_key(&id) || !reached.insert(id) {
+                break;
+            }
+            next = seen[&id];
+        }
+    }
+    reached
+}
+
+/// Returns the newest snapshot among `stored` that no branch reaches, can be read with all its manifests, and comes from
+/// the first snapshot of every repository.
+pub(super) async fn candidate(
+    objects: &Objects,
+    stored: impl IntoIterator<Item = SnapshotId>,
+    reached: &HashSet<SnapshotId>,
+) -> Result<Option<SnapshotId>, CheckError> {
+    let unreached: Vec<SnapshotId> = stored
+        .into_iter()
+        .filter(|id| !reached.contains(id))
+        .collect();
+    let mut parents: HashMap<SnapshotId, Option<SnapshotId>> = HashMap::new();
+    let mut by_age = Vec::new();
+    let mut reads = stream::iter(unreached)
+        .map(|id| async move { Ok::<_, CheckError>((id, objects.snapshot(id).await?)) })
+        .buffered(FETCHES);
+    while let Some((id, read)) = reads.try_next().await? {
+        if let Ok(snapshot) = read {
+            parents.insert(id, snapshot.parent_id());
+            by_age.push((snapshot.flushed_at(), id));
+        }
+    }
+    by_age.sort_unstable();
+    for (_, id) in by_age.into_iter().rev() {
+        if comes_from_the_first(id, &parents, reached) && is_whole(objects, id).await? {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
+}
+
+fn comes_from_the_first(
+    start: SnapshotId,
+    parents: &HashMap<SnapshotId, Option<SnapshotId>>,
+    reached: &HashSet<SnapshotId>,
+) -> bool {
+    let mut passed = HashSet::new();
+    let mut next = start;
+    loop {
+        if next == SnapshotId::INITIAL || reached.contains(&next) {
+            return true;
+        }
+        match parents.get(&next) {
+            Some(Some(parent)) if passed.insert(next) => next = *parent,
+            _ => return false,
+        }
+    }
+}
+
+async fn is_whole(objects: &Objects, id: SnapshotId) -> Result<bool, CheckError> {
+    let Ok(snapshot) = objects.snapshot(id).await? else {
+        return Ok(false);
+    };
+    for info in snapshot.manifest_files() {
+        if objects.manifest(info.id).await?.is_err() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

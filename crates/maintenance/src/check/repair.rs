@@ -1,0 +1,311 @@
+//! Repairs: a new commit on each damaged branch that leaves out what cannot be read, and says what that was.
+//!
+//! Nothing is deleted or overwritten, so that whoever finds a copy of what was lost puts it back and resets the branch.
+//! A branch that points nowhere is moved to the newest whole snapshot that no other branch reaches.
+
+mod commit;
+mod restore;
+
+use std::collections::BTreeMap;
+
+use icefield_core::{
+    BranchName, ManifestId, Refusal, RepositoryBuilder, RepositoryError, SnapshotId,
+};
+use icefield_refs::RefsError;
+use serde::Serialize;
+
+use super::finding::{Finding, FindingKind, Severity};
+use super::needed::Needed;
+use super::snapshots::Context;
+use super::{Check, CheckError, CheckReport, Examined, damage};
+use crate::Progress;
+
+/// The member of a commit's metadata that tells what a repair dropped.
+pub const REPAIR_METADATA: &str = "icefield_repair";
+
+/// Why nothing could be repaired. What became of each branch is a [`RepairOutcome`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RepairError {
+    /// The check failed.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// The repository could not be opened for writing.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    /// A ref could not be read.
+    #[error(transparent)]
+    Refs(#[from] RefsError),
+    /// A branch that is there was to be made again.
+    #[error("branch {branch} is there and not damaged: `branch reset` moves it")]
+    NotLost {
+        /// The branch.
+        branch: BranchName,
+    },
+    /// There is nothing to make a branch from.
+    #[error(
+        "branch {branch} cannot be made again: there is no whole snapshot that no other branch reaches; `branch create` makes it at any"
+    )]
+    NothingToRestore {
+        /// The branch.
+        branch: BranchName,
+    },
+}
+
+/// What became of an edit of a branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum RepairOutcome {
+    /// It was only asked what would be done.
+    Planned,
+    /// The branch points to this snapshot now.
+    Done {
+        /// The snapshot.
+        snapshot: SnapshotId,
+    },
+    /// Somebody moved the branch since it was checked; nothing was done.
+    BranchMoved,
+    /// The store did not say. The snapshot may be the branch's tip.
+    Unknown {
+        /// The snapshot to look for.
+        snapshot: SnapshotId,
+        /// What the store said.
+        reason: String,
+    },
+    /// It could not be done; the branch is as it was.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What was dropped of an array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ArrayLoss {
+    /// Its path.
+    pub path: String,
+    /// Native chunks whose objects are missing or too short, by index.
+    pub chunks: Vec<Vec<u32>>,
+    /// Virtual chunks whose files are missing, too short or changed, by index.
+    pub virtual_chunks: Vec<Vec<u32>>,
+    /// Manifests that cannot be read, whose chunk refs are gone.
+    pub manifests: Vec<ManifestId>,
+    /// How many refs they had, as the snapshot says.
+    pub refs_of_manifests: u64,
+}
+
+/// What a repair does to one branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BranchRepair {
+    /// The branch.
+    pub branch: String,
+    /// The damaged snapshot that it points to.
+    pub from: SnapshotId,
+    /// What is dropped of arrays.
+    pub arrays: Vec<ArrayLoss>,
+    /// Nodes that are dropped because they lie below an array, each with all below it.
+    pub dropped_nodes: Vec<String>,
+    /// Groups that are made because nodes lie below them.
+    pub created_groups: Vec<String>,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: RepairOutcome,
+}
+
+/// A branch that pointed nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RestoredBranch {
+    /// The branch.
+    pub branch: String,
+    /// Where it is to point; none if there is no whole snapshot that no other branch reaches.
+    pub snapshot: Option<SnapshotId>,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: RepairOutcome,
+}
+
+/// What was found, what was done about it, and what is left.
+#[derive(Clone, Debug, Serialize)]
+pub struct RepairReport {
+    /// What was found before.
+    pub check: CheckReport,
+    /// Branches that pointed nowhere.
+    pub restored: Vec<RestoredBranch>,
+    /// Branches whose tip was damaged.
+    pub branches: Vec<BranchRepair>,
+    /// Damage that refs still show, or that keeps the repository from opening. What only histories have is not here.
+    pub left: Vec<Finding>,
+}
+
+/// A repair that is being described: set what it needs, then [`run`](Repair::run) it.
+#[derive(Clone, Debug)]
+pub struct Repair {
+    check: Check,
+    builder: RepositoryBuilder,
+    restore: Option<BranchName>,
+    drop_virtual: bool,
+    dry_run: bool,
+}
+
+impl Repair {
+    /// Begins a repair of what `check` finds. `builder` opens the repository at the same store, for writing.
+    pub fn new(check: Check, builder: RepositoryBuilder) -> Self {
+        Self {
+            check,
+            builder,
+            restore: None,
+            drop_virtual: false,
+            dry_run: false,
+        }
+    }
+
+    /// Makes a branch again whose ref is gone, at the newest whole snapshot that no other branch reaches.
+    #[must_use]
+    pub fn restore_branch(mut self, branch: BranchName) -> Self {
+        self.restore = Some(branch);
+        self
+    }
+
+    /// Drops virtual chunks, too: those whose files the check looked at and found missing, too short or changed.
+    #[must_use]
+    pub fn drop_virtual_chunks(mut self) -> Self {
+        self.drop_virtual = true;
+        self
+    }
+
+    /// Says what would be done, and does nothing.
+    #[must_use]
+    pub fn dry_run(mut self) -> Self {
+        self.dry_run = true;
+        self
+    }
+
+    /// Checks and repairs.
+    ///
+    /// # Errors
+    /// [`RepairError`]; nothing was done then but what the log of the store tells.
+    pub async fn run(&self, progress: &dyn Progress) -> Result<RepairReport, RepairError> {
+        let examined = self.check.examine(progress).await?;
+        progress.stage("repairing", None);
+        let restored = self.restore(&examined).await?;
+        let branches = self.commit(&examined, &restored).await?;
+        let left = left(&examined.report, &restored, &branches);
+        Ok(RepairReport {
+            check: examined.report,
+            restored,
+            branches,
+            left,
+        })
+    }
+
+    /// Repairs the branches that can be read.
+    async fn commit(
+        &self,
+        examined: &Examined,
+        restored: &[RestoredBranch],
+    ) -> Result<Vec<BranchRepair>, RepairError> {
+        let mut tips: BTreeMap<BranchName, SnapshotId> = BTreeMap::new();
+        for target in &examined.targets {
+            let name = target.name.strip_prefix("branch:");
+            if let Some(name) = name.and_then(|name| BranchName::parse(name).ok()) {
+                tips.insert(name, target.snapshot);
+            }
+        }
+        for branch in restored {
+            if let (Ok(name), Some(snapshot)) = (BranchName::parse(&branch.branch), branch.snapshot)
+            {
+                tips.insert(name, snapshot);
+            }
+        }
+        let cx = Context {
+            objects: std::sync::Arc::clone(&examined.objects),
+            containers: None,
+            follow: false,
+            needed: std::sync::Mutex::new(Needed::new([0xFF; 12], 2)),
+            sources: std::sync::Mutex::default(),
+            foreign: std::sync::Mutex::default(),
+        };
+        let mut repository = None;
+        let mut branches = Vec::new();
+        for (name, tip) in tips {
+            let Ok(snapshot) = cx.objects.snapshot(tip).await? else {
+                continue;
+            };
+            let (bad, foreign) = (&examined.bad, &examined.bad_foreign);
+            let damage = damage::at(&cx, &snapshot, bad, foreign).await?;
+            let Some(mut repair) = commit::plan(&name, &damage, self.drop_virtual) else {
+                continue;
+            };
+            if !self.dry_run {
+                if repository.is_none() {
+                    repository = Some(self.builder.clone().open().await?);
+                }
+                if let Some(repository) = &repository {
+                    repair.outcome = commit::carry_out(repository, &name, &repair).await;
+                }
+            }
+            branches.push(repair);
+        }
+        Ok(branches)
+    }
+}
+
+/// The outcome of an edit of a ref that was refused.
+fn refused(refusal: &Refusal) -> RepairOutcome {
+    match refusal {
+        Refusal::BranchMoved { .. } | Refusal::BranchGone | Refusal::AlreadyExists => {
+            RepairOutcome::BranchMoved
+        }
+        other => RepairOutcome::Failed {
+            reason: format!("{other:?}"),
+        },
+    }
+}
+
+/// What damage is left that refs show, or that concerns all of the repository.
+fn left(
+    report: &CheckReport,
+    restored: &[RestoredBranch],
+    branches: &[BranchRepair],
+) -> Vec<Finding> {
+    let is_done = |outcome: &RepairOutcome| matches!(outcome, RepairOutcome::Done { .. });
+    let pointing = restored.iter().filter(|it| is_done(&it.outcome));
+    let pointing: Vec<String> = pointing.map(|it| format!("branch:{}", it.branch)).collect();
+    let mended = branches.iter().filter(|it| is_done(&it.outcome));
+    let mended: Vec<String> = mended.map(|it| format!("branch:{}", it.branch)).collect();
+    let stays = |finding: &&Finding| {
+        if finding.severity != Severity::Damage {
+            return false;
+        }
+        match finding.kind {
+            FindingKind::ConfigDamaged | FindingKind::RepoObject => true,
+            FindingKind::MainMissing => !pointing.contains(&"branch:main".to_owned()),
+            kind => {
+                let is_mended = |name: &String| {
+                    pointing.contains(name) || (kind.is_dropped() && mended.contains(name))
+                };
+                finding.tips.iter().any(|name| !is_mended(name))
+            }
+        }
+    };
+    report.findings.iter().filter(stays).cloned().collect()
+}
+
+impl FindingKind {
+    /// Whether a commit of a repair leaves it out.
+    fn is_dropped(self) -> bool {
+        matches!(
+            self,
+            Self::NodeBelowArray
+                | Self::ManifestMissing
+                | Self::ManifestDamaged
+                | Self::ChunkMissing
+                | Self::ChunkShort
+                | Self::ChunkUnreadable
+                | Self::VirtualLocationInvalid
+                | Self::VirtualMissing
+                | Self::VirtualShort
+                | Self::VirtualChanged
+        )
+    }
+}

@@ -1,0 +1,101 @@
+//! What else lies in the store: objects of the repository that no ref reaches, and objects of others.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use icefield_format::layout::{self, IdKey};
+use icefield_format::{ManifestId, SnapshotId};
+use icefield_storage::{Key, ListOptions, Storage, StorageError};
+
+use super::finding::{Finding, FindingKind};
+use super::ledger::Garbage;
+use super::refs::{Tombstones, key_form};
+use super::{CheckError, Progress};
+
+/// Where local stores keep their locks and temporary files.
+const OWN_LOCAL: &str = ".icefield-local";
+
+/// What the refs reach.
+#[derive(Debug)]
+pub(super) struct Reached<'a> {
+    pub(super) snapshots: &'a HashSet<SnapshotId>,
+    pub(super) manifests: &'a HashSet<ManifestId>,
+}
+
+/// What was found beside it.
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    pub(super) garbage: Garbage,
+    pub(super) findings: Vec<Finding>,
+    /// Snapshots that no ref reaches.
+    pub(super) snapshots: Vec<SnapshotId>,
+}
+
+/// Lists all objects but chunks, which have a walk of their own.
+pub(super) async fn look(
+    storage: &Arc<dyn Storage>,
+    reached: &Reached<'_>,
+    progress: &dyn Progress,
+) -> Result<Others, CheckError> {
+    let form = key_form(&**storage);
+    let chunks = format!("{}/", layout::CHUNKS);
+    let behind = Key::parse(&format!("{chunks}~")).map_err(StorageError::from)?;
+    let mut others = Others::default();
+    let mut tombstones = Tombstones::default();
+    for options in [
+        ListOptions::default(),
+        ListOptions::default().with_start_after(behind),
+    ] {
+        let mut objects = storage.list(options);
+        while let Some(object) = objects.try_next().await? {
+            let key = object.key.as_str();
+            if key.starts_with(&chunks) {
+                // What lies before them is done; what lies behind them, the second walk sees.
+                if key < "chunks/~" {
+                    break;
+                }
+                continue;
+            }
+            progress.advance(1, 0);
+            let garbage = match layout::parse_id_key(key) {
+                Some(IdKey::Snapshot(id)) if !reached.snapshots.contains(&id) => {
+                    others.snapshots.push(id);
+                    Some(layout::SNAPSHOTS)
+                }
+                Some(IdKey::Manifest(id)) if !reached.manifests.contains(&id) => {
+                    Some(layout::MANIFESTS)
+                }
+                Some(IdKey::TransactionLog(id)) if !reached.snapshots.contains(&id) => {
+                    Some(layout::TRANSACTIONS)
+                }
+                Some(_) => None,
+                None => {
+                    if !tombstones.take(&object.key, object.size, form) && !is_known(&object.key) {
+                        others.findings.push(stray(&object.key));
+                    }
+                    None
+                }
+            };
+            if let Some(prefix) = garbage {
+                others.garbage.add(prefix, 1, object.size);
+            }
+        }
+    }
+    others.findings.extend(tombstones.findings());
+    Ok(others)
+}
+
+/// A finding for an object that is none of the repository's.
+pub(super) fn stray(key: &Key) -> Finding {
+    let rule = "the format has no object of this name";
+    Finding::new(FindingKind::Stray, key.to_string(), rule)
+}
+
+/// Returns whether an object without an id has its place in a repository, or is ours.
+fn is_known(key: &Key) -> bool {
+    match key.segments().next() {
+        Some(layout::OWN | layout::OVERWRITTEN | OWN_LOCAL) => true,
+        _ => key.as_str() == layout::CONFIG || key.as_str() == layout::REPO,
+    }
+}
