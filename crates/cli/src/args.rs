@@ -1,9 +1,13 @@
 //! What can be asked, and how.
 
+mod rewrite_manifests;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
 use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName};
+
+pub(crate) use rewrite_manifests::RewriteManifests;
 
 use crate::failure::chain;
 
@@ -92,6 +96,8 @@ pub(crate) enum Command {
     Squash(Squash),
     /// Give an array or group another path, in one commit; no chunk is copied.
     Mv(Mv),
+    /// Split manifests anew, by the rules of the configuration or by size, in one commit; no array changes by it.
+    RewriteManifests(RewriteManifests),
     /// Compare a version with another one that it may be merged into, or show what a serialised fork holds.
     Status(Status),
     /// Say what a location is, what it guarantees, and what is wrong with it.

@@ -16,6 +16,7 @@ mod materialize;
 mod mv;
 mod nodes;
 mod refs;
+mod rewrite_manifests;
 mod squash;
 mod status;
 mod tag;
@@ -61,6 +62,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Revert(args) => carry::run(&context, carry::Kind::Revert, args).await,
         Command::Squash(args) => squash::run(&context, args).await,
         Command::Mv(args) => mv::run(&context, args).await,
+        Command::RewriteManifests(args) => rewrite_manifests::run(&context, args).await,
         Command::Status(args) => status::run(&context, args).await,
         Command::Doctor(args) => doctor::run(&context, args).await,
         Command::Inspect(args) => inspect::run(&context, args).await,

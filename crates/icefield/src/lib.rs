@@ -76,7 +76,7 @@ pub use icefield_core::{
     ForkBlobError, ForkError, MERGED_SNAPSHOT, ManifestId, MergeOutcome, MetadataError, NameError,
     NodeId, NodeInfo, NodeKind, NodeMetadata, NodeMetadataError, NodePath, OpenContainer,
     ReadSettings, RebaseError, RebaseOutcome, RefList, RefsError, Refusal, Repository,
-    RepositoryBuilder, RepositoryConfig, RepositoryError, Resolution, Revision, Session,
+    RepositoryBuilder, RepositoryConfig, RepositoryError, Resolution, Revision, SPLITTING_CONFIG, Session,
     SessionError, Settings, SnapshotId, SnapshotInfo, Start, TagName, VersionSelection,
     VirtualAccess, VirtualChecksum, VirtualChunkError, VirtualLocation, VirtualRefs,
     VirtualRefsError, VirtualSource, WriteMode, micros_of_time, time_of_micros,
