@@ -13,6 +13,7 @@ import history_tools  # noqa: F401
 import icefield_writes  # noqa: F401
 import object_store  # noqa: F401
 import reference_writes  # noqa: F401
+import splits  # noqa: F401
 import taking_turns  # noqa: F401
 from lib import leave, run_cases
 

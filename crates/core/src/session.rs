@@ -9,6 +9,7 @@ mod fork;
 mod get_many;
 mod hold;
 mod list;
+mod preload;
 mod read;
 mod read_plan;
 mod rename;
@@ -29,6 +30,8 @@ pub use fork::{ForkError, MergeOutcome};
 pub use get_many::ChunkRead;
 pub(crate) use hold::Hold;
 pub use list::{ChunkInfo, ChunkLocation, NodeInfo};
+pub use preload::PreloadReport;
+pub(crate) use preload::PreloadRules;
 pub use write::WriteMode;
 
 use crate::change_set::{ChangeSet, NodeChange};

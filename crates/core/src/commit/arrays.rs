@@ -11,7 +11,8 @@ use icefield_storage::Entropy;
 
 use super::manifests::ManifestJob;
 use crate::change_set::{ChangeSet, ChunkTable, PendingChunk};
-use crate::splits::{ArrayName, Cells, Held, Known, SplitRules, regions};
+use crate::conditions::ArrayName;
+use crate::splits::{Cells, Held, Known, SplitRules, regions};
 
 /// Whether manifests are rewritten that no edit touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -205,12 +206,7 @@ impl ArrayPlan {
         Ok((cells, misplaced))
     }
 
-    fn job(
-        &self,
-        cells: Cells,
-        rows: Vec<u32>,
-        inputs: Vec<ManifestRef>,
-    ) -> ManifestJob {
+    fn job(&self, cells: Cells, rows: Vec<u32>, inputs: Vec<ManifestRef>) -> ManifestJob {
         ManifestJob {
             node: self.node,
             grid: self.grid.clone(),

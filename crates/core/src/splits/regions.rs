@@ -67,7 +67,9 @@ impl Large {
     fn new(spans: &[Vec<Range<u32>>], mut positions: Vec<usize>) -> Self {
         let rank = positions.first().map_or(0, |first| spans[*first].len());
         let starts = |axis: usize| {
-            let starts = positions.iter().map(|position| spans[*position][axis].start);
+            let starts = positions
+                .iter()
+                .map(|position| spans[*position][axis].start);
             starts.collect::<HashSet<_>>().len()
         };
         let axis = (0..rank).max_by_key(|axis| starts(*axis)).unwrap_or(0);

@@ -3,7 +3,8 @@ use std::ops::Range;
 
 use icefield_format::RepositoryConfig;
 
-use super::{ArrayName, Cells, Held, Known, SplitRules, regions};
+use super::{Cells, Held, Known, SplitRules, regions};
+use crate::conditions::ArrayName;
 
 fn rules(yaml: &str) -> SplitRules {
     let text = format!("manifest:\n  splitting:\n    split_sizes:\n{yaml}");

@@ -14,7 +14,7 @@ use crate::splits::Cells;
 const NODE: NodeId = NodeId::from_bytes([7; 8]);
 
 fn writer() -> Writer {
-    Writer::new("tests")
+    Writer::default()
 }
 
 fn input(number: u8, range: Range<u32>) -> ManifestRef {
@@ -135,11 +135,7 @@ fn references_that_no_reader_finds_are_not_carried_over() {
         .collect();
     assert_eq!(
         found,
-        [
-            (vec![4], vec![1]),
-            (vec![5], vec![2]),
-            (vec![7], vec![2])
-        ]
+        [(vec![4], vec![1]), (vec![5], vec![2]), (vec![7], vec![2])]
     );
     assert_eq!(only.reference.extents.ranges(), [4..8]);
 }
