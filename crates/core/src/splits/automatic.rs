@@ -206,20 +206,20 @@ impl Known<'_> {
     /// Bytes of the largest manifest that edits would have written, about.
     fn largest_written(&self, lengths: &[u32]) -> f64 {
         let cells = Cells::of(lengths.to_vec());
-        let mut bytes: HashMap<Vec<u32>, f64> = HashMap::new();
+        let mut set: HashMap<Vec<u32>, f64> = HashMap::new();
         let (mut cell, mut last, mut count) = (Vec::new(), Vec::new(), 0.0);
         for index in self.set.chunks_exact(self.rank().max(1)) {
             cells.find(index, &mut cell);
             // Mostly they come in order.
             if cell != last {
-                *bytes.entry(last.clone()).or_default() += count;
+                *set.entry(last.clone()).or_default() += count;
                 std::mem::swap(&mut last, &mut cell);
                 count = 0.0;
             }
-            count += self.bytes_per_set;
+            count += 1.0;
         }
-        *bytes.entry(last).or_default() += count;
-        bytes.remove(&[][..]);
+        *set.entry(last).or_default() += count;
+        set.remove(&[][..]);
         for position in self.rewritten {
             let Some(held) = self.held.get(*position) else {
                 continue;
@@ -227,32 +227,50 @@ impl Known<'_> {
             let span = cells.span(held.ranges.iter().cloned());
             if cells::count(&span) <= ESTIMATED as u64 {
                 cells::for_each(&span, |cell| {
-                    bytes.entry(cell.to_vec()).or_default();
+                    set.entry(cell.to_vec()).or_default();
                 });
             }
         }
         // The same ones each time, though the map has no order.
-        let mut all: Vec<(Vec<u32>, f64)> = bytes.into_iter().collect();
+        let mut all: Vec<(Vec<u32>, f64)> = set.into_iter().collect();
         all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let each = all.len().div_ceil(ESTIMATED).max(1);
-        let mut some: HashMap<Vec<u32>, f64> = all.into_iter().step_by(each).collect();
+        let some = all.into_iter().step_by(each);
+        let mut some: HashMap<Vec<u32>, Written> = some
+            .map(|(cell, set)| (cell, Written { set, held: 0.0 }))
+            .collect();
         for held in self.held {
             add_held(&cells, held, &mut some);
         }
-        let most_refs = |cell: &[u32]| {
-            let axes = cell.iter().zip(cells.lengths()).zip(self.grid);
-            axes.fold(1.0, |refs, ((at, length), count)| {
-                let start = u64::from(*at) * u64::from(*length);
-                let end = (start + u64::from(*length)).min(u64::from(*count));
-                refs * end.saturating_sub(start).max(1) as f64
-            })
+        let refs: f64 = self.held.iter().map(|held| held.refs as f64).sum();
+        let held: f64 = self.held.iter().map(|held| held.bytes as f64).sum();
+        let per_held = (held / refs.max(1.0)).max(1.0);
+        let bytes = |(cell, written): (&Vec<u32>, &Written)| {
+            // What is set may replace what is held: there are no more references than places.
+            let left = (self.places(&cells, cell) - written.set).max(0.0);
+            written.set * self.bytes_per_set + written.held.min(left * per_held)
         };
-        // What is set may replace what is held: there are no more references than places.
-        let per_ref = (self.bytes() / self.refs()).max(1.0);
-        (some.iter())
-            .map(|(cell, bytes)| bytes.min(most_refs(cell) * per_ref))
-            .fold(0.0, f64::max)
+        some.iter().map(bytes).fold(0.0, f64::max)
     }
+
+    /// Chunks of a cell that lie within the grid.
+    fn places(&self, cells: &Cells, cell: &[u32]) -> f64 {
+        let axes = cell.iter().zip(cells.lengths()).zip(self.grid);
+        axes.fold(1.0, |places, ((at, length), count)| {
+            let start = u64::from(*at) * u64::from(*length);
+            let end = (start + u64::from(*length)).min(u64::from(*count));
+            places * end.saturating_sub(start).max(1) as f64
+        })
+    }
+}
+
+/// What a manifest would be made of.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    /// References that are set.
+    set: f64,
+    /// Bytes of those that manifests hold, some of which may be replaced.
+    held: f64,
 }
 
 /// Makes cells shorter along the first axis that can be, into parts that nest; false if none can.
@@ -284,20 +302,20 @@ fn lengthen(lengths: &mut [u32], order: &[usize], bounds: &[Range<u32>]) -> bool
 }
 
 /// Adds the bytes of a manifest to those cells that it reaches into, as if its references were spread evenly.
-fn add_held(cells: &Cells, held: &Held, bytes: &mut HashMap<Vec<u32>, f64>) {
+fn add_held(cells: &Cells, held: &Held, written: &mut HashMap<Vec<u32>, Written>) {
     let span = cells.span(held.ranges.iter().cloned());
     let share = held.bytes as f64 / cells::count(&span) as f64;
-    if cells::count(&span) <= bytes.len() as u64 {
+    if cells::count(&span) <= written.len() as u64 {
         cells::for_each(&span, |cell| {
-            if let Some(bytes) = bytes.get_mut(cell) {
-                *bytes += share;
+            if let Some(written) = written.get_mut(cell) {
+                written.held += share;
             }
         });
         return;
     }
-    for (cell, bytes) in bytes {
+    for (cell, written) in written {
         if (span.iter().zip(cell)).all(|(range, at)| range.contains(at)) {
-            *bytes += share;
+            written.held += share;
         }
     }
 }
