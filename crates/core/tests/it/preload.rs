@@ -173,7 +173,7 @@ async fn a_manifest_that_is_missing_is_an_error_of_those_alone_who_read_it() {
     for manifest in manifests {
         let lost = key(&format!("manifests/{}", manifest.id()));
         let deleted = storage.delete_one(lost.into()).await;
-        deleted.expect("deleted");
+        is!(deleted, Ok(_));
     }
     let repository = open(&storage, "    preload_if: !path_matches {regex: ^/}\n").await;
     counting.reset();
