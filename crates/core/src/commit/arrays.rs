@@ -74,7 +74,7 @@ impl ArrayPlan {
         let rows = table.sorted_rows();
         let held = self.seen(changes);
         let wrong_rank = |it: &&HeldManifest| it.reference.extents.rank() != rank;
-        if held.iter().any(|it| wrong_rank(&it)) || table.rank() != rank {
+        if held.iter().any(wrong_rank) || table.rank() != rank {
             // Boxes of another rank say nothing of where the references are.
             let inputs = held.iter().map(|it| it.reference.clone()).collect();
             let job = self.job(Cells::whole(rank), rows, inputs);
@@ -126,7 +126,8 @@ impl ArrayPlan {
             .map(|((_, rows), inputs)| self.job(cells.clone(), rows, inputs))
             .collect();
         let kept = (held.into_iter().zip(kept))
-            .filter_map(|(held, kept)| kept.then(|| held.reference.clone()))
+            .filter(|(_, kept)| *kept)
+            .map(|(held, _)| held.reference.clone())
             .collect();
         Ok(Split { kept, jobs })
     }

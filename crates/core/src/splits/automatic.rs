@@ -281,7 +281,9 @@ fn shorten(lengths: &mut [u32], order: &[usize], bounds: &[Range<u32>]) -> bool 
         if length > 1 && bounds[*axis].end - bounds[*axis].start > 1 {
             // Cells of rules may have any length. Parts that did not nest would have the manifests of the whole array
             // rewritten at once.
-            let parts = [2, 3, 5, 7].into_iter().find(|parts| length % parts == 0);
+            let parts = [2, 3, 5, 7]
+                .into_iter()
+                .find(|parts| length.is_multiple_of(*parts));
             lengths[*axis] = length / parts.unwrap_or(length);
             return true;
         }
