@@ -15,6 +15,7 @@ import icefield_writes  # noqa: F401
 import object_store  # noqa: F401
 import reference_writes  # noqa: F401
 import settings  # noqa: F401
+import splits  # noqa: F401
 import taking_turns  # noqa: F401
 from lib import leave, run_cases
 

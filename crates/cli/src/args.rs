@@ -5,6 +5,7 @@ mod copies;
 mod du;
 mod expire;
 mod fsck;
+mod rewrite_manifests;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName
 pub(crate) use self::copies::{Bundle, Copy, Part, Unbundle};
 pub(crate) use self::du::{By, Du};
 pub(crate) use fsck::Fsck;
+pub(crate) use rewrite_manifests::RewriteManifests;
 
 use crate::failure::chain;
 
@@ -111,6 +113,8 @@ pub(crate) enum Command {
     Squash(Squash),
     /// Give an array or group another path, in one commit; no chunk is copied.
     Mv(Mv),
+    /// Split manifests anew, by the rules of the configuration or by size, in one commit; no array changes by it.
+    RewriteManifests(RewriteManifests),
     /// Compare a version with another one that it may be merged into, or show what a serialised fork holds.
     Status(Status),
     /// Show where the bytes are: stored, in use, garbage; by array, commit, ref or container.

@@ -22,6 +22,7 @@ mod materialize;
 mod mv;
 mod nodes;
 mod refs;
+mod rewrite_manifests;
 mod squash;
 mod status;
 mod tag;
@@ -70,6 +71,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Revert(args) => carry::run(&context, carry::Kind::Revert, args).await,
         Command::Squash(args) => squash::run(&context, args).await,
         Command::Mv(args) => mv::run(&context, args).await,
+        Command::RewriteManifests(args) => rewrite_manifests::run(&context, args).await,
         Command::Status(args) => status::run(&context, args).await,
         Command::Du(args) => du::run(&context, args).await,
         Command::Copy(args) => copy::run(&context, args).await,

@@ -35,6 +35,7 @@
 mod change_set;
 pub mod collection;
 mod commit;
+mod conditions;
 mod diff;
 mod error;
 mod history;
@@ -77,7 +78,8 @@ pub use rebase::{
 };
 pub use repository::{Repository, RepositoryBuilder, Revision, Start};
 pub use session::{
-    ChunkInfo, ChunkLocation, ChunkRead, ForkError, MergeOutcome, NodeInfo, Session, WriteMode,
+    ChunkInfo, ChunkLocation, ChunkRead, ForkError, MergeOutcome, NodeInfo, PreloadReport, Session,
+    WriteMode,
 };
 pub use settings::{ReadSettings, Settings};
 pub use virtual_chunks::{

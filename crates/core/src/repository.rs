@@ -264,7 +264,7 @@ impl Repository {
             Start::Branch(name) => Some(name.clone()),
             _ => None,
         };
-        Ok(Session::read_only(Arc::clone(&self.0), base, branch))
+        Ok(Session::read_only(Arc::clone(&self.0), base, branch).begin_preload())
     }
 
     /// Opens a session that writes to a branch.
@@ -284,7 +284,7 @@ impl Repository {
         }
         let tip = self.0.refs.resolve_branch(&branch).await?;
         let base = self.base(tip.snapshot).await?;
-        Ok(Session::writable(Arc::clone(&self.0), base, branch, tip))
+        Ok(Session::writable(Arc::clone(&self.0), base, branch, tip).begin_preload())
     }
 
     /// Opens a writable session that belongs to no branch. It can be flushed, not committed.
@@ -293,7 +293,7 @@ impl Repository {
     /// An object that cannot be read.
     pub async fn write_session_at(&self, id: SnapshotId) -> Result<Session, RepositoryError> {
         let base = self.base(id).await?;
-        Ok(Session::detached(Arc::clone(&self.0), base))
+        Ok(Session::detached(Arc::clone(&self.0), base).begin_preload())
     }
 
     async fn base(&self, id: SnapshotId) -> Result<Base, RepositoryError> {

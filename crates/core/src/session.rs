@@ -10,6 +10,7 @@ mod get_many;
 mod hold;
 mod lease;
 mod list;
+mod preload;
 mod read;
 mod read_plan;
 mod rename;
@@ -31,6 +32,8 @@ pub use get_many::ChunkRead;
 pub(crate) use hold::Hold;
 pub(crate) use lease::{SentLease, SessionLease};
 pub use list::{ChunkInfo, ChunkLocation, NodeInfo};
+pub use preload::PreloadReport;
+pub(crate) use preload::PreloadRules;
 pub use write::WriteMode;
 
 use crate::change_set::{ChangeSet, NodeChange};

@@ -20,7 +20,7 @@ mod rules;
 pub(crate) use automatic::{Held, Known};
 pub(crate) use cells::Cells;
 pub(crate) use regions::regions;
-pub(crate) use rules::{ArrayName, SplitRules};
+pub(crate) use rules::SplitRules;
 
 #[cfg(test)]
 mod tests;

@@ -75,11 +75,11 @@ pub use icefield_core::{
     CommitOutcome, Conflict, ConflictSolver, DecodeLimits, Detector, Diff, EditOutcome, FetchError,
     ForkBlobError, ForkError, MERGED_SNAPSHOT, ManifestId, MergeOutcome, MetadataError, NameError,
     NodeId, NodeInfo, NodeKind, NodeMetadata, NodeMetadataError, NodePath, OpenContainer,
-    ReadSettings, RebaseError, RebaseOutcome, RefList, RefsError, Refusal, Repository,
-    RepositoryBuilder, RepositoryConfig, RepositoryError, Resolution, Revision, Session,
-    SessionError, Settings, SnapshotId, SnapshotInfo, Start, TagName, VersionSelection,
-    VirtualAccess, VirtualChecksum, VirtualChunkError, VirtualLocation, VirtualRefs,
-    VirtualRefsError, VirtualSource, WriteMode, micros_of_time, time_of_micros,
+    PreloadReport, ReadSettings, RebaseError, RebaseOutcome, RefList, RefsError, Refusal,
+    Repository, RepositoryBuilder, RepositoryConfig, RepositoryError, Resolution, Revision,
+    SPLITTING_CONFIG, Session, SessionError, Settings, SnapshotId, SnapshotInfo, Start, TagName,
+    VersionSelection, VirtualAccess, VirtualChecksum, VirtualChunkError, VirtualLocation,
+    VirtualRefs, VirtualRefsError, VirtualSource, WriteMode, micros_of_time, time_of_micros,
 };
 pub use icefield_format as format;
 #[cfg(feature = "ingest")]

@@ -11,3 +11,4 @@ mod history;
 mod inspect;
 mod look;
 mod refs;
+mod rewrite_manifests;

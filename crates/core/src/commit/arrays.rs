@@ -11,7 +11,8 @@ use icefield_storage::Entropy;
 
 use super::manifests::ManifestJob;
 use crate::change_set::{ChangeSet, ChunkTable, PendingChunk};
-use crate::splits::{ArrayName, Cells, Held, Known, SplitRules, regions};
+use crate::conditions::ArrayName;
+use crate::splits::{Cells, Held, Known, SplitRules, regions};
 
 /// Whether manifests are rewritten that no edit touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,30 +76,32 @@ impl ArrayPlan {
         let rows = table.sorted_rows();
         let held = self.seen(changes);
         let wrong_rank = |it: &&HeldManifest| it.reference.extents.rank() != rank;
-        if held.iter().any(|it| wrong_rank(&it)) || table.rank() != rank {
+        if held.iter().any(wrong_rank) || table.rank() != rank {
             // Boxes of another rank say nothing of where the references are.
-            let inputs = held.iter().map(|it| it.reference.id).collect();
-            let job = self.job(Cells::whole(rank), rows, inputs, Vec::new());
+            let inputs = held.iter().map(|it| it.reference.clone()).collect();
+            let job = self.job(Cells::whole(rank), rows, inputs);
             let (kept, jobs) = (Vec::new(), vec![job]);
             return Ok(Split { kept, jobs });
         }
         let (cells, misplaced) = self.cells(table, &rows, &held, rules, writer)?;
-        let everything = self.rewrite == Rewrite::All || misplaced;
+        let all = self.rewrite == Rewrite::All;
         let boxes: Vec<Vec<Range<u32>>> = held
             .iter()
             .map(|it| it.reference.extents.ranges().to_vec())
             .collect();
         let edited = edited_cells(&cells, table, &rows);
-        let found = regions(&cells, edited, &boxes, |at| everything || held[at].cut);
+        let found = regions(&cells, edited, &boxes, |at| {
+            all || misplaced[at] || held[at].cut
+        });
         let mut kept: Vec<bool> = vec![true; held.len()];
-        let inputs: Vec<Vec<ManifestId>> = found
+        let inputs: Vec<Vec<ManifestRef>> = found
             .iter()
             .map(|region| {
-                let ids = region.inputs.iter().map(|at| {
+                let inputs = region.inputs.iter().map(|at| {
                     kept[*at] = false;
-                    held[*at].reference.id
+                    held[*at].reference.clone()
                 });
-                ids.collect()
+                inputs.collect()
             })
             .collect();
         let mut by_region = vec![Vec::new(); found.len()];
@@ -122,10 +125,11 @@ impl ArrayPlan {
         }
         let jobs = found.into_iter().zip(by_region).zip(inputs);
         let jobs = jobs
-            .map(|((region, rows), inputs)| self.job(cells.clone(), rows, inputs, region.edited));
-        let jobs = jobs.collect();
+            .map(|((_, rows), inputs)| self.job(cells.clone(), rows, inputs))
+            .collect();
         let kept = (held.into_iter().zip(kept))
-            .filter_map(|(held, kept)| kept.then(|| held.reference.clone()))
+            .filter(|(_, kept)| *kept)
+            .map(|(held, _)| held.reference.clone())
             .collect();
         Ok(Split { kept, jobs })
     }
@@ -150,8 +154,8 @@ impl ArrayPlan {
         self.held.iter().filter(|held| !outside(held)).collect()
     }
 
-    /// The cells to write, and whether manifests that nothing else touches are to be rewritten because they do not
-    /// fit them.
+    /// The cells to write, and which manifests are to be rewritten although nothing else touches them, because they do
+    /// not fit the cells.
     fn cells(
         &self,
         table: &ChunkTable,
@@ -159,7 +163,7 @@ impl ArrayPlan {
         held: &[&HeldManifest],
         rules: &SplitRules,
         writer: &Writer,
-    ) -> Result<(Cells, bool), FormatError> {
+    ) -> Result<(Cells, Vec<bool>), FormatError> {
         let name = ArrayName {
             path: self.path.as_str(),
             dimensions: self.dimensions.as_deref(),
@@ -177,8 +181,11 @@ impl ArrayPlan {
             Some(cells) => cells,
             None => {
                 let is_set = |row: &u32| matches!(table.at(*row), PendingChunk::Set(_));
-                let indices = (rows.iter().copied()).filter(is_set);
-                let set: Vec<u32> = indices.flat_map(|row| table.index(row).to_vec()).collect();
+                let rows: Vec<u32> = rows.iter().copied().filter(is_set).collect();
+                let mut set: Vec<u32> = Vec::with_capacity(rows.len() * rank);
+                for row in &rows {
+                    set.extend_from_slice(table.index(*row));
+                }
                 let all = self.rewrite != Rewrite::No;
                 let rewritten: Vec<usize> = (held.iter().enumerate())
                     .filter_map(|(at, it)| (all || it.cut).then_some(at))
@@ -189,49 +196,53 @@ impl ArrayPlan {
                     dimensions: self.dimensions.as_deref(),
                     held: &known,
                     set: &set,
-                    bytes_per_set: bytes_per_set(self.node, table, rows, &known, writer)?,
+                    bytes_per_set: bytes_per_set(self.node, table, &rows, &known, writer)?,
                     rewritten: &rewritten,
                 };
                 known.cells()
             }
         };
-        let mut seen = BTreeSet::new();
-        let misplaced = self.rewrite == Rewrite::Misplaced
-            && !known.iter().all(|held| {
-                let span = cells.span(held.ranges.iter().cloned());
-                let one = span.iter().all(|range| range.end - range.start == 1);
-                one && seen.insert(span.iter().map(|range| range.start).collect::<Vec<_>>())
-            });
+        let misplaced = match self.rewrite {
+            Rewrite::Misplaced => misplaced(&cells, &known),
+            _ => vec![false; known.len()],
+        };
         Ok((cells, misplaced))
     }
 
-    fn job(
-        &self,
-        cells: Cells,
-        rows: Vec<u32>,
-        inputs: Vec<ManifestId>,
-        edited: Vec<Vec<u32>>,
-    ) -> ManifestJob {
+    fn job(&self, cells: Cells, rows: Vec<u32>, inputs: Vec<ManifestRef>) -> ManifestJob {
         ManifestJob {
             node: self.node,
             grid: self.grid.clone(),
             cells,
             rows: rows.into(),
             inputs,
-            edited: edited.into(),
             entropy: self.entropy.derive(),
         }
     }
 }
 
+/// Which manifests reach into several cells, or share theirs.
+fn misplaced(cells: &Cells, held: &[Held]) -> Vec<bool> {
+    let spans: Vec<Vec<Range<u32>>> = (held.iter())
+        .map(|held| cells.span(held.ranges.iter().cloned()))
+        .collect();
+    let mut counts: HashMap<&[Range<u32>], usize> = HashMap::new();
+    for span in &spans {
+        *counts.entry(span).or_default() += 1;
+    }
+    let one = |span: &[Range<u32>]| span.iter().all(|range| range.end - range.start == 1);
+    (spans.iter())
+        .map(|span| !one(span) || counts[&span[..]] > 1)
+        .collect()
+}
+
 fn edited_cells(cells: &Cells, table: &ChunkTable, rows: &[u32]) -> BTreeSet<Vec<u32>> {
     let mut edited = BTreeSet::new();
-    let (mut cell, mut last) = (Vec::new(), None);
+    let mut cell = Vec::new();
     for row in rows {
         cells.find(table.index(*row), &mut cell);
-        if last.as_ref() != Some(&cell) {
+        if !edited.contains(&cell) {
             edited.insert(cell.clone());
-            last = Some(cell.clone());
         }
     }
     edited
@@ -243,7 +254,7 @@ const LARGEST: usize = 600;
 const SAMPLE: usize = 2048;
 const RUNS: usize = 4;
 
-/// Returns the bytes of a compressed reference that is set, about.
+/// Returns the bytes of a compressed reference that is set, about. The rows are all set.
 fn bytes_per_set(
     node: NodeId,
     table: &ChunkTable,
@@ -251,9 +262,10 @@ fn bytes_per_set(
     held: &[Held],
     writer: &Writer,
 ) -> Result<f64, FormatError> {
-    let bytes: u64 = held.iter().map(|held| held.bytes).sum();
+    // What a snapshot says of its manifests may be anything.
+    let bytes = (held.iter()).fold(0, |sum: u64, held| sum.saturating_add(held.bytes));
     let refs: u64 = held.iter().map(|held| held.refs).sum();
-    if bytes + (rows.len() * LARGEST) as u64 <= 512 << 10 {
+    if bytes.saturating_add((rows.len() * LARGEST) as u64) <= 512 << 10 {
         return Ok(LARGEST as f64);
     }
     if rows.len() < SAMPLE / 2 && refs >= SAMPLE as u64 {

@@ -28,10 +28,8 @@ pub(super) struct ManifestJob {
     pub(super) cells: Cells,
     /// The edits, in the order of their indices.
     pub(super) rows: Arc<[u32]>,
-    /// The base's manifests whose references are carried over.
-    pub(super) inputs: Vec<ManifestId>,
-    /// The cells that the edits lie in.
-    pub(super) edited: Arc<[Vec<u32>]>,
+    /// The base's manifests whose references are carried over, those within their boxes: no reader finds another.
+    pub(super) inputs: Vec<ManifestRef>,
     /// Where the ids come from.
     pub(super) entropy: Arc<dyn Entropy>,
 }
@@ -45,42 +43,53 @@ pub(super) struct NewManifest {
     pub(super) file: Option<Bytes>,
 }
 
-/// All that the content of manifests depends on, beside the array.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// All that the content of manifests depends on, beside the array and the state of its edits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Origin {
-    inputs: Vec<ManifestId>,
+    inputs: Vec<ManifestRef>,
     grid: Vec<u32>,
     cells: Cells,
-    edited: Arc<[Vec<u32>]>,
+    /// Which of the edits. In one state of them, a number means one edit.
+    rows: Arc<[u32]>,
     visible: Option<Vec<u32>>,
+}
+
+/// Manifests of one array that are stored.
+#[derive(Clone, Debug, Default)]
+struct Stored {
+    /// The state of the edits that they were written for.
     revision: u64,
+    by_origin: HashMap<Origin, Vec<NewManifest>>,
 }
 
 /// Manifests that earlier attempts of a commit stored, by array: an attempt after a rebase writes only what
 /// the commit in between touched.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WrittenManifests(HashMap<NodeId, Vec<(Origin, Vec<NewManifest>)>>);
+pub(crate) struct WrittenManifests(HashMap<NodeId, Stored>);
 
 impl WrittenManifests {
     /// What an earlier attempt stored for a job, if it would come out the same.
     pub(super) fn find(&self, job: &ManifestJob, changes: &ChangeSet) -> Option<Vec<NewManifest>> {
-        let origin = job.origin(changes);
-        let earlier = self.0.get(&job.node)?.iter();
-        let mut same = earlier.filter(|(earlier, _)| *earlier == origin);
-        same.next().map(|(_, manifests)| manifests.clone())
+        let stored = self.0.get(&job.node)?;
+        (stored.revision == job.revision(changes))
+            .then(|| stored.by_origin.get(&job.origin(changes)).cloned())?
     }
 
     /// Remembers what was stored for a job.
     pub(super) fn note(&mut self, job: &ManifestJob, changes: &ChangeSet, new: &[NewManifest]) {
-        let origin = job.origin(changes);
-        let stored = new.iter().map(|manifest| NewManifest {
+        let stored = self.0.entry(job.node).or_default();
+        if stored.revision != job.revision(changes) {
+            // What was written for another state of the edits is of no use any more.
+            *stored = Stored {
+                revision: job.revision(changes),
+                ..Stored::default()
+            };
+        }
+        let new = new.iter().map(|manifest| NewManifest {
             file: None,
             ..manifest.clone()
         });
-        let earlier = self.0.entry(job.node).or_default();
-        // What was written for another state of the edits is of no use any more.
-        earlier.retain(|(it, _)| it.revision == origin.revision && *it != origin);
-        earlier.push((origin, stored.collect()));
+        (stored.by_origin).insert(job.origin(changes), new.collect());
     }
 }
 
@@ -90,13 +99,14 @@ impl ManifestJob {
             inputs: self.inputs.clone(),
             grid: self.grid.clone(),
             cells: self.cells.clone(),
-            edited: Arc::clone(&self.edited),
+            rows: Arc::clone(&self.rows),
             visible: changes.visible_grid(&self.node).map(<[u32]>::to_vec),
-            revision: changes
-                .chunks()
-                .get(&self.node)
-                .map_or(0, ChunkTable::revision),
         }
+    }
+
+    fn revision(&self, changes: &ChangeSet) -> u64 {
+        let table = changes.chunks().get(&self.node);
+        table.map_or(0, ChunkTable::revision)
     }
 
     /// Bytes that it merges, about.
@@ -135,6 +145,7 @@ impl ManifestJob {
             if order != Ordering::Greater
                 && let Some((input, position)) = base.next(&mut index)
                 && order == Ordering::Less
+                && shows(&self.inputs[input], &index)
                 && within(&index, &self.grid)
                 && visible.is_none_or(|grid| within(&index, grid))
                 && let Some(refs) = inputs[input].array(&self.node)
@@ -144,6 +155,12 @@ impl ManifestJob {
         }
         output.finish()
     }
+}
+
+/// Whether readers look for an index in a manifest.
+fn shows(manifest: &ManifestRef, index: &[u32]) -> bool {
+    let mut axes = manifest.extents.ranges().iter().zip(index);
+    axes.all(|(range, at)| range.contains(at))
 }
 
 /// Sends references, which come in the order of their indices, to the manifests of their cells.
@@ -252,3 +269,6 @@ impl<'a> BaseRefs<'a> {
         Some((input, position))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -419,7 +419,7 @@ async fn run_jobs(
             let objects = &shared.objects;
             let mut inputs = Vec::with_capacity(job.inputs.len());
             let mut loading = stream::iter(job.inputs.clone())
-                .map(|id| objects.manifest(id))
+                .map(|input| objects.manifest(input.id))
                 .buffered(8);
             while let Some(manifest) = loading.try_next().await? {
                 inputs.push(manifest);

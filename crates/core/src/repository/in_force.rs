@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use icefield_format::RepositoryConfig;
 use icefield_refs::StoredConfig;
 
+use crate::session::PreloadRules;
 use crate::splits::SplitRules;
 use crate::virtual_chunks::Containers;
 
@@ -14,6 +15,8 @@ pub(crate) struct InForce {
     pub(crate) config: RepositoryConfig,
     pub(crate) containers: Containers,
     pub(crate) splits: SplitRules,
+    /// None if the configuration does not say what to fetch early.
+    pub(crate) preload: Option<PreloadRules>,
 }
 
 impl InForce {
@@ -24,10 +27,12 @@ impl InForce {
         };
         let containers = Containers::of(&config);
         let splits = SplitRules::of(&config);
+        let preload = PreloadRules::of(&config);
         Arc::new(Self {
             config,
             containers,
             splits,
+            preload,
         })
     }
 }

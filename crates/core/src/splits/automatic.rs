@@ -15,6 +15,9 @@ const WANTED: f64 = (512 << 10) as f64;
 const MOST: f64 = (1 << 20) as f64;
 /// Below this many, cells become larger.
 const LEAST: f64 = (128 << 10) as f64;
+/// The box around an array's references is taken for at most this many times as large as what is filled of it. One chunk
+/// far away says little of what will lie between.
+const MOST_REST: f64 = 1024.0;
 /// Edited cells that are estimated; of more, so many spread over them.
 const ESTIMATED: usize = 4096;
 
@@ -71,8 +74,8 @@ impl Known<'_> {
 
     /// Bytes of all references, if nothing that is set replaces another.
     fn bytes(&self) -> f64 {
-        let held: u64 = self.held.iter().map(|held| held.bytes).sum();
-        held as f64 + self.set_count() as f64 * self.bytes_per_set
+        let held: f64 = self.held.iter().map(|held| held.bytes as f64).sum();
+        held + self.set_count() as f64 * self.bytes_per_set
     }
 
     fn refs(&self) -> f64 {
@@ -117,19 +120,20 @@ impl Known<'_> {
     /// Lengths for an array that was never split.
     fn fresh(&self) -> Cells {
         let bounds = self.bounds();
+        // As logarithms: places along 256 axes are more than any float can say.
         let places = |ranges: &[Range<u32>]| -> f64 {
             let lengths = ranges.iter().map(|it| f64::from(it.end - it.start));
-            lengths.product()
+            lengths.map(f64::ln).sum()
         };
         // What is set at the edge of an array says little of how densely it is filled.
         let filled = match self.held {
             [] => places(&bounds),
-            held => held.iter().map(|held| places(&held.ranges)).sum(),
+            [held, ..] => places(&held.ranges),
         };
-        // As if the references were spread evenly: bytes for each place of the grid.
-        let density = self.bytes() / filled.max(self.refs());
+        // As if the references were spread evenly, over the rest of the box as over what is filled.
+        let rest = (places(&bounds) - filled.max(self.refs().ln())).exp();
         let mut lengths = vec![WHOLE; self.rank()];
-        let mut bytes = density * places(&bounds);
+        let mut bytes = self.bytes() * rest.min(MOST_REST);
         for axis in self.order() {
             if bytes <= WANTED {
                 break;
@@ -172,15 +176,15 @@ impl Known<'_> {
 
     /// Makes cells longer or shorter until what would be written has the wanted size.
     fn adjusted(&self, mut lengths: Vec<u32>) -> Cells {
-        let order = self.order();
+        let (order, bounds) = (self.order(), self.bounds());
         let mut largest = self.largest_written(&lengths);
-        while largest > MOST && self.shorten(&mut lengths, &order) {
+        while largest > MOST && shorten(&mut lengths, &order, &bounds) {
             largest = self.largest_written(&lengths);
         }
         // The edge of an array that grows is small by nature.
         while largest < LEAST && self.typical() < LEAST {
             let mut longer = lengths.clone();
-            if !self.lengthen(&mut longer, &order) {
+            if !lengthen(&mut longer, &order, &bounds) {
                 break;
             }
             let bytes = self.largest_written(&longer);
@@ -199,49 +203,23 @@ impl Known<'_> {
         bytes.get(bytes.len() / 2).copied().unwrap_or(0) as f64
     }
 
-    /// Halves the first axis that can be; false if none can.
-    fn shorten(&self, lengths: &mut [u32], order: &[usize]) -> bool {
-        let bounds = self.bounds();
-        for axis in order {
-            let most = (bounds[*axis].end).checked_next_power_of_two();
-            let length = lengths[*axis].min(most.unwrap_or(WHOLE));
-            if length > 1 && bounds[*axis].end - bounds[*axis].start > 1 {
-                lengths[*axis] = length.div_ceil(2);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Doubles the last axis that is split; false if none is.
-    fn lengthen(&self, lengths: &mut [u32], order: &[usize]) -> bool {
-        let Some(axis) = order.iter().rev().find(|axis| lengths[**axis] != WHOLE) else {
-            return false;
-        };
-        let doubled = lengths[*axis].checked_mul(2);
-        // Nothing lies beyond: the whole axis from now on.
-        let end = self.bounds()[*axis].end;
-        lengths[*axis] = doubled.filter(|it| *it < end).unwrap_or(WHOLE);
-        true
-    }
-
     /// Bytes of the largest manifest that edits would have written, about.
     fn largest_written(&self, lengths: &[u32]) -> f64 {
         let cells = Cells::of(lengths.to_vec());
-        let mut bytes: HashMap<Vec<u32>, f64> = HashMap::new();
+        let mut set: HashMap<Vec<u32>, f64> = HashMap::new();
         let (mut cell, mut last, mut count) = (Vec::new(), Vec::new(), 0.0);
         for index in self.set.chunks_exact(self.rank().max(1)) {
             cells.find(index, &mut cell);
             // Mostly they come in order.
             if cell != last {
-                *bytes.entry(last.clone()).or_default() += count;
+                *set.entry(last.clone()).or_default() += count;
                 std::mem::swap(&mut last, &mut cell);
                 count = 0.0;
             }
-            count += self.bytes_per_set;
+            count += 1.0;
         }
-        *bytes.entry(last).or_default() += count;
-        bytes.remove(&[][..]);
+        *set.entry(last).or_default() += count;
+        set.remove(&[][..]);
         for position in self.rewritten {
             let Some(held) = self.held.get(*position) else {
                 continue;
@@ -249,49 +227,97 @@ impl Known<'_> {
             let span = cells.span(held.ranges.iter().cloned());
             if cells::count(&span) <= ESTIMATED as u64 {
                 cells::for_each(&span, |cell| {
-                    bytes.entry(cell.to_vec()).or_default();
+                    set.entry(cell.to_vec()).or_default();
                 });
             }
         }
         // The same ones each time, though the map has no order.
-        let mut all: Vec<(Vec<u32>, f64)> = bytes.into_iter().collect();
+        let mut all: Vec<(Vec<u32>, f64)> = set.into_iter().collect();
         all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let each = all.len().div_ceil(ESTIMATED).max(1);
-        let mut some: HashMap<Vec<u32>, f64> = all.into_iter().step_by(each).collect();
+        let some = all.into_iter().step_by(each);
+        let mut some: HashMap<Vec<u32>, Written> = some
+            .map(|(cell, set)| (cell, Written { set, held: 0.0 }))
+            .collect();
         for held in self.held {
             add_held(&cells, held, &mut some);
         }
-        let most_refs = |cell: &[u32]| {
-            let axes = cell.iter().zip(cells.lengths()).zip(self.grid);
-            axes.fold(1.0, |refs, ((at, length), count)| {
-                let start = u64::from(*at) * u64::from(*length);
-                let end = (start + u64::from(*length)).min(u64::from(*count));
-                refs * end.saturating_sub(start).max(1) as f64
-            })
+        let refs: f64 = self.held.iter().map(|held| held.refs as f64).sum();
+        let held: f64 = self.held.iter().map(|held| held.bytes as f64).sum();
+        let per_held = (held / refs.max(1.0)).max(1.0);
+        let bytes = |(cell, written): (&Vec<u32>, &Written)| {
+            // What is set may replace what is held: there are no more references than places.
+            let left = (self.places(&cells, cell) - written.set).max(0.0);
+            written.set * self.bytes_per_set + written.held.min(left * per_held)
         };
-        // What is set may replace what is held: there are no more references than places.
-        let per_ref = (self.bytes() / self.refs()).max(1.0);
-        (some.iter())
-            .map(|(cell, bytes)| bytes.min(most_refs(cell) * per_ref))
-            .fold(0.0, f64::max)
+        some.iter().map(bytes).fold(0.0, f64::max)
+    }
+
+    /// Chunks of a cell that lie within the grid.
+    fn places(&self, cells: &Cells, cell: &[u32]) -> f64 {
+        let axes = cell.iter().zip(cells.lengths()).zip(self.grid);
+        axes.fold(1.0, |places, ((at, length), count)| {
+            let start = u64::from(*at) * u64::from(*length);
+            let end = (start + u64::from(*length)).min(u64::from(*count));
+            places * end.saturating_sub(start).max(1) as f64
+        })
     }
 }
 
+/// What a manifest would be made of.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    /// References that are set.
+    set: f64,
+    /// Bytes of those that manifests hold, some of which may be replaced.
+    held: f64,
+}
+
+/// Makes cells shorter along the first axis that can be, into parts that nest; false if none can.
+fn shorten(lengths: &mut [u32], order: &[usize], bounds: &[Range<u32>]) -> bool {
+    for axis in order {
+        let most = (bounds[*axis].end).checked_next_power_of_two();
+        let length = lengths[*axis].min(most.unwrap_or(WHOLE));
+        if length > 1 && bounds[*axis].end - bounds[*axis].start > 1 {
+            // Cells of rules may have any length. Parts that did not nest would have the manifests of the whole array
+            // rewritten at once.
+            let parts = [2, 3, 5, 7]
+                .into_iter()
+                .find(|parts| length.is_multiple_of(*parts));
+            lengths[*axis] = length / parts.unwrap_or(length);
+            return true;
+        }
+    }
+    false
+}
+
+/// Doubles the last axis that is split; false if none is.
+fn lengthen(lengths: &mut [u32], order: &[usize], bounds: &[Range<u32>]) -> bool {
+    let Some(axis) = order.iter().rev().find(|axis| lengths[**axis] != WHOLE) else {
+        return false;
+    };
+    let doubled = lengths[*axis].checked_mul(2);
+    // Nothing lies beyond: the whole axis from now on.
+    let end = bounds[*axis].end;
+    lengths[*axis] = doubled.filter(|it| *it < end).unwrap_or(WHOLE);
+    true
+}
+
 /// Adds the bytes of a manifest to those cells that it reaches into, as if its references were spread evenly.
-fn add_held(cells: &Cells, held: &Held, bytes: &mut HashMap<Vec<u32>, f64>) {
+fn add_held(cells: &Cells, held: &Held, written: &mut HashMap<Vec<u32>, Written>) {
     let span = cells.span(held.ranges.iter().cloned());
     let share = held.bytes as f64 / cells::count(&span) as f64;
-    if cells::count(&span) <= bytes.len() as u64 {
+    if cells::count(&span) <= written.len() as u64 {
         cells::for_each(&span, |cell| {
-            if let Some(bytes) = bytes.get_mut(cell) {
-                *bytes += share;
+            if let Some(written) = written.get_mut(cell) {
+                written.held += share;
             }
         });
         return;
     }
-    for (cell, bytes) in bytes {
+    for (cell, written) in written {
         if (span.iter().zip(cell)).all(|(range, at)| range.contains(at)) {
-            *bytes += share;
+            written.held += share;
         }
     }
 }

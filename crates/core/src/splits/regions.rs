@@ -4,7 +4,7 @@
 //! cells as well, because it was written under other rules, has these rewritten, too, and so on until no manifest that
 //! is rewritten shares a cell with one that is kept: no two manifests of an array may ever hold the same index.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use super::cells::{self, Cells};
@@ -52,13 +52,66 @@ enum Member {
     Input(usize),
 }
 
+/// Manifests that reach into several cells, sorted along one axis: of thousands, few are looked at.
+#[derive(Debug)]
+struct Large {
+    /// The one along which most of them begin in different cells.
+    axis: usize,
+    /// In the order of their first cells along the axis.
+    positions: Vec<usize>,
+    /// Along the axis, the end of the one that reaches furthest of those up to each.
+    ends: Vec<u32>,
+}
+
+impl Large {
+    fn new(spans: &[Vec<Range<u32>>], mut positions: Vec<usize>) -> Self {
+        let rank = positions.first().map_or(0, |first| spans[*first].len());
+        let starts = |axis: usize| {
+            let starts = positions
+                .iter()
+                .map(|position| spans[*position][axis].start);
+            starts.collect::<HashSet<_>>().len()
+        };
+        let axis = (0..rank).max_by_key(|axis| starts(*axis)).unwrap_or(0);
+        // None of them has rank zero: there is one cell then.
+        positions.sort_by_key(|position| spans[*position].get(axis).map(|range| range.start));
+        let mut furthest = 0;
+        let ends = positions.iter().map(|position| {
+            let end = spans[*position].get(axis).map_or(0, |range| range.end);
+            furthest = furthest.max(end);
+            furthest
+        });
+        let ends = ends.collect();
+        Self {
+            axis,
+            positions,
+            ends,
+        }
+    }
+
+    fn reaching_into(
+        &self,
+        spans: &[Vec<Range<u32>>],
+        span: &[Range<u32>],
+    ) -> impl Iterator<Item = usize> {
+        let range = span.get(self.axis).cloned().unwrap_or_default();
+        let first = self.ends.partition_point(|end| *end <= range.start);
+        let candidates = self.positions[first..].iter().copied();
+        candidates
+            .take_while(move |position| spans[*position][self.axis].start < range.end)
+            .filter(|position| cells::intersect(&spans[*position], span))
+    }
+}
+
 #[derive(Debug)]
 struct Search<'a> {
     spans: &'a [Vec<Range<u32>>],
     /// Manifests that lie in one cell, by that cell.
     small: HashMap<Vec<u32>, Vec<usize>>,
     /// The others.
-    large: Vec<usize>,
+    large: Large,
+    /// A member in whose name all manifests of a cell were joined, by that cell.
+    reached: HashMap<Vec<u32>, usize>,
     members: Vec<Member>,
     /// The member that a member was joined with; itself for the first of a region.
     parents: Vec<usize>,
@@ -81,7 +134,8 @@ impl<'a> Search<'a> {
         Self {
             spans,
             small,
-            large,
+            large: Large::new(spans, large),
+            reached: HashMap::new(),
             members: Vec::new(),
             parents: Vec::new(),
             active: HashMap::new(),
@@ -120,6 +174,14 @@ impl<'a> Search<'a> {
     fn reach(&mut self, member: usize, span: &[Range<u32>]) {
         let mut next = vec![(member, span.to_vec())];
         while let Some((member, span)) = next.pop() {
+            if cells::count(&span) == 1 {
+                let cell = span.iter().map(|range| range.start).collect();
+                let first = *self.reached.entry(cell).or_insert(member);
+                if first != member {
+                    self.join(member, first);
+                    continue;
+                }
+            }
             for position in self.reaching_into(&span) {
                 let is_new = !self.active.contains_key(&position);
                 let found = self.activate(position);
@@ -147,8 +209,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        let large = self.large.iter().copied();
-        found.extend(large.filter(|position| cells::intersect(&self.spans[*position], span)));
+        found.extend(self.large.reaching_into(self.spans, span));
         // The map has no order of its own.
         found.sort_unstable();
         found

@@ -3,7 +3,8 @@ use std::ops::Range;
 
 use icefield_format::RepositoryConfig;
 
-use super::{ArrayName, Cells, Held, Known, SplitRules, regions};
+use super::{Cells, Held, Known, SplitRules, regions};
+use crate::conditions::ArrayName;
 
 fn rules(yaml: &str) -> SplitRules {
     let text = format!("manifest:\n  splitting:\n    split_sizes:\n{yaml}");
@@ -275,4 +276,84 @@ fn cells_become_shorter_where_manifests_are_large() {
         .collect();
     let cells = chosen(&[4096, 100], None, &held, &[&[5, 5]]);
     assert_eq!(cells, [512, ALL]);
+}
+
+#[test]
+fn the_most_axes_are_split_as_few_are() {
+    // More places than a float can count, and few references.
+    let rank = 256;
+    let held = [Held {
+        ranges: vec![0..u32::MAX - 1; rank],
+        bytes: 3 << 20,
+        refs: 100_000,
+    }];
+    let grid = vec![u32::MAX; rank];
+    let cells = chosen(&grid, None, &held, &[&vec![7; rank]]);
+    assert_eq!(cells[0], 1 << 29, "eight parts, of which six are used");
+    assert!(cells[1..].iter().all(|length| *length == ALL));
+}
+
+#[test]
+fn one_chunk_far_away_does_not_have_what_is_there_cut_to_pieces() {
+    let held = [Held {
+        bytes: 3 << 19,
+        ..full(&[0..100, 0..100])
+    }];
+    let far = 4_000_000_000;
+    let cells = chosen(&[far + 1, 100], Some(&[100, 100]), &held, &[&[far, 0]]);
+    assert!(cells[0] >= 100, "{cells:?}");
+}
+
+#[test]
+fn what_a_damaged_snapshot_says_of_sizes_does_no_harm() {
+    for (bytes, refs) in [(u64::MAX, 1), (u64::MAX, 0), (0, u64::from(u32::MAX))] {
+        let held: Vec<Held> = (0..3)
+            .map(|at| Held {
+                bytes,
+                refs,
+                ..full(&[at..at + 1, 0..0])
+            })
+            .collect();
+        for held in [&held[..1], &held] {
+            let cells = chosen(&[3, 100], Some(&[2, 100]), held, &[&[2, 99]]);
+            assert!(cells.iter().all(|length| *length > 0), "{cells:?}");
+        }
+    }
+}
+
+#[test]
+fn parts_of_cells_that_a_rule_made_nest() {
+    let held: Vec<Held> = (0..4)
+        .map(|at| Held {
+            bytes: 3 << 19,
+            ..full(&[75 * at..75 * (at + 1), 0..100])
+        })
+        .collect();
+    let cells = chosen(&[300, 100], Some(&[300, 100]), &held, &[&[5, 5]]);
+    assert_eq!(cells, [25, ALL]);
+}
+
+#[test]
+fn thousands_of_manifests_are_joined_in_no_time() {
+    // All in one cell; each over two of its own; each over two, of which one is the next one's, too.
+    let count = 10_000;
+    let one = |length: u32, step: u32| -> Vec<Vec<Range<u32>>> {
+        let starts = (0..count).map(|at| at * step);
+        starts.map(|start| vec![start..start + length]).collect()
+    };
+    for (cell, boxes, regions_found) in [
+        (ALL, one(1, 1), 1),
+        (5, one(10, 10), count as usize),
+        (10, one(11, 10), 1),
+    ] {
+        let cells = Cells::of(vec![cell]);
+        let found = regions(&cells, BTreeSet::new(), &boxes, |_| true);
+        assert_eq!(found.len(), regions_found);
+        let inputs: usize = found.iter().map(|region| region.inputs.len()).sum();
+        assert_eq!(inputs, boxes.len());
+        // An edit in each cell.
+        let edited = (0..count).map(|at| vec![at * 10 / cell]).collect();
+        let found = regions(&cells, edited, &boxes, |_| false);
+        assert!(found.len() <= count as usize);
+    }
 }

@@ -18,6 +18,7 @@ mod h_values;
 mod history;
 mod moves;
 mod on_top;
+mod preload;
 mod ranks;
 mod serial;
 mod sim;

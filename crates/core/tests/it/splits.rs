@@ -221,6 +221,155 @@ async fn a_rewrite_that_loses_a_race_keeps_what_landed() {
     holds(&read_main(&repository).await, "/a", &[0, 0], Some(&[7; 5])).await;
 }
 
+#[tokio::test]
+async fn only_what_does_not_fit_is_rewritten() {
+    let (storage, counting, repository) = large(240).await;
+    // By the rules, but for the first hundred steps, which are in one manifest by an earlier rule.
+    let rule =
+        |steps: u32| format!("    - [any_array, [{{condition: !Axis 0, num_chunks: {steps}}}]]\n");
+    drop(repository);
+    for steps in [80, 40] {
+        let session = writer(&with_rules(&storage, &rule(steps)).await).await;
+        counting.reset();
+        let outcome = session.commit("by rules").rewrite_manifests(false).await;
+        is!(outcome, Ok(CommitOutcome::Committed(_)));
+        assert_eq!(counting.reset().of("manifests").put, 240 / u64::from(steps));
+    }
+    let repository = with_rules(&storage, &rule(80)).await;
+    let session = writer(&repository).await;
+    write(&session, "/a", &[0, 0], pattern(1, 3)).await;
+    commit(&session, "the first 80 steps are one again").await;
+    assert_eq!(manifests(&repository).await.len(), 5);
+    let session = writer(&repository).await;
+    counting.reset();
+    let outcome = session.commit("the others").rewrite_manifests(false).await;
+    is!(outcome, Ok(CommitOutcome::Committed(_)));
+    assert_eq!(counting.reset().of("manifests").put, 2, "four became two");
+    assert_eq!(manifests(&repository).await.len(), 3);
+}
+
+#[tokio::test]
+async fn deletions_alone_rewrite_their_cells_and_drop_empty_ones() {
+    let (storage, counting, _) = large(240).await;
+    let rules = "    - [any_array, [{condition: !Axis 0, num_chunks: 80}]]\n";
+    let repository = with_rules(&storage, rules).await;
+    let session = writer(&repository).await;
+    let outcome = session.commit("by rules").rewrite_manifests(false).await;
+    is!(outcome, Ok(CommitOutcome::Committed(_)));
+    let session = writer(&repository).await;
+    for index in (80..160).flat_map(|step| (0..REFS_OF_A_STEP).map(move |at| [step, at])) {
+        let deleted = session.delete_chunk(&path("/a"), &index).await;
+        deleted.expect("deleted");
+    }
+    let deleted = session.delete_chunk(&path("/a"), &[0, 5]).await;
+    deleted.expect("deleted");
+    counting.reset();
+    commit(&session, "fewer").await;
+    assert_eq!(counting.reset().of("manifests").put, 1);
+    let boxes: Vec<_> = manifests(&repository).await;
+    assert_eq!(boxes.len(), 2);
+    let left = indices(&read_main(&repository).await, "/a").await;
+    assert_eq!(left.len(), 160 * REFS_OF_A_STEP as usize - 1);
+}
+
+#[tokio::test]
+async fn edits_among_many_deletions_are_estimated_by_what_is_set() {
+    let (storage, _, _) = large(3000).await;
+    let repository = Repository::open(storage).await.expect("opened");
+    let session = writer(&repository).await;
+    // Deletions where a sample would look, and three thousand inline chunks that do not compress.
+    for step in [0, 750, 1500, 2250]
+        .iter()
+        .flat_map(|first| *first..first + 8)
+    {
+        for at in 0..REFS_OF_A_STEP {
+            let deleted = session.delete_chunk(&path("/a"), &[step, at]).await;
+            deleted.expect("deleted");
+        }
+    }
+    for step in 100..130 {
+        for at in 0..REFS_OF_A_STEP {
+            let bytes = pattern(u64::from(step * REFS_OF_A_STEP + at), 500);
+            write(&session, "/a", &[step, at], bytes).await;
+        }
+    }
+    commit(&session, "both").await;
+    for (ranges, bytes) in manifests(&repository).await {
+        assert!(bytes <= 5 << 18, "{ranges:?}: {bytes}");
+    }
+}
+
+#[tokio::test]
+async fn arrays_without_axes_and_axes_without_chunks_are_not_split() {
+    let storage = memory();
+    let rules = "    - [any_array, [{condition: Any, num_chunks: 1}]]\n";
+    let builder = Repository::builder(Arc::clone(&storage)).config(config(rules));
+    let repository = builder.create().await.expect("made");
+    let session = writer(&repository).await;
+    set(&session, "/scalar", array(&[], &[])).await;
+    write(&session, "/scalar", &[], vec![1]).await;
+    set(&session, "/a", array(&[2, 2], &[1, 1])).await;
+    write(&session, "/a", &[0, 1], vec![2]).await;
+    write(&session, "/a", &[1, 0], vec![3]).await;
+    let many = vec![1; 200];
+    set(&session, "/many", array(&many, &many)).await;
+    write(&session, "/many", &[0; 200], vec![4]).await;
+    commit(&session, "three").await;
+    assert_eq!(manifests(&repository).await.len(), 2);
+    let session = writer(&repository).await;
+    set(&session, "/a", array(&[2, 0], &[1, 1])).await;
+    write(&session, "/scalar", &[], vec![5]).await;
+    commit(&session, "no chunks any more").await;
+    assert_eq!(manifests(&repository).await.len(), 0);
+    for all in [false, true] {
+        let session = writer(&repository).await;
+        let outcome = session.commit("rewritten").rewrite_manifests(all).await;
+        match all {
+            false => is!(outcome, Err(CommitError::NothingToCommit)),
+            true => is!(outcome, Ok(CommitOutcome::Committed(_))),
+        }
+    }
+    let session = read_main(&repository).await;
+    holds(&session, "/scalar", &[], Some(&[5])).await;
+    holds(&session, "/many", &[0; 200], Some(&[4])).await;
+    assert_eq!(indices(&session, "/a").await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_rewrite_by_size_comes_to_an_end() {
+    let mut model = model(11, 500).await;
+    let repository = Repository::open(Arc::clone(&model.storage)).await;
+    let repository = repository.expect("opened");
+    for round in 0..4 {
+        model.step(&repository, 2500).await;
+        let rules = with_rules(&model.storage, &model.rules()).await;
+        let session = writer(&if round % 2 == 0 {
+            rules
+        } else {
+            repository.clone()
+        })
+        .await;
+        let outcome = session
+            .commit("rewritten")
+            .rewrite_manifests(round % 2 == 1);
+        is!(
+            outcome.await,
+            Ok(CommitOutcome::Committed(_)) | Err(CommitError::NothingToCommit)
+        );
+        let mut left = 6;
+        loop {
+            let session = writer(&repository).await;
+            let commit = session.commit("by size").rewrite_manifests(false);
+            if let Err(CommitError::NothingToCommit) = commit.await {
+                break;
+            }
+            left -= 1;
+            assert!(left > 0, "rewritten again and again");
+        }
+        model.check().await;
+    }
+}
+
 /// Random edits, resizes and rules, and what should be there.
 struct Model {
     storage: Arc<dyn Storage>,
