@@ -176,6 +176,7 @@ const LAYERS: &[Layer] = &[
         uses: &[
             "icefield",
             "icefield-testkit",
+            "icefield-maintenance",
             "icefield-ingest",
             "icefield-zarr-store",
             "icefield-core",

@@ -5,6 +5,7 @@ mod copies;
 mod du;
 mod expire;
 mod fsck;
+mod gc;
 mod rewrite_manifests;
 
 use std::path::PathBuf;
@@ -12,15 +13,15 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
 use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName};
 
-pub(crate) use self::copies::{Bundle, Copy, Part, Unbundle};
-pub(crate) use self::du::{By, Du};
-pub(crate) use fsck::Fsck;
-pub(crate) use rewrite_manifests::RewriteManifests;
-
 use crate::failure::chain;
 
 pub(crate) use config::{Config, ConfigGet, ConfigSet, ConfigUnset};
+pub(crate) use copies::{Bundle, Copy, Part, Unbundle};
+pub(crate) use du::{By, Du};
 pub(crate) use expire::Expire;
+pub(crate) use fsck::Fsck;
+pub(crate) use gc::Gc;
+pub(crate) use rewrite_manifests::RewriteManifests;
 
 const EXIT_CODES: &str = "\
 LOCATION is a path or a URL: data/ocean, file:///data/my%20ocean, memory: (empty each time).
@@ -95,6 +96,9 @@ pub(crate) enum Command {
     /// Take old snapshots out of the histories.
     #[command(after_help = expire::EXPIRE)]
     Expire(Expire),
+    /// Delete what nothing refers to any more.
+    #[command(after_help = gc::GC)]
+    Gc(Gc),
     /// List, create, delete or move branches.
     #[command(subcommand)]
     Branch(Branch),

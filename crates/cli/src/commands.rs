@@ -12,6 +12,7 @@ mod du;
 mod expire;
 mod export;
 mod fsck;
+mod gc;
 mod import;
 mod info;
 mod init;
@@ -63,6 +64,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Info(args) => info::run(&context, args).await,
         Command::Config(args) => config::run(&context, args).await,
         Command::Expire(args) => expire::run(&context, args).await,
+        Command::Gc(args) => gc::run(&context, args).await,
         Command::Branch(args) => branch::run(&context, args).await,
         Command::Tag(args) => tag::run(&context, args).await,
         Command::Diff(args) => diff::run(&context, args).await,

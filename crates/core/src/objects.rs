@@ -64,7 +64,7 @@ impl Decoded {
 }
 
 /// Bytes of the largest manifest or log that is decoded again by the one who wrote it.
-const REMEMBERED: usize = 256 << 10;
+const REMEMBERED: usize = 1 << 20;
 
 /// Objects as they were just written.
 #[derive(Clone, Debug, Default)]

@@ -68,11 +68,17 @@ fn when(text: &str) -> Result<When, String> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(When::Time(time.into()));
     }
-    let wrong = || {
+    age(text).map(When::Age).map_err(|_| {
         format!(
             "{text:?} is neither an age, such as 12h, 30d or 8w, nor a time, such as 2026-01-01T00:00:00Z"
         )
-    };
+    })
+}
+
+/// Reads an age, such as `12h`.
+pub(super) fn age(text: &str) -> Result<Duration, String> {
+    let wrong =
+        || format!("{text:?} is no age: write a number and one of s, m, h, d, w, as in 12h");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds = match unit {
         's' => 1,
@@ -84,7 +90,7 @@ fn when(text: &str) -> Result<When, String> {
     };
     let number: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
     let seconds = number.checked_mul(seconds).ok_or_else(wrong)?;
-    Ok(When::Age(Duration::from_secs(seconds)))
+    Ok(Duration::from_secs(seconds))
 }
 
 fn periods(text: &str) -> Result<Policy, String> {

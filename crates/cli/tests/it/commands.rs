@@ -6,6 +6,7 @@ mod copy;
 mod du;
 mod expire;
 mod fsck;
+mod gc;
 mod general;
 mod history;
 mod inspect;

@@ -297,7 +297,7 @@ mod blobs {
     #[tokio::test]
     async fn a_bomb_is_refused_before_it_fills_the_memory() {
         let (repository, ..) = fork().await;
-        let mut bytes = b"ICEFORK\0\x02".to_vec();
+        let mut bytes = b"ICEFORK\0\x03".to_vec();
         let frame = zstd::encode_all(std::io::repeat(0).take(256 << 20), 19).expect("in memory");
         assert!(frame.len() < 100_000);
         bytes.extend(frame);

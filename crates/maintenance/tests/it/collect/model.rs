@@ -1,4 +1,4 @@
-//! Random histories, with collections, sessions that stay open and slow readers in between.
+//! Random histories, with expirations, collections, sessions that stay open and slow readers in between.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use icefield_core::{
     SnapshotId, TagName,
 };
 use icefield_format::{ChunkRef, layout};
-use icefield_maintenance::Collect;
+use icefield_maintenance::{Collect, Expire, Policy};
 use icefield_testkit::stores;
 
 use super::collect;
@@ -26,6 +26,7 @@ struct Play {
     names: u64,
     committed: u64,
     deleted: u64,
+    expired: u64,
 }
 
 impl Play {
@@ -45,7 +46,7 @@ impl Play {
 
     async fn step(&mut self) {
         let world = &self.world;
-        match self.below(20) {
+        match self.below(22) {
             0..=4 => {
                 let branch = self.any_branch().await;
                 let chunk = (self.below(100) as u32, self.random.next_u64());
@@ -131,6 +132,22 @@ impl Play {
                 let reader = self.readers.swap_remove(self.below(self.readers.len()));
                 slowly(&reader).await;
             }
+            18 => {
+                let now = icefield_core::Clock::now(&world.clock);
+                let mut policy = Policy::default();
+                match self.below(3) {
+                    0 => policy.last = 1 + self.below(4) as u64,
+                    1 => policy.daily = 1 + self.below(3) as u64,
+                    _ => {}
+                }
+                let hours = [2, 12, 48][self.below(3)];
+                policy.older_than = Some(now - HOUR * hours);
+                let expire = Expire::new(policy)
+                    .delete_expired_branches(self.below(3) == 0)
+                    .delete_expired_tags(self.below(3) == 0);
+                expire.run(&world.repository, &()).await.expect("expired");
+                self.expired += 1;
+            }
             17 => {
                 self.deleted += collect(world).await.total().deleted;
                 world.everything_is_there("after a collection").await;
@@ -191,7 +208,7 @@ async fn reachable(world: &World) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn what_is_reachable_stays_and_what_is_not_goes_after_a_quiet_run() {
-    let (mut committed, mut deleted) = (0, 0);
+    let (mut committed, mut deleted, mut expired) = (0, 0, 0);
     for seed in 0..80 {
         let world = World::new(1000 + seed).await;
         let mut play = Play {
@@ -203,12 +220,14 @@ async fn what_is_reachable_stays_and_what_is_not_goes_after_a_quiet_run() {
             names: 0,
             committed: 0,
             deleted: 0,
+            expired: 0,
         };
         for _ in 0..80 {
             play.step().await;
         }
         committed += play.committed;
         deleted += play.deleted;
+        expired += play.expired;
         drop(play.sessions);
         let world = play.world;
         world.everything_is_there("at the end").await;
@@ -234,6 +253,11 @@ async fn what_is_reachable_stays_and_what_is_not_goes_after_a_quiet_run() {
         let again = Collect::default().whole(true).run(&world.repository).await;
         assert_eq!(again.expect("collected").total().deleted, 0, "seed {seed}");
     }
-    println!("{committed} late commits, {deleted} objects deleted on the way");
-    assert!(committed > 20 && deleted > 300, "{committed} {deleted}");
+    println!(
+        "{committed} late commits, {expired} expirations, {deleted} objects deleted on the way"
+    );
+    assert!(
+        committed > 20 && deleted > 300 && expired > 100,
+        "{committed} {deleted} {expired}"
+    );
 }

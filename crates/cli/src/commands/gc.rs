@@ -1,0 +1,137 @@
+//! `icefield gc`
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use icefield::Settings;
+use icefield::maintenance::{Collect, CollectError, CollectReport, Swept};
+use serde::Serialize;
+
+use super::Context;
+use super::copy::CACHE;
+use crate::args::Gc;
+use crate::failure::{Exit, Failure, chain};
+use crate::output::escape::printable;
+use crate::output::{self, Output, count};
+use crate::progress::Steps;
+
+#[derive(Serialize)]
+struct Facts {
+    location: String,
+    #[serde(flatten)]
+    report: CollectReport,
+    total: Swept,
+}
+
+pub(super) async fn run(context: &Context, args: Gc) -> Result<(), Failure> {
+    let storage = context.storage_of_repository(&args.location).await?;
+    let settings = Settings::default().with_cache_bytes(CACHE);
+    let repository = context.builder(storage).settings(settings).open().await?;
+    let bar = Arc::new(Steps::new());
+    let mut collect = Collect::default()
+        .floor(args.older_than)
+        .dry_run(args.dry_run)
+        .whole(args.whole)
+        .rate(args.rate)
+        .progress(Arc::<Steps>::clone(&bar));
+    if args.force_age {
+        collect = collect.force_floor();
+    }
+    let collected = collect.run(&repository).await;
+    bar.clear();
+    let report = collected.map_err(failed)?;
+    let failures = report.total().failed;
+    let facts = Facts {
+        location: output::location(&args.location),
+        total: report.total(),
+        report,
+    };
+    Output::new(args.facts).facts(&facts, text)?;
+    match failures {
+        0 => Ok(()),
+        failures => Err(Failure::new(
+            Exit::Failure,
+            format!("{failures} objects could not be deleted"),
+        )
+        .hint("run it again: it takes up what is left")),
+    }
+}
+
+fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+    let report = &facts.report;
+    let verb = if report.dry_run {
+        "would delete"
+    } else {
+        "deleted"
+    };
+    for (one, many, swept) in [
+        ("snapshot", "snapshots", &report.snapshots),
+        (
+            "transaction log",
+            "transaction logs",
+            &report.transaction_logs,
+        ),
+        ("manifest", "manifests", &report.manifests),
+        ("chunk object", "chunk objects", &report.chunks),
+        ("lease", "leases", &report.leases),
+    ] {
+        if swept.deleted > 0 {
+            let (number, bytes) = (
+                count(swept.deleted, one, many),
+                output::bytes(swept.deleted_bytes),
+            );
+            writeln!(out, "{verb} {number} ({bytes})")?;
+        }
+    }
+    for (key, reason) in &report.failures {
+        writeln!(
+            out,
+            "not deleted: {}: {}",
+            printable(key),
+            printable(reason)
+        )?;
+    }
+    if report.stopped_early {
+        writeln!(out, "what those snapshots refer to was spared")?;
+    }
+    let cutoff = output::time(icefield::time_of_micros(report.cutoff));
+    if let Some(lease) = &report.held_back_by {
+        writeln!(
+            out,
+            "an open session ({}) holds back what is younger than {cutoff}",
+            printable(lease)
+        )?;
+    }
+    let total = &facts.total;
+    let (kept, young) = (
+        output::bytes(total.kept_bytes),
+        output::bytes(total.young_bytes),
+    );
+    writeln!(
+        out,
+        "{} {verb} ({}), {} in use ({kept}), {} too young to tell ({young})",
+        count(total.deleted, "object", "objects"),
+        output::bytes(total.deleted_bytes),
+        count(total.kept, "object", "objects"),
+        total.young,
+    )
+}
+
+fn failed(error: CollectError) -> Failure {
+    let said = chain(&error);
+    match error {
+        CollectError::FloorTooLow { .. } => Failure::new(Exit::Usage, said)
+            .hint("--force-age allows it, when nobody else uses the repository"),
+        CollectError::Running | CollectError::TakenOver | CollectError::Restless => {
+            Failure::new(Exit::Conflict, said)
+        }
+        CollectError::Ref { .. }
+        | CollectError::Snapshot { .. }
+        | CollectError::Manifest(_)
+        | CollectError::Reference(_) => Failure::new(Exit::Damage, said)
+            .hint("nothing was deleted after this; `icefield fsck` tells what is damaged, and may repair it"),
+        CollectError::Repository(error) => error.into(),
+        CollectError::Storage(error) => icefield::RepositoryError::from(error).into(),
+        _ => Failure::new(Exit::Failure, said),
+    }
+}
