@@ -216,7 +216,7 @@ const NOT_IN_FORMAT: &[&str] = &[
 ];
 
 /// The facade with its default features, the ones without a cloud, stays below this many crates.
-const FACADE_LIMIT: usize = 90;
+const FACADE_LIMIT: usize = 96;
 
 /// Checks every rule and reports all that are broken.
 ///

@@ -249,7 +249,7 @@ impl TableBuilder {
 
     /// Sorts the changes, and adds up those of one id.
     fn combine(&mut self) {
-        self.changes.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        self.changes.sort_unstable_by_key(|(id, _)| *id);
         self.changes.dedup_by(|next, first| {
             let same = next.0 == first.0;
             if same {

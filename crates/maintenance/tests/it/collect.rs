@@ -306,7 +306,7 @@ async fn c33_a_tag_on_what_was_to_be_deleted_is_noticed() {
         assert_eq!(fresh.commit_chunks("side", &[(1, 1)]).await, wanted);
         delete_branch(&fresh, "side").await;
         fresh.clock.advance(2 * DAY);
-        let (storage, turn) = crate::turns::Turns::new(&fresh.storage);
+        let (storage, turn) = crate::turns::Turns::on(&fresh.storage);
         let mut opening = crate::turns::Actor::new(&turn, {
             let (clock, storage) = (fresh.clock.clone(), Arc::clone(&storage));
             async move {

@@ -103,7 +103,7 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    pub(crate) fn new(inner: &Arc<dyn Storage>) -> (Arc<dyn Storage>, Turn) {
+    pub(crate) fn on(inner: &Arc<dyn Storage>) -> (Arc<dyn Storage>, Turn) {
         let turn = Turn::default();
         let turns = Self {
             inner: Arc::clone(inner),

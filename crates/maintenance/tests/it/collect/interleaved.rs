@@ -32,7 +32,7 @@ struct Scene {
 }
 
 async fn opened(world: &World, seed: u64) -> (icefield_core::Repository, Turn) {
-    let (storage, turn) = Turns::new(&world.storage);
+    let (storage, turn) = Turns::on(&world.storage);
     let builder = icefield_core::Repository::builder(storage)
         .clock(Arc::new(world.clock.clone()))
         .entropy(Arc::new(icefield_core::SeededEntropy::new(seed)));

@@ -69,7 +69,7 @@ async fn c35_two_collections_at_once_take_turns() {
     let mut both = 0;
     for stop in 0.. {
         let world = old_garbage().await;
-        let (storage, turn) = Turns::new(&world.storage);
+        let (storage, turn) = Turns::on(&world.storage);
         let builder =
             icefield_core::Repository::builder(storage).clock(Arc::new(world.clock.clone()));
         let mut running = Actor::new(&turn, async move {
@@ -101,7 +101,7 @@ async fn c35_two_collections_at_once_take_turns() {
 #[tokio::test]
 async fn c35_a_collection_that_was_taken_for_stopped_deletes_nothing_more() {
     let world = old_garbage().await;
-    let (storage, turn) = Turns::new(&world.storage);
+    let (storage, turn) = Turns::on(&world.storage);
     let builder = icefield_core::Repository::builder(storage).clock(Arc::new(world.clock.clone()));
     let mut running = Actor::new(&turn, async move {
         let repository = builder.open().await.expect("opened");
