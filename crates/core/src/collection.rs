@@ -63,6 +63,9 @@ pub struct CollectionState {
     pub earlier: u64,
     /// Random, another one for each collection.
     pub run: String,
+    /// How often it was written, so that no two states are alike.
+    #[serde(default)]
+    pub beats: u64,
 }
 
 /// The version of the layout that this program writes, and reads.
@@ -93,6 +96,7 @@ impl CollectionState {
                 phase: CollectionPhase::Running,
                 cutoff: u64::MAX,
                 earlier: u64::MAX,
+                beats: 0,
                 run: String::new(),
             },
         };

@@ -29,7 +29,7 @@ use queue::Turn;
 
 use crate::objects::Fresh;
 use crate::rebase::{Conflict, ConflictSolver, RebaseOutcome};
-use crate::session::{Hold, Phase, Session};
+use crate::session::{Hold, Moment, Phase, Session};
 use crate::{CommitError, SessionError};
 
 /// Attempts of a commit with rebase, unless the caller says otherwise.
@@ -259,6 +259,7 @@ impl Commit {
     ) -> Result<(CommitOutcome, Option<Fresh>), CommitError> {
         let session = &self.session;
         session.state_mut()?.attempts += 1;
+        let guarded = Moment::now(&*session.shared().clock);
         session.guard(None).await?;
         let description = plan::Description {
             message: &self.message,
@@ -279,7 +280,7 @@ impl Commit {
                     tip: tip.clone(),
                     snapshot: prepared.snapshot(),
                 }));
-                let outcome = publish::publish(session, &prepared, tip).await;
+                let outcome = publish::publish(session, &prepared, tip, &guarded).await;
                 hold.then(
                     outcome
                         .as_ref()

@@ -103,6 +103,11 @@ pub enum RepositoryError {
         /// The other.
         theirs: SnapshotId,
     },
+    /// A collection may delete what is to be referred to.
+    #[error(
+        "garbage is being collected, and what this needs may be among it: try again when the collection has ended"
+    )]
+    CollectionRunning,
     /// No ref reaches the snapshot, and a collection is under way.
     #[error(
         "nothing refers to snapshot {target}, and garbage is being collected: try again when the collection has ended, if the snapshot is still there"

@@ -78,8 +78,8 @@ pub use rebase::{
 };
 pub use repository::{Repository, RepositoryBuilder, Revision, Start};
 pub use session::{
-    ChunkInfo, ChunkLocation, ChunkRead, ForkError, MergeOutcome, NodeInfo, PreloadReport, Session,
-    WriteMode,
+    ChunkInfo, ChunkLocation, ChunkRead, CollectionHold, ForkError, MergeOutcome, NodeInfo,
+    PreloadReport, Session, WriteMode,
 };
 pub use settings::{ReadSettings, Settings};
 pub use virtual_chunks::{

@@ -434,6 +434,11 @@ impl Repository {
         Ok(self.0.objects.snapshot(id).await?)
     }
 
+    /// Forgets a snapshot: whoever asks for it next reads what is stored. Expiration gives snapshots other parents.
+    pub fn forget_snapshot(&self, id: SnapshotId) {
+        icefield_refs::SnapshotSource::forget(&*self.0.objects, id);
+    }
+
     /// Reads and decodes the transaction log of one snapshot.
     ///
     /// # Errors

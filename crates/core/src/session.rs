@@ -30,7 +30,8 @@ pub(crate) use fork::Lineage;
 pub use fork::{ForkError, MergeOutcome};
 pub use get_many::ChunkRead;
 pub(crate) use hold::Hold;
-pub(crate) use lease::{SentLease, SessionLease};
+pub use lease::CollectionHold;
+pub(crate) use lease::{Moment, SentLease, SessionLease};
 pub use list::{ChunkInfo, ChunkLocation, NodeInfo};
 pub use preload::PreloadReport;
 pub(crate) use preload::PreloadRules;
@@ -109,7 +110,7 @@ impl Inner {
         state: State,
         entropy: Arc<dyn Entropy>,
     ) -> Self {
-        let lease = SessionLease::opened_at(shared.clock.monotonic());
+        let lease = SessionLease::opened_at(Moment::now(&*shared.clock));
         Self {
             lease: Arc::new(lease),
             shared,
@@ -259,7 +260,7 @@ impl Session {
         base: &Arc<Base>,
         changes: Arc<ChangeSet>,
         lineage: Lineage,
-        lease: Arc<SessionLease>,
+        (lease, taken): (Arc<SessionLease>, BTreeSet<SnapshotId>),
     ) -> Self {
         let state = State {
             base: Arc::clone(base),
@@ -267,7 +268,7 @@ impl Session {
             phase: Phase::Detached,
             metadata: BTreeMap::new(),
             newer_than: 0,
-            taken: BTreeSet::new(),
+            taken,
             attempts: 0,
             written: WrittenManifests::default(),
         };

@@ -151,17 +151,34 @@ impl Collect {
         };
         self.progress.stage("marking", None);
         let mut report = CollectReport::new(&lock, self.dry_run);
-        let marked = mark::mark(repository, &mut lock, &self, &mut report).await?;
-        let sweep = Sweep {
-            repository,
-            collect: &self,
-            lock: &mut lock,
-            marked,
-            report: &mut report,
-        };
-        sweep.run().await?;
-        lock.finish().await?;
+        let done = self.collect(repository, &mut lock, &mut report).await;
+        match &done {
+            // It deletes nothing more, which whoever waits for it should know.
+            Ok(()) | Err(_) if !report.unknown && !matches!(done, Err(CollectError::TakenOver)) => {
+                let finished = lock.finish().await;
+                done?;
+                finished?;
+            }
+            _ => done?,
+        }
         report.ended_at = micros_of_time(repository.clock().now());
         Ok(report)
+    }
+
+    async fn collect(
+        &self,
+        repository: &Repository,
+        lock: &mut Lock,
+        report: &mut CollectReport,
+    ) -> Result<(), CollectError> {
+        let marked = mark::mark(repository, lock, self, report).await?;
+        let sweep = Sweep {
+            repository,
+            collect: self,
+            lock,
+            marked,
+            report,
+        };
+        sweep.run().await
     }
 }

@@ -19,7 +19,7 @@ mod transfer;
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use icefield_core::{Repository, RepositoryError, Settings};
+use icefield_core::{CollectionHold, Repository, RepositoryError, Settings};
 use icefield_format::{DecodeLimits, SnapshotId, layout};
 use icefield_storage::{
     Bytes, Key, ListOptions, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
@@ -238,8 +238,43 @@ impl CopyRepository {
             true => RefPlan::decide(&refs, source, there.as_ref(), self.force).await?,
             false => decided,
         };
+        // What is there already, and what is written before the refs are, must not be taken for garbage.
+        let hold = match &there {
+            Some(there) if !self.dry_run && decided.targets().next().is_some() => {
+                Some(there.hold_collections().await.map_err(CopyError::Open)?)
+            }
+            _ => None,
+        };
+        let copied = self.copy_held(
+            source,
+            &destination,
+            (&refs, decided),
+            there,
+            report,
+            hold.as_ref(),
+            progress,
+        );
+        let copied = copied.await;
+        release(hold, &copied).await;
+        copied
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "it is the second half of one function"
+    )]
+    async fn copy_held(
+        &self,
+        source: &Repository,
+        destination: &Arc<dyn Storage>,
+        (refs, decided): (&SourceRefs, RefPlan),
+        there: Option<Repository>,
+        mut report: CopyReport,
+        hold: Option<&CollectionHold>,
+        progress: &dyn Progress,
+    ) -> Result<CopyReport, CopyError> {
         let plan = self
-            .plan(source, &refs, &decided, &*destination, progress)
+            .plan(source, refs, &decided, &**destination, progress)
             .await?;
         report.shortened = shortened(&plan);
         if let Some(there) = &there {
@@ -247,16 +282,17 @@ impl CopyRepository {
         }
         let transfer = Transfer {
             source: source.storage(),
-            destination: &destination,
+            destination,
             bounds: &self.bounds,
             dry_run: self.dry_run,
+            hold,
             progress,
         };
         transfer.run(&plan, &mut report).await?;
         let config = read_config(source.storage())
             .await
             .map_err(CopyError::Source)?;
-        report.config = put_config(config, &destination, self.force, self.dry_run).await?;
+        report.config = put_config(config, destination, self.force, self.dry_run).await?;
         report.refs = match there {
             Some(there) if !self.dry_run => {
                 progress.stage("writing refs", None);
@@ -293,6 +329,15 @@ impl CopyRepository {
         }
         walk.add_initial().await?;
         Ok(walk.finish())
+    }
+}
+
+/// Lets collections at the destination go on, unless a ref may yet land.
+pub(crate) async fn release<T>(hold: Option<CollectionHold>, copied: &Result<T, CopyError>) {
+    if let Some(hold) = hold
+        && !matches!(copied, Err(CopyError::RefUnknown { .. }))
+    {
+        hold.release().await;
     }
 }
 

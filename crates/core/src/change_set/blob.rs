@@ -5,7 +5,8 @@
 //! 1 byte    version, 3
 //! rest      a zstd frame with a checksum: MessagePack of base, its time in microseconds,
 //!           family, origin id, origin, changes, lease: its id, the age of the session in
-//!           microseconds, and when that was
+//!           microseconds, when that was, and when the session began by the store's clock
+//!           or 0; ids of snapshots whose chunks were taken over
 //! ```
 //! Both change sets are columns, as in memory: per array one byte string for each of coordinates, kinds, chunk
 //! ids, offsets, lengths, inline bytes and the numbers of foreign objects, which are told once. Of the changes, only
@@ -87,10 +88,20 @@ pub(crate) struct ForkBlob {
     pub(crate) origin: ChangeSet,
     pub(crate) changes: ChangeSet,
     pub(crate) lease: SentLease,
+    pub(crate) taken: BTreeSet<SnapshotId>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Body(Bytes, u64, Bytes, Bytes, Edits, Edits, (Bytes, u64, u64));
+struct Body(
+    Bytes,
+    u64,
+    Bytes,
+    Bytes,
+    Edits,
+    Edits,
+    (Bytes, u64, u64, u64),
+    Vec<Bytes>,
+);
 
 /// A change set.
 #[derive(Default, Serialize, Deserialize)]
@@ -139,7 +150,11 @@ impl ForkBlob {
                 Bytes::copy_from_slice(&self.lease.id),
                 self.lease.age,
                 self.lease.sent_at,
+                self.lease.started,
             ),
+            (self.taken.iter())
+                .map(|id| Bytes::copy_from_slice(id.as_bytes()))
+                .collect(),
         );
         let failed = |error: std::io::Error| ForkBlobError::Encode(error);
         let packed =
@@ -175,7 +190,7 @@ impl ForkBlob {
             return Err(ForkBlobError::TooLong);
         }
         let invalid = |error: rmp_serde::decode::Error| ForkBlobError::Invalid(error.to_string());
-        let Body(base, base_time, family, origin_id, origin, changes, (id, age, sent_at)) =
+        let Body(base, base_time, family, origin_id, origin, changes, lease, taken) =
             rmp_serde::from_slice(&packed).map_err(invalid)?;
         let origin = origin.change_set(&ChangeSet::default(), metadata_limit)?;
         let changes = changes.change_set(&origin, metadata_limit)?;
@@ -187,10 +202,14 @@ impl ForkBlob {
             origin,
             changes,
             lease: SentLease {
-                id: fixed(&id)?,
-                age,
-                sent_at,
+                id: fixed(&lease.0)?,
+                age: lease.1,
+                sent_at: lease.2,
+                started: lease.3,
             },
+            taken: (taken.iter())
+                .map(|id| Ok(SnapshotId::from_bytes(fixed(id)?)))
+                .collect::<Result<_, ForkBlobError>>()?,
         })
     }
 }

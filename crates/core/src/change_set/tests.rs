@@ -191,6 +191,7 @@ mod blobs {
             origin: ChangeSet::default(),
             changes: ChangeSet::default(),
             lease: session.send_lease(),
+            taken: Default::default(),
         };
         (repository, array, blob)
     }

@@ -19,6 +19,12 @@ impl Session {
         let message = message.into();
         let mut hold = self.hold_any()?;
         let _all_writes_ended = self.in_flight().write().await;
+        if self.branch().is_none() {
+            // Nothing may refer to what it stands on.
+            let mut state = self.state_mut()?;
+            let base = state.base.snapshot().id();
+            state.taken.insert(base);
+        }
         self.guard(None).await?;
         let description = plan::Description {
             message: &message,

@@ -7,7 +7,7 @@ use icefield_refs::{EditOutcome, Landed, RefEdit, Refusal, Tip};
 
 use super::CommitOutcome;
 use super::plan::PreparedCommit;
-use crate::session::{Base, Phase, Session};
+use crate::session::{Base, Moment, Phase, Session};
 use crate::{CommitError, SessionError};
 
 /// Makes a prepared commit visible.
@@ -15,10 +15,12 @@ pub(super) async fn publish(
     session: &Session,
     prepared: &PreparedCommit,
     tip: &Tip,
+    guarded: &Moment,
 ) -> Result<CommitOutcome, CommitError> {
     let snapshot = prepared.snapshot();
     // What the snapshot refers to must survive a loss of power before the ref can name it.
     session.shared().storage.sync().await?;
+    session.guard_again(guarded, snapshot).await?;
     move_branch(session, snapshot, tip).await
 }
 

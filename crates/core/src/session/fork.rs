@@ -4,12 +4,13 @@
 //! further ones. Serialised, it goes to another process; merged back, its edits since the origin become edits of
 //! that session. Chunks are in the store before their references are in a fork, so that only references travel.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_format::SnapshotId;
 
-use super::{Base, Session, SessionLease};
+use super::{Base, Moment, Session, SessionLease};
 use crate::change_set::{ChangeSet, Fold, ForkBlob, ForkBlobError};
 use crate::rebase::{ChunkSets, VersionSelection, WrittenTwice, equal_chunks};
 use crate::{Conflict, Repository, SessionError};
@@ -89,14 +90,13 @@ impl Repository {
             origin: Arc::new(blob.origin),
         };
         let base = Arc::new(base);
-        let clock = &shared.clock;
-        let lease = SessionLease::received(blob.lease, clock.monotonic(), clock.now());
+        let lease = SessionLease::received(blob.lease, Moment::now(&*shared.clock));
         Ok(Session::forked(
             shared,
             &base,
             Arc::new(blob.changes),
             lineage,
-            Arc::new(lease),
+            (Arc::new(lease), blob.taken),
         ))
     }
 }
@@ -115,9 +115,16 @@ impl Session {
             None => self.new_lineage(&state.changes),
         };
         let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
+        let taken = state.taken.clone();
         drop(state);
         let lease = Arc::clone(self.lease());
-        Ok(Self::forked(self.shared(), &base, changes, lineage, lease))
+        Ok(Self::forked(
+            self.shared(),
+            &base,
+            changes,
+            lineage,
+            (lease, taken),
+        ))
     }
 
     /// The lineage of forks of a session that is none itself.
@@ -166,6 +173,7 @@ impl Session {
             family: lineage.family,
             origin_id: lineage.origin_id,
             lease: self.send_lease(),
+            taken: state.taken.clone(),
             origin: ChangeSet::clone(&lineage.origin),
             changes: ChangeSet::clone(&state.changes),
         };
@@ -202,7 +210,9 @@ impl Session {
             (Arc::clone(&state.base), Arc::clone(&state.changes))
         };
         let mut merged = Arc::clone(&start);
+        let mut taken = BTreeSet::new();
         for fork in forks {
+            taken.extend(fork.state()?.taken.iter().copied());
             let theirs = self.check_fork(fork, &base)?;
             let lineage = fork.lineage().ok_or(ForkError::NotAFork)?;
             let fold = Fold {
@@ -223,6 +233,7 @@ impl Session {
             return Err(SessionError::ChangedMeanwhile.into());
         }
         state.begin_with(merged);
+        state.taken.extend(taken);
         Ok(MergeOutcome::Merged)
     }
 

@@ -3,12 +3,13 @@
 //! A young session needs none, because nothing young is ever collected. [`crate::collection`] has the rules.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield_format::{ChunkId, ChunkRef, SnapshotId, layout};
 use icefield_refs::{EditOutcome, Refs, RefsError};
-use icefield_storage::{Deletion, Key, StorageError, StorageExt};
+use icefield_storage::{Clock, Deletion, Key, StorageError, StorageExt};
 use tokio::sync::Mutex;
 
 use super::Session;
@@ -17,22 +18,52 @@ use crate::collection::{self, CollectionPhase, CollectionState, LEASED_AFTER, Le
 use crate::repository::Shared;
 use crate::{Repository, RepositoryError, SessionError, micros_of_time};
 
+/// A lease is renewed for a commit unless that was so recently.
+const RENEWED_FOR_COMMIT: Duration = Duration::from_secs(60);
+/// What took longer to write since it was guarded is guarded again before it is published.
+const GUARDED_FOR: Duration = Duration::from_secs(5 * 60);
 /// Chunks that are looked for at a time.
 const LOOKS: usize = 64;
 
 /// Sessions began at most so much earlier than their lease says: clocks run at slightly different speeds.
 const SLACK: Duration = Duration::from_secs(60);
 
+/// A moment on both clocks of this machine: the monotonic one stands still while a machine sleeps, the other one may be
+/// set. What has passed is the longer of what both say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    monotonic: Duration,
+    wall: SystemTime,
+}
+
+impl Moment {
+    pub(crate) fn now(clock: &dyn Clock) -> Self {
+        Self {
+            monotonic: clock.monotonic(),
+            wall: clock.now(),
+        }
+    }
+
+    pub(crate) fn elapsed(&self, clock: &dyn Clock) -> Duration {
+        let monotonic = clock.monotonic().saturating_sub(self.monotonic);
+        let wall = clock.now().duration_since(self.wall).unwrap_or_default();
+        monotonic.max(wall)
+    }
+}
+
 /// When a session began, and what it has told collections of it. Forks share that of their session.
 #[derive(Debug)]
 pub(crate) struct SessionLease {
     /// The name of the object, once one is needed.
     id: std::sync::OnceLock<[u8; 12]>,
-    /// On the monotonic clock.
-    opened: Duration,
+    opened: Moment,
     /// The age that the session had then: of a fork that comes from another process.
     age_before: Duration,
+    /// When the session began, by the store's clock, if another process has found out.
+    started: Option<u64>,
     told: Mutex<Option<Told>>,
+    /// A lease beside it, of a session that takes chunks over from elsewhere.
+    hold: Mutex<Option<Key>>,
 }
 
 /// A lease that was written.
@@ -40,8 +71,9 @@ pub(crate) struct SessionLease {
 struct Told {
     /// When the session began, by the store's clock, in microseconds.
     started: u64,
-    /// When the lease was last renewed, on the monotonic clock and by the store's.
-    at: Duration,
+    /// When the lease was last renewed.
+    at: Moment,
+    /// The same by the store's clock.
     store_time: SystemTime,
 }
 
@@ -53,44 +85,58 @@ pub(crate) struct SentLease {
     pub(crate) age: u64,
     /// By the sender's clock, in microseconds since 1970.
     pub(crate) sent_at: u64,
+    /// When the session began, by the store's clock, in microseconds since 1970; 0 if that is not known yet.
+    pub(crate) started: u64,
 }
 
 impl SessionLease {
-    pub(crate) fn opened_at(opened: Duration) -> Self {
+    pub(crate) fn opened_at(opened: Moment) -> Self {
         Self {
             id: std::sync::OnceLock::new(),
             opened,
             age_before: Duration::ZERO,
+            started: None,
             told: Mutex::new(None),
+            hold: Mutex::new(None),
         }
     }
 
     /// The lease of a fork that came from another process. What it was on its way counts, by clocks that may differ.
-    pub(crate) fn received(sent: SentLease, opened: Duration, now: SystemTime) -> Self {
-        let on_its_way = micros_of_time(now).saturating_sub(sent.sent_at);
+    pub(crate) fn received(sent: SentLease, opened: Moment) -> Self {
+        let on_its_way = micros_of_time(opened.wall).saturating_sub(sent.sent_at);
         let lease = Self {
             age_before: Duration::from_micros(sent.age.saturating_add(on_its_way)),
+            started: (sent.started > 0).then_some(sent.started),
             ..Self::opened_at(opened)
         };
         let _ = lease.id.set(sent.id);
         lease
     }
 
-    fn age(&self, monotonic: Duration) -> Duration {
-        let here = monotonic.saturating_sub(self.opened);
-        here.saturating_add(self.age_before)
+    fn age(&self, clock: &dyn Clock) -> Duration {
+        self.opened.elapsed(clock).saturating_add(self.age_before)
     }
+}
+
+/// What a collection could have taken of what is to be published.
+enum Exposed {
+    /// Nothing: it is young, and so is all that it needs.
+    Nothing,
+    /// What was written since a time of the store.
+    Since(u64),
 }
 
 impl Session {
     /// Returns the lease as a fork takes it along.
     pub(crate) fn send_lease(&self) -> SentLease {
-        let clock = &self.shared().clock;
+        let clock = &*self.shared().clock;
         let lease = self.lease();
+        let told = lease.told.try_lock().ok().and_then(|told| *told);
         SentLease {
             id: *lease.id.get_or_init(|| self.random()),
-            age: lease.age(clock.monotonic()).as_micros() as u64,
+            age: u64::try_from(lease.age(clock).as_micros()).unwrap_or(u64::MAX),
             sent_at: micros_of_time(clock.now()),
+            started: told.map(|it| it.started).or(lease.started).unwrap_or(0),
         }
     }
 
@@ -101,7 +147,7 @@ impl Session {
     /// # Errors
     /// What the store says.
     pub async fn renew_lease(&self) -> Result<(), SessionError> {
-        self.renew(Duration::ZERO, false).await.map(drop)
+        self.renew(Duration::ZERO).await.map(drop)
     }
 
     /// Renews the lease of an old session if it has not been for a while. Failing to is no reason to fail a write: the
@@ -110,71 +156,90 @@ impl Session {
         if self.is_young() {
             return;
         }
-        if let Err(error) = self.renew(LEASED_AFTER, false).await {
+        if let Err(error) = self.renew(LEASED_AFTER).await {
             tracing::warn!(%error, "the lease of the session could not be renewed");
         }
     }
 
     fn is_young(&self) -> bool {
-        self.lease().age(self.shared().clock.monotonic()) < LEASED_AFTER
+        self.lease().age(&*self.shared().clock) < LEASED_AFTER
     }
 
-    /// Renews the lease, unless it was within `recent`. With `all`, it holds back whatever is old.
-    async fn renew(&self, recent: Duration, all: bool) -> Result<Told, SessionError> {
+    /// Renews the lease, unless it was within `recent`.
+    async fn renew(&self, recent: Duration) -> Result<Told, SessionError> {
         let (shared, lease) = (self.shared(), self.lease());
+        let clock = &*shared.clock;
         let mut told = lease.told.lock().await;
-        let at = shared.clock.monotonic();
         if let Some(told) = *told
-            && at.saturating_sub(told.at) < recent
-            && (told.started == 0 || !all)
+            && told.at.elapsed(clock) < recent
         {
             return Ok(told);
         }
         let key = Lease::key(*lease.id.get_or_init(|| self.random()));
         let storage = &*shared.storage;
-        let started = match *told {
-            _ if all => 0,
-            Some(told) => told.started,
+        let started = match told.map(|told| told.started).or(lease.started) {
+            Some(started) => started,
             None => {
                 // Until it is known when the session began by the store's clock, the lease holds everything back.
-                let age = lease.age(at) + SLACK;
                 let now = Lease::write(storage, &key, 0).await?;
-                micros_of_time(now).saturating_sub(age.as_micros() as u64)
+                let age = (lease.age(clock) + SLACK).as_micros();
+                micros_of_time(now).saturating_sub(u64::try_from(age).unwrap_or(u64::MAX))
             }
         };
         let store_time = Lease::write(storage, &key, started).await?;
         let renewed = Told {
             started,
-            at,
+            at: Moment::now(clock),
             store_time,
         };
         *told = Some(renewed);
         Ok(renewed)
     }
 
+    /// Writes the lease that holds back everything, under a name of its own.
+    async fn hold_all(&self) -> Result<Told, SessionError> {
+        let shared = self.shared();
+        let mut hold = self.lease().hold.lock().await;
+        let key = hold.get_or_insert_with(|| Lease::key(self.random()));
+        let store_time = Lease::write(&*shared.storage, key, 0).await?;
+        Ok(Told {
+            started: 0,
+            at: Moment::now(&*shared.clock),
+            store_time,
+        })
+    }
+
     /// Makes sure that nothing of what an old session is about to publish was collected, or will be. `published` is a
     /// snapshot that was written earlier, if it is about one.
     pub(crate) async fn guard(&self, published: Option<SnapshotId>) -> Result<(), SessionError> {
         let taken = self.state()?.taken.clone();
-        if self.is_young() && taken.is_empty() {
-            return Ok(());
-        }
-        let mut told = self.renew(LEASED_AFTER, !taken.is_empty()).await?;
         let shared = self.shared();
+        let mut exposed = Exposed::Nothing;
+        let mut told = None;
+        if !self.is_young() {
+            let own = self.renew(RENEWED_FOR_COMMIT).await?;
+            (exposed, told) = (Exposed::Since(own.started), Some(own));
+        }
+        if !taken.is_empty() {
+            told = Some(self.hold_all().await?);
+        }
+        let Some(told) = told else { return Ok(()) };
         let Some((state, may_delete)) = look(shared, &told).await? else {
             return Ok(());
         };
-        if !taken.is_empty() && self.is_young() {
+        if !taken.is_empty() {
             let reachable = all_reachable(&shared.refs, taken).await;
-            if reachable.map_err(|error| SessionError::Aborted(error.to_string()))? {
-                // Collections know of these chunks; what the session wrote itself is young.
-                told.started = u64::MAX;
+            if !reachable.map_err(|error| SessionError::Aborted(error.to_string()))? {
+                exposed = Exposed::Since(0);
             }
         }
-        if state.cutoff > told.started && may_delete {
+        let Exposed::Since(started) = exposed else {
+            return Ok(());
+        };
+        if state.cutoff > started && may_delete {
             return Err(SessionError::BeingCollected);
         }
-        if state.cutoff.max(state.earlier) <= told.started {
+        if state.cutoff.max(state.earlier) <= started {
             return Ok(());
         }
         // Manifests of earlier attempts may be gone as well.
@@ -182,10 +247,22 @@ impl Session {
         self.look_for(published).await
     }
 
+    /// Guards again what took long to write.
+    pub(crate) async fn guard_again(
+        &self,
+        guarded: &Moment,
+        published: SnapshotId,
+    ) -> Result<(), SessionError> {
+        match guarded.elapsed(&*self.shared().clock) < GUARDED_FOR {
+            true => Ok(()),
+            false => self.guard(Some(published)).await,
+        }
+    }
+
     /// Checks that the chunks which this session wrote exist.
     async fn look_for(&self, published: Option<SnapshotId>) -> Result<(), SessionError> {
         let shared = self.shared();
-        let changes = std::sync::Arc::clone(&self.state()?.changes);
+        let changes = Arc::clone(&self.state()?.changes);
         let mut keys: Vec<String> = Vec::new();
         if let Some(id) = published {
             keys.extend([layout::snapshot_key(id), layout::transaction_log_key(id)]);
@@ -215,17 +292,22 @@ impl Session {
             .await
     }
 
-    /// Ends the lease of a session whose commit has landed. One that stays holds collections back for a while, and does
+    /// Ends the leases of a session whose commit has landed. One that stays holds collections back for a while, and does
     /// no other harm.
     pub(crate) async fn end_lease(&self) {
-        let lease = self.lease();
+        let (shared, lease) = (self.shared(), self.lease());
         let told = lease.told.lock().await.take();
-        if let (Some(_), Some(id)) = (told, lease.id.get()) {
-            let deletion = Deletion::from(Lease::key(*id));
-            if let Err(error) = self.shared().storage.delete_one(deletion).await {
-                tracing::debug!(%error, "the lease of a committed session stays until it expires");
-            }
+        let own = told.and(lease.id.get()).map(|id| Lease::key(*id));
+        let hold = lease.hold.lock().await.take();
+        for key in own.into_iter().chain(hold) {
+            end(shared, key).await;
         }
+    }
+}
+
+async fn end(shared: &Shared, lease: Key) {
+    if let Err(error) = shared.storage.delete_one(Deletion::from(lease)).await {
+        tracing::debug!(%error, "a lease that is of no use stays until it expires");
     }
 }
 
@@ -242,8 +324,8 @@ async fn look(
         let Some((state, meta)) = CollectionState::read(&*shared.storage).await? else {
             break;
         };
-        let since = shared.clock.monotonic().saturating_sub(told.at);
-        let may_delete = collection::may_delete(&state, &meta, told.store_time + since);
+        let now = told.store_time + told.at.elapsed(&*shared.clock);
+        let may_delete = collection::may_delete(&state, &meta, now);
         if may_delete && state.phase == CollectionPhase::Opening && pause < PAUSES {
             shared.clock.sleep(PAUSE).await;
             continue;
@@ -253,27 +335,95 @@ async fn look(
     Ok(None)
 }
 
-/// Returns whether refs reach all of some snapshots.
+/// Returns whether refs reach all of some snapshots, as the store has it: what is in memory may have expired.
 async fn all_reachable(refs: &Refs, mut wanted: BTreeSet<SnapshotId>) -> Result<bool, RefsError> {
     let list = refs.list().await?;
     let tips = list.branches.into_values().chain(list.tags.into_values());
     let mut seen = BTreeSet::new();
     for tip in tips.flatten() {
-        let mut history = refs.ancestry(tip);
-        while let Some(info) = history.try_next().await? {
-            wanted.remove(&info.id);
+        let mut next = Some(tip);
+        while let Some(id) = next.filter(|id| seen.insert(*id)) {
+            wanted.remove(&id);
             if wanted.is_empty() {
                 return Ok(true);
             }
-            if !seen.insert(info.id) {
-                break;
-            }
+            next = refs.stored_snapshot(id).await?.parent_id;
         }
     }
     Ok(false)
 }
 
+/// Holds back every collection that begins while it is there, for work that refers to what nothing referred to before.
+#[derive(Debug)]
+#[must_use = "it holds collections back until it is released"]
+pub struct CollectionHold {
+    shared: Arc<Shared>,
+    key: Key,
+    told: Mutex<Told>,
+}
+
+impl CollectionHold {
+    /// Renews it if it was not for a quarter of an hour: one that is not renewed for an hour holds nothing back.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn keep(&self) -> Result<(), RepositoryError> {
+        let mut told = self.told.lock().await;
+        if told.at.elapsed(&*self.shared.clock) >= LEASED_AFTER {
+            told.store_time = Lease::write(&*self.shared.storage, &self.key, 0).await?;
+            told.at = Moment::now(&*self.shared.clock);
+        }
+        Ok(())
+    }
+
+    /// Lets collections go on.
+    pub async fn release(self) {
+        end(&self.shared, self.key).await;
+    }
+
+    /// Returns whether a collection that began before may still delete something.
+    async fn may_delete(&self) -> Result<Option<bool>, StorageError> {
+        let told = *self.told.lock().await;
+        Ok(look(&self.shared, &told).await?.map(|(_, may)| may))
+    }
+}
+
 impl Repository {
+    async fn hold(&self) -> Result<CollectionHold, RepositoryError> {
+        let shared = self.shared();
+        let key = Lease::fresh_key(&*shared.entropy);
+        let store_time = Lease::write(&*shared.storage, &key, 0).await?;
+        let told = Told {
+            started: 0,
+            at: Moment::now(&*shared.clock),
+            store_time,
+        };
+        Ok(CollectionHold {
+            shared: Arc::clone(shared),
+            key,
+            told: Mutex::new(told),
+        })
+    }
+
+    /// Holds back collections, if none is running: what is looked for from now on stays.
+    ///
+    /// # Errors
+    /// [`RepositoryError::CollectionRunning`], what the store says.
+    pub async fn hold_collections(&self) -> Result<CollectionHold, RepositoryError> {
+        let hold = self.hold().await?;
+        match hold.may_delete().await {
+            Ok(None | Some(false)) => Ok(hold),
+            Ok(Some(true)) => {
+                hold.release().await;
+                Err(RepositoryError::CollectionRunning)
+            }
+            Err(error) => {
+                hold.release().await;
+                Err(error.into())
+            }
+        }
+    }
+
     /// Lets a ref be put onto a snapshot that may have been reachable by nothing: no collection deletes it meanwhile.
     pub(crate) async fn put_ref(
         &self,
@@ -281,21 +431,20 @@ impl Repository {
         put: impl Future<Output = Result<EditOutcome, RepositoryError>>,
     ) -> Result<EditOutcome, RepositoryError> {
         let shared = self.shared();
-        let storage = &*shared.storage;
-        let lease = Lease::fresh_key(&*shared.entropy);
-        let told = Told {
-            started: 0,
-            at: shared.clock.monotonic(),
-            store_time: Lease::write(storage, &lease, 0).await?,
-        };
+        let hold = self.hold().await?;
         let done = async {
             // Not from memory: the snapshot may have been deleted since it was read.
             let key = Key::parse(&layout::snapshot_key(target)).map_err(StorageError::from)?;
-            let (state, exists) = futures::try_join!(look(shared, &told), storage.exists(&key))?;
+            let look = hold.may_delete();
+            let (may_delete, mut exists) = futures::try_join!(look, shared.storage.exists(&key))?;
+            if may_delete.is_some() {
+                // A collection may have ended between the two.
+                exists = shared.storage.exists(&key).await?;
+            }
             if !exists {
                 return Err(RefsError::SnapshotNotFound(target).into());
             }
-            if let Some((_, true)) = state
+            if may_delete == Some(true)
                 && !all_reachable(&shared.refs, BTreeSet::from([target])).await?
             {
                 return Err(RepositoryError::BeingCollected { target });
@@ -305,10 +454,8 @@ impl Repository {
         }
         .await;
         // One that is still on its way must find its snapshot when it lands.
-        if !matches!(done, Ok(EditOutcome::Unknown(_)))
-            && let Err(error) = storage.delete_one(lease.into()).await
-        {
-            tracing::debug!(%error, "a lease stays until it expires");
+        if !matches!(done, Ok(EditOutcome::Unknown(_))) {
+            hold.release().await;
         }
         done
     }

@@ -98,7 +98,7 @@ impl Classify for RefsError {
 impl Classify for RepositoryError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::BeingCollected { .. } => ErrorKind::Unavailable,
+            Self::BeingCollected { .. } | Self::CollectionRunning => ErrorKind::Unavailable,
             Self::NotFound { .. }
             | Self::NoSnapshotAtTime { .. }
             | Self::HistoryTooShort { .. } => ErrorKind::NotFound,

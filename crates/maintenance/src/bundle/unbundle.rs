@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use futures::stream::{FuturesUnordered, Stream, StreamExt, TryStreamExt};
 use icefield_core::{
-    Clock, Entropy, Repository, RepositoryError, Settings, SystemClock, SystemEntropy, TagName,
+    Clock, CollectionHold, Entropy, Repository, RepositoryError, Settings, SystemClock,
+    SystemEntropy, TagName,
 };
 use icefield_format::{DecodeLimits, SnapshotId};
 use icefield_storage::{Bytes, Storage, StorageError};
@@ -18,7 +19,7 @@ use crate::copy::objects::{self, WHOLE};
 use crate::copy::refs::{DeletedTags, Histories, RefPlan};
 use crate::copy::{
     Bounds, ConfigAction, CopiedRef, CopyError, Moved, call_created, create_with, put_config,
-    snapshots,
+    release, snapshots,
 };
 use crate::listing::{Kind, listed, sizes};
 
@@ -143,12 +144,15 @@ impl Unbundle {
         };
         self.check_fit(&inspected, there.as_ref()).await?;
         let created = there.is_none();
-        let there = match (there, &inspected.initial) {
+        let (there, changes) = match (there, &inspected.initial) {
             (Some(there), _) => {
-                self.decide(&inspected, &there).await?;
-                there
+                let decided = self.decide(&inspected, &there).await?;
+                (there, decided.targets().next().is_some())
             }
-            (None, Some(initial)) => create_with(builder, &destination, initial.clone()).await?,
+            (None, Some(initial)) => {
+                let there = create_with(builder, &destination, initial.clone()).await?;
+                (there, true)
+            }
             (None, None) => return Err(bad("it has no initial snapshot")),
         };
         let mut report = UnbundleReport {
@@ -157,17 +161,25 @@ impl Unbundle {
             shortened: inspected.index.shortened.iter().copied().collect(),
             ..UnbundleReport::default()
         };
+        // What is there already, and what is written before the refs are, must not be taken for garbage.
+        let hold = match changes {
+            true => Some(there.hold_collections().await.map_err(CopyError::Open)?),
+            false => None,
+        };
         let unpacking = Unpacking {
             destination: &destination,
             bounds: &self.bounds,
+            hold: hold.as_ref(),
             progress,
         };
-        unpacking.run(open()?, &inspected, &mut report).await?;
-        let config = inspected.config.clone();
-        report.config = put_config(config, &destination, self.force, false).await?;
-        progress.stage("writing refs", None);
-        let decided = self.decide(&inspected, &there).await?;
-        report.refs = decided.publish(&there, &inspected).await?;
+        let written = async {
+            unpacking.run(open()?, &inspected, &mut report).await?;
+            self.publish(&inspected, &there, &destination, &mut report, progress)
+                .await
+        }
+        .await;
+        release(hold, &written).await;
+        written?;
         if created {
             report
                 .snapshots
@@ -175,6 +187,23 @@ impl Unbundle {
             call_created(&mut report.refs);
         }
         Ok(report)
+    }
+
+    /// Writes what makes the objects visible.
+    async fn publish(
+        &self,
+        inspected: &Inspected,
+        there: &Repository,
+        destination: &Arc<dyn Storage>,
+        report: &mut UnbundleReport,
+        progress: &dyn Progress,
+    ) -> Result<(), CopyError> {
+        let config = inspected.config.clone();
+        report.config = put_config(config, destination, self.force, false).await?;
+        progress.stage("writing refs", None);
+        let decided = self.decide(inspected, there).await?;
+        report.refs = decided.publish(there, inspected).await?;
+        Ok(())
     }
 
     async fn decide(
@@ -298,6 +327,7 @@ impl<S: Stream<Item = Result<([u8; 12], u64), StorageError>> + Unpin> Present<S>
 struct Unpacking<'a> {
     destination: &'a Arc<dyn Storage>,
     bounds: &'a Bounds,
+    hold: Option<&'a CollectionHold>,
     progress: &'a dyn Progress,
 }
 
@@ -413,6 +443,9 @@ impl Unpacking<'_> {
                 }
             }
             self.progress.advance(1, next.size);
+            if let Some(hold) = self.hold {
+                hold.keep().await.map_err(CopyError::Open)?;
+            }
             *entry = input.next().await?;
         }
         while writes.try_next().await?.is_some() {}

@@ -31,11 +31,14 @@ pub enum CollectError {
         "another collection is running: wait until it has ended, or for an hour after it was stopped"
     )]
     Running,
-    /// Another collection took this one for stopped.
+    /// Others take this one for stopped.
     #[error(
-        "another collection took this one for stopped, and began anew: nothing more was deleted by this one"
+        "this collection was silent for so long that others take it for stopped: it deletes nothing more, run it again"
     )]
     TakenOver,
+    /// Somebody has upgraded the repository.
+    #[error("the repository was upgraded to spec version 2: collect with a newer program")]
+    Upgraded,
     /// A ref cannot be read, so that what it reaches is not known.
     #[error("what {name} reaches is not known: mend the ref, or delete it")]
     Ref {
@@ -75,4 +78,20 @@ pub enum CollectError {
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+impl CollectError {
+    /// Returns whether an object is missing or not what it should be, in contrast to a store that does not answer.
+    pub(super) fn is_of_an_object(&self) -> bool {
+        match self {
+            Self::Snapshot { source, .. } | Self::Manifest(source) => match &**source {
+                RepositoryError::Fetch(error) | RepositoryError::Refs(RefsError::Fetch(error)) => {
+                    matches!(error, FetchError::Missing { .. } | FetchError::Format(_))
+                }
+                _ => false,
+            },
+            Self::Reference(_) => true,
+            _ => false,
+        }
+    }
 }

@@ -1,13 +1,13 @@
 //! One collection at a time, and what writers are told of it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use icefield_core::collection::{
     CollectionPhase, CollectionState, Lease, STATE_VERSION, STOPPED_AFTER, time_of,
 };
 use icefield_core::{Clock, Repository, micros_of_time};
-use icefield_format::ChunkId;
+use icefield_format::{ChunkId, layout};
 use icefield_storage::{
     Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt, Version,
 };
@@ -16,6 +16,8 @@ use super::CollectError;
 
 /// A collection says at least this often that it is still running.
 const BEAT: Duration = Duration::from_secs(STOPPED_AFTER.as_secs() / 6);
+/// And before each batch of deletions, unless that was so recently.
+const RECENT: Duration = Duration::from_secs(60);
 
 /// The right to collect.
 #[derive(Debug)]
@@ -25,8 +27,8 @@ pub(super) struct Lock {
     state: CollectionState,
     /// The stored state; none of a dry run.
     version: Option<Version>,
-    /// On the monotonic clock.
-    beaten: Duration,
+    /// On the monotonic clock, which stands still while a machine sleeps, and on the other.
+    beaten: (Duration, SystemTime),
     /// The store's time when it began, in microseconds.
     opened_at: u64,
     held_back_by: Option<Key>,
@@ -41,6 +43,7 @@ impl Lock {
         floor: Duration,
         alive: Duration,
     ) -> Result<Self, CollectError> {
+        refuse_upgraded(repository).await?;
         let (storage, clock) = (
             Arc::clone(repository.storage()),
             Arc::clone(repository.clock()),
@@ -49,13 +52,17 @@ impl Lock {
         repository.entropy().fill(&mut run);
         let found = CollectionState::read(&*storage).await?;
         let mut lock = Self {
-            beaten: clock.monotonic(),
+            beaten: (clock.monotonic(), clock.now()),
             state: CollectionState {
                 version: STATE_VERSION,
                 phase: CollectionPhase::Opening,
                 cutoff: u64::MAX,
-                // What was deleted before stays deleted.
-                earlier: (found.as_ref()).map_or(0, |(state, _)| state.cutoff.max(state.earlier)),
+                // What was deleted before stays deleted. One that never got further than opening deleted nothing.
+                earlier: (found.as_ref()).map_or(0, |(state, _)| match state.phase {
+                    CollectionPhase::Opening => state.earlier,
+                    _ => state.cutoff.max(state.earlier),
+                }),
+                beats: 0,
                 run: ChunkId::from_bytes(run).to_string(),
             },
             storage,
@@ -84,7 +91,7 @@ impl Lock {
         lock.store(mode, CollectError::Running).await?;
         let key = CollectionState::key();
         lock.opened_at = micros_of_time(time_of(&*lock.storage, &key).await?);
-        let wanted = lock.opened_at.saturating_sub(floor.as_micros() as u64);
+        let wanted = lock.opened_at.saturating_sub(micros(floor));
         lock.state.cutoff = wanted;
         lock.update().await?;
         lock.leases = Lease::list(&*lock.storage).await?;
@@ -106,12 +113,13 @@ impl Lock {
         );
         let opened_at = micros_of_time(clock.now());
         let mut lock = Self {
-            beaten: clock.monotonic(),
+            beaten: (clock.monotonic(), clock.now()),
             state: CollectionState {
                 version: STATE_VERSION,
                 phase: CollectionPhase::Done,
                 cutoff: 0,
                 earlier: 0,
+                beats: 0,
                 run: String::new(),
             },
             leases: Lease::list(&*storage).await?,
@@ -122,13 +130,13 @@ impl Lock {
             held_back_by: None,
             alive,
         };
-        lock.settle(opened_at.saturating_sub(floor.as_micros() as u64));
+        lock.settle(opened_at.saturating_sub(micros(floor)));
         Ok(lock)
     }
 
     /// The cutoff is the older of the wanted one and the start of every live lease.
     fn settle(&mut self, wanted: u64) {
-        let dead = self.opened_at.saturating_sub(self.alive.as_micros() as u64);
+        let dead = self.opened_at.saturating_sub(micros(self.alive));
         let live = |lease: &&Lease| renewed_at(lease) >= dead;
         let oldest = self.leases.iter().filter(live).min_by_key(|it| it.started);
         self.state.cutoff = wanted;
@@ -158,20 +166,40 @@ impl Lock {
 
     /// The leases of sessions that have ended for certain.
     pub(super) fn dead_leases(&self) -> impl Iterator<Item = &Lease> {
-        let long_ago = (self.opened_at).saturating_sub(2 * self.alive.as_micros() as u64);
+        let long_ago = (self.opened_at).saturating_sub(micros(self.alive).saturating_mul(2));
         self.leases
             .iter()
             .filter(move |it| renewed_at(it) < long_ago)
     }
 
-    /// Says that this collection still runs, if that was not said for a while.
+    /// Says that this collection still runs, if that was not said for a while. One that was silent for so long that
+    /// others count it as stopped must not go on: they have relied on that.
     pub(super) async fn beat(&mut self) -> Result<(), CollectError> {
-        let now = self.clock.monotonic();
-        if self.version.is_some() && now.saturating_sub(self.beaten) >= BEAT {
-            self.beaten = now;
-            self.update().await?;
+        self.beat_after(BEAT).await
+    }
+
+    /// As [`Lock::beat`], before something is deleted.
+    pub(super) async fn beat_now(&mut self) -> Result<(), CollectError> {
+        self.beat_after(RECENT).await
+    }
+
+    async fn beat_after(&mut self, silence: Duration) -> Result<(), CollectError> {
+        let (monotonic, wall) = self.beaten;
+        let now = (self.clock.monotonic(), self.clock.now());
+        let since = now.0.saturating_sub(monotonic);
+        let since = since.max(now.1.duration_since(wall).unwrap_or_default());
+        if self.version.is_none() || since < silence {
+            return Ok(());
         }
-        Ok(())
+        if since >= STOPPED_AFTER {
+            return Err(CollectError::TakenOver);
+        }
+        self.update().await
+    }
+
+    /// Whether this is more than a dry run.
+    pub(super) fn is_real(&self) -> bool {
+        self.version.is_some()
     }
 
     /// Says that nothing is deleted any more.
@@ -192,21 +220,28 @@ impl Lock {
 
     /// Writes the state; `lost` if somebody else has.
     async fn store(&mut self, mode: PutMode, lost: CollectError) -> Result<(), CollectError> {
+        self.state.beats += 1;
+        let beaten = (self.clock.monotonic(), self.clock.now());
         let bytes = serde_json::to_vec(&self.state).unwrap_or_default();
         let options = PutOptions::mode(mode).with_content_type("application/json");
         let key = CollectionState::key();
         match self.storage.put(&key, bytes.into(), options).await? {
             PutOutcome::Written(written) => self.version = Some(written.version),
-            PutOutcome::Refused => return Err(lost),
+            // The refusal of a repeated request may be due to the first one.
+            PutOutcome::Refused => self.version = Some(self.stored().await?.ok_or(lost)?),
             PutOutcome::Unknown(source) => {
-                let stored = CollectionState::read(&*self.storage).await?;
-                match stored.filter(|(state, _)| *state == self.state) {
-                    Some((_, meta)) => self.version = Some(meta.version),
-                    None => return Err(source.into()),
-                }
+                let stored = self.stored().await?;
+                self.version = Some(stored.ok_or(CollectError::Storage(source))?);
             }
         }
+        self.beaten = beaten;
         Ok(())
+    }
+
+    /// The version of the stored state, if it is ours.
+    async fn stored(&self) -> Result<Option<Version>, StorageError> {
+        let stored = CollectionState::read(&*self.storage).await?;
+        Ok(stored.and_then(|(state, meta)| (state == self.state).then_some(meta.version)))
     }
 
     /// Asks the store what time it is, by writing something of no importance.
@@ -228,4 +263,17 @@ impl Lock {
 
 fn renewed_at(lease: &Lease) -> u64 {
     lease.object.last_modified.map_or(u64::MAX, micros_of_time)
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Refs of spec version 1 say nothing of a repository that was upgraded.
+pub(super) async fn refuse_upgraded(repository: &Repository) -> Result<(), CollectError> {
+    let key = Key::parse(layout::REPO).map_err(StorageError::from)?;
+    match repository.storage().exists(&key).await? {
+        true => Err(CollectError::Upgraded),
+        false => Ok(()),
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield_core::{RefList, Repository, RepositoryError, micros_of_time};
 use icefield_format::layout::{self, IdKey};
-use icefield_format::{ChunkRef, ManifestId, SnapshotId};
+use icefield_format::{ChunkId, ChunkRef, ManifestId, SnapshotId};
 use icefield_storage::{ListOptions, ObjectMeta, Prefix, StorageError};
 
 use super::lock::Lock;
@@ -66,6 +66,8 @@ pub(super) async fn reach(
         snapshot: id,
         source: Box::new(source),
     };
+    // As it is stored: expiration gives snapshots other parents.
+    repository.forget_snapshot(id);
     let info = repository.ancestry(id).try_next().await;
     let info = info.map_err(|source| unreadable(source.into()))?;
     let snapshot = repository.snapshot(id).await.map_err(unreadable)?;
@@ -157,7 +159,7 @@ pub(super) async fn mark(
 /// table that is gone or damaged.
 fn does_not_fit(error: &CollectError) -> bool {
     match error {
-        CollectError::Manifest(_) => true,
+        CollectError::Manifest(_) => error.is_of_an_object(),
         CollectError::Storage(error) => {
             error.is_not_found() || matches!(error, StorageError::Failed { .. })
         }
@@ -212,7 +214,11 @@ async fn mark_on(
     report.marking.manifests = strict.len() as u64;
     report.marking.manifests_read = (gone.len() + new.len()) as u64;
     progress.stage("reading manifests", Some(report.marking.manifests_read));
-    let folder = format!("icefield/gc/marks/{}", lock.run());
+    // Of this attempt alone: another one of the same collection counts other manifests first.
+    let mut attempt = [0; 12];
+    repository.entropy().fill(&mut attempt);
+    let attempt = ChunkId::from_bytes(attempt);
+    let folder = format!("icefield/gc/marks/{}-{attempt}", lock.run());
     let mut builder = TableBuilder::new(
         parts.clone(),
         before.table.clone(),
@@ -226,7 +232,9 @@ async fn mark_on(
     let mut reads = stream::iter(changes)
         .map(|(id, change)| async move {
             match chunks_of(repository, id).await {
-                Err(_) if change > 0 && !strict.contains(&id) => Ok((id, change, None)),
+                Err(error) if change > 0 && !strict.contains(&id) && error.is_of_an_object() => {
+                    Ok((id, change, None))
+                }
                 chunks => Ok::<_, CollectError>((id, change, Some(chunks?))),
             }
         })
@@ -303,7 +311,9 @@ impl Walk<'_> {
                     match known(before, stored, id) {
                         Some(reached) => Ok((id, Some(reached), false)),
                         None => match reach(repository, id).await {
-                            Err(_) if !strict => Ok((id, None, true)),
+                            Err(error) if !strict && error.is_of_an_object() => {
+                                Ok((id, None, true))
+                            }
                             reached => Ok::<_, CollectError>((id, Some(reached?), true)),
                         },
                     }

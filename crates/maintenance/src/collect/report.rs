@@ -36,6 +36,9 @@ pub struct CollectReport {
     pub leases: Swept,
     /// Whether some snapshots could not be deleted, so that nothing else was: run it again.
     pub stopped_early: bool,
+    /// Whether the store did not say of some deletions what became of them: until it must have, for an hour, sessions that
+    /// slept and collections wait.
+    pub unknown: bool,
     /// Deletions that failed: key and reason, the first hundred.
     pub failures: Vec<(String, String)>,
 }
@@ -108,6 +111,7 @@ impl CollectReport {
             chunks: Swept::default(),
             leases: Swept::default(),
             stopped_early: false,
+            unknown: false,
             failures: Vec::new(),
         }
     }

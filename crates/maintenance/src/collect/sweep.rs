@@ -8,9 +8,11 @@ use futures::{StreamExt, TryStreamExt, stream};
 use icefield_core::{Repository, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ManifestId, SnapshotId};
-use icefield_storage::{DeleteOutcome, Deletion, ListOptions, ObjectMeta, Prefix, StorageError};
+use icefield_storage::{
+    DeleteOutcome, Deletion, Key, ListOptions, ObjectMeta, Prefix, StorageError,
+};
 
-use super::lock::Lock;
+use super::lock::{Lock, refuse_upgraded};
 use super::mark::{self, Marked, SECOND};
 use super::report::{CollectReport, Swept};
 use super::table::{Cursor, bytes_of};
@@ -99,7 +101,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Snapshots go youngest first: no snapshot is ever left without its parent.
+    /// Snapshots go youngest first, children before their parents but for those that expiration has rewritten.
     async fn snapshots(&mut self, spared: &mut Spared) -> Result<(), CollectError> {
         let kind = Kind::Snapshots;
         self.collect
@@ -122,6 +124,10 @@ impl Sweep<'_> {
         garbage.sort_by_key(|object| Reverse(object.last_modified));
         for batch in garbage.chunks(BATCH) {
             self.delete(kind, batch.to_vec(), spared).await?;
+            if self.report.snapshots.failed > 0 {
+                // What that one came from stays with it.
+                break;
+            }
         }
         Ok(())
     }
@@ -182,7 +188,8 @@ impl Sweep<'_> {
         mut batch: Vec<ObjectMeta>,
         spared: &mut Spared,
     ) -> Result<(), CollectError> {
-        self.lock.beat().await?;
+        self.throttle(batch.len()).await;
+        self.lock.beat_now().await?;
         self.look_again(spared).await?;
         let swept = self.swept(kind);
         batch.retain(|object| {
@@ -199,13 +206,12 @@ impl Sweep<'_> {
             }
             !kept
         });
-        if self.collect.dry_run {
+        if !self.lock.is_real() {
             for object in batch {
                 self.swept(kind).delete(object.size);
             }
             return Ok(());
         }
-        self.throttle(batch.len()).await;
         self.delete_all(batch, |report| match kind {
             Kind::Snapshots => &mut report.snapshots,
             Kind::TransactionLogs => &mut report.transaction_logs,
@@ -222,7 +228,19 @@ impl Sweep<'_> {
         swept: impl Fn(&mut CollectReport) -> &mut Swept,
     ) {
         let sizes: Vec<u64> = batch.iter().map(|object| object.size).collect();
-        let deletions: Vec<Deletion> = batch.into_iter().map(|it| it.key.into()).collect();
+        let capabilities = self.repository.storage().capabilities();
+        let exact = capabilities.conditional_delete && capabilities.exact_versions;
+        // A lease may have been renewed, and a snapshot given another parent.
+        let may_change = |key: &Key| {
+            let key = key.as_str();
+            key.starts_with(layout::SNAPSHOTS) || key.starts_with(layout::OWN)
+        };
+        let deletions: Vec<Deletion> = (batch.into_iter())
+            .map(|it| match exact && may_change(&it.key) {
+                true => Deletion::of(it.key, it.version),
+                false => it.key.into(),
+            })
+            .collect();
         let outcomes = self
             .repository
             .storage()
@@ -237,7 +255,12 @@ impl Sweep<'_> {
                     self.report
                         .note_failure(&key, &"it was not in the state that was listed");
                 }
-                Ok(DeleteOutcome::Unknown(error)) | Err(error) => {
+                Ok(DeleteOutcome::Unknown(error)) => {
+                    swept(self.report).failed += 1;
+                    self.report.unknown = true;
+                    self.report.note_failure(&key, &error);
+                }
+                Err(error) => {
                     swept(self.report).failed += 1;
                     self.report.note_failure(&key, &error);
                 }
@@ -248,6 +271,7 @@ impl Sweep<'_> {
     /// Reads the refs again, and what they reach that was not marked: a branch or tag may have been put onto a snapshot
     /// that nothing reached, or a commit may have taken over what was in one.
     async fn look_again(&mut self, spared: &mut Spared) -> Result<(), CollectError> {
+        refuse_upgraded(self.repository).await?;
         let tips = mark::tips(self.repository.refs().await?)?;
         let mut next: BTreeSet<SnapshotId> = tips;
         while let Some(id) = next.pop_first() {

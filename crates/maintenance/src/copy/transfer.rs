@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
+use icefield_core::CollectionHold;
 use icefield_format::SnapshotId;
 use icefield_storage::{Storage, StorageError};
 
@@ -21,6 +22,8 @@ pub(super) struct Transfer<'a> {
     pub(super) destination: &'a Arc<dyn Storage>,
     pub(super) bounds: &'a Bounds,
     pub(super) dry_run: bool,
+    /// What keeps collections away from the destination meanwhile.
+    pub(super) hold: Option<&'a CollectionHold>,
     pub(super) progress: &'a dyn Progress,
 }
 
@@ -39,6 +42,13 @@ impl Transfer<'_> {
         report.snapshots.objects += moved.objects;
         report.snapshots.bytes += moved.bytes;
         self.barrier(moved).await
+    }
+
+    async fn keep(&self) -> Result<(), CopyError> {
+        match self.hold {
+            Some(hold) => hold.keep().await.map_err(CopyError::Open),
+            None => Ok(()),
+        }
     }
 
     /// What comes next may name what came before: that must survive a loss of power first.
@@ -151,6 +161,7 @@ impl Transfer<'_> {
         while let Some(bytes) = copied.try_next().await? {
             moved.add(bytes);
             self.progress.advance(1, bytes);
+            self.keep().await?;
         }
         Ok(())
     }
@@ -190,6 +201,7 @@ impl Transfer<'_> {
             .buffer_unordered(FILES);
         while let Some(bytes) = files.try_next().await? {
             moved.add(bytes.unwrap_or_default());
+            self.keep().await?;
         }
         Ok(moved)
     }

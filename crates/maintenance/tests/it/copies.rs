@@ -25,11 +25,17 @@ pub(crate) async fn copy(source: &Source, to: &Arc<dyn Storage>) -> Result<CopyR
     copy.run(&source.repository, Arc::clone(to), &()).await
 }
 
+/// Compares all but what copies leave behind when they are stopped: leases, which end by themselves.
 fn same(one: &BTreeMap<String, Bytes>, other: &BTreeMap<String, Bytes>) {
-    let keys = |objects: &BTreeMap<String, Bytes>| objects.keys().cloned().collect::<Vec<_>>();
+    let keys = |objects: &BTreeMap<String, Bytes>| {
+        let keys = objects
+            .keys()
+            .filter(|key| !key.starts_with("icefield/leases/"));
+        keys.cloned().collect::<Vec<_>>()
+    };
     assert_eq!(keys(one), keys(other));
-    for (key, bytes) in one {
-        assert_eq!(bytes, &other[key], "{key}");
+    for key in keys(one) {
+        assert_eq!(one[&key], other[&key], "{key}");
     }
 }
 
@@ -172,7 +178,8 @@ async fn what_is_new_moves_and_what_is_there_is_not_read_again() {
         (1, 1, 0)
     );
     assert_eq!((into.of("chunks").get, into.of("manifests").get), (0, 0));
-    assert_eq!(into.total.put, 5);
+    // The four, the branch, and a lease.
+    assert_eq!(into.total.put, 6);
     assert_same(&source.storage(), &to).await;
 }
 

@@ -211,3 +211,69 @@ async fn c38_c39_only_the_clock_of_the_store_counts() {
         assert_eq!(report.chunks.deleted, 1, "{skew} hours off");
     }
 }
+
+#[tokio::test]
+async fn a_machine_that_slept_does_not_believe_that_its_sessions_are_young() {
+    let world = World::new(18).await;
+    let session = world.session("main").await;
+    write(&session, 0, 0).await;
+    // The monotonic clock stands still while a machine sleeps.
+    let now = icefield_core::Clock::now(&world.clock);
+    world.clock.set(now + 3 * DAY);
+    let other = world.open_on(&world.storage, 9).await;
+    let report = Collect::default().run(&other).await.expect("collected");
+    assert_eq!(report.chunks.deleted, 1);
+    let late = outcome(&session).await;
+    let collected = matches!(
+        late,
+        Err(CommitError::Session(SessionError::Collected { .. }))
+    );
+    assert!(collected, "{late:?}");
+}
+
+#[tokio::test]
+async fn what_was_taken_over_from_unreachable_snapshots_is_committed_whole_or_not_at_all() {
+    for through_fork in [false, true] {
+        let world = World::new(19).await;
+        let tip = world.tip("main").await;
+        drop(
+            world
+                .repository
+                .create_branch("side", tip)
+                .await
+                .expect("made"),
+        );
+        let picked = world.commit_chunks("side", &[(5, 5)]).await;
+        let branch = icefield_core::BranchName::parse("side").expect("a name");
+        drop(
+            world
+                .repository
+                .delete_branch(&branch)
+                .await
+                .expect("deleted"),
+        );
+        world.clock.advance(2 * DAY);
+        let session = world.session("main").await;
+        let solver = icefield_core::BasicSolver::default();
+        if through_fork {
+            let fork = session.fork().expect("a fork");
+            drop(fork.cherry_pick(picked, &solver).await.expect("picked"));
+            let merged = session.merge_forks([&fork], VersionSelection::Fail).await;
+            drop(merged.expect("merged"));
+        } else {
+            drop(session.cherry_pick(picked, &solver).await.expect("picked"));
+        }
+        let report = collect(&world).await;
+        assert_eq!(
+            report.chunks.deleted, 1,
+            "nothing says yet that it is wanted"
+        );
+        let late = outcome(&session).await;
+        let collected = matches!(
+            late,
+            Err(CommitError::Session(SessionError::Collected { .. }))
+        );
+        assert!(collected, "through a fork: {through_fork}: {late:?}");
+        world.everything_is_there("afterwards").await;
+    }
+}

@@ -32,7 +32,8 @@ async fn a_copy_stopped_at_any_operation_is_sound_and_the_next_one_completes_it(
     let into: Arc<dyn Storage> = Arc::new(dry.clone());
     copy(&source, &into).await.unwrap();
     assert!(dry.operations() > 30);
-    for (at, when) in crash_points(dry.operations()) {
+    // The last operation ends the lease, which would end by itself.
+    for (at, when) in crash_points(dry.operations() - 1) {
         let inner = empty();
         let dying = FaultyStorage::new(Arc::clone(&inner), Plan::stop_at(at, when));
         let into: Arc<dyn Storage> = Arc::new(dying.clone());
@@ -62,7 +63,8 @@ async fn a_second_copy_stopped_at_any_operation_is_completed_too() {
     let dry = FaultyStorage::new(store(&base.duplicate()), Plan::none());
     let into: Arc<dyn Storage> = Arc::new(dry.clone());
     copy(&source, &into).await.unwrap();
-    for (at, when) in crash_points(dry.operations()) {
+    // The last operation ends the lease, which would end by itself.
+    for (at, when) in crash_points(dry.operations() - 1) {
         let inner = store(&base.duplicate());
         let dying = FaultyStorage::new(Arc::clone(&inner), Plan::stop_at(at, when));
         let into: Arc<dyn Storage> = Arc::new(dying.clone());
@@ -74,6 +76,7 @@ async fn a_second_copy_stopped_at_any_operation_is_completed_too() {
         // Nothing is taken away at the destination.
         assert!(!there.contains_key("refs/tag.first/ref.json.deleted"));
         there.insert("refs/tag.first/ref.json.deleted".to_owned(), "".into());
+        there.retain(|key, _| !key.starts_with("icefield/leases/"));
         assert_eq!(there, stores::dump(&source.storage()).await);
     }
 }
