@@ -126,8 +126,10 @@ impl icefield::maintenance::Progress for Steps {
         let before = self
             .bytes
             .fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
-        if before + bytes > 0 {
-            self.bar.set_message(HumanBytes(before + bytes).to_string());
+        // A file may claim any size.
+        let so_far = before.saturating_add(bytes);
+        if so_far > 0 {
+            self.bar.set_message(HumanBytes(so_far).to_string());
         }
         self.bar.inc(steps);
     }

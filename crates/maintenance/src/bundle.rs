@@ -316,6 +316,10 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
             let (mut file, Decoded::Snapshot(snapshot)) = read else {
                 unreachable!("BUG: the kind was asked for")
             };
+            if snapshot.parent_id() != step.parent {
+                // Expiration has given it another one since the histories were read.
+                return Err(CopyError::SourceChanged { snapshot: step.id });
+            }
             if step.shortened {
                 file = onto_initial(&file, &snapshot)?;
             }

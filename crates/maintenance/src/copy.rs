@@ -16,10 +16,11 @@ pub(crate) mod refs;
 pub(crate) mod shorten;
 mod transfer;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use icefield_core::{CollectionHold, Repository, RepositoryError, Settings};
+use icefield_core::{CollectionHold, FetchError, RefsError, Repository, RepositoryError, Settings};
 use icefield_format::{DecodeLimits, SnapshotId, layout};
 use icefield_storage::{
     Bytes, Key, ListOptions, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
@@ -274,7 +275,7 @@ impl CopyRepository {
         progress: &dyn Progress,
     ) -> Result<CopyReport, CopyError> {
         let plan = self
-            .plan(source, refs, &decided, &**destination, progress)
+            .plan(source, refs, &decided, there.as_ref(), progress)
             .await?;
         report.shortened = shortened(&plan);
         if let Some(there) = &there {
@@ -312,7 +313,7 @@ impl CopyRepository {
         source: &Repository,
         refs: &SourceRefs,
         decided: &RefPlan,
-        destination: &dyn Storage,
+        destination: Option<&Repository>,
         progress: &dyn Progress,
     ) -> Result<Plan, CopyError> {
         let targets: Vec<_> = decided.targets().collect();
@@ -320,7 +321,10 @@ impl CopyRepository {
             return Ok(Plan::default());
         }
         progress.stage("reading histories", None);
-        let there = snapshots(destination).await?;
+        let there = match destination {
+            Some(destination) => reachable(destination).await?,
+            None => Vec::new(),
+        };
         let mut walk = Walk::new(source, self.depth, |id: &SnapshotId| {
             there.binary_search(id.as_bytes()).is_ok()
         });
@@ -349,6 +353,36 @@ fn check_places(source: &Repository, destination: &dyn Storage) -> Result<(), Co
         }),
         _ => Ok(()),
     }
+}
+
+/// Returns the snapshots that refs of a destination reach, ascending. Others may be what a stopped copy or a collection has
+/// left, and lack what they need.
+pub(crate) async fn reachable(destination: &Repository) -> Result<Vec<[u8; 12]>, CopyError> {
+    let refs = destination.ref_store();
+    let list = refs.list().await.map_err(CopyError::DestinationRefs)?;
+    let mut reached = BTreeSet::from([*SnapshotId::INITIAL.as_bytes()]);
+    for tip in list.branches.into_values().chain(list.tags.into_values()) {
+        let Ok(tip) = tip else { continue };
+        let mut history = refs.ancestry(tip);
+        let mut own = Vec::new();
+        loop {
+            match history.try_next().await {
+                Ok(Some(info)) => own.push(*info.id.as_bytes()),
+                Ok(None) => break,
+                // What leads nowhere is not there.
+                Err(RefsError::Fetch(FetchError::Missing { .. } | FetchError::Format(_))) => {
+                    own.clear();
+                    break;
+                }
+                Err(error) => return Err(CopyError::DestinationRefs(error)),
+            }
+            if own.last().is_some_and(|id| reached.contains(id)) {
+                break;
+            }
+        }
+        reached.extend(own);
+    }
+    Ok(reached.into_iter().collect())
 }
 
 /// Lists the snapshots of a destination, ascending.

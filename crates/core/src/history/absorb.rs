@@ -116,6 +116,11 @@ fn encoded(
     log.new_arrays(ids(after, &diff.new_arrays));
     log.deleted_groups(ids(before, &diff.deleted_groups));
     log.deleted_arrays(ids(before, &diff.deleted_arrays));
+    // For whoever stands on the old parent, or meets the old parent with this log, what it said stays true.
+    log.new_groups(own.new_groups().filter(|id| there.contains(id)));
+    log.new_arrays(own.new_arrays().filter(|id| there.contains(id)));
+    log.deleted_groups(own.deleted_groups());
+    log.deleted_arrays(own.deleted_arrays());
     log.updated_groups(ids(after, &diff.updated_groups));
     log.updated_arrays(ids(after, &diff.updated_arrays));
     log.updated_groups(own.updated_groups().filter(changed));

@@ -247,7 +247,9 @@ impl Inspecting {
                 }
             },
             Member::Ref(key) => {
-                self.ref_bytes += entry.size + tar::BLOCK as u64;
+                self.ref_bytes = (self.ref_bytes)
+                    .saturating_add(entry.size)
+                    .saturating_add(tar::BLOCK as u64);
                 if self.ref_bytes > MAX_INDEX {
                     return Err(bad("it has too many refs"));
                 }

@@ -19,7 +19,7 @@ use crate::copy::objects::{self, WHOLE};
 use crate::copy::refs::{DeletedTags, Histories, RefPlan};
 use crate::copy::{
     Bounds, ConfigAction, CopiedRef, CopyError, Moved, call_created, create_with, put_config,
-    release, snapshots,
+    reachable, release, snapshots,
 };
 use crate::listing::{Kind, listed, sizes};
 
@@ -222,7 +222,7 @@ impl Unbundle {
         there: Option<&Repository>,
     ) -> Result<(), CopyError> {
         let present = match there {
-            Some(there) => snapshots(&**there.storage()).await?,
+            Some(there) => reachable(there).await?,
             None => Vec::new(),
         };
         let is_there = |id: &SnapshotId| present.binary_search(id.as_bytes()).is_ok();

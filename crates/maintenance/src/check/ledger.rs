@@ -97,6 +97,8 @@ pub struct Proposal {
     pub snapshot: Option<SnapshotId>,
     /// Whether the branch is gone, so that only its name, given by who knows it, brings it back.
     pub lost: bool,
+    /// Whether no other snapshot that nothing reaches could have been it: refused commits leave such snapshots, too.
+    pub certain: bool,
 }
 
 /// Collects findings within a bound for each kind.

@@ -30,13 +30,21 @@ pub(super) fn of_branches(
     reached
 }
 
+/// A snapshot that a lost branch may have pointed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) snapshot: SnapshotId,
+    /// Whether there is no other one that it does not come from: refused commits leave such snapshots, too.
+    pub(super) certain: bool,
+}
+
 /// Returns the newest snapshot among `stored` that no branch reaches, can be read with all its manifests, and comes from
 /// the first snapshot of every repository.
 pub(super) async fn candidate(
     objects: &Objects,
     stored: impl IntoIterator<Item = SnapshotId>,
     reached: &HashSet<SnapshotId>,
-) -> Result<Option<SnapshotId>, CheckError> {
+) -> Result<Option<Candidate>, CheckError> {
     let unreached: Vec<SnapshotId> = stored
         .into_iter()
         .filter(|id| !reached.contains(id))
@@ -55,7 +63,16 @@ pub(super) async fn candidate(
     by_age.sort_unstable();
     for (_, id) in by_age.into_iter().rev() {
         if comes_from_the_first(id, &parents, reached) && is_whole(objects, id).await? {
-            return Ok(Some(id));
+            let mut own = HashSet::new();
+            let mut next = Some(id);
+            while let Some(at) = next.filter(|at| own.insert(*at)) {
+                next = parents.get(&at).copied().flatten();
+            }
+            let certain = parents.keys().all(|other| own.contains(other));
+            return Ok(Some(Candidate {
+                snapshot: id,
+                certain,
+            }));
         }
     }
     Ok(None)

@@ -354,12 +354,13 @@ impl<'a> Run<'a> {
         let pointing: BTreeSet<&str> = self.targets.iter().map(|it| &*it.name).collect();
         let damaged: BTreeSet<String> = self.ledger.damaged_refs();
         for (name, place) in &mut self.lost {
-            *place = candidate;
+            *place = candidate.map(|it| it.snapshot);
             let label = format!("branch:{name}");
             self.report.proposals.push(Proposal {
                 lost: !pointing.contains(&*label) && !damaged.contains(&label),
                 branch: name.to_string(),
-                snapshot: candidate,
+                snapshot: candidate.map(|it| it.snapshot),
+                certain: candidate.is_some_and(|it| it.certain),
             });
         }
         Ok(())

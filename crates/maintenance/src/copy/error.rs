@@ -16,6 +16,12 @@ pub enum CopyError {
         /// The place.
         location: String,
     },
+    /// Snapshots of the source expire meanwhile.
+    #[error("snapshot {snapshot} of the source was given another parent meanwhile: run it again")]
+    SourceChanged {
+        /// The snapshot.
+        snapshot: SnapshotId,
+    },
     /// A ref that was asked for is not there.
     #[error("the source has no branch or tag {name}")]
     NoSuchRef {

@@ -401,6 +401,15 @@ async fn bury(
     let form = key_form(storage);
     let tombstone = layout::tombstone_key(tag.as_str(), form);
     let ref_file = layout::tag_key(tag.as_str(), form);
+    // Somebody may have made the tag since it was decided that it is deleted: that one stays.
+    let made = Key::parse(&ref_file).map_err(|error| CopyError::Destination(error.into()))?;
+    let found = storage.try_read_at_most(&made, MAX_REF_LEN).await;
+    if let Some((found, _)) = found.map_err(CopyError::Destination)?
+        && file.as_ref() != Some(&found)
+    {
+        let name = name.to_owned();
+        return Err(CopyError::RefChanged { name });
+    }
     let files = [(tombstone, Some(Bytes::new())), (ref_file, file)];
     for (key, bytes) in files
         .into_iter()
@@ -411,7 +420,7 @@ async fn bury(
             PutOptions::mode(PutMode::Create).with_content_type("application/octet-stream");
         let put = storage.put(&key, bytes.into(), options).await;
         match put.map_err(CopyError::Destination)? {
-            // A refusal: somebody else has deleted, or created, the tag. The tombstone wins.
+            // A refusal: it is there already, of an earlier copy.
             PutOutcome::Written(_) | PutOutcome::Refused => {}
             PutOutcome::Unknown(source) => match storage.exists(&key).await {
                 Ok(true) => {}

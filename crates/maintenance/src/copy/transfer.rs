@@ -300,6 +300,10 @@ impl Transfer<'_> {
             let Decoded::Snapshot(snapshot) = decoded else {
                 unreachable!("BUG: the kind was asked for")
             };
+            if snapshot.parent_id() != step.parent {
+                // Expiration has given it another one since the histories were read.
+                return Err(CopyError::SourceChanged { snapshot: step.id });
+            }
             let file = match step.shortened {
                 true => onto_initial(&file, &snapshot)?,
                 false => file,

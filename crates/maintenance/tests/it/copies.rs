@@ -377,3 +377,20 @@ async fn a_repository_is_not_copied_onto_itself_nor_over_files_of_others() {
     assert!(error.to_string().contains("notes.txt"), "{error}");
     assert_eq!(stores::keys(&to).await, ["notes.txt"]);
 }
+
+#[tokio::test]
+async fn what_no_ref_of_the_destination_reaches_is_not_believed_to_be_whole() {
+    let source = Source::with_history().await;
+    let to = empty();
+    copy(&source, &to).await.unwrap();
+    // As a stopped copy leaves it, whose first chunks somebody has collected since.
+    for key in stores::keys_below(&to, "refs/").await {
+        stores::delete(&to, &key).await;
+    }
+    let initial = r#"{"snapshot":"1CECHNKREP0F1RSTCMT0"}"#;
+    stores::put(&to, "refs/branch.main/ref.json", initial).await;
+    let chunk = stores::keys_below(&to, "chunks/").await.remove(0);
+    stores::delete(&to, &chunk).await;
+    copy(&source, &to).await.unwrap();
+    assert_same(&source.storage(), &to).await;
+}

@@ -9,7 +9,9 @@ impl Classify for CopyError {
         match self {
             Self::SamePlace { .. } => ErrorKind::Invalid,
             Self::NoSuchRef { .. } | Self::BaseMissing { .. } => ErrorKind::NotFound,
-            Self::Diverged { .. } | Self::RefChanged { .. } => ErrorKind::Conflict,
+            Self::Diverged { .. } | Self::RefChanged { .. } | Self::SourceChanged { .. } => {
+                ErrorKind::Conflict
+            }
             Self::RefUnknown { .. } | Self::WriteUnknown { .. } => ErrorKind::OutcomeUnknown,
             Self::OtherSize { .. }
             | Self::OtherBytes { .. }

@@ -35,11 +35,12 @@ impl Repair {
         for (name, place) in places {
             let named = self.restore.as_ref() == Some(&name);
             let is_gone = examined.is_gone(&name);
+            let certain = examined.is_certain(&name);
             if named && place.is_none() {
                 return Err(RepairError::NothingToRestore { branch: name });
             }
             let outcome = match place {
-                Some(place) if named || (alone && !is_gone) => match self.dry_run {
+                Some(place) if named || (alone && certain && !is_gone) => match self.dry_run {
                     true => RepairOutcome::Planned,
                     false => point(&store, examined, &name, place).await?,
                 },
@@ -70,7 +71,8 @@ impl Repair {
             }
         }
         let reached = lost::of_branches(&examined.targets, &examined.seen);
-        lost::candidate(&examined.objects, stored, &reached).await
+        let found = lost::candidate(&examined.objects, stored, &reached).await?;
+        Ok(found.map(|it| it.snapshot))
     }
 }
 
@@ -83,6 +85,14 @@ impl Examined {
             .iter()
             .find(|it| it.branch == name.as_str());
         proposal.is_none_or(|proposal| proposal.lost)
+    }
+}
+
+impl Examined {
+    /// Whether there is but one snapshot that a branch can have pointed to.
+    fn is_certain(&self, name: &BranchName) -> bool {
+        let mut proposals = self.report.proposals.iter();
+        proposals.any(|it| it.branch == name.as_str() && it.certain)
     }
 }
 

@@ -188,3 +188,34 @@ async fn c37_a_session_on_the_tip_commits_as_if_nothing_had_happened() {
     let id = commit(&session, "after").await;
     assert_eq!(story.lab.history("main").await, [id, story.ids[3]]);
 }
+
+#[tokio::test]
+async fn c37_a_log_that_tells_more_still_tells_of_what_came_and_went() {
+    let lab = Lab::new().await;
+    let step = async |number: u64| {
+        lab.clock.set(at(MONDAY + number * DAY + 1));
+        let session = writer(&lab.repository).await;
+        match number {
+            0 => set(&session, "/a", array(&[4], &[1])).await,
+            1 => set(&session, "/n", array(&[4], &[1])).await,
+            _ => drop(session.delete_node(&path("/n")).await.expect("deleted")),
+        }
+        commit(&session, "a step").await
+    };
+    let first = step(0).await;
+    step(1).await;
+    // It stands where `/n` is there, and writes to it.
+    let late = writer(&lab.repository).await;
+    write(&late, "/n", &[0], vec![1; 600]).await;
+    let last = step(2).await;
+    // An expiration that was stopped after it completed the log: `/n` is on neither side of the gap.
+    done(lab.repository.absorb_into_log(last, first).await);
+    let fresh = lab.repository.transaction_log(last).await.expect("a log");
+    assert!(fresh.deleted_arrays().len() > 0, "{fresh:?}");
+    let solver = BasicSolver::of(VersionSelection::Fail);
+    let outcome = late.rebase(&solver).await.expect("an answer");
+    assert!(
+        matches!(outcome, RebaseOutcome::Conflicts { .. }),
+        "a chunk of a deleted array: {outcome:?}"
+    );
+}
