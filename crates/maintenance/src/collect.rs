@@ -48,7 +48,7 @@ pub const DEFAULT_FLOOR: Duration = Duration::from_secs(24 * 60 * 60);
 pub const LEAST_FLOOR: Duration = Duration::from_secs(60 * 60);
 
 /// Ids of chunks that are sorted in memory at a time; 16 bytes each.
-const BUFFERED: usize = 3 << 20;
+const BUFFERED: usize = 1 << 20;
 
 /// A collection that is being described: set what it needs, then [`run`](Self::run) it.
 #[must_use = "nothing is collected before this runs"]
@@ -117,7 +117,7 @@ impl Collect {
         self
     }
 
-    /// Sorts so many ids in memory at a time, 16 bytes each. Default 3 million.
+    /// Sorts so many ids in memory at a time, 16 bytes each. Default a million.
     pub fn buffered(mut self, ids: usize) -> Self {
         self.buffered = ids.max(1);
         self

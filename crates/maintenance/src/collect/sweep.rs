@@ -137,7 +137,14 @@ impl Sweep<'_> {
         self.collect.progress.stage(kind.stage(), None);
         let prefix = Prefix::parse(kind.prefix()).map_err(StorageError::from)?;
         let mut objects = self.repository.storage().list(ListOptions::prefix(prefix));
-        let mut chunks = Cursor::open(&self.marked.parts, &self.marked.remembered.table).await?;
+        // Only chunks are in the table.
+        let mut chunks = match kind {
+            Kind::Chunks => {
+                let (parts, table) = (&self.marked.parts, &self.marked.remembered.table);
+                Some(Cursor::open(parts, table).await?)
+            }
+            _ => None,
+        };
         let mut batch = Vec::new();
         let mut last = None;
         while let Some(object) = objects.try_next().await? {
@@ -160,7 +167,11 @@ impl Sweep<'_> {
                     self.marked.remembered.has_snapshot(&id) || id == SnapshotId::INITIAL
                 }
                 IdKey::Manifest(id) => self.marked.remembered.has_manifest(&id),
-                IdKey::Chunk(id) => chunks.has(&bytes_of(id)).await?,
+                IdKey::Chunk(id) => match &mut chunks {
+                    Some(chunks) => chunks.has(&bytes_of(id)).await?,
+                    // It is not below the prefix of another kind.
+                    None => true,
+                },
             };
             if kept {
                 self.swept(kind).keep(object.size);
