@@ -16,7 +16,8 @@
 //!   foreign objects never are.
 //!
 //! Memory is bounded: chunk ids are sorted and counted in a buffer, and kept in parts of the store; the list of the
-//! store is in the order of ids, so that one pass over both decides. Snapshots and manifests, which are few, are held.
+//! store is in the order of ids, so that one pass over both decides. Snapshots and manifests, which are few, are held. A
+//! dry run, which writes nothing, holds the parts in memory, too: 16 bytes for each chunk.
 //!
 //! A second collection reads what is new. The marks are counts: a manifest that appeared adds its chunks, one that is
 //! no longer reachable takes them back.
@@ -152,15 +153,13 @@ impl Collect {
         self.progress.stage("marking", None);
         let mut report = CollectReport::new(&lock, self.dry_run);
         let done = self.collect(repository, &mut lock, &mut report).await;
-        match &done {
-            // It deletes nothing more, which whoever waits for it should know.
-            Ok(()) | Err(_) if !report.unknown && !matches!(done, Err(CollectError::TakenOver)) => {
-                let finished = lock.finish().await;
-                done?;
-                finished?;
-            }
-            _ => done?,
-        }
+        // It deletes nothing more, which whoever waits for it should know; unless that is not certain.
+        let finished = match report.unknown || matches!(done, Err(CollectError::TakenOver)) {
+            true => Ok(()),
+            false => lock.finish().await,
+        };
+        done?;
+        finished?;
         report.ended_at = micros_of_time(repository.clock().now());
         Ok(report)
     }
