@@ -23,7 +23,7 @@ pub(crate) struct Expire {
     #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
     /// Let expire only what is older than this, by the committers' clocks.
-    #[arg(long, value_name = "WHEN", value_parser = when, required_unless_present_any = ["keep_last", "keep"])]
+    #[arg(long, value_name = "WHEN", value_parser = when)]
     pub(crate) older_than: Option<When>,
     /// Keep so many snapshots of each branch.
     #[arg(long, value_name = "N")]

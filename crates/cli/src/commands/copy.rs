@@ -63,7 +63,19 @@ pub(super) fn failure(error: CopyError) -> Failure {
         }
         error => error,
     };
+    let own = match &error {
+        CopyError::BadBundle { .. } => Some(
+            "no ref was changed; make the bundle again, or name a file that `icefield bundle` wrote",
+        ),
+        CopyError::SourceChanged { .. } => {
+            Some("no ref was changed for this; what is there is not copied twice")
+        }
+        _ => None,
+    };
     let failure = Failure::from(Error::from(error));
+    if let Some(hint) = own {
+        return failure.hint(hint);
+    }
     match failure.exit {
         Exit::Conflict => failure.hint(
             "--ref NAME copies only some refs; --force moves branches all the same, and what only they reached becomes garbage",

@@ -140,7 +140,7 @@ fn what_makes_no_sense_is_refused() {
     let world = world();
     let before = world.files("r");
     for (args, said) in [
-        (&[][..], "--older-than"),
+        (&[][..], "--keep-last N and --keep PERIODS"),
         (&["--older-than", "soon"], "neither an age"),
         (
             &["--older-than", "2999-01-01T00:00:00Z"],
