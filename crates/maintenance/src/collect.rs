@@ -3,7 +3,7 @@
 //! ```text
 //! lock     one collection at a time; writers see which one, and how far back it may delete
 //! mark     which snapshots, manifests and chunks are reachable, remembered from one collection to the next
-//! table    the chunks, as a sorted table of ids and counts in parts
+//! table    the chunks, as sorted runs of ids and counts
 //! sweep    lists the store in the order of that table, and deletes what is in neither
 //! ```
 //! What keeps it from deleting what somebody needs:
@@ -15,12 +15,13 @@
 //! - Only keys that the format makes of ids are deleted. Refs, tombstones, the configuration, the first snapshot and
 //!   foreign objects never are.
 //!
-//! Memory is bounded: chunk ids are sorted and counted in a buffer, and kept in parts of the store; the list of the
-//! store is in the order of ids, so that one pass over both decides. Snapshots and manifests, which are few, are held. A
-//! dry run, which writes nothing, holds the parts in memory, too: 16 bytes for each chunk.
+//! Memory is bounded: chunk ids are sorted and counted in a buffer, and kept in the store; the list of the store is in
+//! the order of ids, so that one pass over both decides. Snapshots and manifests, which are few, are held. A dry run,
+//! which writes nothing, holds what it counts in memory, too: 16 bytes for each chunk of manifests that are new to it.
 //!
 //! A second collection reads what is new. The marks are counts: a manifest that appeared adds its chunks, one that is
-//! no longer reachable takes them back.
+//! no longer reachable takes them back. Of chunks that are older than the cutoff of the one before, only those that lost
+//! a reference are looked up.
 
 mod error;
 mod lock;
@@ -40,6 +41,7 @@ pub use report::{CollectReport, Marking, Swept};
 
 use crate::Progress;
 use lock::Lock;
+use remembered::Remembered;
 use sweep::Sweep;
 
 /// What is younger than this is not deleted, unless the caller says otherwise.
@@ -60,6 +62,7 @@ pub struct Collect {
     whole: bool,
     rate: Option<u32>,
     buffered: usize,
+    most_spared: usize,
     progress: Arc<dyn Progress>,
 }
 
@@ -81,6 +84,7 @@ impl Default for Collect {
             whole: false,
             rate: None,
             buffered: BUFFERED,
+            most_spared: sweep::MOST_SPARED,
             progress: Arc::new(()),
         }
     }
@@ -121,6 +125,12 @@ impl Collect {
     /// Sorts so many ids in memory at a time, 16 bytes each. Default a million.
     pub fn buffered(mut self, ids: usize) -> Self {
         self.buffered = ids.max(1);
+        self
+    }
+
+    /// Holds so many ids of chunks in memory that refs began to reach meanwhile. Default four million.
+    pub fn most_spared(mut self, ids: usize) -> Self {
+        self.most_spared = ids;
         self
     }
 
@@ -178,6 +188,12 @@ impl Collect {
             marked,
             report,
         };
-        sweep.run().await
+        let swept = sweep.run().await;
+        if let Err(CollectError::Marks { .. }) = swept
+            && !self.dry_run
+        {
+            Remembered::forget(&**repository.storage()).await?;
+        }
+        swept
     }
 }

@@ -3,7 +3,8 @@
 //! Byte order of keys is not the order of a plain walk: `a-b` and `a.b` come before `a/…`. Sorting each
 //! directory with a `/` behind the names of its directories makes it so.
 
-use std::cmp::Ordering;
+mod names;
+
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -11,9 +12,11 @@ use icefield_storage::{Key, ListOptions, MAX_KEY_BYTES, ObjectMeta, StorageError
 
 use crate::error;
 use crate::store::Store;
-use crate::sys::{Entry, Errno, Kind, Open};
-use crate::version::{DIGEST_BELOW, last_modified, nanos, version};
+use crate::sys::{Errno, Kind, Open};
+use crate::version::{DIGEST_BELOW, last_modified, version};
 use crate::workspace;
+
+use names::{Name, Portion};
 
 /// Directories that a walk keeps open.
 const KEPT_OPEN: usize = 4;
@@ -34,8 +37,7 @@ pub(crate) struct Walk {
 struct Level {
     /// Empty for the root.
     path: String,
-    names: Vec<Name>,
-    next: usize,
+    names: Portion,
     folder: Option<OwnedFd>,
 }
 
@@ -48,26 +50,18 @@ impl Level {
         self.folder = open_folder(store, &self.path)?.flatten();
         Ok(self.folder.is_some())
     }
-}
 
-/// A name in a directory.
-#[derive(Debug, PartialEq, Eq)]
-struct Name {
-    text: String,
-    is_folder: bool,
-}
-
-impl Name {
-    /// Compares as the keys compare that begin with the names.
-    fn order(&self, other: &Self) -> Ordering {
-        let (one, two) = (self.text.as_bytes(), other.text.as_bytes());
-        let common = one.len().min(two.len());
-        let next = |bytes: &[u8], is_folder: bool| {
-            let slash = is_folder.then_some(b'/');
-            bytes.get(common).copied().or(slash)
+    /// Reads the next names; returns whether the directory is still there.
+    fn read_on(&mut self, store: &Store) -> Result<bool, StorageError> {
+        if !self.reopen(store)? {
+            return Ok(false);
+        }
+        let Some(root) = store.root()? else {
+            return Err(store.gone());
         };
-        let rest = || next(one, self.is_folder).cmp(&next(two, other.is_folder));
-        one[..common].cmp(&two[..common]).then_with(rest)
+        let folder = self.folder.as_ref().map_or(root, AsFd::as_fd);
+        self.names.read_on(store, &self.path, folder)?;
+        Ok(true)
     }
 }
 
@@ -109,19 +103,22 @@ impl Walk {
                 store.check_root_is_there()?;
                 return Ok(true);
             };
-            let Some(name) = level.names.get(level.next) else {
+            if level.names.is_used_up() {
+                if !level.read_on(store)? {
+                    self.stack.pop();
+                }
+                continue;
+            }
+            let Some(name) = level.names.head() else {
                 self.stack.pop();
                 continue;
             };
-            let path = join(&level.path, &name.text);
-            if self.is_before_start(&path) {
+            let (path, is_folder) = (join(&level.path, name.text()), name.is_folder());
+            if self.is_before_start(&path, is_folder) {
                 self.step();
                 continue;
             }
-            let Some(level) = self.stack.last_mut() else {
-                continue;
-            };
-            if level.names[level.next].is_folder {
+            if is_folder {
                 let below = match path.len() < MAX_KEY_BYTES {
                     true => read_level(store, path)?,
                     false => None,
@@ -133,11 +130,15 @@ impl Walk {
                 }
                 continue;
             }
+            let Some(level) = self.stack.last_mut() else {
+                continue;
+            };
             if !level.reopen(store)? {
                 self.stack.pop();
                 continue;
             }
-            let (Some(root), name) = (store.root()?, &level.names[level.next].text) else {
+            let (Some(root), Some(name)) = (store.root()?, level.names.head().map(Name::text))
+            else {
                 return Err(store.gone());
             };
             let folder = level.folder.as_ref().map_or(root, AsFd::as_fd);
@@ -154,20 +155,15 @@ impl Walk {
 
     fn step(&mut self) {
         if let Some(level) = self.stack.last_mut() {
-            level.next += 1;
+            level.names.step();
         }
     }
 
     /// Returns whether the entry, with everything below it, lies before the part that is asked for.
-    fn is_before_start(&self, path: &str) -> bool {
+    fn is_before_start(&self, path: &str, is_folder: bool) -> bool {
         let Some(start) = self.start_after.as_deref() else {
             return false;
         };
-        let is_folder = self
-            .stack
-            .last()
-            .and_then(|level| level.names.get(level.next))
-            .is_some_and(|name| name.is_folder);
         if is_folder {
             let below = format!("{path}/");
             !start.starts_with(&below) && *below < *start
@@ -177,79 +173,21 @@ impl Walk {
     }
 }
 
-/// Reads and sorts a directory, `None` if there is none.
+/// Reads the first names of a directory, `None` if there is none.
 fn read_level(store: &Store, path: String) -> Result<Option<Level>, StorageError> {
     let Some(folder) = open_folder(store, &path)? else {
         return Ok(None);
     };
-    let fail = |errno| error::of_place("list", &path, errno);
-    let (folder, entries) = match folder {
-        Some(folder) => {
-            let entries = read_names(store, folder.as_fd()).map_err(fail)?;
-            (Some(folder), entries)
-        }
-        None => match store.root()? {
-            Some(root) => (None, read_names(store, root).map_err(fail)?),
-            None => return Ok(None),
-        },
+    let names = match (&folder, store.root()?) {
+        (Some(folder), _) => Portion::first(store, &path, folder.as_fd())?,
+        (None, Some(root)) => Portion::first(store, &path, root)?,
+        (None, None) => return Ok(None),
     };
-    let mut names = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let Ok(text) = String::from_utf8(entry.name) else {
-            tracing::warn!(path, "skipping a name that is not UTF-8");
-            continue;
-        };
-        if workspace::is_reserved(&text) {
-            continue;
-        }
-        let kind = match (entry.kind, store.root()?) {
-            (Kind::Unknown, Some(root)) => {
-                let at = folder.as_ref().map_or(root, AsFd::as_fd);
-                match store.sys.stat_at(at, &text) {
-                    Ok(stat) => stat.kind,
-                    Err(Errno::NOENT) => continue,
-                    Err(errno) => return Err(fail(errno)),
-                }
-            }
-            (kind, _) => kind,
-        };
-        match kind {
-            Kind::File | Kind::Directory => names.push(Name {
-                text,
-                is_folder: kind == Kind::Directory,
-            }),
-            other => tracing::debug!(
-                path,
-                text,
-                kind = other.name(),
-                "skipping what is no object"
-            ),
-        }
-    }
-    names.sort_unstable_by(Name::order);
-    names.dedup();
     Ok(Some(Level {
         path,
         names,
-        next: 0,
         folder,
     }))
-}
-
-/// Reads the names of a directory. If it changes meanwhile, it is read a second time: some file systems
-/// move an entry that is replaced to a place that the first reading had passed, and an object that was
-/// there all the time would be missing. A time stamp shows a change only once its clock has ticked, so a
-/// directory that changed a moment ago counts as changing.
-fn read_names(store: &Store, folder: BorrowedFd<'_>) -> Result<Vec<Entry>, Errno> {
-    // The slowest clock of a file system ticks every two seconds, and is rounded down.
-    const TICK: i128 = 4_000_000_000;
-    let before = store.sys.stat(folder)?.mtime;
-    let mut entries = store.sys.read_dir(folder)?;
-    let after = store.sys.stat(folder)?.mtime;
-    if after != before || after > nanos(store.clock.now()) - TICK {
-        entries.extend(store.sys.read_dir(folder)?);
-    }
-    Ok(entries)
 }
 
 /// Returns whether a prefix is the name of a directory letter by letter, where case is ignored; the root

@@ -95,11 +95,11 @@ impl Names {
                     Err(errno) => return Err(fail(errno)),
                 }
                 let entries = store.sys.read_dir(folder).map_err(fail)?;
-                if !entries.iter().any(|entry| entry.name == name.as_bytes()) {
+                if !entries.iter().any(|entry| entry == name.as_bytes()) {
                     let folded = name.to_lowercase();
                     let there = entries
                         .iter()
-                        .filter_map(|entry| std::str::from_utf8(&entry.name).ok())
+                        .filter_map(|entry| std::str::from_utf8(entry).ok())
                         .find(|other| other.to_lowercase() == folded)
                         .unwrap_or("a name that it does not show");
                     return Ok(Some(
@@ -127,7 +127,7 @@ impl Names {
             return Ok(*known);
         }
         let entries = sys.read_dir(root)?;
-        let names: HashSet<_> = entries.iter().map(|entry| entry.name.as_slice()).collect();
+        let names: HashSet<_> = entries.iter().map(Vec::as_slice).collect();
         for name in &names {
             let swapped: Vec<u8> = name.iter().map(|byte| byte ^ case_bit(*byte)).collect();
             // Both spellings stored: two names.

@@ -151,7 +151,7 @@ impl Names<'_> {
             return Ok(true);
         }
         let names = self.sys.read_dir(self.tmp)?;
-        let kept = |wanted: &str| names.iter().any(|entry| entry.name == wanted.as_bytes());
+        let kept = |wanted: &str| names.iter().any(|name| name == wanted.as_bytes());
         Ok(!kept(&composed) || !kept(&format!("{stem}b")))
     }
 

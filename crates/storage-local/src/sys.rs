@@ -55,13 +55,6 @@ impl Kind {
     }
 }
 
-/// One entry of a directory.
-#[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) name: Vec<u8>,
-    pub(crate) kind: Kind,
-}
-
 /// What the file system knows of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
@@ -106,8 +99,14 @@ pub(crate) trait Sys: fmt::Debug + Send + Sync + 'static {
     fn stat(&self, file: BorrowedFd<'_>) -> Result<Stat>;
     /// Describes an entry itself, also if it is a symbolic link.
     fn stat_at(&self, dir: BorrowedFd<'_>, name: &str) -> Result<Stat>;
-    /// Reads all names except `.` and `..`, in no order.
-    fn read_dir(&self, dir: BorrowedFd<'_>) -> Result<Vec<Entry>>;
+    /// Tells all names except `.` and `..`, in no order.
+    fn visit_dir(&self, dir: BorrowedFd<'_>, each: &mut dyn FnMut(&[u8], Kind)) -> Result<()>;
+    /// Reads all names of a directory that has few.
+    fn read_dir(&self, dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>> {
+        let mut names = Vec::new();
+        self.visit_dir(dir, &mut |name, _| names.push(name.to_vec()))?;
+        Ok(names)
+    }
     /// Reads up to `length` bytes; fewer only at the end of the file.
     fn read_at(&self, file: BorrowedFd<'_>, length: usize, offset: u64) -> Result<Vec<u8>>;
     /// Writes some of `bytes` at `offset` and returns how many.

@@ -73,8 +73,8 @@ impl Workspace {
     fn reclaim(&self, store: &Store) {
         let now = store.clock.now();
         let tmp = self.tmp.as_fd();
-        for entry in store.sys.read_dir(tmp).unwrap_or_default() {
-            let Ok(name) = std::str::from_utf8(&entry.name) else {
+        for name in store.sys.read_dir(tmp).unwrap_or_default() {
+            let Ok(name) = std::str::from_utf8(&name) else {
                 continue;
             };
             let Ok(stat) = store.sys.stat_at(tmp, name) else {

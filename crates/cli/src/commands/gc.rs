@@ -122,9 +122,9 @@ fn failed(error: CollectError) -> Failure {
     match error {
         CollectError::FloorTooLow { .. } => Failure::new(Exit::Usage, said)
             .hint("--force-age allows it, when nobody else uses the repository"),
-        CollectError::Running | CollectError::TakenOver | CollectError::Restless => {
-            Failure::new(Exit::Conflict, said)
-        }
+        CollectError::Running | CollectError::TakenOver => Failure::new(Exit::Conflict, said),
+        CollectError::Marks { .. } => Failure::new(Exit::Failure, said)
+            .hint("`icefield gc --whole` marks everything anew; nothing that is in use was deleted"),
         CollectError::Ref { .. }
         | CollectError::Snapshot { .. }
         | CollectError::Manifest(_)

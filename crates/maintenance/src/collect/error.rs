@@ -66,9 +66,16 @@ pub enum CollectError {
     /// A reference in a manifest makes no sense.
     #[error("a manifest has a reference that makes no sense, so that what it reaches is not known")]
     Reference(#[source] FormatError),
-    /// Refs moved to what was garbage faster than it could be marked.
-    #[error("refs were moved to what was garbage while it was being collected: run it again")]
-    Restless,
+    /// What an earlier collection has left cannot be read.
+    #[error(
+        "{key}, in which an earlier collection remembers what is in use, is damaged ({reason}): run it again and mark everything anew"
+    )]
+    Marks {
+        /// The object.
+        key: String,
+        /// Why.
+        reason: String,
+    },
     /// Refs could not be listed.
     #[error(transparent)]
     Repository(#[from] RepositoryError),

@@ -244,17 +244,22 @@ impl Lock {
         Ok(stored.and_then(|(state, meta)| (state == self.state).then_some(meta.version)))
     }
 
-    /// Asks the store what time it is, by writing something of no importance.
-    async fn store_time(&self) -> Result<u64, StorageError> {
-        let key = Key::parse(&format!("icefield/gc/now-{}", self.state.run))?;
+    /// Asks the store what time it is, by writing something of no importance. Others may do so at the same moment: it is
+    /// no earlier then.
+    async fn store_time(&self) -> Result<u64, CollectError> {
+        let key = Key::parse("icefield/gc/now").map_err(StorageError::from)?;
         let put = self
             .storage
             .put(&key, "{}".into(), PutMode::Overwrite.into());
         let time = match put.await? {
             PutOutcome::Written(_) => time_of(&*self.storage, &key).await,
             PutOutcome::Refused => unreachable!("BUG: an unconditional put is not refused"),
-            PutOutcome::Unknown(source) => return Err(source),
+            PutOutcome::Unknown(source) => return Err(source.into()),
         };
+        if time.as_ref().is_err_and(StorageError::is_not_found) {
+            // Another one that asks has deleted it.
+            return Err(CollectError::Running);
+        }
         // It is of no use to anybody.
         drop(self.storage.delete_one(key.into()).await);
         Ok(micros_of_time(time?))

@@ -26,6 +26,15 @@ const CHECKPOINT: usize = 20_000;
 #[derive(Debug)]
 pub(super) struct Marked {
     pub(super) remembered: Remembered,
+    /// Where the new runs of the table lie.
+    pub(super) folder: String,
+    /// How many runs of the table are of this marking.
+    pub(super) new_runs: usize,
+    /// Whether some chunks have fewer references than before.
+    pub(super) some_fell: bool,
+    /// What was written before this time is there because it was reachable, or because it was reached since: an earlier
+    /// collection has deleted the rest. In microseconds.
+    pub(super) settled: Option<u64>,
     pub(super) parts: Parts,
     /// All snapshots that are stored.
     pub(super) stored: BTreeMap<SnapshotId, ObjectMeta>,
@@ -130,7 +139,11 @@ pub(super) async fn mark(
         true => None,
         false => Remembered::read(&**repository.storage()).await?,
     };
-    if let Some(before) = remembered {
+    let there = match &remembered {
+        Some(before) => parts.are_there(&before.table).await?,
+        None => false,
+    };
+    if let Some(before) = remembered.filter(|_| there) {
         let marked = mark_on(repository, lock, collect, report, &parts, before).await;
         match marked {
             // What was remembered does not fit any more: it is only there to save time.
@@ -160,9 +173,7 @@ pub(super) async fn mark(
 fn does_not_fit(error: &CollectError) -> bool {
     match error {
         CollectError::Manifest(_) => error.is_of_an_object(),
-        CollectError::Storage(error) => {
-            error.is_not_found() || matches!(error, StorageError::Failed { .. })
-        }
+        CollectError::Marks { .. } => true,
         _ => false,
     }
 }
@@ -222,7 +233,7 @@ async fn mark_on(
     let mut builder = TableBuilder::new(
         parts.clone(),
         before.table.clone(),
-        folder,
+        folder.clone(),
         collect.buffered,
     );
     let changes: Vec<(ManifestId, i32)> = (gone.iter().map(|id| (*id, -1)))
@@ -248,7 +259,7 @@ async fn mark_on(
             unread.insert(id);
             continue;
         };
-        builder.count(chunks, change).await?;
+        builder.count(chunks, change, lock).await?;
         match change {
             1 => drop(counted.insert(id)),
             _ => drop(counted.remove(&id)),
@@ -256,7 +267,8 @@ async fn mark_on(
         since += 1;
         if since == CHECKPOINT && !collect.dry_run {
             since = 0;
-            let so_far = remember(&HashMap::new(), &counted, builder.table().await?);
+            let (table, _) = builder.table(lock).await?;
+            let so_far = remember(&HashMap::new(), &counted, table);
             so_far.write(&*parts.storage).await?;
         }
         lock.beat().await?;
@@ -265,16 +277,21 @@ async fn mark_on(
     // A snapshot is marked with all that it needs, or not at all: a ref that is put onto it is noticed then.
     live.retain(|id| !unread.contains(id));
     reached.retain(|_, (reached, _)| reached.manifests.iter().all(|id| live.contains(id)));
-    let table = builder.table().await?;
-    report.marking.chunks = table.rows;
-    let remembered = remember(&reached, &live, table);
-    if !collect.dry_run {
+    let (table, new_runs) = builder.table(lock).await?;
+    let mut remembered = remember(&reached, &live, table);
+    // What was settled stays so until this collection deletes by other marks.
+    remembered.settled = (before.settled).filter(|_| gone.is_empty());
+    if !collect.dry_run && remembered != before {
         // Before anything is deleted: what is no longer counted may be.
         remembered.write(&*parts.storage).await?;
         parts.delete_others(&remembered.table).await?;
     }
     Ok(Marked {
         remembered,
+        folder,
+        new_runs,
+        some_fell: !gone.is_empty(),
+        settled: before.settled,
         parts: parts.clone(),
         stored,
         young,
@@ -388,5 +405,6 @@ fn remember(
         snapshots,
         manifests,
         table,
+        settled: None,
     }
 }

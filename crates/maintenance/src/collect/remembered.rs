@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::table::Table;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const COMPRESSION_LEVEL: i32 = 3;
 /// Most bytes of the object, and of what is in it: a million snapshots.
 const MAX_PACKED: u64 = 1 << 30;
@@ -33,6 +33,9 @@ pub(super) struct Remembered {
     /// The manifests that the table counts, ascending.
     pub(super) manifests: Vec<[u8; 12]>,
     pub(super) table: Table,
+    /// All chunks that were written before this time, in microseconds, and that the table does not count, were deleted.
+    /// None while that is not certain.
+    pub(super) settled: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,6 +85,12 @@ impl Remembered {
             PutOutcome::Refused => unreachable!("BUG: an unconditional put is not refused"),
             PutOutcome::Unknown(source) => Err(source),
         }
+    }
+
+    /// Forgets everything, so that the next collection marks anew. What cannot be deleted is found to be damaged again.
+    pub(super) async fn forget(storage: &dyn Storage) -> Result<(), StorageError> {
+        drop(storage.delete_one(Self::key()?.into()).await);
+        Ok(())
     }
 
     pub(super) fn has_manifest(&self, id: &ManifestId) -> bool {

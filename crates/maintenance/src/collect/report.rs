@@ -56,8 +56,6 @@ pub struct Marking {
     pub manifests: u64,
     /// Manifests read: those that are new, and those that are no longer reachable.
     pub manifests_read: u64,
-    /// Objects with chunks that are reachable.
-    pub chunks: u64,
 }
 
 /// What became of the objects of one kind.
@@ -67,7 +65,7 @@ pub struct Swept {
     pub kept: u64,
     /// Bytes of these.
     pub kept_bytes: u64,
-    /// Not reachable, and too young to tell whether they will be.
+    /// Too young to tell: not reachable yet, or not any more. Of chunks that young nobody looks whether they are.
     pub young: u64,
     /// Bytes of these.
     pub young_bytes: u64,

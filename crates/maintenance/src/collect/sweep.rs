@@ -1,10 +1,14 @@
 //! Sweeping: deleting what was not marked.
 
+mod chunks;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
 use icefield_core::{Repository, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ManifestId, SnapshotId};
@@ -15,13 +19,15 @@ use icefield_storage::{
 use super::lock::{Lock, refuse_upgraded};
 use super::mark::{self, Marked, SECOND};
 use super::report::{CollectReport, Swept};
-use super::table::{Cursor, bytes_of};
+use super::table::bytes_of;
 use super::{Collect, CollectError};
+use crate::Progress;
 
 /// Objects that are deleted after one look at the refs.
 const BATCH: usize = 1000;
-/// Chunks that refs reach since they were marked, of which so many are held.
-const MOST_SPARED: usize = 4 << 20;
+/// Chunks that refs reach since they were marked, of which so many are held. Manifests with more are read again for each
+/// batch.
+pub(super) const MOST_SPARED: usize = 4 << 20;
 
 /// A sweep.
 pub(super) struct Sweep<'a> {
@@ -38,6 +44,8 @@ struct Spared {
     snapshots: HashSet<SnapshotId>,
     manifests: HashSet<ManifestId>,
     chunks: HashSet<[u8; 12]>,
+    /// Manifests whose chunks are too many to be held.
+    large: Vec<ManifestId>,
 }
 
 /// The kinds of objects, in the order in which they are swept: what refers goes before what is referred to, so that a
@@ -70,6 +78,50 @@ impl Kind {
     }
 }
 
+/// Whether an object was written before a time in microseconds, also if the store's times are rounded.
+fn is_before(object: &ObjectMeta, time: u64) -> bool {
+    let modified = object.last_modified.map_or(u64::MAX, micros_of_time);
+    modified.saturating_add(SECOND) <= time
+}
+
+fn chunk_of(object: &ObjectMeta) -> Option<[u8; 12]> {
+    match layout::parse_id_key(object.key.as_str()) {
+        Some(IdKey::Chunk(id)) => Some(bytes_of(id)),
+        _ => None,
+    }
+}
+
+/// A list of objects that have an id.
+struct Listed {
+    kind: Kind,
+    listed: BoxStream<'static, Result<ObjectMeta, StorageError>>,
+    last: Option<Key>,
+    progress: Arc<dyn Progress>,
+}
+
+impl Listed {
+    async fn next(&mut self) -> Result<Option<(IdKey, ObjectMeta)>, CollectError> {
+        while let Some(object) = self.listed.try_next().await? {
+            self.progress.advance(1, object.size);
+            let Some(id) = layout::parse_id_key(object.key.as_str()) else {
+                continue;
+            };
+            // Both this and the marks are in order, or everything would look like garbage.
+            if self.last.as_ref().is_some_and(|last| *last >= object.key) {
+                return Err(StorageError::Failed {
+                    action: "list",
+                    target: self.kind.prefix().to_owned(),
+                    source: format!("{} is not in the order of keys", object.key).into(),
+                }
+                .into());
+            }
+            self.last = Some(object.key.clone());
+            return Ok(Some((id, object)));
+        }
+        Ok(None)
+    }
+}
+
 impl Sweep<'_> {
     /// Deletes all garbage.
     pub(super) async fn run(mut self) -> Result<(), CollectError> {
@@ -80,16 +132,16 @@ impl Sweep<'_> {
             self.report.stopped_early = true;
             return Ok(());
         }
-        for kind in [Kind::TransactionLogs, Kind::Manifests, Kind::Chunks] {
+        for kind in [Kind::TransactionLogs, Kind::Manifests] {
             self.listed(kind, &mut spared).await?;
         }
+        self.chunks(&mut spared).await?;
         self.leases().await
     }
 
-    /// Whether an object was written before the cutoff, also if the store's times are rounded.
+    /// Whether an object was written before the cutoff.
     fn is_old(&self, object: &ObjectMeta) -> bool {
-        let modified = object.last_modified.map_or(u64::MAX, micros_of_time);
-        modified.saturating_add(SECOND) <= self.lock.cutoff()
+        is_before(object, self.lock.cutoff())
     }
 
     fn swept(&mut self, kind: Kind) -> &mut Swept {
@@ -132,46 +184,31 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Sweeps the objects of one kind, in the order of their ids.
+    /// Lists the objects of one kind that have an id, in the order of their ids.
+    fn list(&self, kind: Kind) -> Result<Listed, CollectError> {
+        let prefix = Prefix::parse(kind.prefix()).map_err(StorageError::from)?;
+        let listed = self.repository.storage().list(ListOptions::prefix(prefix));
+        Ok(Listed {
+            kind,
+            listed,
+            last: None,
+            progress: Arc::clone(&self.collect.progress),
+        })
+    }
+
+    /// Sweeps the logs or the manifests.
     async fn listed(&mut self, kind: Kind, spared: &mut Spared) -> Result<(), CollectError> {
         self.collect.progress.stage(kind.stage(), None);
-        let prefix = Prefix::parse(kind.prefix()).map_err(StorageError::from)?;
-        let mut objects = self.repository.storage().list(ListOptions::prefix(prefix));
-        // Only chunks are in the table.
-        let mut chunks = match kind {
-            Kind::Chunks => {
-                let (parts, table) = (&self.marked.parts, &self.marked.remembered.table);
-                Some(Cursor::open(parts, table).await?)
-            }
-            _ => None,
-        };
+        let mut objects = self.list(kind)?;
         let mut batch = Vec::new();
-        let mut last = None;
-        while let Some(object) = objects.try_next().await? {
-            self.collect.progress.advance(1, object.size);
-            let Some(id) = layout::parse_id_key(object.key.as_str()) else {
-                continue;
-            };
-            // Both are in order, or everything would look like garbage.
-            if last.as_ref().is_some_and(|last| *last >= object.key) {
-                return Err(StorageError::Failed {
-                    action: "list",
-                    target: kind.prefix().to_owned(),
-                    source: format!("{} is not in the order of keys", object.key).into(),
-                }
-                .into());
-            }
-            last = Some(object.key.clone());
+        while let Some((id, object)) = objects.next().await? {
             let kept = match id {
                 IdKey::Snapshot(id) | IdKey::TransactionLog(id) => {
                     self.marked.remembered.has_snapshot(&id) || id == SnapshotId::INITIAL
                 }
                 IdKey::Manifest(id) => self.marked.remembered.has_manifest(&id),
-                IdKey::Chunk(id) => match &mut chunks {
-                    Some(chunks) => chunks.has(&bytes_of(id)).await?,
-                    // It is not below the prefix of another kind.
-                    None => true,
-                },
+                // It is not below the prefix of another kind.
+                IdKey::Chunk(_) => true,
             };
             if kept {
                 self.swept(kind).keep(object.size);
@@ -186,10 +223,10 @@ impl Sweep<'_> {
             }
             self.lock.beat().await?;
         }
-        if !batch.is_empty() {
-            self.delete(kind, batch, spared).await?;
+        match batch.is_empty() {
+            true => Ok(()),
+            false => self.delete(kind, batch, spared).await,
         }
-        Ok(())
     }
 
     /// Deletes garbage, except for what refs have begun to reach.
@@ -202,6 +239,19 @@ impl Sweep<'_> {
         self.throttle(batch.len()).await;
         self.lock.beat_now().await?;
         self.look_again(spared).await?;
+        let mut of_large = HashSet::new();
+        if kind == Kind::Chunks {
+            for manifest in &spared.large {
+                let chunks = mark::chunks_of(self.repository, *manifest).await?;
+                let chunks: HashSet<[u8; 12]> = chunks.into_iter().collect();
+                of_large.extend(
+                    batch
+                        .iter()
+                        .filter_map(chunk_of)
+                        .filter(|id| chunks.contains(id)),
+                );
+            }
+        }
         let swept = self.swept(kind);
         batch.retain(|object| {
             let kept = match layout::parse_id_key(object.key.as_str()) {
@@ -209,7 +259,10 @@ impl Sweep<'_> {
                     spared.snapshots.contains(&id)
                 }
                 Some(IdKey::Manifest(id)) => spared.manifests.contains(&id),
-                Some(IdKey::Chunk(id)) => spared.chunks.contains(&bytes_of(id)),
+                Some(IdKey::Chunk(id)) => {
+                    let id = bytes_of(id);
+                    spared.chunks.contains(&id) || of_large.contains(&id)
+                }
                 None => true,
             };
             if kept {
@@ -296,11 +349,10 @@ impl Sweep<'_> {
                 {
                     continue;
                 }
-                spared
-                    .chunks
-                    .extend(mark::chunks_of(self.repository, manifest).await?);
-                if spared.chunks.len() > MOST_SPARED {
-                    return Err(CollectError::Restless);
+                let chunks = mark::chunks_of(self.repository, manifest).await?;
+                match spared.chunks.len() + chunks.len() > self.collect.most_spared {
+                    true => spared.large.push(manifest),
+                    false => spared.chunks.extend(chunks),
                 }
                 spared.manifests.insert(manifest);
             }

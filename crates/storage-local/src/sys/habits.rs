@@ -78,7 +78,7 @@ impl Habits {
             let wanted = self.fold(name);
             let there = entries
                 .into_iter()
-                .filter_map(|entry| String::from_utf8(entry.name).ok())
+                .filter_map(|entry| String::from_utf8(entry).ok())
                 .find(|there| self.fold(there) == wanted);
             let real = there.unwrap_or_else(|| name.to_owned());
             let below = sys.open(at, &real, super::Open::Directory);

@@ -10,7 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::retry_on_intr;
 
-use super::{Entry, Errno, Kind, Open, Result, Stat, Sys};
+use super::{Errno, Kind, Open, Result, Stat, Sys};
 
 const NANOS: i128 = 1_000_000_000;
 /// How often a call is made again that met a change under way.
@@ -187,19 +187,15 @@ impl Sys for RealSys {
         Ok(describe(&fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
-    fn read_dir(&self, dir: BorrowedFd<'_>) -> Result<Vec<Entry>> {
-        let mut entries = Vec::new();
+    fn visit_dir(&self, dir: BorrowedFd<'_>, each: &mut dyn FnMut(&[u8], Kind)) -> Result<()> {
         for entry in fs::Dir::read_from(dir)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if name != b"." && name != b".." {
-                entries.push(Entry {
-                    name: name.to_vec(),
-                    kind: kind(entry.file_type()),
-                });
+                each(name, kind(entry.file_type()));
             }
         }
-        Ok(entries)
+        Ok(())
     }
 
     fn read_at(&self, file: BorrowedFd<'_>, length: usize, offset: u64) -> Result<Vec<u8>> {

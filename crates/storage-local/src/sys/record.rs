@@ -81,8 +81,8 @@ impl Recording {
 
     fn load(&mut self, sys: &RealSys, dir: BorrowedFd<'_>, id: Id) {
         let mut names = BTreeMap::new();
-        for entry in sys.read_dir(dir).expect("read") {
-            let name = String::from_utf8(entry.name).expect("UTF-8");
+        for name in sys.read_dir(dir).expect("read") {
+            let name = String::from_utf8(name).expect("UTF-8");
             let stat = sys.stat_at(dir, &name).expect("described");
             let child = self.fresh(&stat);
             if stat.kind == Kind::Directory {

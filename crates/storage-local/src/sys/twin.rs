@@ -9,7 +9,7 @@ use super::habits::{Habits, Lazy};
 pub(crate) use super::plan::Call;
 use super::plan::Fault;
 use super::record::{Event, Recording};
-use super::{Entry, Errno, Kind, Open, RealSys, Result, Stat, Sys};
+use super::{Errno, Kind, Open, RealSys, Result, Stat, Sys};
 
 /// What to do when a call is reached, besides the call.
 type Hook = Arc<dyn Fn(usize, Call) + Send + Sync>;
@@ -268,18 +268,24 @@ impl Sys for Twin {
         Ok(stat)
     }
 
-    fn read_dir(&self, dir: BorrowedFd<'_>) -> Result<Vec<Entry>> {
-        let mut entries = self.plain(Call::ReadDir, || self.real.read_dir(dir))?;
+    fn visit_dir(&self, dir: BorrowedFd<'_>, each: &mut dyn FnMut(&[u8], Kind)) -> Result<()> {
+        let mut entries = Vec::new();
+        self.plain(Call::ReadDir, || {
+            let mut gather = |name: &[u8], kind| entries.push((name.to_vec(), kind));
+            self.real.visit_dir(dir, &mut gather)
+        })?;
         let overlooked = self.state().overlooked.take();
-        if let Some(name) = overlooked {
-            entries.retain(|entry| entry.name != name.as_bytes());
-        }
-        if self.habits.untyped_entries {
-            for entry in &mut entries {
-                entry.kind = Kind::Unknown;
+        for (name, kind) in entries {
+            if overlooked.as_ref().is_some_and(|it| it.as_bytes() == name) {
+                continue;
             }
+            let kind = match self.habits.untyped_entries {
+                true => Kind::Unknown,
+                false => kind,
+            };
+            each(&name, kind);
         }
-        Ok(entries)
+        Ok(())
     }
 
     fn read_at(&self, file: BorrowedFd<'_>, length: usize, offset: u64) -> Result<Vec<u8>> {

@@ -149,7 +149,11 @@ impl Play {
                 self.expired += 1;
             }
             17 => {
-                self.deleted += collect(world).await.total().deleted;
+                // Marks in few runs, and in many.
+                let buffered = [2, 20, 1 << 20][self.below(3)];
+                let collect = Collect::default().buffered(buffered);
+                let report = collect.run(&world.repository).await.expect("collected");
+                self.deleted += report.total().deleted;
                 world.everything_is_there("after a collection").await;
             }
             _ => {

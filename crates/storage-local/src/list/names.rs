@@ -1,0 +1,210 @@
+//! The names in a directory in the order of the keys that begin with them, a portion at a time: a directory may have any
+//! number of names, and only so many are held.
+
+use std::os::fd::BorrowedFd;
+
+use icefield_storage::StorageError;
+
+use crate::error;
+use crate::store::Store;
+use crate::sys::{Errno, Kind};
+use crate::version::nanos;
+use crate::workspace;
+
+/// Names of the first portion; tests make do with a few.
+const PORTION: usize = if cfg!(test) { 3 } else { 1 << 18 };
+/// A later portion has at least this part of all names, so that the directory is not read ever so often.
+const PORTIONS: usize = if cfg!(test) { 16 } else { 32 };
+
+/// A name in a directory, that of a directory with a `/` behind it: so they compare as the keys that begin with them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Name(Box<str>);
+
+impl Name {
+    pub(super) fn is_folder(&self) -> bool {
+        self.0.ends_with('/')
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.0.strip_suffix('/').unwrap_or(&self.0)
+    }
+}
+
+/// Some names of a directory, ascending.
+#[derive(Debug)]
+pub(super) struct Portion {
+    names: Vec<Name>,
+    next: usize,
+    /// Whether there are names behind these.
+    more: bool,
+    /// All names that were seen.
+    seen: usize,
+}
+
+impl Portion {
+    /// Reads the first names of a directory.
+    pub(super) fn first(
+        store: &Store,
+        path: &str,
+        folder: BorrowedFd<'_>,
+    ) -> Result<Self, StorageError> {
+        Gather::new(None, PORTION).read(store, path, folder)
+    }
+
+    /// The name that comes next.
+    pub(super) fn head(&self) -> Option<&Name> {
+        self.names.get(self.next)
+    }
+
+    pub(super) fn step(&mut self) {
+        self.next += 1;
+    }
+
+    /// Whether the directory has to be read again for what comes next.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.more && self.next == self.names.len()
+    }
+
+    /// Reads the names after these.
+    pub(super) fn read_on(
+        &mut self,
+        store: &Store,
+        path: &str,
+        folder: BorrowedFd<'_>,
+    ) -> Result<(), StorageError> {
+        let last = self.names.pop();
+        self.names = Vec::new();
+        self.next = 0;
+        let most = PORTION.max(self.seen / PORTIONS);
+        let gather = Gather::new(last.clone(), most);
+        match gather.read(store, path, folder) {
+            Ok(portion) => {
+                *self = portion;
+                Ok(())
+            }
+            Err(error) => {
+                // It is tried again from here.
+                self.names.extend(last);
+                self.next = self.names.len();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Gathers the smallest names after some name.
+struct Gather {
+    after: Option<Name>,
+    most: usize,
+    names: Vec<Name>,
+    /// Names above this belong to a later portion.
+    limit: Option<Name>,
+    seen: usize,
+}
+
+impl Gather {
+    fn new(after: Option<Name>, most: usize) -> Self {
+        Self {
+            after,
+            most,
+            names: Vec::new(),
+            limit: None,
+            seen: 0,
+        }
+    }
+
+    fn add(&mut self, name: &str) {
+        self.seen += 1;
+        let is_before = self.after.as_ref().is_some_and(|after| name <= &*after.0);
+        let is_behind = self.limit.as_ref().is_some_and(|limit| name > &*limit.0);
+        if is_before || is_behind {
+            return;
+        }
+        self.names.push(Name(name.into()));
+        if self.names.len() == 2 * self.most {
+            self.sort();
+        }
+    }
+
+    fn sort(&mut self) {
+        self.names.sort_unstable();
+        // A directory that changes is read twice.
+        self.names.dedup();
+        if self.names.len() > self.most {
+            self.names.truncate(self.most);
+            self.limit = self.names.last().cloned();
+        }
+    }
+
+    /// Reads a directory. If it changes meanwhile, it is read a second time: some file systems move an entry that is
+    /// replaced to a place that the first reading had passed, and an object that was there all the time would be missing.
+    /// A time stamp shows a change only once its clock has ticked, so a directory that changed a moment ago counts as
+    /// changing.
+    fn read(
+        mut self,
+        store: &Store,
+        path: &str,
+        folder: BorrowedFd<'_>,
+    ) -> Result<Portion, StorageError> {
+        // The slowest clock of a file system ticks every two seconds, and is rounded down.
+        const TICK: i128 = 4_000_000_000;
+        let fail = |errno| error::of_place("list", path, errno);
+        let before = store.sys.stat(folder).map_err(fail)?.mtime;
+        self.read_once(store, path, folder).map_err(fail)?;
+        let after = store.sys.stat(folder).map_err(fail)?.mtime;
+        if after != before || after > nanos(store.clock.now()) - TICK {
+            self.read_once(store, path, folder).map_err(fail)?;
+        }
+        self.sort();
+        self.names.shrink_to_fit();
+        Ok(Portion {
+            names: self.names,
+            next: 0,
+            more: self.limit.is_some(),
+            seen: self.seen,
+        })
+    }
+
+    fn read_once(
+        &mut self,
+        store: &Store,
+        path: &str,
+        folder: BorrowedFd<'_>,
+    ) -> Result<(), Errno> {
+        let mut with_slash = String::new();
+        let mut failed = None;
+        store.sys.visit_dir(folder, &mut |name, kind| {
+            let Ok(text) = std::str::from_utf8(name) else {
+                tracing::warn!(path, "skipping a name that is not UTF-8");
+                return;
+            };
+            if workspace::is_reserved(text) || failed.is_some() {
+                return;
+            }
+            let kind = match kind {
+                Kind::Unknown => match store.sys.stat_at(folder, text) {
+                    Ok(stat) => stat.kind,
+                    Err(Errno::NOENT) => return,
+                    Err(errno) => return failed = Some(errno),
+                },
+                kind => kind,
+            };
+            match kind {
+                Kind::File => self.add(text),
+                Kind::Directory => {
+                    with_slash.clear();
+                    with_slash.push_str(text);
+                    with_slash.push('/');
+                    self.add(&with_slash);
+                }
+                other => tracing::debug!(
+                    path,
+                    text,
+                    kind = other.name(),
+                    "skipping what is no object"
+                ),
+            }
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+}
