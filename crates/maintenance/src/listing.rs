@@ -57,7 +57,7 @@ pub(crate) fn listed(
     impl futures::Stream<Item = Result<([u8; 12], u64), StorageError>> + Unpin + use<>,
     StorageError,
 > {
-    let mut options = ListOptions::prefix(Prefix::parse(kind.prefix())?);
+    let mut options = ListOptions::prefix(Prefix::parse(kind.prefix())?).without_versions();
     if from != [0; 12] {
         // All but the last character of an id sorts before it, and after most of the others before it.
         let text = kind.named(from).key();

@@ -26,6 +26,7 @@ const KEPT_OPEN: usize = 4;
 pub(crate) struct Walk {
     prefix: String,
     start_after: Option<String>,
+    without_versions: bool,
     stack: Vec<Level>,
     begun: bool,
     /// Found, not yet handed out.
@@ -77,6 +78,7 @@ impl Walk {
         Self {
             prefix: options.prefix.as_str().to_owned(),
             start_after: options.start_after.as_ref().map(ToString::to_string),
+            without_versions: options.without_versions,
             stack: Vec::new(),
             begun: false,
             ready: VecDeque::new(),
@@ -144,7 +146,8 @@ impl Walk {
             let folder = level.folder.as_ref().map_or(root, AsFd::as_fd);
             match Key::parse(&path) {
                 Ok(key) => {
-                    self.ready.extend(describe(store, folder, &key, name)?);
+                    let found = describe(store, folder, &key, name, self.without_versions)?;
+                    self.ready.extend(found);
                 }
                 Err(error) => tracing::warn!(path, %error, "skipping a file that has no key"),
             }
@@ -220,6 +223,7 @@ fn describe(
     folder: BorrowedFd<'_>,
     key: &Key,
     name: &str,
+    without_version: bool,
 ) -> Result<Option<ObjectMeta>, StorageError> {
     let fail = |errno| error::of_key("list", key, errno);
     let gone = |errno| matches!(errno, Errno::NOENT | Errno::LOOP | Errno::NXIO);
@@ -229,7 +233,7 @@ fn describe(
         Err(errno) if gone(errno) => return Ok(None),
         Err(errno) => return Err(fail(errno)),
     };
-    if stat.size >= DIGEST_BELOW {
+    if stat.size >= DIGEST_BELOW || without_version {
         return Ok(Some(ObjectMeta {
             key: key.clone(),
             size: stat.size,

@@ -18,6 +18,9 @@ pub struct ListOptions {
     pub prefix: Prefix,
     /// Only keys after this one in byte order; the key need not exist.
     pub start_after: Option<Key>,
+    /// Whether the versions are not wanted: they may then be such that no object has them. A store that has to read an
+    /// object to know its version is spared that.
+    pub without_versions: bool,
 }
 
 impl ListOptions {
@@ -26,6 +29,7 @@ impl ListOptions {
         Self {
             prefix,
             start_after: None,
+            without_versions: false,
         }
     }
 
@@ -33,6 +37,13 @@ impl ListOptions {
     #[must_use]
     pub fn with_start_after(mut self, key: Key) -> Self {
         self.start_after = Some(key);
+        self
+    }
+
+    /// Returns the options for a list whose versions nobody will use.
+    #[must_use]
+    pub fn without_versions(mut self) -> Self {
+        self.without_versions = true;
         self
     }
 }

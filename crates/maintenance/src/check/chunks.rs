@@ -52,8 +52,8 @@ pub(super) async fn compare(
     progress: &dyn Progress,
 ) -> Result<Compared, CheckError> {
     let mut compared = Compared::default();
-    let mut options =
-        ListOptions::prefix(Prefix::parse(layout::CHUNKS).map_err(StorageError::from)?);
+    let prefix = Prefix::parse(layout::CHUNKS).map_err(StorageError::from)?;
+    let mut options = ListOptions::prefix(prefix).without_versions();
     let first = layout::chunk_key(ChunkId::from_bytes(from));
     if from != [0; 12] {
         options = options.with_start_after(before(&first)?);

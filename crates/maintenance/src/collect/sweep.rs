@@ -187,7 +187,8 @@ impl Sweep<'_> {
     /// Lists the objects of one kind that have an id, in the order of their ids.
     fn list(&self, kind: Kind) -> Result<Listed, CollectError> {
         let prefix = Prefix::parse(kind.prefix()).map_err(StorageError::from)?;
-        let listed = self.repository.storage().list(ListOptions::prefix(prefix));
+        let options = ListOptions::prefix(prefix).without_versions();
+        let listed = self.repository.storage().list(options);
         Ok(Listed {
             kind,
             listed,

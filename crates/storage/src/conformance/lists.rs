@@ -3,7 +3,7 @@
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::trial::{Trial, key, prefix};
-use crate::{ListOptions, StorageExt};
+use crate::{DeleteOutcome, Deletion, ListOptions, StorageExt};
 
 async fn store_all(t: &Trial, keys: &[&str]) {
     for at in keys {
@@ -165,6 +165,28 @@ pub(super) async fn list_describes_like_head(t: Trial) {
     assert_eq!(list.len(), 3);
     for meta in list {
         t.agrees(&meta, &t.head(meta.key.as_str()).await).await;
+    }
+}
+
+pub(super) async fn list_without_versions_says_the_rest(t: Trial) {
+    store_all(&t, &["a/b", "a/c/d", "e"]).await;
+    let options = ListOptions::default().without_versions();
+    let list: Vec<_> = t.store.list(options).try_collect().await.expect("listed");
+    let expected = t.store.list_all(&prefix("")).await.expect("listed");
+    assert_eq!(list.len(), 3);
+    for (without, with) in list.into_iter().zip(expected) {
+        assert_eq!(
+            (&without.key, without.size, without.last_modified),
+            (&with.key, with.size, with.last_modified)
+        );
+        // A version that nobody should use is either right or never true.
+        let exact =
+            t.store.capabilities().conditional_delete && t.store.capabilities().exact_versions;
+        if exact && without.version != with.version {
+            let deletion = Deletion::of(without.key, without.version);
+            let outcome = t.store.delete_one(deletion).await.expect("answered");
+            assert!(matches!(outcome, DeleteOutcome::Refused), "{outcome:?}");
+        }
     }
 }
 

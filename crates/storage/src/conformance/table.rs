@@ -73,6 +73,7 @@ macro_rules! __conformance_cases {
                 list_of_an_absent_prefix_is_empty
                 list_of_an_object_as_a_prefix_is_empty
                 list_describes_like_head
+                list_without_versions_says_the_rest
                 list_forgets_the_deleted
                 list_can_be_dropped_midway;
             deletes:

@@ -33,11 +33,12 @@ impl PrefixStorage {
     }
 
     fn full_options(&self, options: ListOptions) -> Result<ListOptions, KeyError> {
-        let full = ListOptions::prefix(self.prefix.join(&options.prefix)?);
-        match options.start_after {
-            Some(after) => Ok(full.with_start_after(self.full(&after)?)),
-            None => Ok(full),
-        }
+        let start_after = options.start_after.map(|after| self.full(&after));
+        Ok(ListOptions {
+            prefix: self.prefix.join(&options.prefix)?,
+            start_after: start_after.transpose()?,
+            ..options
+        })
     }
 }
 
