@@ -45,12 +45,13 @@ pub(super) async fn renew_log(
     if theirs == ours {
         return Ok(false);
     }
+    let other = |ours: &Bytes| differs(key.clone(), &theirs, ours);
     let decode = |file: &[u8]| TransactionLog::decode(file, id, limits);
     let (ours_told, theirs_told) = match (decode(&ours), decode(&theirs)) {
         (Ok(ours), Ok(theirs)) => (ours, theirs),
         (Err(error), _) => return Err(error.into()),
         // It is damaged; a check finds it, and says what to do.
-        (Ok(_), Err(_)) => return Err(CopyError::OtherBytes { key }),
+        (Ok(_), Err(_)) => return Err(other(&ours)),
     };
     if tells_all_of(&ours_told, &theirs_told) {
         if !dry_run {
@@ -61,7 +62,19 @@ pub(super) async fn renew_log(
     match tells_all_of(&theirs_told, &ours_told) {
         // Somebody has copied it after a later expiration.
         true => Ok(false),
-        false => Err(CopyError::OtherBytes { key }),
+        false => Err(other(&ours)),
+    }
+}
+
+fn differs(key: Key, theirs: &Bytes, ours: &Bytes) -> CopyError {
+    let (found, expected) = (theirs.len() as u64, ours.len() as u64);
+    match found == expected {
+        true => CopyError::OtherBytes { key },
+        false => CopyError::OtherSize {
+            key,
+            found,
+            expected,
+        },
     }
 }
 

@@ -1,5 +1,6 @@
 //! Collecting garbage.
 
+mod flushed;
 mod interleaved;
 mod leases;
 mod model;
