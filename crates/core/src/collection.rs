@@ -149,7 +149,10 @@ impl Lease {
             }))
         });
         let leases = leases.try_buffered(LEASES_AHEAD);
-        leases.try_filter_map(futures::future::ok).try_collect().await
+        leases
+            .try_filter_map(futures::future::ok)
+            .try_collect()
+            .await
     }
 
     /// Returns the key of a lease that nobody else has.

@@ -272,14 +272,7 @@ impl Objects {
             .storage
             .try_get_blocking(&key, &GetOptions::default())?
             .and_then(whole_body);
-        let decoded = self.decode(
-            Kind::Manifest,
-            name.id,
-            text,
-            key,
-            read,
-            decode_manifest,
-        );
+        let decoded = self.decode(Kind::Manifest, name.id, text, key, read, decode_manifest);
         Some(decoded.map(|decoded| {
             let Decoded::Manifest(manifest) = &decoded else {
                 unreachable!("BUG: the decoder names the kind")
@@ -364,11 +357,7 @@ impl Objects {
         let mut objects = vec![(Name::new(Kind::Snapshot, id), decoded)];
         let others = manifests.iter().map(|(id, file)| {
             let decode: Decode = decode_manifest;
-            (
-                Name::new(Kind::Manifest, *id.as_bytes()),
-                &file[..],
-                decode,
-            )
+            (Name::new(Kind::Manifest, *id.as_bytes()), &file[..], decode)
         });
         for (name, file, decode) in others.chain([log]) {
             // One that this handle would not read is nothing to remember, and no reason to fail.
@@ -447,7 +436,8 @@ impl SnapshotSource for Objects {
 
     fn forget(&self, id: SnapshotId) {
         // Its log goes with it: it is found only by whoever has a snapshot with the old parent, for whom it is right.
-        self.cache.remove(&Name::new(Kind::Snapshot, *id.as_bytes()));
+        self.cache
+            .remove(&Name::new(Kind::Snapshot, *id.as_bytes()));
     }
 }
 

@@ -66,9 +66,13 @@ pub(super) async fn run(context: &Context, args: Expire) -> Result<(), Failure> 
     }
     let bar = Steps::new();
     let planned = match args.dry_run {
-        true => expire.plan(&repository, &bar).await.map(|it| (it, Vec::new())),
-        false => (expire.run(&repository, &bar).await)
-            .map(|Expired { plan, stuck, .. }| (plan, stuck)),
+        true => expire
+            .plan(&repository, &bar)
+            .await
+            .map(|it| (it, Vec::new())),
+        false => {
+            (expire.run(&repository, &bar).await).map(|Expired { plan, stuck, .. }| (plan, stuck))
+        }
     };
     bar.clear();
     let (plan, stuck) = planned.map_err(failed)?;
@@ -98,9 +102,14 @@ pub(super) async fn run(context: &Context, args: Expire) -> Result<(), Failure> 
     match facts.stuck.len() as u64 {
         0 => Ok(()),
         stuck => {
-            let snapshots = count(stuck, "snapshot keeps its parent", "snapshots keep their parents");
+            let snapshots = count(
+                stuck,
+                "snapshot keeps its parent",
+                "snapshots keep their parents",
+            );
             let said = format!("{snapshots}: objects are lost that would tell what changed");
-            Err(Failure::new(Exit::Damage, said).hint("`icefield fsck LOCATION` names what is lost"))
+            Err(Failure::new(Exit::Damage, said)
+                .hint("`icefield fsck LOCATION` names what is lost"))
         }
     }
 }

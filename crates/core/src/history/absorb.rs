@@ -10,7 +10,7 @@ use icefield_format::{
     ChunkIndex, FileKind, NodeId, NodePath, Snapshot, SnapshotId, TransactionLog,
     TransactionLogEncoder, layout,
 };
-use icefield_refs::{EditOutcome, FetchError, Refusal, RefsError, SnapshotSource};
+use icefield_refs::{EditOutcome, FetchError, RefsError, Refusal, SnapshotSource};
 use icefield_storage::{Key, KeyError, PutMode, PutOptions, PutOutcome, StorageError, StorageExt};
 
 use crate::change_set::within;
@@ -73,7 +73,10 @@ impl Repository {
                     continue;
                 };
                 let node = after.record(at).id();
-                let named = told.iter().filter_map(|log| log.chunks.get(&node)).flatten();
+                let named = told
+                    .iter()
+                    .filter_map(|log| log.chunks.get(&node))
+                    .flatten();
                 let inside = named.filter(|index| within(index, &grid)).cloned();
                 chunks.entry(node).or_default().extend(inside);
             }
@@ -126,7 +129,9 @@ impl Repository {
             next = shared.refs.stored_snapshot(id).await?.parent_id;
         }
         let logs = stream::iter(way).map(|id| shared.objects.stored_log(id));
-        let told = logs.buffered(LOGS_AHEAD).map_ok(|log| Changes::of_log(&log));
+        let told = logs
+            .buffered(LOGS_AHEAD)
+            .map_ok(|log| Changes::of_log(&log));
         match told.try_collect().await {
             Ok(told) => Ok(Between::Told(told)),
             Err(FetchError::Missing { .. } | FetchError::Format(_)) => Ok(Between::Lost),

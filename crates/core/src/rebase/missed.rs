@@ -112,11 +112,14 @@ pub(super) async fn missed(
     }
     let behind = way[logs.len()..].to_vec();
     logs.extend(fetch_logs(shared, behind).await?);
-    let commits = way.into_iter().zip(logs).map(|(snapshot, log)| MissedCommit {
-        id: snapshot.id(),
-        snapshot,
-        log,
-    });
+    let commits = way
+        .into_iter()
+        .zip(logs)
+        .map(|(snapshot, log)| MissedCommit {
+            id: snapshot.id(),
+            snapshot,
+            log,
+        });
     Ok(commits.rev().collect())
 }
 

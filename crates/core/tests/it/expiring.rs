@@ -110,7 +110,10 @@ async fn c37_a_log_in_memory_is_not_believed_for_a_snapshot_that_was_read_later(
     // The log before the expiration, the snapshot after it.
     is!(repository.transaction_log(story.last).await, Ok(_));
     story.expire().await;
-    let info = repository.snapshot_info(story.last).await.expect("readable");
+    let info = repository
+        .snapshot_info(story.last)
+        .await
+        .expect("readable");
     assert_eq!(info.parent_id, Some(story.base));
     assert_seen(&rebase(&session).await);
 }

@@ -117,7 +117,9 @@ fn tells_all_of(new: &TransactionLog, old: &TransactionLog) -> bool {
     }
     let chunks = |log: &TransactionLog, node: NodeId| -> BTreeSet<ChunkIndex> {
         let arrays = log.updated_chunks().filter(|it| it.node_id() == node);
-        arrays.flat_map(|it| it.chunks().collect::<Vec<_>>()).collect()
+        arrays
+            .flat_map(|it| it.chunks().collect::<Vec<_>>())
+            .collect()
     };
     // What a commit in between has created is named as that alone.
     let touched_groups = new.updated_groups().chain(new.new_groups());

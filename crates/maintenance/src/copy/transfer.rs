@@ -337,7 +337,8 @@ impl Transfer<'_> {
             };
             let size = file.len() as u64;
             if !self.dry_run {
-                let put = objects::write_bytes(&**self.destination, Kind::Snapshot, id, file.clone());
+                let put =
+                    objects::write_bytes(&**self.destination, Kind::Snapshot, id, file.clone());
                 match put.await {
                     // Every repository has its own initial snapshot, under the one id.
                     Err(CopyError::OtherBytes { .. }) if step.id == SnapshotId::INITIAL => continue,

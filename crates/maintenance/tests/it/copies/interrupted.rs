@@ -277,13 +277,20 @@ async fn assert_holds(to: &Arc<dyn Storage>, from: &Source, when: &str) {
         let tip = repository.ref_store().resolve_branch(&name).await.unwrap();
         let infos = repository.ancestry(tip.snapshot);
         let infos: Vec<_> = futures::TryStreamExt::try_collect(infos).await.unwrap();
-        infos.into_iter().map(|info: icefield_core::SnapshotInfo| info.id).collect::<Vec<_>>()
+        infos
+            .into_iter()
+            .map(|info: icefield_core::SnapshotInfo| info.id)
+            .collect::<Vec<_>>()
     };
     let ours = stores::dump(&from.storage()).await;
     for branch in ["main", "cut"] {
         let fresh = Repository::open(Arc::clone(to)).await.unwrap();
         let found = history(fresh, branch).await;
-        assert_eq!(found, history(from.repository.clone(), branch).await, "{when}");
+        assert_eq!(
+            found,
+            history(from.repository.clone(), branch).await,
+            "{when}"
+        );
         for id in found {
             for key in [
                 icefield_format::layout::snapshot_key(id),
@@ -302,9 +309,10 @@ async fn a_copy_that_was_stopped_goes_on_after_an_expiration_at_the_source() {
     let into: Arc<dyn Storage> = Arc::new(dry.clone());
     copy(&before, &into).await.unwrap();
     let refs = dry.trace();
-    let refs = refs.events().iter().find(|event| {
-        event.verb == Verb::Put && event.key.contains("branch.cut")
-    });
+    let refs = refs
+        .events()
+        .iter()
+        .find(|event| event.verb == Verb::Put && event.key.contains("branch.cut"));
     // Once a ref has landed, what it reaches is as it was, and stays so.
     let whole = refs.unwrap().operation;
     for (at, when) in crash_points(whole) {
@@ -314,7 +322,9 @@ async fn a_copy_that_was_stopped_goes_on_after_an_expiration_at_the_source() {
         assert!(copy(&before, &into).await.is_err());
         dying.deliver_pending().await;
         let dry_run = CopyRepository::new().dry_run(true);
-        let planned = dry_run.run(&after.repository, Arc::clone(&inner), &()).await;
+        let planned = dry_run
+            .run(&after.repository, Arc::clone(&inner), &())
+            .await;
         planned.unwrap_or_else(|error| panic!("{at} {when:?}: {error:?}"));
         let copied = copy(&after, &inner).await;
         copied.unwrap_or_else(|error| panic!("{at} {when:?}: {error:?}"));
@@ -342,7 +352,9 @@ async fn a_copy_made_of_the_source_before_an_expiration_does_not_make_a_log_tell
         stores::dump(&after.storage()).await,
         stores::dump(&inner).await,
     );
-    let logs = ours.iter().filter(|(key, _)| key.starts_with("transactions/"));
+    let logs = ours
+        .iter()
+        .filter(|(key, _)| key.starts_with("transactions/"));
     for (key, log) in logs {
         let copied = after.tip("main").await;
         if *key == icefield_format::layout::transaction_log_key(copied) {

@@ -111,7 +111,11 @@ async fn histories_of_several_branches_are_read_at_the_same_time() {
     let lab = Lab::new().await;
     for number in 0..8 {
         let name = format!("b{number}");
-        done(lab.repository.create_branch(&name, SnapshotId::INITIAL).await);
+        done(
+            lab.repository
+                .create_branch(&name, SnapshotId::INITIAL)
+                .await,
+        );
         for at in 0..5 {
             lab.commit(&name, MONDAY + at * DAY + number + 1).await;
         }

@@ -265,7 +265,8 @@ async fn c37_where_a_manifest_is_lost_the_log_tells_what_the_logs_in_between_tol
 }
 
 #[tokio::test]
-async fn c37_where_a_log_in_between_is_lost_too_the_snapshot_keeps_its_parent_and_the_others_go_on() {
+async fn c37_where_a_log_in_between_is_lost_too_the_snapshot_keeps_its_parent_and_the_others_go_on()
+{
     let story = Story::new().await;
     let lab = &story.lab;
     done(lab.repository.create_tag("t0", story.ids[0]).await);
@@ -287,7 +288,11 @@ async fn c37_where_a_log_in_between_is_lost_too_the_snapshot_keeps_its_parent_an
         let rewritten: Vec<_> = expired.plan.new_parents.iter().map(|it| it.id).collect();
         let expected: &[SnapshotId] = if again { &[] } else { &[dev] };
         assert_eq!(rewritten, expected);
-        assert_eq!(expired.plan.released(), u64::from(!again), "{between} alone");
+        assert_eq!(
+            expired.plan.released(),
+            u64::from(!again),
+            "{between} alone"
+        );
     }
     let mut all = story.ids.clone();
     all.reverse();
