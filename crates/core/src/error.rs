@@ -120,11 +120,11 @@ pub enum RepositoryError {
         "garbage is being collected, and what this needs may be among it: try again when the collection has ended"
     )]
     CollectionRunning,
-    /// No ref reaches the snapshot, a collection is under way, and what it may delete is older than it spares: the
-    /// snapshot itself, or one before it. What a session has flushed just now is not, as long as a ref reaches what the
+    /// No ref reaches the snapshot, a collection is under way, and it has not said yet what it spares, or the snapshot or
+    /// one before it is older than that. What a session has flushed just now is not, as long as a ref reaches what the
     /// session was based on.
     #[error(
-        "nothing refers to snapshot {target}, which is old or follows one that is and that nothing refers to either, and garbage is being collected: try again when the collection has ended, if the snapshot is still there"
+        "nothing refers to snapshot {target}, and garbage is being collected, which spares only what is young and follows what refs reach: try again when the collection has ended, if the snapshot is still there"
     )]
     BeingCollected {
         /// The snapshot.
