@@ -34,6 +34,9 @@ pub const LEASED_AFTER: Duration = Duration::from_secs(15 * 60);
 /// A collection that has not said for so long that it runs has stopped. It says so more often than that.
 pub const STOPPED_AFTER: Duration = Duration::from_secs(60 * 60);
 
+/// Leases read at a time.
+const LEASES_AHEAD: usize = 16;
+
 /// Most bytes of a state or lease that are read; a good one has some hundred.
 const MAX_BYTES: u64 = 64 << 10;
 
@@ -129,24 +132,27 @@ impl Lease {
         own_key(&format!("leases/{}", ChunkId::from_bytes(id)))
     }
 
-    /// Lists all leases, the dead ones too.
+    /// Lists all leases, the dead ones too, in the order of their keys.
     ///
     /// # Errors
     /// What the store says.
     pub async fn list(storage: &dyn Storage) -> Result<Vec<Self>, StorageError> {
         let prefix = Prefix::parse(&format!("{}/leases", layout::OWN))?;
-        let mut objects = storage.list(ListOptions::prefix(prefix));
-        let mut leases = Vec::new();
-        while let Some(object) = objects.try_next().await? {
-            let Some((bytes, _)) = storage.try_read_at_most(&object.key, MAX_BYTES).await? else {
-                // Its session has just committed.
-                continue;
-            };
-            let file = serde_json::from_slice::<LeaseFile>(&bytes);
-            let started = file.map_or(0, |file| file.started);
-            leases.push(Self { object, started });
-        }
-        Ok(leases)
+        let objects = storage.list(ListOptions::prefix(prefix));
+        let leases = objects.map_ok(|object| async move {
+            let read = storage.try_read_at_most(&object.key, MAX_BYTES).await?;
+            // One that is gone is that of a session that has just committed.
+            Ok(read.map(|(bytes, _)| {
+                let file = serde_json::from_slice::<LeaseFile>(&bytes);
+                let started = file.map_or(0, |file| file.started);
+                Self { object, started }
+            }))
+        });
+        let leases = leases.try_buffered(LEASES_AHEAD);
+        leases
+            .try_filter_map(futures::future::ok)
+            .try_collect()
+            .await
     }
 
     /// Returns the key of a lease that nobody else has.

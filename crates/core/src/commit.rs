@@ -335,7 +335,8 @@ impl Session {
     /// once.
     ///
     /// # Errors
-    /// [`SessionError::NothingUnresolved`] if nothing was unknown; what the store says.
+    /// [`SessionError::NothingUnresolved`] if nothing was unknown; [`SessionError::Untraceable`] if the branch has lost
+    /// what would tell; what the store says.
     pub async fn resolve(&self) -> Result<CommitOutcome, CommitError> {
         let (mut hold, snapshot) = match self.hold_unresolved()? {
             Ok(held) => held,

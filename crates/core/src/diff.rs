@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
-    ArrayRecord, ChunkIndex, ChunkRef, Manifest, ManifestId, NodeId, NodeKind, NodePath, SnapshotId,
+    ArrayRecord, ChunkIndex, ChunkRef, Manifest, ManifestId, NodeId, NodeKind, NodePath, Snapshot,
+    SnapshotId,
 };
+use icefield_refs::FetchError;
 
 use crate::RepositoryError;
 use crate::change_set::ChangeSet;
@@ -84,11 +86,26 @@ impl Diff {
         from: SnapshotId,
         to: SnapshotId,
     ) -> Result<Self, RepositoryError> {
-        let mut diff = Self::default();
         if from == to {
-            return Ok(diff);
+            return Ok(Self::default());
         }
         let (from, to) = futures::try_join!(objects.snapshot(from), objects.snapshot(to))?;
+        let (diff, lost) = Self::between_but_for_lost(objects, &from, &to).await?;
+        match lost.into_values().next() {
+            Some(error) => Err(error),
+            None => Ok(diff),
+        }
+    }
+
+    /// As [`Diff::between`]; of arrays with a manifest that is lost, no chunks are named, and the array is told with
+    /// the reason.
+    pub(crate) async fn between_but_for_lost(
+        objects: &Objects,
+        from: &Snapshot,
+        to: &Snapshot,
+    ) -> Result<(Self, BTreeMap<NodePath, RepositoryError>), RepositoryError> {
+        let mut diff = Self::default();
+        let mut lost = BTreeMap::new();
         for old in from.nodes() {
             let same = to.node(&old.node_path()).filter(|new| new.id() == old.id());
             if same.is_none() {
@@ -107,13 +124,15 @@ impl Diff {
             }
             if let Some(array) = new.array() {
                 let old = old.and_then(|old| old.array());
-                let chunks = changed_chunks(objects, new.id(), old, array).await?;
-                if !chunks.is_empty() {
-                    diff.updated_chunks.insert(path, chunks);
+                match changed_chunks(objects, new.id(), old, array).await {
+                    Ok(chunks) if chunks.is_empty() => {}
+                    Ok(chunks) => drop(diff.updated_chunks.insert(path, chunks)),
+                    Err(error) if is_lost(&error) => drop(lost.insert(path, error)),
+                    Err(error) => return Err(error),
                 }
             }
         }
-        Ok(diff)
+        Ok((diff, lost))
     }
 
     fn came(&mut self, kind: NodeKind, path: NodePath) {
@@ -136,6 +155,15 @@ impl Diff {
             NodeKind::Array => self.updated_arrays.insert(path),
         };
     }
+}
+
+/// Whether an object cannot be had however often it is asked for.
+fn is_lost(error: &RepositoryError) -> bool {
+    use FetchError::{Format, Missing};
+    matches!(
+        error,
+        RepositoryError::Fetch(Missing { .. } | Format(_)) | RepositoryError::Format(_)
+    )
 }
 
 /// The chunks whose references differ between two states of one array.

@@ -103,14 +103,28 @@ pub enum RepositoryError {
         /// The other.
         theirs: SnapshotId,
     },
+    /// The log of a snapshot cannot be made to tell all that changed since another one.
+    #[error(
+        "nobody can tell any more what changed from {parent} to {snapshot}: manifests that would tell are lost, and so are logs in between"
+    )]
+    ChangesLost {
+        /// The snapshot.
+        snapshot: SnapshotId,
+        /// What its parent was to be.
+        parent: SnapshotId,
+        /// One of the objects.
+        source: Box<Self>,
+    },
     /// A collection may delete what is to be referred to.
     #[error(
         "garbage is being collected, and what this needs may be among it: try again when the collection has ended"
     )]
     CollectionRunning,
-    /// No ref reaches the snapshot, and a collection is under way.
+    /// No ref reaches the snapshot, a collection is under way, and it has not said yet what it spares, or the snapshot or
+    /// one before it is older than that. What a session has flushed just now is not, as long as a ref reaches what the
+    /// session was based on.
     #[error(
-        "nothing refers to snapshot {target}, and garbage is being collected: try again when the collection has ended, if the snapshot is still there"
+        "nothing refers to snapshot {target}, and garbage is being collected, which spares only what is young and follows what refs reach: try again when the collection has ended, if the snapshot is still there"
     )]
     BeingCollected {
         /// The snapshot.
@@ -151,6 +165,16 @@ pub enum SessionError {
     /// A commit's outcome is not known yet.
     #[error("the outcome of commit {0} is not known: resolve the session before writing on")]
     Unresolved(SnapshotId),
+    /// The outcome of the last commit will never be known.
+    #[error(
+        "it cannot be found out whether commit {snapshot} landed: its branch has neither it nor {base}, which it was based on, since both have expired or the branch was reset or deleted; look there for what it changed, and go on in a new session"
+    )]
+    Untraceable {
+        /// The commit.
+        snapshot: SnapshotId,
+        /// What it was based on.
+        base: SnapshotId,
+    },
     /// There are edits in the way.
     #[error("the session has uncommitted edits: commit or discard them first")]
     UncommittedChanges,

@@ -230,7 +230,7 @@ impl Session {
         let parent = SnapshotInfo::of(&snapshot)?.parent_id;
         let parent = parent.ok_or(RepositoryError::NoParent { snapshot: commit })?;
         let repository = Repository::of(self.shared());
-        repository.check_parent(commit, parent).await?;
+        repository.check_parent(&snapshot, parent).await?;
         Ok(parent)
     }
 }

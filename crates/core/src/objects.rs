@@ -66,9 +66,35 @@ impl Decoded {
 /// Bytes of the largest manifest or log that is decoded again by the one who wrote it.
 const REMEMBERED: usize = 1 << 20;
 
+/// What an object in memory is found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Name {
+    kind: Kind,
+    id: [u8; 12],
+    /// Of a transaction log, the parent that its snapshot had when that was read, before the log was: expiration makes
+    /// the log tell more before it gives the snapshot another parent, so that whoever holds a snapshot with this parent
+    /// finds a log that is as new.
+    behind: Option<SnapshotId>,
+}
+
+impl Name {
+    fn new(kind: Kind, id: [u8; 12]) -> Self {
+        let behind = None;
+        Self { kind, id, behind }
+    }
+
+    fn log_of(snapshot: &Snapshot) -> Self {
+        Self {
+            kind: Kind::TransactionLog,
+            id: *snapshot.id().as_bytes(),
+            behind: snapshot.parent_id(),
+        }
+    }
+}
+
 /// Objects as they were just written.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fresh(Vec<((Kind, [u8; 12]), Decoded)>);
+pub(crate) struct Fresh(Vec<(Name, Decoded)>);
 
 impl Fresh {
     pub(crate) fn bytes(&self) -> usize {
@@ -83,8 +109,8 @@ type Decode = fn(&[u8], [u8; 12], &Settings) -> Result<Decoded, FormatError>;
 #[derive(Clone, Debug)]
 struct ByBytes;
 
-impl Weighter<(Kind, [u8; 12]), Decoded> for ByBytes {
-    fn weight(&self, _: &(Kind, [u8; 12]), object: &Decoded) -> u64 {
+impl Weighter<Name, Decoded> for ByBytes {
+    fn weight(&self, _: &Name, object: &Decoded) -> u64 {
         object.body_len() as u64 + 128
     }
 }
@@ -104,7 +130,7 @@ pub struct CacheStatistics {
 #[derive(Debug)]
 pub(crate) struct Objects {
     storage: Arc<dyn Storage>,
-    cache: Cache<(Kind, [u8; 12]), Decoded, ByBytes>,
+    cache: Cache<Name, Decoded, ByBytes>,
     settings: Settings,
     writer: Writer,
 }
@@ -146,14 +172,14 @@ impl Objects {
 
     async fn load(
         &self,
-        kind: Kind,
-        id: [u8; 12],
+        name: Name,
         text: String,
         key: String,
         decode: Decode,
     ) -> Result<Decoded, FetchError> {
+        let Name { kind, id, .. } = name;
         self.cache
-            .get_or_insert_async(&(kind, id), async {
+            .get_or_insert_async(&name, async {
                 let key = parse_key(&key).map_err(|source| storage_error(kind, &text, source))?;
                 let span = tracing::debug_span!("cache.miss", %key, bytes = tracing::field::Empty);
                 let load = async {
@@ -192,8 +218,7 @@ impl Objects {
         let key = layout::snapshot_key(id);
         match self
             .load(
-                Kind::Snapshot,
-                *id.as_bytes(),
+                Name::new(Kind::Snapshot, *id.as_bytes()),
                 id.to_string(),
                 key,
                 decode_snapshot,
@@ -205,21 +230,10 @@ impl Objects {
         }
     }
 
-    /// A commit whose snapshot and log are in memory.
-    pub(crate) fn held_commit(
-        &self,
-        id: SnapshotId,
-    ) -> Option<(Arc<Snapshot>, Arc<TransactionLog>)> {
-        let held = |kind| self.cache.get(&(kind, *id.as_bytes()));
-        match (held(Kind::Snapshot), held(Kind::TransactionLog)) {
-            (Some(Decoded::Snapshot(snapshot)), Some(Decoded::TransactionLog(log))) => {
-                Some((snapshot, log))
-            }
-            // The snapshot will be read again, and may have another parent by now: then its log tells more, too.
-            (None, Some(_)) => {
-                self.cache.remove(&(Kind::TransactionLog, *id.as_bytes()));
-                None
-            }
+    /// A snapshot that is in memory.
+    pub(crate) fn held_snapshot(&self, id: SnapshotId) -> Option<Arc<Snapshot>> {
+        match self.cache.get(&Name::new(Kind::Snapshot, *id.as_bytes())) {
+            Some(Decoded::Snapshot(snapshot)) => Some(snapshot),
             _ => None,
         }
     }
@@ -228,8 +242,7 @@ impl Objects {
         let key = layout::manifest_key(id);
         match self
             .load(
-                Kind::Manifest,
-                *id.as_bytes(),
+                Name::new(Kind::Manifest, *id.as_bytes()),
                 id.to_string(),
                 key,
                 decode_manifest,
@@ -246,8 +259,8 @@ impl Objects {
         &self,
         id: ManifestId,
     ) -> Option<Result<Arc<Manifest>, FetchError>> {
-        let cache_key = (Kind::Manifest, *id.as_bytes());
-        if let Some(Decoded::Manifest(manifest)) = self.cache.get(&cache_key) {
+        let name = Name::new(Kind::Manifest, *id.as_bytes());
+        if let Some(Decoded::Manifest(manifest)) = self.cache.get(&name) {
             return Some(Ok(manifest));
         }
         let text = id.to_string();
@@ -259,41 +272,46 @@ impl Objects {
             .storage
             .try_get_blocking(&key, &GetOptions::default())?
             .and_then(whole_body);
-        let decoded = self.decode(
-            Kind::Manifest,
-            cache_key.1,
-            text,
-            key,
-            read,
-            decode_manifest,
-        );
+        let decoded = self.decode(Kind::Manifest, name.id, text, key, read, decode_manifest);
         Some(decoded.map(|decoded| {
             let Decoded::Manifest(manifest) = &decoded else {
                 unreachable!("BUG: the decoder names the kind")
             };
             let manifest = Arc::clone(manifest);
-            self.cache.insert(cache_key, decoded);
+            self.cache.insert(name, decoded);
             manifest
         }))
     }
 
-    pub(crate) async fn transaction_log(
+    /// The log of a snapshot, which tells of all that happened since the parent that the snapshot has here. For that,
+    /// the log must be asked for after the snapshot was read, and never in the same round.
+    pub(crate) async fn log_of(
         &self,
-        id: SnapshotId,
+        snapshot: &Snapshot,
     ) -> Result<Arc<TransactionLog>, FetchError> {
+        let id = snapshot.id();
         let key = layout::transaction_log_key(id);
         match self
-            .load(
-                Kind::TransactionLog,
-                *id.as_bytes(),
-                id.to_string(),
-                key,
-                decode_log,
-            )
+            .load(Name::log_of(snapshot), id.to_string(), key, decode_log)
             .await?
         {
             Decoded::TransactionLog(log) => Ok(log),
             _ => unreachable!("BUG: the cache key names the kind"),
+        }
+    }
+
+    /// A log as it is stored now, for whoever has no use for its snapshot.
+    pub(crate) async fn stored_log(
+        &self,
+        id: SnapshotId,
+    ) -> Result<Arc<TransactionLog>, FetchError> {
+        let (kind, text) = (Kind::TransactionLog, id.to_string());
+        let key = parse_key(&layout::transaction_log_key(id))
+            .map_err(|source| storage_error(kind, &text, source))?;
+        let read = self.storage.read(&key).await.map(|(bytes, _)| bytes);
+        match self.decode(kind, *id.as_bytes(), text, key, read, decode_log)? {
+            Decoded::TransactionLog(log) => Ok(log),
+            _ => unreachable!("BUG: the decoder names the kind"),
         }
     }
 
@@ -332,18 +350,21 @@ impl Objects {
         let id = *snapshot.0.as_bytes();
         let settings = &self.settings;
         let decoded = decode_snapshot(snapshot.1, id, settings)?;
-        let mut objects = vec![((Kind::Snapshot, id), decoded)];
+        let Decoded::Snapshot(written) = &decoded else {
+            unreachable!("BUG: the decoder names the kind")
+        };
+        let log = (Name::log_of(written), log, decode_log as Decode);
+        let mut objects = vec![(Name::new(Kind::Snapshot, id), decoded)];
         let others = manifests.iter().map(|(id, file)| {
             let decode: Decode = decode_manifest;
-            (Kind::Manifest, *id.as_bytes(), &file[..], decode)
+            (Name::new(Kind::Manifest, *id.as_bytes()), &file[..], decode)
         });
-        let log = (Kind::TransactionLog, id, log, decode_log as Decode);
-        for (kind, id, file, decode) in others.chain([log]) {
+        for (name, file, decode) in others.chain([log]) {
             // One that this handle would not read is nothing to remember, and no reason to fail.
             if file.len() <= REMEMBERED
-                && let Ok(decoded) = decode(file, id, settings)
+                && let Ok(decoded) = decode(file, name.id, settings)
             {
-                objects.push(((kind, id), decoded));
+                objects.push((name, decoded));
             }
         }
         let fresh = Fresh(objects);
@@ -353,9 +374,9 @@ impl Objects {
 
     /// Keeps what somebody else has just written to the same store.
     pub(crate) fn adopt(&self, fresh: &Fresh) {
-        for (id, decoded) in &fresh.0 {
-            if self.cache.peek(id).is_none() {
-                self.cache.insert(*id, decoded.clone());
+        for (name, decoded) in &fresh.0 {
+            if self.cache.peek(name).is_none() {
+                self.cache.insert(*name, decoded.clone());
             }
         }
     }
@@ -414,8 +435,9 @@ impl SnapshotSource for Objects {
     }
 
     fn forget(&self, id: SnapshotId) {
-        self.cache.remove(&(Kind::Snapshot, *id.as_bytes()));
-        self.cache.remove(&(Kind::TransactionLog, *id.as_bytes()));
+        // Its log goes with it: it is found only by whoever has a snapshot with the old parent, for whom it is right.
+        self.cache
+            .remove(&Name::new(Kind::Snapshot, *id.as_bytes()));
     }
 }
 

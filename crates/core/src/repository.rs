@@ -447,6 +447,6 @@ impl Repository {
         &self,
         id: SnapshotId,
     ) -> Result<Arc<icefield_format::TransactionLog>, RepositoryError> {
-        Ok(self.0.objects.transaction_log(id).await?)
+        Ok(self.0.objects.stored_log(id).await?)
     }
 }

@@ -11,6 +11,9 @@ pub struct Settings {
     pub cache_bytes: u64,
     /// Manifests that one commit sends at a time; at least one. Default 64.
     pub max_requests: usize,
+    /// Bytes of encoded manifests that a commit keeps in memory until it sends all its objects in one round. What goes
+    /// beyond is stored before that. Default 64 MiB.
+    pub waiting_bytes: usize,
     /// Limits for decoding files, against hostile ones.
     pub decode_limits: DecodeLimits,
     /// Largest `zarr.json` accepted, in bytes. Default 64 MiB.
@@ -73,6 +76,7 @@ impl Default for Settings {
         Self {
             cache_bytes: 256 << 20,
             max_requests: 64,
+            waiting_bytes: 64 << 20,
             decode_limits: DecodeLimits::default(),
             max_metadata_bytes: 64 << 20,
             reads: ReadSettings::default(),
@@ -92,6 +96,13 @@ impl Settings {
     #[must_use]
     pub fn with_max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests.max(1);
+        self
+    }
+
+    /// Returns the settings with another bound on manifests that wait for their commit, in bytes.
+    #[must_use]
+    pub fn with_waiting_bytes(mut self, bytes: usize) -> Self {
+        self.waiting_bytes = bytes;
         self
     }
 

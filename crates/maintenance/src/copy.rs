@@ -13,6 +13,7 @@ pub(crate) mod needs;
 pub(crate) mod objects;
 pub(crate) mod plan;
 pub(crate) mod refs;
+mod rewritten;
 pub(crate) mod shorten;
 mod transfer;
 

@@ -4,6 +4,7 @@
 //! ancestor that stays as its parent; in the end that is the first snapshot of the repository. What is decided is decided
 //! over all histories at once, since they share snapshots, and each of these is rewritten once.
 
+mod known;
 mod plan;
 mod policy;
 
@@ -11,6 +12,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use icefield_core::{Repository, RepositoryError};
+use icefield_format::SnapshotId;
 use icefield_refs::{BranchName, EditOutcome, RefEdit, RefsError, TagName};
 use icefield_storage::StorageError;
 
@@ -18,6 +20,7 @@ pub use plan::{Fate, NewParent, Plan};
 pub use policy::{Policy, Reason};
 
 use crate::Progress;
+use known::Known;
 use plan::Pointers;
 
 /// Times that everything is decided anew because somebody else was at work.
@@ -73,6 +76,13 @@ pub enum ExpireError {
     Storage(#[from] StorageError),
 }
 
+/// An error and all its causes.
+fn said(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<_> = causes.map(ToString::to_string).collect();
+    texts.join(": ")
+}
+
 fn ahead(bound: SystemTime, now: SystemTime) -> String {
     let ahead = bound.duration_since(now).unwrap_or_default();
     format!("{} seconds", ahead.as_secs_f64().ceil())
@@ -82,10 +92,25 @@ fn ahead(bound: SystemTime, now: SystemTime) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Expired {
-    /// What was decided; all of it was done.
+    /// What was decided, and done. What could not be done is not in it.
     pub plan: Plan,
     /// How often it was decided anew.
     pub restarts: usize,
+    /// Snapshots that keep a parent which should have gone.
+    pub stuck: Vec<Stuck>,
+}
+
+/// A snapshot that keeps its parent, and with it what comes before, because objects are lost: nobody can tell what changed
+/// since an older one, and a rebase from there would not see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stuck {
+    /// The snapshot.
+    pub id: SnapshotId,
+    /// Its parent, which stays.
+    pub parent: SnapshotId,
+    /// What is lost.
+    pub reason: String,
 }
 
 /// An expiration to be planned or done.
@@ -149,10 +174,10 @@ impl Expire {
         progress: &dyn Progress,
     ) -> Result<Plan, ExpireError> {
         self.check(repository)?;
-        Plan::make(self, repository, progress).await
+        Plan::make(self, repository, &mut Known::default(), progress).await
     }
 
-    /// Lets snapshots expire.
+    /// Lets snapshots expire. One whose changes nobody can tell stays where it is, and is told in the report.
     ///
     /// # Errors
     /// As [`Expire::plan`]; [`ExpireError::Busy`]; [`ExpireError::Unknown`]; what the store says. A part may be done
@@ -170,12 +195,21 @@ impl Expire {
         }
         // Refs that an overtaken try has deleted belong into the report.
         let (mut branches, mut tags) = (Vec::new(), Vec::new());
+        let mut known = Known::default();
         for restarts in 0..TRIES {
-            let mut plan = Plan::make(self, repository, progress).await?;
-            let tried = attempt(&plan, repository, progress, &mut branches, &mut tags).await?;
+            let mut plan = Plan::make(self, repository, &mut known, progress).await?;
+            let mut stuck = Vec::new();
+            let refs = (&mut branches, &mut tags);
+            let tried = attempt(&plan, repository, progress, refs, &mut stuck).await?;
             if let Tried::Done = tried {
                 (plan.branches, plan.tags) = (branches, tags);
-                return Ok(Expired { plan, restarts });
+                let (edits, stuck): (Vec<_>, _) = stuck.into_iter().unzip();
+                plan.take_back(&edits);
+                return Ok(Expired {
+                    plan,
+                    restarts,
+                    stuck,
+                });
             }
             tracing::debug!(restarts, "expiration was overtaken");
         }
@@ -217,8 +251,8 @@ async fn attempt(
     plan: &Plan,
     repository: &Repository,
     progress: &dyn Progress,
-    branches: &mut Vec<BranchName>,
-    tags: &mut Vec<TagName>,
+    (branches, tags): (&mut Vec<BranchName>, &mut Vec<TagName>),
+    stuck: &mut Vec<(NewParent, Stuck)>,
 ) -> Result<Tried, ExpireError> {
     // Refs go first: if somebody commits to one of them, what it needs is still in its history.
     for name in &plan.branches {
@@ -243,8 +277,16 @@ async fn attempt(
     // The oldest first: wherever this ends, the histories are those that an earlier bound would have left, and the newer
     // part of each, which is in use, is as it was.
     for edit in &plan.new_parents {
-        if let Tried::Overtaken = rewrite(repository, edit).await? {
-            return Ok(Tried::Overtaken);
+        match rewrite(repository, edit).await {
+            Ok(Tried::Done) => {}
+            Ok(Tried::Overtaken) => return Ok(Tried::Overtaken),
+            // It keeps its parent, and the others do not depend on it: each goes behind one that stays.
+            Err(ExpireError::Repository(error @ RepositoryError::ChangesLost { .. })) => {
+                let (id, parent) = (edit.id, edit.before);
+                let reason = said(&error);
+                stuck.push((*edit, Stuck { id, parent, reason }));
+            }
+            Err(error) => return Err(error),
         }
         progress.advance(1, 0);
     }

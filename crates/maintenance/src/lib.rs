@@ -31,7 +31,7 @@ pub use collect::{
 pub use copy::{
     ConfigAction, CopiedRef, CopyError, CopyReport, CopyRepository, Moved, RefAction, RefChoice,
 };
-pub use expire::{Expire, ExpireError, Expired, Fate, NewParent, Plan, Policy, Reason};
+pub use expire::{Expire, ExpireError, Expired, Fate, NewParent, Plan, Policy, Reason, Stuck};
 pub use progress::Progress;
 pub use usage::{Amount, GarbageUsage, Usage, UsageError, UsageRow, UsageSummary, UsageTable};
 

@@ -196,12 +196,16 @@ impl Refs {
             outcome,
         ) {
             (Ok(Landed::Yes), _) => self.files.make_durable(EditOutcome::Done(None)).await,
-            (Ok(Landed::Never(refusal)), _) => Ok(EditOutcome::Refused(refusal)),
+            (Ok(Landed::Never(refusal)), _)
+            // What the store refused just now was not on its way for long enough to land and to expire.
+            | (Ok(Landed::Untraceable(refusal)), EditOutcome::Refused(_)) => {
+                Ok(EditOutcome::Refused(refusal))
+            }
             // A refusal that cannot be checked may be one of our own request's repetition.
             (Err(RefsError::Storage(source)), EditOutcome::Refused(_)) => {
                 Ok(EditOutcome::Unknown(source))
             }
-            (Ok(Landed::NotYet) | Err(_), outcome) => Ok(outcome),
+            (Ok(Landed::NotYet | Landed::Untraceable(_)) | Err(_), outcome) => Ok(outcome),
         }
     }
 
@@ -226,7 +230,10 @@ impl Refs {
         is_commit: bool,
     ) -> Result<Landed, RefsError> {
         let Some(tip) = self.branch(name).await? else {
-            return Ok(Landed::Never(Refusal::BranchGone));
+            return Ok(match is_commit {
+                true => Landed::Untraceable(Refusal::BranchGone),
+                false => Landed::Never(Refusal::BranchGone),
+            });
         };
         if tip.version == expected.version {
             return Ok(Landed::NotYet);
@@ -234,19 +241,23 @@ impl Refs {
         if tip.snapshot == target {
             return Ok(Landed::Yes);
         }
-        let mut history = self.ancestry(tip.snapshot);
+        let found = tip.snapshot;
+        let refusal = Refusal::BranchMoved { found };
+        if !is_commit {
+            return Ok(Landed::Never(refusal));
+        }
+        let mut history = self.ancestry(found);
         // Without a bound: a commit under many later ones must not be called lost.
-        while is_commit && let Some(info) = history.try_next().await? {
+        while let Some(info) = history.try_next().await? {
             if info.id == target {
                 return Ok(Landed::Yes);
             }
             if info.id == expected.snapshot {
-                break;
+                // It would be a child of this one, and on the way.
+                return Ok(Landed::Never(refusal));
             }
         }
-        Ok(Landed::Never(Refusal::BranchMoved {
-            found: tip.snapshot,
-        }))
+        Ok(Landed::Untraceable(refusal))
     }
 
     /// Returns the state of a branch that is to be replaced or deleted whatever it points to, also if its ref
@@ -306,9 +317,12 @@ pub enum Landed {
     Yes,
     /// It has not landed; the branch is in the state that the move expects, so that it still may.
     NotYet,
-    /// It is not in the history of the branch, and cannot come any more: it never landed, or the branch was
-    /// reset or deleted since.
+    /// It has not landed, and cannot any more: the branch has gone on from what a commit was based on without it, or
+    /// points elsewhere than a reset would have put it.
     Never(Refusal),
+    /// It cannot come any more, and nobody can tell whether it had: the branch has neither the commit nor what that was
+    /// based on. Both have expired, or the branch was reset or deleted.
+    Untraceable(Refusal),
 }
 
 #[cfg(doctest)]

@@ -51,6 +51,18 @@ impl Refs {
         Ok(self.stored(id).await?.info)
     }
 
+    /// As [`Refs::stored_snapshot`], with the state that was read.
+    ///
+    /// # Errors
+    /// [`RefsError::Fetch`].
+    pub async fn stored_snapshot_and_version(
+        &self,
+        id: SnapshotId,
+    ) -> Result<(SnapshotInfo, Version), RefsError> {
+        let stored = self.stored(id).await?;
+        Ok((stored.info, stored.version))
+    }
+
     async fn reparent_file(
         &self,
         id: SnapshotId,

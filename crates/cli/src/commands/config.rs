@@ -171,29 +171,38 @@ async fn change(
     mut out: Output,
 ) -> Result<(), Failure> {
     let repository = context.open(location).await?;
+    let (before, after) = store(&repository, edit).await?;
+    let changed = Changed {
+        location: output::location(location),
+        name: name.to_owned(),
+        before: value(&before, name),
+        value: value(&after, name),
+    };
+    out.facts(&changed, |it, out| {
+        let shown = |value: &Option<String>| match value {
+            Some(value) => printable(value.lines().next().unwrap_or_default()).to_string(),
+            None => "not set".to_owned(),
+        };
+        let name = printable(&it.name);
+        writeln!(
+            out,
+            "{name}: {} (was: {})",
+            shown(&it.value),
+            shown(&it.before)
+        )
+    })
+}
+
+/// Stores what an edit makes of the configuration. Returns what was stored before and after it.
+async fn store(
+    repository: &Repository,
+    edit: impl Fn(&RepositoryConfig) -> Result<RepositoryConfig, SettingError>,
+) -> Result<(RepositoryConfig, RepositoryConfig), Failure> {
     for _ in 0..TRIES {
         let before = repository.stored_config();
         let after = edit(&before).map_err(wrong)?;
-        let changed = Changed {
-            location: output::location(location),
-            name: name.to_owned(),
-            before: value(&before, name),
-            value: value(&after, name),
-        };
-        if before == after || saved(&repository, after).await? {
-            return out.facts(&changed, |it, out| {
-                let shown = |value: &Option<String>| match value {
-                    Some(value) => printable(value.lines().next().unwrap_or_default()).to_string(),
-                    None => "not set".to_owned(),
-                };
-                let name = printable(&it.name);
-                writeln!(
-                    out,
-                    "{name}: {} (was: {})",
-                    shown(&it.value),
-                    shown(&it.before)
-                )
-            });
+        if before == after || saved(repository, after.clone()).await? {
+            return Ok((before, after));
         }
     }
     Err(Failure::new(
@@ -233,4 +242,93 @@ fn wrong(error: SettingError) -> Failure {
         _ => "`icefield config get LOCATION KEY --json` says what it may be",
     };
     Failure::new(exit, chain(&error)).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures::FutureExt;
+    use icefield::storage::Storage;
+    use icefield::storage::wrap::FaultyStorage;
+    use icefield::storage::wrap::fault::{Decision, Matcher, Plan, Verb};
+    use icefield::{MemoryStorage, RepositoryConfig};
+
+    use super::*;
+
+    async fn open(storage: &Arc<dyn Storage>) -> Repository {
+        let opened = Repository::builder(Arc::clone(storage)).open_or_create();
+        opened.await.expect("it is there, or is made")
+    }
+
+    fn threshold(
+        bytes: u16,
+    ) -> impl Fn(&RepositoryConfig) -> Result<RepositoryConfig, SettingError> {
+        move |before| {
+            let inline_chunk_threshold_bytes = Some(bytes);
+            Ok(RepositoryConfig {
+                inline_chunk_threshold_bytes,
+                ..before.clone()
+            })
+        }
+    }
+
+    fn requests(before: &RepositoryConfig) -> Result<RepositoryConfig, SettingError> {
+        Ok(RepositoryConfig {
+            max_concurrent_requests: Some(5),
+            ..before.clone()
+        })
+    }
+
+    #[tokio::test]
+    async fn an_edit_that_was_second_is_made_to_what_the_first_one_has_stored() {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let (one, two) = (open(&storage).await, open(&storage).await);
+        let first = store(&one, threshold(7)).await;
+        assert!(first.is_ok(), "{first:?}");
+        let (before, after) = store(&two, requests).await.expect("stored");
+        assert_eq!(before.inline_chunk_threshold_bytes, Some(7));
+        assert_eq!(after, open(&storage).await.stored_config());
+        assert_eq!(after.inline_chunk_threshold_bytes, Some(7));
+        assert_eq!(after.max_concurrent_requests, Some(5));
+    }
+
+    #[tokio::test]
+    async fn who_is_second_each_time_gives_up_and_has_changed_nothing() {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let repository = open(&storage).await;
+        let tries = std::cell::Cell::new(0);
+        let disturbed = |before: &RepositoryConfig| {
+            tries.set(tries.get() + 1);
+            let work = async {
+                let other = open(&storage).await;
+                store(&other, threshold(tries.get())).await
+            };
+            let stored = work.now_or_never().expect("nothing waits in memory");
+            assert!(stored.is_ok(), "{stored:?}");
+            requests(before)
+        };
+        let failure = store(&repository, disturbed).await.expect_err("refused");
+        assert_eq!(failure.exit, Exit::Conflict);
+        assert_eq!(usize::from(tries.get()), TRIES);
+        let stored = open(&storage).await.stored_config();
+        assert_eq!(stored.max_concurrent_requests, None);
+    }
+
+    #[tokio::test]
+    async fn an_edit_that_may_have_been_stored_is_told_as_such() {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        drop(open(&storage).await);
+        let faulty = FaultyStorage::new(Arc::clone(&storage), Plan::none());
+        let through: Arc<dyn Storage> = Arc::new(faulty.clone());
+        let repository = open(&through).await;
+        let of = |verb| Matcher::verb(verb).below("config.yaml");
+        let plan = Plan::none().on(of(Verb::Put), 0, Decision::FailAfter);
+        faulty.set_plan(plan.on(of(Verb::Get), 0, Decision::FailBefore));
+        let failure = store(&repository, threshold(7)).await.expect_err("unknown");
+        assert_eq!(failure.exit, Exit::Unknown);
+        // It was; doing it again says so.
+        let again = store(&repository, threshold(7)).await.expect("stored");
+        assert_eq!(again.0.inline_chunk_threshold_bytes, Some(7));
+    }
 }

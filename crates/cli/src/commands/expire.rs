@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use icefield::SnapshotId;
-use icefield::maintenance::{self, ExpireError, Fate, Plan, Reason};
+use icefield::maintenance::{self, ExpireError, Expired, Fate, Plan, Reason};
 use serde::Serialize;
 
 use super::Context;
@@ -28,6 +28,15 @@ struct Facts {
     rewritten: u64,
     deleted_branches: Vec<String>,
     deleted_tags: Vec<String>,
+    /// Snapshots that keep their parent, because nobody can tell what changed since an older one.
+    stuck: Vec<Stuck>,
+}
+
+#[derive(Serialize)]
+struct Stuck {
+    id: SnapshotId,
+    parent: SnapshotId,
+    reason: String,
 }
 
 #[derive(Serialize)]
@@ -56,12 +65,17 @@ pub(super) async fn run(context: &Context, args: Expire) -> Result<(), Failure> 
         expire = expire.branches(args.branch);
     }
     let bar = Steps::new();
-    let plan = match args.dry_run {
-        true => expire.plan(&repository, &bar).await,
-        false => expire.run(&repository, &bar).await.map(|done| done.plan),
+    let planned = match args.dry_run {
+        true => expire
+            .plan(&repository, &bar)
+            .await
+            .map(|it| (it, Vec::new())),
+        false => {
+            (expire.run(&repository, &bar).await).map(|Expired { plan, stuck, .. }| (plan, stuck))
+        }
     };
     bar.clear();
-    let plan = plan.map_err(failed)?;
+    let (plan, stuck) = planned.map_err(failed)?;
     let mut refs: BTreeMap<SnapshotId, Vec<String>> = BTreeMap::new();
     for (name, id) in plan.pointers() {
         refs.entry(id).or_default().push(name);
@@ -76,8 +90,28 @@ pub(super) async fn run(context: &Context, args: Expire) -> Result<(), Failure> 
         deleted_branches: plan.branches.iter().map(ToString::to_string).collect(),
         deleted_tags: plan.tags.iter().map(ToString::to_string).collect(),
         snapshots: listed(plan, &mut refs),
+        stuck: (stuck.into_iter())
+            .map(|it| Stuck {
+                id: it.id,
+                parent: it.parent,
+                reason: it.reason,
+            })
+            .collect(),
     };
-    Output::new(args.facts).facts(&facts, text)
+    Output::new(args.facts).facts(&facts, text)?;
+    match facts.stuck.len() as u64 {
+        0 => Ok(()),
+        stuck => {
+            let snapshots = count(
+                stuck,
+                "snapshot keeps its parent",
+                "snapshots keep their parents",
+            );
+            let said = format!("{snapshots}: objects are lost that would tell what changed");
+            Err(Failure::new(Exit::Damage, said)
+                .hint("`icefield fsck LOCATION` names what is lost"))
+        }
+    }
 }
 
 fn listed(plan: Plan, refs: &mut BTreeMap<SnapshotId, Vec<String>>) -> Vec<Snapshot> {
@@ -122,6 +156,10 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "{done} {kind} {}", printable(name))?;
         }
     }
+    for one in &facts.stuck {
+        let (id, parent, reason) = (one.id, one.parent, printable(&one.reason));
+        writeln!(out, "stuck {id} behind {parent}: {reason}")?;
+    }
     let expired = count(facts.expired, "snapshot", "snapshots");
     let verb = would("expired", "would expire");
     let (kept, rewritten) = (facts.kept, facts.rewritten);
@@ -154,6 +192,7 @@ fn why(one: &Snapshot, facts: &Facts) -> String {
         Reason::Monthly => "last of a month".to_owned(),
         Reason::Yearly => "last of a year".to_owned(),
         Reason::NotAsked => "not in the branches asked for alone".to_owned(),
+        Reason::Stuck => "behind one that keeps its parent".to_owned(),
         _ => "kept".to_owned(),
     });
     reasons.collect::<Vec<_>>().join("; ")

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use icefield_format::SnapshotId;
 
 use super::{plan, publish};
-use crate::session::{Phase, Session};
+use crate::session::{Moment, Phase, Session};
 use crate::{CommitError, SessionError};
 
 impl Session {
@@ -25,6 +25,7 @@ impl Session {
             let base = state.base.snapshot().id();
             state.taken.insert(base);
         }
+        let guarded = Moment::now(&*self.shared().clock);
         self.guard(None).await?;
         let description = plan::Description {
             message: &message,
@@ -39,6 +40,8 @@ impl Session {
         let snapshot = prepared.snapshot();
         // Whoever adopts it must find it after a loss of power.
         self.shared().storage.sync().await?;
+        // And so must all that it needs, if it took long to write.
+        self.guard_again(&guarded, snapshot).await?;
         hold.then(Some(Phase::Committed { snapshot }));
         publish::stand_on(self, snapshot).await;
         Ok(snapshot)

@@ -29,10 +29,6 @@ use crate::{CommitError, SessionError};
 /// Manifests merged and encoded at a time.
 const ENCODERS: usize = 4;
 
-/// Bytes of encoded manifests that wait for the round in which everything is stored. What is encoded after that is
-/// stored at once.
-const WAITING: usize = 64 << 20;
-
 /// Bytes of references whose merge takes about as long as the way to another thread and back.
 const AT_ONCE: usize = 64 << 10;
 
@@ -430,7 +426,8 @@ async fn run_jobs(
             let mut manifests: Vec<NewManifest> = away(small, merge).await??;
             for new in &mut manifests {
                 let bytes = new.file.as_ref().map_or(0, Bytes::len);
-                if waiting.fetch_add(bytes, Ordering::Relaxed) > WAITING
+                // What is encoded after so many is stored at once.
+                if waiting.fetch_add(bytes, Ordering::Relaxed) > shared.settings.waiting_bytes
                     && let Some(file) = new.file.take()
                 {
                     objects.put_manifest(new.info.id, file).await?;

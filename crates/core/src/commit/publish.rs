@@ -110,6 +110,10 @@ async fn look(
             Some(CommitOutcome::Committed(snapshot))
         }
         Landed::Never(refusal) => Some(moved(tip, &refusal)),
+        Landed::Untraceable(_) => {
+            let base = tip.snapshot;
+            return Err(SessionError::Untraceable { snapshot, base }.into());
+        }
         Landed::NotYet => None,
     })
 }

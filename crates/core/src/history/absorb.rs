@@ -3,18 +3,23 @@
 //! A snapshot that gets another parent is the result of several commits, while its log names what the last one did. Who
 //! rebases from the new parent would see less than there is: so its log is made to tell all before the parent changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
-    ChunkIndex, FileKind, NodeId, NodePath, SnapshotId, TransactionLog, TransactionLogEncoder,
-    layout,
+    ChunkIndex, FileKind, NodeId, NodePath, Snapshot, SnapshotId, TransactionLog,
+    TransactionLogEncoder, layout,
 };
-use icefield_refs::{EditOutcome, FetchError, Refusal, SnapshotSource};
+use icefield_refs::{EditOutcome, FetchError, RefsError, Refusal, SnapshotSource};
 use icefield_storage::{Key, KeyError, PutMode, PutOptions, PutOutcome, StorageError, StorageExt};
 
+use crate::change_set::within;
 use crate::rebase::Changes;
 use crate::session::Base;
 use crate::{Diff, Repository, RepositoryError};
+
+/// Logs read at a time.
+const LOGS_AHEAD: usize = 8;
 
 impl Repository {
     /// Makes the transaction log of `id` tell all that changed since `parent`, which is about to become its parent.
@@ -22,9 +27,12 @@ impl Repository {
     /// What the log says already it goes on saying, so that it is right for the old parent, too. A snapshot without a log
     /// needs none: who looks for it compares the snapshots.
     ///
+    /// Where a manifest of an array is lost, so that the two cannot be compared, the log takes over what the logs of all
+    /// commits in between say of that array.
+    ///
     /// # Errors
-    /// Objects that cannot be read; [`RepositoryError::Format`] if the log would be too large; what the store says.
-    /// Nothing was changed.
+    /// Objects that cannot be read; [`RepositoryError::ChangesLost`] if manifests are lost and logs in between, too;
+    /// [`RepositoryError::Format`] if the log would be too large; what the store says. Nothing was changed.
     pub async fn absorb_into_log(
         &self,
         id: SnapshotId,
@@ -40,9 +48,40 @@ impl Repository {
         let limits = &shared.settings.decode_limits;
         let own = TransactionLog::decode(&bytes, id, limits)?;
         let (before, after) = futures::try_join!(objects.snapshot(parent), objects.snapshot(id))?;
-        let diff = Diff::between(objects, parent, id).await?;
+        let (diff, lost) = Diff::between_but_for_lost(objects, &before, &after).await?;
         let (before, after) = (Base::new(before), Base::new(after));
-        let log = encoded(&diff, &own, &before, &after)?.finish(objects.writer())?;
+        let mut chunks = Changes::of_diff(&diff, &before, &after).chunks;
+        if let Some((_, source)) = lost.first_key_value() {
+            tracing::warn!(%id, error = %source, "logs are believed where manifests are lost");
+            let told = match self.logs_between(id, parent).await? {
+                Between::Told(told) => told,
+                Between::Overtaken { found } => {
+                    return Ok(EditOutcome::Refused(Refusal::ParentChanged { found }));
+                }
+                Between::Lost => {
+                    let source = lost.into_values().next().map(Box::new);
+                    let source = source.unwrap_or_else(|| unreachable!("BUG: it was just there"));
+                    return Err(RepositoryError::ChangesLost {
+                        snapshot: id,
+                        parent,
+                        source,
+                    });
+                }
+            };
+            for path in lost.keys() {
+                let (Some(at), Some(grid)) = (after.position(path), after.grid(path)) else {
+                    continue;
+                };
+                let node = after.record(at).id();
+                let named = told
+                    .iter()
+                    .filter_map(|log| log.chunks.get(&node))
+                    .flatten();
+                let inside = named.filter(|index| within(index, &grid)).cloned();
+                chunks.entry(node).or_default().extend(inside);
+            }
+        }
+        let log = encoded(&diff, chunks, &own, &before, &after)?.finish(objects.writer())?;
         let all = TransactionLog::decode(&log, id, limits)?;
         if Changes::of_log(&all) == Changes::of_log(&own) {
             return Ok(EditOutcome::Done(None));
@@ -68,31 +107,73 @@ impl Repository {
         })
     }
 
+    /// What the logs say of the commits that are about to go: those after `parent`, up to the parent of `id`.
+    async fn logs_between(
+        &self,
+        id: SnapshotId,
+        parent: SnapshotId,
+    ) -> Result<Between, RepositoryError> {
+        let shared = self.shared();
+        // As the store has it: what is in memory may have another parent.
+        let found = shared.refs.stored_snapshot(id).await?.parent_id;
+        let (mut way, mut seen) = (Vec::new(), HashSet::new());
+        let mut next = found;
+        while next != Some(parent) {
+            let Some(id) = next else {
+                return Ok(Between::Overtaken { found });
+            };
+            if !seen.insert(id) {
+                return Err(RefsError::Cycle(id).into());
+            }
+            way.push(id);
+            next = shared.refs.stored_snapshot(id).await?.parent_id;
+        }
+        let logs = stream::iter(way).map(|id| shared.objects.stored_log(id));
+        let told = logs
+            .buffered(LOGS_AHEAD)
+            .map_ok(|log| Changes::of_log(&log));
+        match told.try_collect().await {
+            Ok(told) => Ok(Between::Told(told)),
+            Err(FetchError::Missing { .. } | FetchError::Format(_)) => Ok(Between::Lost),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Fails if what came before a snapshot has expired, so that its parent does not tell what the commit changed.
     pub(super) async fn check_parent(
         &self,
-        commit: SnapshotId,
+        after: &Snapshot,
         parent: SnapshotId,
     ) -> Result<(), RepositoryError> {
-        let objects = &self.shared().objects;
-        let log = match objects.transaction_log(commit).await {
+        let (objects, commit) = (&self.shared().objects, after.id());
+        let log = match objects.log_of(after).await {
             Ok(log) => log,
             // Nobody can tell; spec version 1 leaves no other trace.
             Err(FetchError::Missing { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let (before, after) =
-            futures::try_join!(objects.snapshot(parent), objects.snapshot(commit))?;
-        match Changes::of_log(&log).names_all_of(&before, &after) {
+        let before = objects.snapshot(parent).await?;
+        match Changes::of_log(&log).names_all_of(&before, after) {
             true => Ok(()),
             false => Err(RepositoryError::ParentExpired { snapshot: commit }),
         }
     }
 }
 
+/// What is known of the commits between two snapshots.
+enum Between {
+    /// What each of them did.
+    Told(Vec<Changes>),
+    /// One of their logs is lost.
+    Lost,
+    /// The older one does not come before the newer one any more.
+    Overtaken { found: Option<SnapshotId> },
+}
+
 /// A log with all that differs between two snapshots, and what the newer one's own log says of chunks and metadata.
 fn encoded(
     diff: &Diff,
+    mut chunks: BTreeMap<NodeId, BTreeSet<ChunkIndex>>,
     own: &TransactionLog,
     before: &Base,
     after: &Base,
@@ -125,8 +206,6 @@ fn encoded(
     log.updated_arrays(ids(after, &diff.updated_arrays));
     log.updated_groups(own.updated_groups().filter(changed));
     log.updated_arrays(own.updated_arrays().filter(changed));
-    let mut chunks: BTreeMap<NodeId, BTreeSet<ChunkIndex>> =
-        Changes::of_diff(diff, before, after).chunks;
     for (id, more) in Changes::of_log(own).chunks {
         chunks.entry(id).or_default().extend(more);
     }

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use futures::future::join_all;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{Snapshot, SnapshotId, TransactionLog};
 use icefield_refs::{FetchError, SnapshotInfo};
 
@@ -56,28 +57,27 @@ impl MissedCommit {
     }
 }
 
-struct Fetched {
-    snapshot: Arc<Snapshot>,
-    log: Option<Arc<TransactionLog>>,
-}
-
 /// Returns the commits after `base` up to `tip`, oldest first.
+///
+/// The log of a snapshot is asked for only when that has been read: an expiration makes a log tell more before it gives
+/// the snapshot another parent, so that a log read before could be one that tells less than this parent needs. Logs ride
+/// in the round of the next snapshots; only the last ones take one of their own.
 pub(super) async fn missed(
     shared: &Arc<Shared>,
     base: SnapshotId,
     tip: SnapshotId,
 ) -> Result<Vec<MissedCommit>, RebaseError> {
-    let mut way = Vec::new();
+    let mut way: Vec<Arc<Snapshot>> = Vec::new();
+    let mut logs = Vec::new();
     let mut seen = HashSet::new();
-    let mut fetched: HashMap<SnapshotId, Fetched> = HashMap::new();
+    let mut fetched: HashMap<SnapshotId, Arc<Snapshot>> = HashMap::new();
     let mut hints: Option<VecDeque<SnapshotId>> = None;
     let mut next = tip;
     let mut rounds = 0;
     while next != base {
         seen.insert(next);
-        if let Some((snapshot, log)) = shared.objects.held_commit(next) {
-            let log = Some(log);
-            fetched.insert(next, Fetched { snapshot, log });
+        if let Some(snapshot) = shared.objects.held_snapshot(next) {
+            fetched.insert(next, snapshot);
         }
         if !fetched.contains_key(&next) {
             let mut wanted = vec![next];
@@ -95,57 +95,70 @@ pub(super) async fn missed(
                     }
                 }
             }
-            fetch(shared, wanted, next, &mut fetched).await?;
+            let behind = fetch_logs(shared, way[logs.len()..].to_vec());
+            let round = futures::join!(fetch(shared, wanted, next, &mut fetched), behind);
+            round.0?;
+            logs.extend(round.1?);
         }
         let Some(found) = fetched.remove(&next) else {
             break;
         };
-        let parent = SnapshotInfo::of(&found.snapshot)?.parent_id;
-        way.push(MissedCommit {
-            id: next,
-            snapshot: found.snapshot,
-            log: found.log,
-        });
+        let parent = SnapshotInfo::of(&found)?.parent_id;
+        way.push(found);
         match parent {
             Some(parent) if !seen.contains(&parent) => next = parent,
             _ => return Err(RebaseError::BaseNotInHistory { base, tip }),
         }
     }
-    way.reverse();
-    Ok(way)
+    let behind = way[logs.len()..].to_vec();
+    logs.extend(fetch_logs(shared, behind).await?);
+    let commits = way
+        .into_iter()
+        .zip(logs)
+        .map(|(snapshot, log)| MissedCommit {
+            id: snapshot.id(),
+            snapshot,
+            log,
+        });
+    Ok(commits.rev().collect())
 }
 
-/// Fetches snapshots and their logs in one round. Only `needed` must be there: the others are a guess.
+/// Fetches snapshots in one round. Only `needed` must be there: the others are a guess.
 async fn fetch(
     shared: &Shared,
     wanted: Vec<SnapshotId>,
     needed: SnapshotId,
-    fetched: &mut HashMap<SnapshotId, Fetched>,
+    fetched: &mut HashMap<SnapshotId, Arc<Snapshot>>,
 ) -> Result<(), RebaseError> {
-    let round = join_all(wanted.into_iter().map(|id| async move {
-        let objects = &shared.objects;
-        (
-            id,
-            futures::join!(objects.snapshot(id), objects.transaction_log(id)),
-        )
-    }))
-    .await;
-    for (id, (snapshot, log)) in round {
-        let snapshot = match snapshot {
-            Ok(snapshot) => snapshot,
-            Err(_) if id != needed => continue,
+    let objects = &shared.objects;
+    let round = wanted
+        .into_iter()
+        .map(|id| async move { (id, objects.snapshot(id).await) });
+    for (id, snapshot) in join_all(round).await {
+        match snapshot {
+            Ok(snapshot) => drop(fetched.insert(id, snapshot)),
+            Err(_) if id != needed => {}
             Err(error) => return Err(error.into()),
-        };
-        let log = match log {
-            Ok(log) => Some(log),
-            // Expired, or written by a tool without logs: the snapshots themselves tell.
-            Err(FetchError::Missing { .. }) => None,
-            Err(_) if id != needed => continue,
-            Err(error) => return Err(error.into()),
-        };
-        fetched.insert(id, Fetched { snapshot, log });
+        }
     }
     Ok(())
+}
+
+/// Fetches the logs of snapshots that have been read, in one round for as many as one reads snapshots.
+async fn fetch_logs(
+    shared: &Shared,
+    snapshots: Vec<Arc<Snapshot>>,
+) -> Result<Vec<Option<Arc<TransactionLog>>>, RebaseError> {
+    let objects = &shared.objects;
+    let logs = stream::iter(snapshots).map(|snapshot| async move {
+        match objects.log_of(&snapshot).await {
+            Ok(log) => Ok(Some(log)),
+            // Expired, or written by a tool without logs: the snapshots themselves tell.
+            Err(FetchError::Missing { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    });
+    logs.buffered(STRIDE).try_collect().await
 }
 
 /// The ids of stored snapshots, those written last first, back to the base.

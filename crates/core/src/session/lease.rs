@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 
 use super::Session;
 use crate::change_set::PendingChunk;
-use crate::collection::{self, CollectionPhase, CollectionState, LEASED_AFTER, Lease};
+use crate::collection::{self, CollectionPhase, CollectionState, LEASED_AFTER, Lease, time_of};
 use crate::repository::Shared;
 use crate::{Repository, RepositoryError, SessionError, micros_of_time};
 
@@ -353,6 +353,38 @@ async fn all_reachable(refs: &Refs, mut wanted: BTreeSet<SnapshotId>) -> Result<
     Ok(false)
 }
 
+/// Returns whether a collection with this cutoff that is under way deletes nothing of a snapshot, and of what came before
+/// it: refs reach it, or it is younger, and so is all before it up to one that refs reach.
+///
+/// What was flushed by a session is of that kind: its chunks and manifests are younger, too, or else its [guard] would
+/// have refused; all else that it refers to is that of its parent. And refs reach nothing but what they reached when the
+/// collection marked it, or what is younger.
+///
+/// [guard]: Session::guard
+async fn is_spared(
+    shared: &Shared,
+    target: SnapshotId,
+    cutoff: u64,
+) -> Result<bool, RepositoryError> {
+    let mut next = target;
+    let mut seen = BTreeSet::new();
+    loop {
+        let key = Key::parse(&layout::snapshot_key(next)).map_err(StorageError::from)?;
+        let written = match time_of(&*shared.storage, &key).await {
+            Ok(time) => micros_of_time(time),
+            Err(error) if error.is_not_found() => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        if written < cutoff || !seen.insert(next) {
+            return Ok(all_reachable(&shared.refs, BTreeSet::from([next])).await?);
+        }
+        match shared.refs.stored_snapshot(next).await?.parent_id {
+            Some(parent) => next = parent,
+            None => return Ok(true),
+        }
+    }
+}
+
 /// Holds back every collection that begins while it is there, for work that refers to what nothing referred to before.
 #[derive(Debug)]
 #[must_use = "it holds collections back until it is released"]
@@ -381,10 +413,10 @@ impl CollectionHold {
         end(&self.shared, self.key).await;
     }
 
-    /// Returns whether a collection that began before may still delete something.
-    async fn may_delete(&self) -> Result<Option<bool>, StorageError> {
+    /// Reads the state of the last collection that began before, and whether it may still delete something.
+    async fn look(&self) -> Result<Option<(CollectionState, bool)>, StorageError> {
         let told = *self.told.lock().await;
-        Ok(look(&self.shared, &told).await?.map(|(_, may)| may))
+        look(&self.shared, &told).await
     }
 }
 
@@ -411,9 +443,9 @@ impl Repository {
     /// [`RepositoryError::CollectionRunning`], what the store says.
     pub async fn hold_collections(&self) -> Result<CollectionHold, RepositoryError> {
         let hold = self.hold().await?;
-        match hold.may_delete().await {
-            Ok(None | Some(false)) => Ok(hold),
-            Ok(Some(true)) => {
+        match hold.look().await {
+            Ok(None | Some((_, false))) => Ok(hold),
+            Ok(Some((_, true))) => {
                 hold.release().await;
                 Err(RepositoryError::CollectionRunning)
             }
@@ -435,17 +467,17 @@ impl Repository {
         let done = async {
             // Not from memory: the snapshot may have been deleted since it was read.
             let key = Key::parse(&layout::snapshot_key(target)).map_err(StorageError::from)?;
-            let look = hold.may_delete();
-            let (may_delete, mut exists) = futures::try_join!(look, shared.storage.exists(&key))?;
-            if may_delete.is_some() {
+            let look = hold.look();
+            let (last, mut exists) = futures::try_join!(look, shared.storage.exists(&key))?;
+            if last.is_some() {
                 // A collection may have ended between the two.
                 exists = shared.storage.exists(&key).await?;
             }
             if !exists {
                 return Err(RefsError::SnapshotNotFound(target).into());
             }
-            if may_delete == Some(true)
-                && !all_reachable(&shared.refs, BTreeSet::from([target])).await?
+            if let Some((state, true)) = last
+                && !is_spared(shared, target, state.cutoff).await?
             {
                 return Err(RepositoryError::BeingCollected { target });
             }

@@ -197,3 +197,28 @@ async fn costs_of_the_rest() {
     assert_eq!((cost.rounds, cost.counts.total.requests()), (3, 3));
     assert_eq!(cost.counts.total.writes(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn leases_are_read_several_at_a_time_and_told_in_the_order_of_their_keys() {
+    use icefield_core::collection::Lease;
+
+    let (_, storage, meter) = metered("leases").await;
+    let repository = trial("leases, held").open(&storage).await;
+    for _ in 0..40 {
+        let hold = repository.hold_collections().await.expect("nothing runs");
+        // It is left there.
+        drop(hold);
+    }
+    // One that cannot be read holds back everything.
+    put(&storage, "icefield/leases/ZZZZZZZZZZZZZZZZZZZG", "no lease").await;
+    let through = meter.storage();
+    let (leases, cost) = meter.measure(Lease::list(&*through)).await;
+    let leases = leases.expect("listed");
+    let found: Vec<_> = leases.iter().map(|it| it.object.key.to_string()).collect();
+    let mut expected = keys(&storage).await;
+    expected.retain(|key| key.starts_with("icefield/leases/"));
+    assert_eq!(found, expected);
+    assert_eq!((found.len(), leases[40].started), (41, 0));
+    assert_eq!(cost.counts.total.requests(), 1 + 41);
+    assert!(cost.rounds <= 1 + 3, "{cost:?}");
+}

@@ -109,6 +109,7 @@ impl Classify for RepositoryError {
             Self::NoParent { .. } | Self::NoCommonAncestor { .. } | Self::ParentExpired { .. } => {
                 ErrorKind::Invalid
             }
+            Self::ChangesLost { source, .. } => source.kind(),
             Self::Refs(error) => error.kind(),
             Self::Fetch(error) => error.kind(),
             Self::Format(error) => error.kind(),
@@ -151,7 +152,7 @@ impl Classify for SessionError {
             | Self::UncommittedChanges
             | Self::NoBranch => ErrorKind::Invalid,
             Self::Path(error) => error.kind(),
-            Self::Unresolved(_) => ErrorKind::OutcomeUnknown,
+            Self::Unresolved(_) | Self::Untraceable { .. } => ErrorKind::OutcomeUnknown,
             Self::ChunkMissing { .. } | Self::ChunkTruncated { .. } => ErrorKind::Corrupt,
             Self::VirtualChunk { source, .. } => source.kind(),
             Self::VirtualRefs { .. } => ErrorKind::Invalid,

@@ -144,6 +144,31 @@ pub(crate) async fn write_bytes(
     }
 }
 
+/// Writes bytes in the place of a state that was read.
+pub(super) async fn replace_bytes(
+    destination: &dyn Storage,
+    kind: Kind,
+    id: [u8; 12],
+    bytes: Bytes,
+    version: Version,
+) -> Result<(), CopyError> {
+    let key = kind.key(id).map_err(CopyError::Destination)?;
+    let mut options = options(kind, id, &bytes)?;
+    options.mode = PutMode::Update(version);
+    let put = destination.put(&key, bytes.clone().into(), options);
+    let unknown = match put.await.map_err(CopyError::Destination)? {
+        PutOutcome::Written(_) => return Ok(()),
+        // It may be the answer to a repetition of our own request.
+        PutOutcome::Refused => None,
+        PutOutcome::Unknown(source) => Some(source),
+    };
+    match (destination.try_read(&key).await, unknown) {
+        (Ok(Some((stored, _))), _) if stored == bytes => Ok(()),
+        (_, Some(source)) => Err(CopyError::WriteUnknown { key, source }),
+        (_, None) => Err(CopyError::OtherBytes { key }),
+    }
+}
+
 /// Writes a chunk object that is not held in memory. If one of the same size is there already, that is as good.
 pub(crate) async fn write_stream(
     destination: &dyn Storage,

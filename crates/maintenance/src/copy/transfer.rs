@@ -10,6 +10,7 @@ use icefield_storage::{Storage, StorageError};
 use super::needs::{self, FILES, Need, compact};
 use super::objects::{self, Chunk, Decoded, check_end};
 use super::plan::{Plan, Step};
+use super::rewritten::{renew_log, renew_snapshot};
 use super::shorten::onto_initial;
 use super::{Bounds, CopyError, CopyReport, Moved};
 use crate::Progress;
@@ -215,22 +216,48 @@ impl Transfer<'_> {
         let with_parents = steps.iter().filter(|step| step.parent.is_some());
         let mut ids: Vec<_> = with_parents.map(|step| *step.id.as_bytes()).collect();
         ids.sort_unstable();
-        let missing = self.missing_files(Kind::TransactionLog, &ids).await?;
+        if ids.is_empty() {
+            return Ok(Moved::default());
+        }
+        let (ours, theirs) = self.sizes(Kind::TransactionLog, &ids).await?;
         self.progress
-            .stage("copying transaction logs", Some(missing.len() as u64));
+            .stage("copying transaction logs", Some(ids.len() as u64));
         let mut moved = Moved::default();
-        let mut files = stream::iter(missing)
-            .map(|id| async move {
-                Ok::<_, CopyError>((id, self.copy_file(Kind::TransactionLog, id).await?))
+        let is_listed = |at: usize| ours.as_ref().is_none_or(|ours| ours[at].is_some());
+        let ids = ids.into_iter().enumerate();
+        let mut files = stream::iter(ids)
+            .map(|(at, id)| {
+                let (is_listed, is_there) = (is_listed(at), theirs[at].is_some());
+                async move {
+                    let copied = match (is_there, is_listed) {
+                        (false, _) => self.copy_file(Kind::TransactionLog, id).await?.map(Some),
+                        (true, true) => Some(self.renew_log(SnapshotId::from_bytes(id)).await?),
+                        (true, false) => Some(None),
+                    };
+                    Ok::<_, CopyError>((id, copied))
+                }
             })
             .buffered(FILES);
-        while let Some((id, bytes)) = files.try_next().await? {
-            match bytes {
-                Some(bytes) => moved.add(bytes),
+        while let Some((id, copied)) = files.try_next().await? {
+            match copied {
+                Some(bytes) => bytes.into_iter().for_each(|bytes| moved.add(bytes)),
                 None => missing_logs.push(SnapshotId::from_bytes(id)),
             }
         }
         Ok(moved)
+    }
+
+    /// Looks at a log that a stopped copy has left; returns its size if it is replaced.
+    async fn renew_log(&self, id: SnapshotId) -> Result<Option<u64>, CopyError> {
+        let (kind, limits) = (Kind::TransactionLog, &self.bounds.limits);
+        let read = objects::try_read_file(&**self.source, kind, *id.as_bytes(), limits).await?;
+        self.progress.advance(1, 0);
+        let Some((file, _)) = read else {
+            return Ok(None);
+        };
+        let size = file.len() as u64;
+        let renewed = renew_log(&**self.destination, id, file, limits, self.dry_run);
+        Ok(renewed.await?.then_some(size))
     }
 
     /// Returns those that are not at the destination.
@@ -310,9 +337,14 @@ impl Transfer<'_> {
             };
             let size = file.len() as u64;
             if !self.dry_run {
-                match objects::write_bytes(&**self.destination, Kind::Snapshot, id, file).await {
+                let put =
+                    objects::write_bytes(&**self.destination, Kind::Snapshot, id, file.clone());
+                match put.await {
                     // Every repository has its own initial snapshot, under the one id.
                     Err(CopyError::OtherBytes { .. }) if step.id == SnapshotId::INITIAL => continue,
+                    Err(CopyError::OtherBytes { .. }) => {
+                        renew_snapshot(&**self.destination, step.id, file, limits).await?;
+                    }
                     written => written?,
                 }
             }

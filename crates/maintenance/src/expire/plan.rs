@@ -7,11 +7,9 @@ use icefield_core::Repository;
 use icefield_format::SnapshotId;
 use icefield_refs::{BranchName, RefList, RefsError, TagName, micros_of_time};
 
+use super::known::Known;
 use super::{Expire, ExpireError, Reason};
 use crate::Progress;
-
-/// Letters of a message that a plan keeps.
-const MESSAGE: usize = 80;
 
 /// What becomes of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +64,7 @@ impl Pointers {
         })
     }
 
-    fn targets(&self) -> impl Iterator<Item = SnapshotId> {
+    pub(super) fn targets(&self) -> impl Iterator<Item = SnapshotId> {
         self.branches.values().chain(self.tags.values()).copied()
     }
 }
@@ -84,6 +82,8 @@ pub struct Plan {
     pub tags: Vec<TagName>,
     /// What this was decided on.
     pub(super) pointers: Pointers,
+    /// Of the snapshots that are released.
+    pub(super) parents: HashMap<SnapshotId, SnapshotId>,
 }
 
 #[derive(Debug)]
@@ -103,42 +103,34 @@ struct Histories {
 }
 
 impl Histories {
-    async fn read(
-        repository: &Repository,
-        pointers: &Pointers,
-        progress: &dyn Progress,
-    ) -> Result<Self, ExpireError> {
-        progress.stage("reading histories", None);
+    /// Puts together what was read. Everything that refs reach is known.
+    fn of_known(known: &Known, pointers: &Pointers) -> Result<Self, ExpireError> {
         let mut all = Self::default();
         for (walk, start) in pointers.targets().enumerate() {
             let begin = all.fates.len();
             let mut next = Some(start);
             while let Some(id) = next {
+                let Some(told) = known.get(id) else {
+                    unreachable!("BUG: all histories were read")
+                };
                 match all.steps.get(&id) {
                     Some(step) if step.walk == walk => return Err(RefsError::Cycle(id).into()),
                     Some(_) => break,
                     None => {}
                 }
-                // What is in memory may have another parent than what is stored.
-                let info = repository.ref_store().stored_snapshot(id).await?;
-                next = info.parent_id;
-                let micros = micros_of_time(info.written_at);
-                all.steps.insert(
-                    id,
-                    Step {
-                        parent: info.parent_id,
-                        micros,
-                        walk,
-                    },
-                );
+                next = told.parent;
+                let step = Step {
+                    parent: told.parent,
+                    micros: micros_of_time(told.written_at),
+                    walk,
+                };
+                all.steps.insert(id, step);
                 all.fates.push(Fate {
                     id,
-                    written_at: info.written_at,
-                    message: info.message.chars().take(MESSAGE).collect(),
+                    written_at: told.written_at,
+                    message: told.message.clone(),
                     reasons: BTreeSet::new(),
                 });
-                progress.more(1);
-                progress.advance(1, 0);
             }
             // The walk went from children to parents.
             all.fates[begin..].reverse();
@@ -167,6 +159,7 @@ impl Plan {
     pub(super) async fn make(
         expire: &Expire,
         repository: &Repository,
+        known: &mut Known,
         progress: &dyn Progress,
     ) -> Result<Self, ExpireError> {
         let pointers = Pointers::read(repository).await?;
@@ -175,7 +168,8 @@ impl Plan {
                 return Err(RefsError::BranchNotFound(name.clone()).into());
             }
         }
-        let histories = Histories::read(repository, &pointers, progress).await?;
+        known.read(repository, &pointers, progress).await?;
+        let histories = Histories::of_known(known, &pointers)?;
         Ok(Self::decide(expire, pointers, histories))
     }
 
@@ -247,8 +241,14 @@ impl Plan {
             }
         }
         let mut snapshots = histories.fates;
+        let mut parents = HashMap::new();
         for fate in &mut snapshots {
             fate.reasons = reasons.remove(&fate.id).unwrap_or_default();
+            if let Some(step) = histories.steps.get(&fate.id)
+                && !fate.stays()
+            {
+                parents.extend(step.parent.map(|parent| (fate.id, parent)));
+            }
         }
         Self {
             snapshots,
@@ -256,6 +256,21 @@ impl Plan {
             branches: gone.into_iter().map(|(name, _)| name).collect(),
             tags: gone_tags.into_iter().map(|(name, _)| name).collect(),
             pointers,
+            parents,
+        }
+    }
+
+    /// Takes back what could not be done: a snapshot keeps its parent, and with it all that comes before.
+    pub(super) fn take_back(&mut self, edits: &[NewParent]) {
+        let mut stay = HashSet::new();
+        for edit in edits {
+            let way = std::iter::successors(Some(edit.before), |id| self.parents.get(id).copied());
+            stay.extend(way.take_while(|id| *id != edit.after));
+        }
+        self.new_parents.retain(|edit| !edits.contains(edit));
+        self.parents.retain(|id, _| !stay.contains(id));
+        for fate in self.snapshots.iter_mut().filter(|it| stay.contains(&it.id)) {
+            fate.reasons.insert(Reason::Stuck);
         }
     }
 

@@ -40,6 +40,9 @@ pub enum Reason {
     Yearly,
     /// It is in the history of a branch that was not asked for, or in that of no branch that was.
     NotAsked,
+    /// It is behind a snapshot whose changes since an older one nobody can tell, so that it keeps its parent. Known only
+    /// once it was tried.
+    Stuck,
 }
 
 /// Which snapshots stay: those that any of the rules keeps. The others are released.

@@ -1,5 +1,6 @@
 //! Collecting garbage.
 
+mod flushed;
 mod incremental;
 mod interleaved;
 mod leases;

@@ -1,5 +1,6 @@
 //! Expiration: who stays, what is rewritten, and what is left when it is disturbed.
 
+mod costs;
 mod disturbed;
 mod logs;
 mod model;

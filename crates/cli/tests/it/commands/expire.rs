@@ -159,3 +159,32 @@ fn what_makes_no_sense_is_refused() {
     world.fails(4, &["expire", "elsewhere", "--keep-last", "1"]);
     assert_eq!(world.files("r"), before);
 }
+
+#[test]
+fn a_snapshot_whose_changes_nobody_can_tell_keeps_its_parent_and_is_named() {
+    let world = world();
+    let log = world.facts(&["log", "r"]);
+    let id = |at: usize| log["snapshots"][at]["id"].as_str().unwrap().to_owned();
+    let (four, three) = (id(0), id(1));
+    for file in std::fs::read_dir(world.path("r/manifests")).unwrap() {
+        std::fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    let before = messages(&world, &[]);
+    std::fs::remove_file(world.path(&format!("r/transactions/{three}"))).unwrap();
+    let run = world.run(&["expire", "r", "--keep-last", "1"]);
+    assert_eq!(run.code, 5, "{run:?}");
+    let line = format!("stuck {four} behind {three}: ");
+    assert!(run.stdout.starts_with(&line), "{run:?}");
+    assert!(
+        run.stderr.contains("1 snapshot keeps its parent"),
+        "{run:?}"
+    );
+    assert!(run.stderr.contains("fsck"), "{run:?}");
+    assert_eq!(messages(&world, &[]), before);
+    let again = world.run(&["expire", "r", "--keep-last", "1", "--json"]);
+    assert_eq!(again.code, 5, "{again:?}");
+    let facts: serde_json::Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(facts["stuck"][0]["id"], json!(four));
+    assert_eq!(facts["stuck"][0]["parent"], json!(three));
+    assert_eq!(facts["expired"], json!(0));
+}

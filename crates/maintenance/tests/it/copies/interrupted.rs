@@ -235,3 +235,160 @@ async fn an_unknown_edit_of_a_ref_is_told_as_such() {
     let error = copy(&source, &into).await.unwrap_err();
     assert!(matches!(error, CopyError::RefUnknown { .. }), "{error:?}");
 }
+
+/// A source before and after an expiration that thins its main branch, so that a log tells more and a snapshot has another
+/// parent, and cuts another, so that a snapshot comes after the first one.
+async fn expiring() -> (Source, Source) {
+    let source = Source::new().await;
+    source.branch("cut", "main").await;
+    for chunk in 0..3 {
+        source.commit("cut", &[("/c", chunk)]).await;
+    }
+    source.commit("main", &[("/a", 0)]).await;
+    source.tag("first", "main").await;
+    for chunk in 1..5 {
+        source.commit("main", &[("/a", chunk)]).await;
+    }
+    let mut after = Source::new().await;
+    after.store = source.store.duplicate();
+    after.repository = Repository::open(after.storage()).await.unwrap();
+    let mut policy = icefield_maintenance::Policy::default();
+    policy.last = 1;
+    let expire = icefield_maintenance::Expire::new(policy);
+    let expired = expire.run(&after.repository, &()).await.unwrap();
+    assert_eq!(expired.plan.new_parents.len(), 2);
+    let (one, other) = (
+        stores::dump(&source.storage()).await,
+        stores::dump(&after.storage()).await,
+    );
+    let changed = |folder: &str| {
+        let other = other.iter().filter(|(key, _)| key.starts_with(folder));
+        other.filter(|(key, bytes)| one[*key] != *bytes).count()
+    };
+    assert_eq!((changed("snapshots/"), changed("transactions/")), (2, 1));
+    (source, after)
+}
+
+/// Asserts that what one store holds is at another, as it is there.
+async fn assert_holds(to: &Arc<dyn Storage>, from: &Source, when: &str) {
+    let there = stores::dump(to).await;
+    let history = |repository: Repository, branch: &'static str| async move {
+        let name = icefield_core::BranchName::parse(branch).unwrap();
+        let tip = repository.ref_store().resolve_branch(&name).await.unwrap();
+        let infos = repository.ancestry(tip.snapshot);
+        let infos: Vec<_> = futures::TryStreamExt::try_collect(infos).await.unwrap();
+        infos
+            .into_iter()
+            .map(|info: icefield_core::SnapshotInfo| info.id)
+            .collect::<Vec<_>>()
+    };
+    let ours = stores::dump(&from.storage()).await;
+    for branch in ["main", "cut"] {
+        let fresh = Repository::open(Arc::clone(to)).await.unwrap();
+        let found = history(fresh, branch).await;
+        assert_eq!(
+            found,
+            history(from.repository.clone(), branch).await,
+            "{when}"
+        );
+        for id in found {
+            for key in [
+                icefield_format::layout::snapshot_key(id),
+                icefield_format::layout::transaction_log_key(id),
+            ] {
+                assert_eq!(there.get(&key), ours.get(&key), "{when}: {key}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_copy_that_was_stopped_goes_on_after_an_expiration_at_the_source() {
+    let (before, after) = expiring().await;
+    let dry = FaultyStorage::new(empty(), Plan::none());
+    let into: Arc<dyn Storage> = Arc::new(dry.clone());
+    copy(&before, &into).await.unwrap();
+    let refs = dry.trace();
+    let refs = refs
+        .events()
+        .iter()
+        .find(|event| event.verb == Verb::Put && event.key.contains("branch.cut"));
+    // Once a ref has landed, what it reaches is as it was, and stays so.
+    let whole = refs.unwrap().operation;
+    for (at, when) in crash_points(whole) {
+        let inner = empty();
+        let dying = FaultyStorage::new(Arc::clone(&inner), Plan::stop_at(at, when));
+        let into: Arc<dyn Storage> = Arc::new(dying.clone());
+        assert!(copy(&before, &into).await.is_err());
+        dying.deliver_pending().await;
+        let dry_run = CopyRepository::new().dry_run(true);
+        let planned = dry_run
+            .run(&after.repository, Arc::clone(&inner), &())
+            .await;
+        planned.unwrap_or_else(|error| panic!("{at} {when:?}: {error:?}"));
+        let copied = copy(&after, &inner).await;
+        copied.unwrap_or_else(|error| panic!("{at} {when:?}: {error:?}"));
+        assert_holds(&inner, &after, &format!("{at} {when:?}")).await;
+        assert_sound(&after, &inner).await;
+    }
+}
+
+#[tokio::test]
+async fn a_copy_made_of_the_source_before_an_expiration_does_not_make_a_log_tell_less() {
+    let (before, after) = expiring().await;
+    // One of the later state was stopped before its refs; then one of the earlier state goes to its end.
+    let inner = empty();
+    let dry = FaultyStorage::new(empty(), Plan::none());
+    let into: Arc<dyn Storage> = Arc::new(dry.clone());
+    copy(&after, &into).await.unwrap();
+    let trace = dry.trace();
+    let first_ref = (trace.events().iter())
+        .find(|event| event.verb == Verb::Put && event.key.contains("branch.cut"));
+    let stop = Plan::stop_at(first_ref.unwrap().operation, When::Before);
+    let into: Arc<dyn Storage> = Arc::new(FaultyStorage::new(Arc::clone(&inner), stop));
+    assert!(copy(&after, &into).await.is_err());
+    copy(&before, &inner).await.unwrap();
+    let (ours, there) = (
+        stores::dump(&after.storage()).await,
+        stores::dump(&inner).await,
+    );
+    let logs = ours
+        .iter()
+        .filter(|(key, _)| key.starts_with("transactions/"));
+    for (key, log) in logs {
+        let copied = after.tip("main").await;
+        if *key == icefield_format::layout::transaction_log_key(copied) {
+            assert_eq!(there[key], *log, "it goes on telling all");
+        }
+    }
+    assert_sound(&before, &inner).await;
+}
+
+#[tokio::test]
+async fn what_differs_in_more_than_an_expiration_changes_is_not_overwritten() {
+    let source = Source::with_history().await;
+    let other = Source::seeded(9).await;
+    let id = source.commit("main", &[("/a", 7)]).await;
+    let foreign = other.commit("main", &[("/a", 7)]).await;
+    for folder in ["transactions", "snapshots"] {
+        let whole = empty();
+        copy(&source, &whole).await.unwrap();
+        let key = format!("{folder}/{id}");
+        let strange = stores::read(&other.storage(), &format!("{folder}/{foreign}")).await;
+        for bytes in [strange, "no file of the format".into()] {
+            let to = empty();
+            Repository::create(Arc::clone(&to)).await.unwrap();
+            stores::put(&to, &key, bytes.clone()).await;
+            let error = copy(&source, &to).await.unwrap_err();
+            assert!(
+                matches!(
+                    &error,
+                    CopyError::OtherBytes { key: found } | CopyError::OtherSize { key: found, .. }
+                        if found.as_str() == key
+                ),
+                "{folder}: {error:?}"
+            );
+            assert_eq!(stores::read(&to, &key).await, bytes);
+        }
+    }
+}

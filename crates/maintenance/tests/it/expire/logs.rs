@@ -219,3 +219,83 @@ async fn c37_a_log_that_tells_more_still_tells_of_what_came_and_went() {
         "a chunk of a deleted array: {outcome:?}"
     );
 }
+
+/// Keeps the last snapshot of each branch, and what tags point to, as a process that has nothing in memory.
+async fn run_fresh(lab: &Lab) -> icefield_maintenance::Expired {
+    let fresh = lab.open(&lab.storage).await;
+    let mut policy = Policy::default();
+    policy.last = 1;
+    let expire = icefield_maintenance::Expire::new(policy);
+    let done = expire.run(&fresh, &());
+    done.await.expect("what is lost is not in the way")
+}
+
+/// Deletes the manifest that a snapshot of the story has.
+async fn lose_manifest(story: &Story, number: usize) {
+    let snapshot = story.lab.repository.snapshot(story.ids[number]).await;
+    let snapshot = snapshot.expect("a snapshot");
+    for file in snapshot.manifest_files() {
+        let key = icefield_format::layout::manifest_key(file.id);
+        icefield_testkit::stores::delete(&story.lab.storage, &key).await;
+    }
+}
+
+#[tokio::test]
+async fn c37_where_a_manifest_is_lost_the_log_tells_what_the_logs_in_between_told() {
+    for lost in [0, 1, 3] {
+        let story = Story::new().await;
+        lose_manifest(&story, lost).await;
+        done(story.lab.repository.create_tag("t0", story.ids[0]).await);
+        let expired = run_fresh(&story.lab).await;
+        assert_eq!(expired.stuck, [], "{lost}");
+        assert_eq!(
+            story.lab.history("main").await,
+            [story.ids[3], story.ids[0]]
+        );
+        let fresh = story.lab.open(&story.lab.storage).await;
+        let log = fresh.transaction_log(story.ids[3]).await.expect("a log");
+        assert_eq!(log.new_groups().count(), 1, "{lost}");
+        assert_eq!(log.deleted_groups().count(), 1, "{lost}");
+        let chunks: Vec<_> = (log.updated_chunks())
+            .flat_map(|it| it.chunks().collect::<Vec<_>>())
+            .collect();
+        let named: Vec<u32> = chunks.iter().map(|index| index[0]).collect();
+        assert_eq!(named, [1, 2, 3], "{lost}");
+    }
+}
+
+#[tokio::test]
+async fn c37_where_a_log_in_between_is_lost_too_the_snapshot_keeps_its_parent_and_the_others_go_on()
+{
+    let story = Story::new().await;
+    let lab = &story.lab;
+    done(lab.repository.create_tag("t0", story.ids[0]).await);
+    done(lab.repository.create_branch("dev", story.ids[0]).await);
+    let between = lab.commit("dev", MONDAY + 5 * DAY).await;
+    let dev = lab.commit("dev", MONDAY + 6 * DAY).await;
+    lose_manifest(&story, 0).await;
+    let log = icefield_format::layout::transaction_log_key(story.ids[1]);
+    icefield_testkit::stores::delete(&lab.storage, &log).await;
+    for again in [false, true] {
+        let expired = run_fresh(lab).await;
+        let stuck: Vec<_> = expired.stuck.iter().map(|it| (it.id, it.parent)).collect();
+        assert_eq!(stuck, [(story.ids[3], story.ids[2])]);
+        assert!(
+            expired.stuck[0].reason.contains("manifest"),
+            "{:?}",
+            expired.stuck
+        );
+        let rewritten: Vec<_> = expired.plan.new_parents.iter().map(|it| it.id).collect();
+        let expected: &[SnapshotId] = if again { &[] } else { &[dev] };
+        assert_eq!(rewritten, expected);
+        assert_eq!(
+            expired.plan.released(),
+            u64::from(!again),
+            "{between} alone"
+        );
+    }
+    let mut all = story.ids.clone();
+    all.reverse();
+    assert_eq!(lab.history("main").await, all);
+    assert_eq!(lab.history("dev").await, [dev, story.ids[0]]);
+}
