@@ -3,6 +3,7 @@
 mod damages;
 mod repairs;
 mod reports;
+mod restored;
 mod vectors;
 mod world;
 
