@@ -6,15 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_format::{
-    ChunkIndex, FileKind, NodeId, NodePath, SnapshotId, TransactionLog, TransactionLogEncoder,
-    layout,
+    ChunkIndex, FileKind, FormatError, NodeId, NodePath, SnapshotId, TransactionLog,
+    TransactionLogEncoder, layout,
 };
 use icefield_refs::{EditOutcome, FetchError, Refusal, SnapshotSource};
-use icefield_storage::{Key, KeyError, PutMode, PutOptions, PutOutcome, StorageError, StorageExt};
+use icefield_storage::{
+    Bytes, Key, KeyError, PutMode, PutOptions, PutOutcome, StorageError, StorageExt, Version,
+};
 
 use crate::rebase::Changes;
 use crate::session::Base;
 use crate::{Diff, Repository, RepositoryError};
+
+/// How often a log is mended again because its snapshot has got another parent meanwhile.
+const PARENTS: usize = 10;
 
 impl Repository {
     /// Makes the transaction log of `id` tell all that changed since `parent`, which is about to become its parent.
@@ -30,25 +35,89 @@ impl Repository {
         id: SnapshotId,
         parent: SnapshotId,
     ) -> Result<EditOutcome, RepositoryError> {
+        let stored = self.stored_log(id).await?;
+        let Some((bytes, version)) = stored else {
+            return Ok(EditOutcome::Done(None));
+        };
+        let limits = &self.shared().settings.decode_limits;
+        let own = TransactionLog::decode(&bytes, id, limits)?;
+        let mode = PutMode::Update(version);
+        self.tell_more(id, parent, Some(own), mode).await
+    }
+
+    /// Writes the transaction log of a snapshot anew, from what differs from its parent, if it is missing or cannot be
+    /// decoded as it is now; one that can be decoded is made to tell all, and goes on telling what it told.
+    ///
+    /// # Errors
+    /// [`RepositoryError::Fetch`] and others for objects that cannot be read; [`RepositoryError::Format`] if the log would
+    /// be too large; what the store says. Nothing was changed.
+    pub async fn mend_log(&self, id: SnapshotId) -> Result<EditOutcome, RepositoryError> {
+        let objects = &self.shared().objects;
+        let limits = &self.shared().settings.decode_limits;
+        let mut outcome = EditOutcome::Done(None);
+        // Expiration gives snapshots other parents meanwhile, and finds no log to make tell more where there is none.
+        for _ in 0..PARENTS {
+            objects.forget(id);
+            let Some(parent) = objects.snapshot(id).await?.parent_id() else {
+                return Ok(outcome);
+            };
+            let (own, mode) = match self.stored_log(id).await? {
+                None => (None, PutMode::Create),
+                Some((bytes, version)) => {
+                    let own = match TransactionLog::decode(&bytes, id, limits) {
+                        Ok(own) => Some(own),
+                        Err(error) if may_be_sound(&error) => return Err(error.into()),
+                        Err(_) => None,
+                    };
+                    (own, PutMode::Update(version))
+                }
+            };
+            outcome = self.tell_more(id, parent, own, mode).await?;
+            objects.forget(id);
+            let now = objects.snapshot(id).await?.parent_id();
+            if !matches!(outcome, EditOutcome::Done(_)) || now == Some(parent) {
+                return Ok(outcome);
+            }
+        }
+        Ok(EditOutcome::Refused(Refusal::AlreadyExists))
+    }
+
+    async fn stored_log(&self, id: SnapshotId) -> Result<Option<(Bytes, Version)>, StorageError> {
+        let key = Key::parse(&layout::transaction_log_key(id))
+            .map_err(|error: KeyError| StorageError::from(error))?;
+        self.shared().storage.try_read(&key).await
+    }
+
+    /// Writes a log that tells all that differs from a parent, and what the one that is there tells, unless that tells
+    /// all of it.
+    async fn tell_more(
+        &self,
+        id: SnapshotId,
+        parent: SnapshotId,
+        own: Option<TransactionLog>,
+        mode: PutMode,
+    ) -> Result<EditOutcome, RepositoryError> {
         let shared = self.shared();
         let objects = &shared.objects;
         let key = Key::parse(&layout::transaction_log_key(id))
             .map_err(|error: KeyError| StorageError::from(error))?;
-        let Some((bytes, version)) = shared.storage.try_read(&key).await? else {
-            return Ok(EditOutcome::Done(None));
-        };
         let limits = &shared.settings.decode_limits;
-        let own = TransactionLog::decode(&bytes, id, limits)?;
         let (before, after) = futures::try_join!(objects.snapshot(parent), objects.snapshot(id))?;
         let diff = Diff::between(objects, parent, id).await?;
         let (before, after) = (Base::new(before), Base::new(after));
-        let log = encoded(&diff, &own, &before, &after)?.finish(objects.writer())?;
+        let said = match &own {
+            Some(own) => own.clone(),
+            None => {
+                let nothing = TransactionLogEncoder::new(id).finish(objects.writer())?;
+                TransactionLog::decode(&nothing, id, limits)?
+            }
+        };
+        let log = encoded(&diff, &said, &before, &after)?.finish(objects.writer())?;
         let all = TransactionLog::decode(&log, id, limits)?;
-        if Changes::of_log(&all) == Changes::of_log(&own) {
+        if own.is_some_and(|own| Changes::of_log(&all) == Changes::of_log(&own)) {
             return Ok(EditOutcome::Done(None));
         }
-        let mut options = PutOptions::mode(PutMode::Update(version))
-            .with_content_type("application/octet-stream");
+        let mut options = PutOptions::mode(mode).with_content_type("application/octet-stream");
         for (name, value) in objects.writer().object_metadata(FileKind::TransactionLog) {
             options = options.with_user_metadata(name, &value);
         }
@@ -88,6 +157,19 @@ impl Repository {
             false => Err(RepositoryError::ParentExpired { snapshot: commit }),
         }
     }
+}
+
+/// Whether another program, or one with other limits, may be able to read a file that cannot be decoded here.
+fn may_be_sound(error: &FormatError) -> bool {
+    matches!(
+        error,
+        FormatError::NewerSpecVersion { .. }
+            | FormatError::UnknownCompression { .. }
+            | FormatError::DictionaryFrame { .. }
+            | FormatError::TooLarge { .. }
+            | FormatError::OutOfMemory { .. }
+            | FormatError::MetadataTooLarge { .. }
+    )
 }
 
 /// A log with all that differs between two snapshots, and what the newer one's own log says of chunks and metadata.

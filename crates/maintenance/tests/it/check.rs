@@ -1,6 +1,7 @@
 //! Checks and repairs.
 
 mod damages;
+mod mended;
 mod repairs;
 mod reports;
 mod restored;
