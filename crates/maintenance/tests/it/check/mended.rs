@@ -158,3 +158,91 @@ async fn each_planted_damage_is_mended_dropped_or_left_and_named() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     assert_eq!(FATES.len(), ALL.len());
 }
+
+#[tokio::test]
+async fn a_log_that_tells_more_than_happened_goes_on_telling_it_when_it_is_mended() {
+    let world = World::new().await;
+    let (a, v) = (
+        world.node_of(3, "/g/a").await,
+        world.node_of(3, "/g/v").await,
+    );
+    // As a thinning leaves it, but for the chunk 4 of /g/a, which it keeps quiet.
+    let write = |log: &mut icefield_format::TransactionLogEncoder| {
+        let mut told = [(a, 2), (v, 1)];
+        told.sort_unstable();
+        for (node, index) in told {
+            log.begin_chunks(node).expect("sorted");
+            log.push_chunk(&[index]).expect("sorted");
+        }
+    };
+    world.write_log(3, write).await;
+    let report = Repair::new(world.check(), world.builder()).run(&()).await;
+    let report = report.expect("the store does not fail");
+    assert_eq!(report.logs[0].outcome, LogOutcome::Done, "{report:#?}");
+    let mut told: Vec<(_, Vec<u32>)> = Vec::new();
+    for array in world.log(3).await.updated_chunks() {
+        told.extend(
+            array
+                .chunks()
+                .map(|index| (array.node_id(), index.to_vec())),
+        );
+    }
+    told.sort();
+    let mut expected = vec![(a, vec![2]), (a, vec![4]), (v, vec![1])];
+    expected.sort();
+    assert_eq!(told, expected);
+    assert!(world.report().await.is_sound());
+}
+
+#[tokio::test]
+async fn an_intact_log_is_not_written_and_one_of_a_newer_version_is_left() {
+    let world = World::new().await;
+    let before = stores::dump(&world.storage).await;
+    let repository = world.open().await;
+    for id in &world.commits {
+        let done = repository.mend_log(*id).await.expect("readable");
+        assert!(matches!(done, icefield_core::EditOutcome::Done(None)));
+    }
+    assert_eq!(stores::dump(&world.storage).await, before);
+    let key = world.log_key(2);
+    let mut file = stores::read(&world.storage, &key).await.to_vec();
+    file[36] = 9;
+    world.put(&key, file.clone()).await;
+    let report = Repair::new(world.check(), world.builder()).run(&()).await;
+    let report = report.expect("the store does not fail");
+    assert!(
+        matches!(report.logs[0].outcome, LogOutcome::Failed { .. }),
+        "{report:#?}"
+    );
+    assert_eq!(report.left.len(), 1);
+    assert_eq!(stores::read(&world.storage, &key).await, file);
+}
+
+#[tokio::test]
+async fn a_log_that_is_put_back_while_it_is_mended_stays() {
+    use icefield_storage::wrap::FaultyStorage;
+    use icefield_storage::wrap::fault::{Decision, Delivery, Matcher, Plan, Verb};
+    let world = World::new().await;
+    let key = world.log_key(2);
+    let good = stores::read(&world.storage, &key).await;
+    world.delete(&key).await;
+    // The write is held back until somebody else has written.
+    let plan = Plan::none().always(
+        Matcher::verb(Verb::Put).below("transactions"),
+        Decision::Late(Delivery::OnDemand),
+    );
+    let faulty = FaultyStorage::new(std::sync::Arc::clone(&world.storage), plan);
+    let storage: std::sync::Arc<dyn icefield_storage::Storage> =
+        std::sync::Arc::new(faulty.clone());
+    let builder = icefield_core::Repository::builder(std::sync::Arc::clone(&storage));
+    let check = icefield_maintenance::Check::new(storage);
+    let report = Repair::new(check, builder).run(&()).await;
+    let report = report.expect("the store does not fail");
+    assert!(
+        matches!(report.logs[0].outcome, LogOutcome::Unknown { .. }),
+        "{report:#?}"
+    );
+    world.put(&key, good.clone()).await;
+    faulty.deliver_pending().await;
+    assert_eq!(stores::read(&world.storage, &key).await, good);
+}
