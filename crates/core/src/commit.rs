@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use icefield_format::{ManifestId, SnapshotId};
+use icefield_format::{Extents, ManifestId, NodePath, SnapshotId};
 use icefield_refs::Tip;
 use icefield_storage::StorageError;
 use serde_json::Value;
@@ -83,6 +83,7 @@ pub struct Commit {
     allow_empty: bool,
     rewrite: Rewrite,
     lost: BTreeSet<ManifestId>,
+    extents: BTreeMap<(NodePath, ManifestId), Extents>,
     solver: Option<Arc<dyn ConflictSolver>>,
     tries: usize,
 }
@@ -126,6 +127,15 @@ impl Commit {
     pub fn leave_out_manifests(mut self, lost: BTreeSet<ManifestId>) -> Self {
         self.allow_empty |= !lost.is_empty();
         self.lost = lost;
+        self
+    }
+
+    /// Says of manifests of the base where their references of an array lie: of those whose recorded extents are wrong.
+    /// Nothing is read or written but the snapshot; the extents given must hold every reference of the array. Such arrays
+    /// count as updated. For repairs; a commit that only does this changes something, and is not empty.
+    pub fn correct_extents(mut self, extents: BTreeMap<(NodePath, ManifestId), Extents>) -> Self {
+        self.allow_empty |= !extents.is_empty();
+        self.extents = extents;
         self
     }
 
@@ -267,6 +277,7 @@ impl Commit {
             allow_empty: self.allow_empty,
             rewrite: self.rewrite,
             lost: &self.lost,
+            extents: &self.extents,
         };
         let written = plan::write(session, Some(tip), description).await?;
         match written {
@@ -325,6 +336,7 @@ impl Session {
             allow_empty: false,
             rewrite: Rewrite::No,
             lost: BTreeSet::new(),
+            extents: BTreeMap::new(),
             solver: None,
             tries: DEFAULT_TRIES,
         }

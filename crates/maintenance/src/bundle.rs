@@ -8,9 +8,12 @@
 //!
 //! Names of refs in keys are percent-encoded, as on a local disk, and spelt anew where they are unpacked.
 
+mod contents;
 pub(crate) mod file;
 mod index;
 mod inspect;
+mod member;
+mod seals;
 pub(crate) mod tar;
 mod unbundle;
 

@@ -42,8 +42,8 @@ use crate::Progress;
 pub use finding::{Finding, FindingKind, Severity};
 pub use ledger::{CheckReport, Garbage, GarbageOfKind, Proposal};
 pub use repair::{
-    ArrayLoss, BranchRepair, REPAIR_METADATA, Repair, RepairError, RepairOutcome, RepairReport,
-    RestoredBranch,
+    ArrayLoss, BranchRepair, CorrectedExtents, LogOutcome, LogRepair, REPAIR_METADATA, Repair,
+    RepairError, RepairOutcome, RepairReport, RestoredBranch,
 };
 
 /// Why a repository could not be checked. What is wrong with the repository itself is a [`Finding`].

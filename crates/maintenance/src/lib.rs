@@ -21,9 +21,9 @@ mod usage;
 
 pub use bundle::{BundleReport, BundleRepository, Unbundle, UnbundleReport};
 pub use check::{
-    ArrayLoss, BranchRepair, Check, CheckError, CheckReport, Finding, FindingKind, Garbage,
-    GarbageOfKind, Proposal, REPAIR_METADATA, Repair, RepairError, RepairOutcome, RepairReport,
-    RestoredBranch, Severity,
+    ArrayLoss, BranchRepair, Check, CheckError, CheckReport, CorrectedExtents, Finding,
+    FindingKind, Garbage, GarbageOfKind, LogOutcome, LogRepair, Proposal, REPAIR_METADATA, Repair,
+    RepairError, RepairOutcome, RepairReport, RestoredBranch, Severity,
 };
 pub use collect::{
     Collect, CollectError, CollectReport, DEFAULT_FLOOR, LEAST_FLOOR, Marking, Swept,

@@ -1,11 +1,12 @@
 //! `icefield fsck`
 
+mod repairs;
+
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use icefield::maintenance::{
-    BranchRepair, Check, CheckError, CheckReport, Finding, Repair, RepairError, RepairOutcome,
-    RepairReport, RestoredBranch, Severity,
+    Check, CheckError, CheckReport, Finding, Repair, RepairError, RepairReport, Severity,
 };
 use icefield::{RefsError, RepositoryError, Settings};
 use serde::Serialize;
@@ -16,6 +17,8 @@ use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
 use crate::progress::Steps;
+
+use repairs::{repair_text, repair_verdict};
 
 /// Objects are looked at once: a small cache will do.
 const CACHE_BYTES: u64 = 16 << 20;
@@ -145,44 +148,6 @@ fn damages(damage: u64) -> String {
     )
 }
 
-fn repair_verdict(report: &RepairReport) -> Result<(), Failure> {
-    let restored = report.restored.iter().map(|it| (&it.branch, &it.outcome));
-    let branches = report.branches.iter().map(|it| (&it.branch, &it.outcome));
-    let mut worst = Ok(());
-    for (branch, outcome) in restored.chain(branches) {
-        match outcome {
-            RepairOutcome::Unknown { snapshot, reason } => {
-                let message = format!(
-                    "it is not known whether branch {branch} points to {snapshot} now: {reason}"
-                );
-                let failure = Failure::new(Exit::Unknown, message);
-                return Err(
-                    failure.hint("run `icefield fsck` again: it tells where the branch stands")
-                );
-            }
-            RepairOutcome::BranchMoved => {
-                let message = format!("branch {branch} was moved since it was checked");
-                let failure = Failure::new(Exit::Conflict, message);
-                worst = Err(failure.hint("run it again: the branch is untouched by this one"));
-            }
-            RepairOutcome::Failed { reason } if worst.is_ok() => {
-                let message = format!("branch {branch} could not be repaired: {reason}");
-                worst = Err(Failure::new(Exit::Damage, message));
-            }
-            _ => {}
-        }
-    }
-    if worst.is_ok() && !report.left.is_empty() {
-        let left = count(report.left.len() as u64, "thing", "things");
-        let failure = Failure::new(
-            Exit::Damage,
-            format!("{left} could not be repaired, or only by a commit that was not made"),
-        );
-        worst = Err(failure.hint("what is above says what to do"));
-    }
-    worst
-}
-
 fn check_text(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
     let mut last = None;
     for (at, finding) in report.findings.iter().enumerate() {
@@ -303,90 +268,4 @@ fn names(names: &[String]) -> String {
         text.push_str(&format!(" and {} more", names.len() - MOST));
     }
     text
-}
-
-fn repair_text(facts: &Repaired, out: &mut dyn Write) -> io::Result<()> {
-    check_text(&facts.report.check, out)?;
-    for branch in &facts.report.restored {
-        restored_text(branch, out)?;
-    }
-    for branch in &facts.report.branches {
-        branch_text(branch, out)?;
-    }
-    if facts.report.restored.is_empty() && facts.report.branches.is_empty() {
-        writeln!(out, "no branch needs a repair")?;
-    }
-    Ok(())
-}
-
-fn restored_text(branch: &RestoredBranch, out: &mut dyn Write) -> io::Result<()> {
-    let name = printable(&branch.branch);
-    let place = branch
-        .snapshot
-        .map_or_else(|| "nowhere".to_owned(), |id| id.to_string());
-    match &branch.outcome {
-        RepairOutcome::Planned => writeln!(out, "branch {name} would be moved to {place}"),
-        RepairOutcome::Done { .. } => writeln!(out, "branch {name} was moved to {place}"),
-        other => writeln!(out, "branch {name} was not moved: {}", why(other)),
-    }
-}
-
-fn branch_text(branch: &BranchRepair, out: &mut dyn Write) -> io::Result<()> {
-    let name = printable(&branch.branch);
-    match &branch.outcome {
-        RepairOutcome::Planned => {
-            writeln!(out, "a commit to {name}, which is {}, would", branch.from)?
-        }
-        RepairOutcome::Done { snapshot } => writeln!(
-            out,
-            "committed {snapshot} to {name}, which was {}, to",
-            branch.from
-        )?,
-        other => writeln!(
-            out,
-            "nothing was committed to {name}: {}; a commit would",
-            why(other)
-        )?,
-    }
-    for array in &branch.arrays {
-        let path = printable(&array.path);
-        for (list, what) in [
-            (&array.chunks, "chunk"),
-            (&array.virtual_chunks, "virtual chunk"),
-        ] {
-            if !list.is_empty() {
-                let chunks = count(list.len() as u64, what, &format!("{what}s"));
-                let first: Vec<String> = list.iter().take(5).map(|it| format!("{it:?}")).collect();
-                let more = if list.len() > 5 { ", …" } else { "" };
-                writeln!(out, "  drop {chunks} of {path}: {}{more}", first.join(", "))?;
-            }
-        }
-        for manifest in &array.manifests {
-            writeln!(
-                out,
-                "  drop the chunk refs of {path} in manifest {manifest}"
-            )?;
-        }
-        if array.refs_of_manifests > 0 {
-            let refs = count(array.refs_of_manifests, "chunk ref", "chunk refs");
-            writeln!(out, "    {refs}, as the snapshot says")?;
-        }
-    }
-    for path in &branch.dropped_nodes {
-        writeln!(out, "  drop {}, which lies below an array", printable(path))?;
-    }
-    for path in &branch.created_groups {
-        writeln!(out, "  create the group {}", printable(path))?;
-    }
-    Ok(())
-}
-
-fn why(outcome: &RepairOutcome) -> String {
-    match outcome {
-        RepairOutcome::BranchMoved => "somebody moved it since it was checked".to_owned(),
-        RepairOutcome::Unknown { reason, .. } | RepairOutcome::Failed { reason } => {
-            printable(reason).into_owned()
-        }
-        RepairOutcome::Planned | RepairOutcome::Done { .. } => String::new(),
-    }
 }

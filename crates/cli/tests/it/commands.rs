@@ -6,6 +6,7 @@ mod copy;
 mod du;
 mod expire;
 mod fsck;
+mod fsck_repairs;
 mod gc;
 mod general;
 mod history;

@@ -48,8 +48,8 @@ pub(super) struct ArrayPlan {
     pub(super) before: Option<Vec<u32>>,
     pub(super) held: Vec<HeldManifest>,
     pub(super) rewrite: Rewrite,
-    /// Whether a manifest of the base is left out.
-    pub(super) robbed: bool,
+    /// Whether a manifest of the base is left out, or has other extents than the base says.
+    pub(super) mended: bool,
     /// Drawn on one task, in the order of paths: the source of the ids of its manifests.
     pub(super) entropy: Arc<dyn Entropy>,
 }

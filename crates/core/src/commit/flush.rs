@@ -33,6 +33,7 @@ impl Session {
             allow_empty: false,
             rewrite: super::Rewrite::No,
             lost: &BTreeSet::new(),
+            extents: &BTreeMap::new(),
         };
         let plan::Written::Prepared(prepared) = plan::write(self, None, description).await? else {
             return Err(SessionError::ReadOnly.into());

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
-    ManifestFileInfo, ManifestId, ManifestRef, NewSnapshot, NodeId, NodeKind, NodePath, SnapshotId,
-    layout,
+    Extents, ManifestFileInfo, ManifestId, ManifestRef, NewSnapshot, NodeId, NodeKind, NodePath,
+    SnapshotId, layout,
 };
 use icefield_refs::{FetchError, Tip, micros_of_time};
 use icefield_storage::{Bytes, Key, StorageError, StorageExt};
@@ -117,6 +117,8 @@ pub(super) struct Description<'a> {
     pub(super) rewrite: Rewrite,
     /// Manifests of the base that are not read and not carried over.
     pub(super) lost: &'a BTreeSet<ManifestId>,
+    /// Where references of an array lie in a manifest of the base, if the base says something else.
+    pub(super) extents: &'a BTreeMap<(NodePath, ManifestId), Extents>,
 }
 
 /// Writes everything that a commit needs, all of it invisible. Without a tip, no branch is asked where it
@@ -146,11 +148,12 @@ pub(super) async fn write(
         changes: &changes,
         rewrite,
         lost: description.lost,
+        extents: description.extents,
     };
     let nodes = planner.nodes(&mut arrays)?;
-    // Which of their chunks are gone, nobody can say any more.
-    let robbed: BTreeSet<NodeId> = (arrays.iter())
-        .filter(|array| array.robbed)
+    // Which of their chunks are gone, or can be seen again, nobody says one by one.
+    let mended: BTreeSet<NodeId> = (arrays.iter())
+        .filter(|array| array.mended)
         .map(|array| array.node)
         .collect();
     let snapshot_id = SnapshotId::from_bytes(session.random());
@@ -188,7 +191,7 @@ pub(super) async fn write(
             manifest_files: &manifest_files(&base, &nodes, &arrays)?,
         },
     )?;
-    let log = encode_log(session, snapshot_id, &changes, robbed)?;
+    let log = encode_log(session, snapshot_id, &changes, mended)?;
     let files: Vec<(ManifestId, Bytes)> = arrays
         .iter()
         .flat_map(|array| &array.new)
@@ -211,6 +214,7 @@ struct Planner<'a> {
     changes: &'a ChangeSet,
     rewrite: Rewrite,
     lost: &'a BTreeSet<ManifestId>,
+    extents: &'a BTreeMap<(NodePath, ManifestId), Extents>,
 }
 
 impl Planner<'_> {
@@ -261,6 +265,7 @@ impl Planner<'_> {
                         Some(metadata) => self.existing(position, &path, &metadata, arrays)?,
                         None if self.rewrite != Rewrite::No
                             || !self.lost.is_empty()
+                            || !self.extents.is_empty()
                             || changes.chunks().contains_key(&record.id()) =>
                         {
                             let metadata = base.metadata(record)?;
@@ -296,13 +301,17 @@ impl Planner<'_> {
         let written = changes.chunks().get(&node).is_some_and(|it| !it.is_empty());
         let seen = changes.visible_grid(&node);
         let mut held = Vec::new();
-        let mut robbed = false;
+        let mut mended = false;
         for manifest in record.manifests() {
             if self.lost.contains(&manifest.id()) {
-                robbed = true;
+                mended = true;
                 continue;
             }
-            let extents = manifest.extents();
+            let mut extents = manifest.extents();
+            if let Some(right) = self.extents.get(&(path.clone(), manifest.id())) {
+                mended |= *right != extents;
+                extents = right.clone();
+            }
             let cut = manifest.rank() != array.rank()
                 || seen.is_some_and(|seen| seen.len() != array.rank())
                 || extents.ranges().iter().enumerate().any(|(axis, range)| {
@@ -322,14 +331,14 @@ impl Planner<'_> {
                 cut,
             });
         }
-        let untouched = !written && !robbed && !held.iter().any(|it| it.cut);
+        let untouched = !written && !mended && !held.iter().any(|it| it.cut);
         if untouched && (self.rewrite == Rewrite::No || held.is_empty()) {
             return Ok(PlannedManifests::Keep { position });
         }
         let before = base.metadata(base.record(position)).ok();
         let before = before.and_then(|it| Some(it.array()?.chunk_counts.clone()));
         arrays.push(ArrayPlan {
-            robbed,
+            mended,
             ..self.array(node, path, array, before, held)
         });
         let array = arrays.len() - 1;
@@ -352,7 +361,7 @@ impl Planner<'_> {
             before,
             held,
             rewrite: self.rewrite,
-            robbed: false,
+            mended: false,
             entropy: self.session.derive_entropy(),
         }
     }

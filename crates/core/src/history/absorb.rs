@@ -7,11 +7,13 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
-    ChunkIndex, FileKind, NodeId, NodePath, Snapshot, SnapshotId, TransactionLog,
+    ChunkIndex, FileKind, FormatError, NodeId, NodePath, Snapshot, SnapshotId, TransactionLog,
     TransactionLogEncoder, layout,
 };
 use icefield_refs::{EditOutcome, FetchError, RefsError, Refusal, SnapshotSource};
-use icefield_storage::{Key, KeyError, PutMode, PutOptions, PutOutcome, StorageError, StorageExt};
+use icefield_storage::{
+    Bytes, Key, KeyError, PutMode, PutOptions, PutOutcome, StorageError, StorageExt, Version,
+};
 
 use crate::change_set::within;
 use crate::rebase::Changes;
@@ -20,6 +22,8 @@ use crate::{Diff, Repository, RepositoryError};
 
 /// Logs read at a time.
 const LOGS_AHEAD: usize = 8;
+/// How often a log is mended again because its snapshot has got another parent meanwhile.
+const PARENTS: usize = 10;
 
 impl Repository {
     /// Makes the transaction log of `id` tell all that changed since `parent`, which is about to become its parent.
@@ -38,35 +42,89 @@ impl Repository {
         id: SnapshotId,
         parent: SnapshotId,
     ) -> Result<EditOutcome, RepositoryError> {
+        let stored = self.stored_log(id).await?;
+        let Some((bytes, version)) = stored else {
+            return Ok(EditOutcome::Done(None));
+        };
+        let limits = &self.shared().settings.decode_limits;
+        let own = TransactionLog::decode(&bytes, id, limits)?;
+        let mode = PutMode::Update(version);
+        self.tell_more(id, parent, Some(own), mode).await
+    }
+
+    /// Writes the transaction log of a snapshot anew, from what differs from its parent, if it is missing or cannot be
+    /// decoded as it is now; one that can be decoded is made to tell all, and goes on telling what it told.
+    ///
+    /// # Errors
+    /// [`RepositoryError::Fetch`] and others for objects that cannot be read; [`RepositoryError::Format`] if the log would
+    /// be too large; what the store says. Nothing was changed.
+    pub async fn mend_log(&self, id: SnapshotId) -> Result<EditOutcome, RepositoryError> {
+        let objects = &self.shared().objects;
+        let limits = &self.shared().settings.decode_limits;
+        let mut outcome = EditOutcome::Done(None);
+        // Expiration gives snapshots other parents meanwhile, and finds no log to make tell more where there is none.
+        for _ in 0..PARENTS {
+            objects.forget(id);
+            let Some(parent) = objects.snapshot(id).await?.parent_id() else {
+                return Ok(outcome);
+            };
+            let (own, mode) = match self.stored_log(id).await? {
+                None => (None, PutMode::Create),
+                Some((bytes, version)) => {
+                    let own = match TransactionLog::decode(&bytes, id, limits) {
+                        Ok(own) => Some(own),
+                        Err(error) if may_be_sound(&error) => return Err(error.into()),
+                        Err(_) => None,
+                    };
+                    (own, PutMode::Update(version))
+                }
+            };
+            outcome = self.tell_more(id, parent, own, mode).await?;
+            objects.forget(id);
+            let now = objects.snapshot(id).await?.parent_id();
+            if !matches!(outcome, EditOutcome::Done(_)) || now == Some(parent) {
+                return Ok(outcome);
+            }
+        }
+        Ok(EditOutcome::Refused(Refusal::AlreadyExists))
+    }
+
+    async fn stored_log(&self, id: SnapshotId) -> Result<Option<(Bytes, Version)>, StorageError> {
+        let key = Key::parse(&layout::transaction_log_key(id))
+            .map_err(|error: KeyError| StorageError::from(error))?;
+        self.shared().storage.try_read(&key).await
+    }
+
+    /// Writes a log that tells all that differs from a parent, and what the one that is there tells, unless that tells
+    /// all of it.
+    async fn tell_more(
+        &self,
+        id: SnapshotId,
+        parent: SnapshotId,
+        own: Option<TransactionLog>,
+        mode: PutMode,
+    ) -> Result<EditOutcome, RepositoryError> {
         let shared = self.shared();
         let objects = &shared.objects;
         let key = Key::parse(&layout::transaction_log_key(id))
             .map_err(|error: KeyError| StorageError::from(error))?;
-        let Some((bytes, version)) = shared.storage.try_read(&key).await? else {
-            return Ok(EditOutcome::Done(None));
-        };
         let limits = &shared.settings.decode_limits;
-        let own = TransactionLog::decode(&bytes, id, limits)?;
         let (before, after) = futures::try_join!(objects.snapshot(parent), objects.snapshot(id))?;
         let (diff, lost) = Diff::between_but_for_lost(objects, &before, &after).await?;
         let (before, after) = (Base::new(before), Base::new(after));
         let mut chunks = Changes::of_diff(&diff, &before, &after).chunks;
         if let Some((_, source)) = lost.first_key_value() {
             tracing::warn!(%id, error = %source, "logs are believed where manifests are lost");
+            if own.is_none() {
+                // What the commit itself did, nobody says.
+                return Err(changes_lost(id, parent, lost));
+            }
             let told = match self.logs_between(id, parent).await? {
                 Between::Told(told) => told,
                 Between::Overtaken { found } => {
                     return Ok(EditOutcome::Refused(Refusal::ParentChanged { found }));
                 }
-                Between::Lost => {
-                    let source = lost.into_values().next().map(Box::new);
-                    let source = source.unwrap_or_else(|| unreachable!("BUG: it was just there"));
-                    return Err(RepositoryError::ChangesLost {
-                        snapshot: id,
-                        parent,
-                        source,
-                    });
-                }
+                Between::Lost => return Err(changes_lost(id, parent, lost)),
             };
             for path in lost.keys() {
                 let (Some(at), Some(grid)) = (after.position(path), after.grid(path)) else {
@@ -81,13 +139,19 @@ impl Repository {
                 chunks.entry(node).or_default().extend(inside);
             }
         }
-        let log = encoded(&diff, chunks, &own, &before, &after)?.finish(objects.writer())?;
+        let said = match &own {
+            Some(own) => own.clone(),
+            None => {
+                let nothing = TransactionLogEncoder::new(id).finish(objects.writer())?;
+                TransactionLog::decode(&nothing, id, limits)?
+            }
+        };
+        let log = encoded(&diff, chunks, &said, &before, &after)?.finish(objects.writer())?;
         let all = TransactionLog::decode(&log, id, limits)?;
-        if Changes::of_log(&all) == Changes::of_log(&own) {
+        if own.is_some_and(|own| Changes::of_log(&all) == Changes::of_log(&own)) {
             return Ok(EditOutcome::Done(None));
         }
-        let mut options = PutOptions::mode(PutMode::Update(version))
-            .with_content_type("application/octet-stream");
+        let mut options = PutOptions::mode(mode).with_content_type("application/octet-stream");
         for (name, value) in objects.writer().object_metadata(FileKind::TransactionLog) {
             options = options.with_user_metadata(name, &value);
         }
@@ -168,6 +232,34 @@ enum Between {
     Lost,
     /// The older one does not come before the newer one any more.
     Overtaken { found: Option<SnapshotId> },
+}
+
+/// The error where neither two snapshots nor logs tell what changed.
+fn changes_lost(
+    snapshot: SnapshotId,
+    parent: SnapshotId,
+    lost: BTreeMap<NodePath, RepositoryError>,
+) -> RepositoryError {
+    let source = lost.into_values().next().map(Box::new);
+    let source = source.unwrap_or_else(|| unreachable!("BUG: something is lost"));
+    RepositoryError::ChangesLost {
+        snapshot,
+        parent,
+        source,
+    }
+}
+
+/// Whether another program, or one with other limits, may be able to read a file that cannot be decoded here.
+fn may_be_sound(error: &FormatError) -> bool {
+    matches!(
+        error,
+        FormatError::NewerSpecVersion { .. }
+            | FormatError::UnknownCompression { .. }
+            | FormatError::DictionaryFrame { .. }
+            | FormatError::TooLarge { .. }
+            | FormatError::OutOfMemory { .. }
+            | FormatError::MetadataTooLarge { .. }
+    )
 }
 
 /// A log with all that differs between two snapshots, and what the newer one's own log says of chunks and metadata.

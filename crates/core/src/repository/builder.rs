@@ -16,7 +16,7 @@ use icefield_storage::{
 use super::in_force::Configs;
 use super::{Repository, Revision, Shared, Start};
 use crate::objects::Objects;
-use crate::session::Session;
+use crate::session::{CollectionHold, Session};
 use crate::virtual_chunks::{VirtualAccess, VirtualStores};
 use crate::{RepositoryError, SessionError, Settings};
 
@@ -113,6 +113,14 @@ impl RepositoryBuilder {
         let id = repository.walk(tip.snapshot, &revision).await?;
         let session = repository.session_at(id, &revision).await?;
         Ok((repository, session))
+    }
+
+    /// As [`Repository::hold_collections`], of a repository that need not open: for work that mends it.
+    ///
+    /// # Errors
+    /// [`RepositoryError::CollectionRunning`], what the store says.
+    pub async fn hold_collections(self) -> Result<CollectionHold, RepositoryError> {
+        self.repository(None).hold_collections().await
     }
 
     /// Opens the repository, and reads a branch in the same round.

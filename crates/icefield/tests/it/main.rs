@@ -12,6 +12,8 @@ mod archives;
 mod bad_places;
 #[cfg(feature = "s3")]
 mod buckets;
+#[cfg(feature = "maintenance")]
+mod collection;
 mod contention;
 mod costs;
 mod crash;

@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use icefield_storage::Bytes;
 use sha2::{Digest, Sha256};
 
+use super::seals::Seal;
 use super::tar::{self, BLOCK, Pax};
 use crate::copy::CopyError;
 
@@ -254,6 +255,28 @@ impl<R: Read + Send + 'static> Input<R> {
         Ok(None)
     }
 
+    /// Passes over what is left of the contents of the present entry.
+    pub(crate) async fn pass(&mut self) -> Result<(), CopyError> {
+        while self.left > 0 {
+            self.part().await?;
+        }
+        Ok(())
+    }
+
+    /// Returns how many bytes of the contents of the present entry are yet to be read.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Returns what tells the file from any other up to here, where the contents of an entry end.
+    pub(crate) fn seal(&self) -> Seal {
+        debug_assert_eq!(self.left, 0, "BUG: a seal is put at the end of an entry");
+        let digest = self.digest.clone().finalize();
+        let mut seal = [0; size_of::<Seal>()];
+        seal.copy_from_slice(&digest[..size_of::<Seal>()]);
+        seal
+    }
+
     /// Reads all contents of the present entry, at most so many bytes.
     pub(crate) async fn whole(&mut self, entry: &Entry, most: u64) -> Result<Bytes, CopyError> {
         if entry.size > most {
@@ -262,17 +285,18 @@ impl<R: Read + Send + 'static> Input<R> {
                 entry.name, entry.size
             )));
         }
-        if let Some(first) = self.part().await? {
-            if first.len() as u64 == entry.size {
-                return Ok(first);
-            }
-            let mut bytes = first.to_vec();
-            while let Some(part) = self.part().await? {
-                bytes.extend_from_slice(&part);
-            }
-            return Ok(bytes.into());
+        if self.left == 0 {
+            return Ok(Bytes::new());
         }
-        Ok(Bytes::new())
+        let first = self.part().await?.unwrap_or_default();
+        if self.left == 0 {
+            return Ok(first);
+        }
+        let mut bytes = first.to_vec();
+        while self.left > 0 {
+            bytes.extend_from_slice(&self.part().await?.unwrap_or_default());
+        }
+        Ok(bytes.into())
     }
 
     /// Reads to the end of the file, after the first block of zeros: a second one, and zeros at most.

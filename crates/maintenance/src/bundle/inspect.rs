@@ -4,18 +4,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
 
 use icefield_core::{BranchName, TagName};
-use icefield_format::layout::{self, IdKey, RefKey};
+use icefield_format::layout::{IdKey, RefKey};
 use icefield_format::{DecodeLimits, SnapshotId, decode_ref};
 use icefield_storage::Bytes;
 
+use super::contents::{self, Contents};
 use super::file::{Entry, Input, bad};
 use super::index::{BundleEnd, BundleIndex, END, INDEX, VERSION};
-use super::{FORM, tar};
+use super::member::{Member, Section};
+use super::seals::Seals;
+use super::tar;
 use crate::Progress;
 use crate::copy::objects::{self, Decoded};
 use crate::copy::plan::SourceRefs;
 use crate::copy::refs::MAX_REF_LEN;
-use crate::copy::{CopyError, MAX_CONFIG_LEN, Moved};
+use crate::copy::{Bounds, CopyError, MAX_CONFIG_LEN, Moved};
 use crate::listing::Kind;
 
 /// Most bytes of one file of metadata.
@@ -24,68 +27,6 @@ pub(crate) const MAX_FILE: u64 = 2 << 30;
 const MAX_INDEX: u64 = 64 << 20;
 /// Most bytes of the end.
 const MAX_END: u64 = 4 << 10;
-
-/// What entries come in which order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Section {
-    Initial,
-    Chunks,
-    Manifests,
-    Logs,
-    Snapshots,
-    Config,
-    Refs,
-    End,
-}
-
-/// What an entry is by its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Member {
-    /// An object named by an id.
-    Object(Kind, [u8; 12]),
-    Config,
-    Ref(RefKey),
-    End,
-}
-
-impl Member {
-    /// Reads a name. Nothing but what the format knows, spelt as the format spells it, is taken: no name leads outside.
-    pub(crate) fn parse(name: &str) -> Result<Self, CopyError> {
-        if name == END {
-            return Ok(Self::End);
-        }
-        if name == layout::CONFIG {
-            return Ok(Self::Config);
-        }
-        if let Some(id) = layout::parse_id_key(name) {
-            return Ok(match id {
-                IdKey::Chunk(id) => Self::Object(Kind::Chunk, *id.as_bytes()),
-                IdKey::Manifest(id) => Self::Object(Kind::Manifest, *id.as_bytes()),
-                IdKey::TransactionLog(id) => Self::Object(Kind::TransactionLog, *id.as_bytes()),
-                IdKey::Snapshot(id) => Self::Object(Kind::Snapshot, *id.as_bytes()),
-            });
-        }
-        match layout::parse_ref_key(name, FORM) {
-            Some(key) => Ok(Self::Ref(key)),
-            None => Err(bad(format!("{name:?} is no object of a repository"))),
-        }
-    }
-
-    fn section(&self) -> Section {
-        match self {
-            Self::Object(Kind::Chunk, _) => Section::Chunks,
-            Self::Object(Kind::Manifest, _) => Section::Manifests,
-            Self::Object(Kind::TransactionLog, _) => Section::Logs,
-            Self::Object(Kind::Snapshot, id) if id == SnapshotId::INITIAL.as_bytes() => {
-                Section::Initial
-            }
-            Self::Object(Kind::Snapshot, _) => Section::Snapshots,
-            Self::Config => Section::Config,
-            Self::Ref(_) => Section::Refs,
-            Self::End => Section::End,
-        }
-    }
-}
 
 /// What a bundle says, all of it checked but what only the destination can tell.
 #[derive(Debug)]
@@ -103,12 +44,23 @@ pub(crate) struct Inspected {
     pub(crate) end: BundleEnd,
 }
 
-/// Reads a bundle to its end.
+/// What the first reading of a bundle has told.
+#[derive(Debug)]
+pub(crate) struct Inspection {
+    pub(crate) inspected: Inspected,
+    /// The first part of the chunks, checked as far as the bundle has them.
+    pub(crate) contents: Contents,
+    /// The first window of entries.
+    pub(crate) seals: Seals,
+}
+
+/// Reads a bundle to its end. Everything is decoded, what refers to what is followed, and chunks are compared with the
+/// manifests that need them.
 pub(crate) async fn inspect<R: Read + Send + 'static>(
     reader: R,
-    limits: &DecodeLimits,
+    bounds: &Bounds,
     progress: &dyn Progress,
-) -> Result<Inspected, CopyError> {
+) -> Result<Inspection, CopyError> {
     progress.stage("checking the bundle", None);
     let mut input = Input::new(reader);
     let (index, index_bytes) = read_index(&mut input).await?;
@@ -128,6 +80,11 @@ pub(crate) async fn inspect<R: Read + Send + 'static>(
             },
         },
         manifests: Vec::new(),
+        named: Vec::new(),
+        logs: Vec::new(),
+        contents: Contents::new(bounds.memory),
+        seals: Seals::new(0, bounds.memory / 4),
+        entries: 0,
         tag_files: BTreeMap::new(),
         ref_bytes: 0,
         section: Section::Initial,
@@ -144,8 +101,11 @@ pub(crate) async fn inspect<R: Read + Send + 'static>(
         let member = Member::parse(&entry.name)?;
         inspecting.order(&member)?;
         inspecting
-            .member(&mut input, &entry, member, limits)
+            .member(&mut input, &entry, member, &bounds.limits)
             .await?;
+        input.pass().await?;
+        inspecting.seals.take(inspecting.entries, input.seal());
+        inspecting.entries += 1;
         inspecting.seen.add(entry.size);
         progress.advance(1, entry.size);
     }
@@ -190,6 +150,14 @@ struct Inspecting {
     inspected: Inspected,
     /// Ascending, because they come so.
     manifests: Vec<[u8; 12]>,
+    /// Which of them a snapshot names.
+    named: Vec<bool>,
+    /// Snapshots whose logs are in the bundle.
+    logs: Vec<[u8; 12]>,
+    contents: Contents,
+    seals: Seals,
+    /// Entries that were read, but for the index.
+    entries: u64,
     tag_files: BTreeMap<TagName, Bytes>,
     ref_bytes: u64,
     section: Section,
@@ -227,10 +195,20 @@ impl Inspecting {
     ) -> Result<(), CopyError> {
         match member {
             // Passed over here, and digested.
-            Member::Object(Kind::Chunk | Kind::TransactionLog, _) => Ok(()),
-            Member::Object(Kind::Manifest, id) => {
-                self.manifests.push(id);
+            Member::Object(Kind::Chunk, id) => {
+                self.contents.has(id, entry.size);
                 Ok(())
+            }
+            Member::Object(Kind::Manifest, id) => {
+                let file = input.whole(entry, MAX_FILE).await?;
+                self.manifests.push(id);
+                self.contents.needs(&contents::manifest(id, &file, limits)?)
+            }
+            Member::Object(kind @ Kind::TransactionLog, id) => {
+                let file = input.whole(entry, MAX_FILE).await?;
+                self.logs.push(id);
+                let decoded = objects::decode(kind.named(id), &file, limits);
+                decoded.map(drop).map_err(|error| bad(error.to_string()))
             }
             Member::Object(Kind::Snapshot, id) => {
                 let file = input.whole(entry, MAX_FILE).await?;
@@ -282,9 +260,23 @@ impl Inspecting {
         let Decoded::Snapshot(snapshot) = decoded.map_err(|error| bad(error.to_string()))? else {
             unreachable!("BUG: the kind was asked for")
         };
+        // Histories show it.
+        snapshot
+            .metadata()
+            .map_err(|error| bad(error.to_string()))?;
+        self.named.resize(self.manifests.len(), false);
         for info in snapshot.manifest_files() {
-            if self.manifests.binary_search(info.id.as_bytes()).is_err() {
-                self.inspected.foreign_manifests.insert(*info.id.as_bytes());
+            match self.manifests.binary_search(info.id.as_bytes()) {
+                Ok(at) => self.named[at] = true,
+                Err(_) if self.inspected.index.requires.is_empty() => {
+                    let key = Kind::Manifest.named(*info.id.as_bytes()).key();
+                    return Err(bad(format!(
+                        "snapshot {id} needs {key}, which is not in it"
+                    )));
+                }
+                Err(_) => {
+                    self.inspected.foreign_manifests.insert(*info.id.as_bytes());
+                }
             }
         }
         let parent = snapshot.parent_id();
@@ -329,7 +321,27 @@ impl Inspecting {
         }
     }
 
-    fn finish(mut self) -> Result<Inspected, CopyError> {
+    /// What nothing in the bundle refers to may be something that the destination has lost, and something else by then.
+    fn check_needed(&mut self) -> Result<(), CopyError> {
+        self.named.resize(self.manifests.len(), false);
+        let unnamed = self.manifests.iter().zip(&self.named);
+        let unnamed = unnamed.filter(|(_, named)| !**named);
+        let unnamed = unnamed.map(|(id, _)| Kind::Manifest.named(*id));
+        let parents = &self.inspected.parents;
+        let has_parent = |id: &SnapshotId| parents.get(id).is_some_and(Option::is_some);
+        let stray = self.logs.iter();
+        let stray = stray.filter(|id| !has_parent(&SnapshotId::from_bytes(**id)));
+        let stray = stray.map(|id| Kind::TransactionLog.named(*id));
+        match unnamed.chain(stray).next() {
+            Some(object) => Err(bad(format!("nothing in it needs {}", object.key()))),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(mut self) -> Result<Inspection, CopyError> {
+        self.check_needed()?;
+        let builds_on_something = !self.inspected.index.requires.is_empty();
+        self.contents.check(builds_on_something)?;
         for (name, file) in self.tag_files {
             if self.inspected.refs.deleted_tags.contains(&name) {
                 self.inspected.deleted.insert(name, file);
@@ -338,6 +350,10 @@ impl Inspecting {
                 self.inspected.refs.tags.insert(name, target);
             }
         }
-        Ok(self.inspected)
+        Ok(Inspection {
+            inspected: self.inspected,
+            contents: self.contents,
+            seals: self.seals,
+        })
     }
 }

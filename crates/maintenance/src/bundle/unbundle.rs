@@ -1,32 +1,33 @@
 //! Reading a bundle into a repository.
 
+mod fit;
+mod unpack;
+
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use futures::stream::{FuturesUnordered, Stream, StreamExt, TryStreamExt};
 use icefield_core::{
-    Clock, CollectionHold, Entropy, Repository, RepositoryError, Settings, SystemClock,
-    SystemEntropy, TagName,
+    Clock, Entropy, Repository, RepositoryError, Settings, SystemClock, SystemEntropy,
 };
 use icefield_format::{DecodeLimits, SnapshotId};
-use icefield_storage::{Bytes, Storage, StorageError};
+use icefield_storage::Storage;
 use serde::Serialize;
 
-use super::file::{Entry, Input, bad};
-use super::inspect::{Inspected, MAX_FILE, Member, inspect, read_index};
+use super::contents::Contents;
+use super::file::bad;
+use super::inspect::{Inspected, inspect};
 use crate::Progress;
-use crate::copy::objects::{self, WHOLE};
-use crate::copy::refs::{DeletedTags, Histories, RefPlan};
+use crate::copy::refs::RefPlan;
 use crate::copy::{
     Bounds, ConfigAction, CopiedRef, CopyError, Moved, call_created, create_with, put_config,
-    reachable, release, snapshots,
+    release,
 };
-use crate::listing::{Kind, listed, sizes};
+
+use fit::{BundledHistories, check_fit};
+use unpack::Unpacking;
 
 /// Bytes of cached metadata in the handle on a destination.
 const CACHE: u64 = 16 << 20;
-/// Parts of a large chunk that wait to be sent.
-const PARTS: usize = 4;
 
 /// A bundle to be read into a repository.
 #[derive(Clone, Debug)]
@@ -93,6 +94,13 @@ impl Unbundle {
         self
     }
 
+    /// Sets how many bytes the ids of chunks may take. Default 64 MiB. With less, the bundle is read more often.
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.bounds.memory = bytes;
+        self
+    }
+
     /// Sets the limits for decoding what is in the bundle.
     #[must_use]
     pub fn decode_limits(mut self, limits: DecodeLimits) -> Self {
@@ -115,7 +123,8 @@ impl Unbundle {
     }
 
     /// Reads a bundle, which `open` opens from its beginning: once to check all of it, and only then once more to write
-    /// its objects. If there is no repository at the destination, one is created.
+    /// its objects, of which none is written that is not what was checked. One with more chunks than fit into memory is
+    /// read more often. If there is no repository at the destination, one is created.
     ///
     /// # Errors
     /// The [`CopyError`] that says what is wrong. Of a bundle that is damaged, or that does not fit, nothing is
@@ -132,7 +141,8 @@ impl Unbundle {
                 source,
             })
         };
-        let inspected = inspect(open()?, &self.bounds.limits, progress).await?;
+        let inspection = inspect(open()?, &self.bounds, progress).await?;
+        let (inspected, mut contents) = (inspection.inspected, inspection.contents);
         let builder = Repository::builder(Arc::clone(&destination))
             .settings(Settings::default().with_cache_bytes(CACHE))
             .clock(Arc::clone(&self.clock))
@@ -142,7 +152,7 @@ impl Unbundle {
             Err(RepositoryError::NotFound { .. }) => None,
             Err(error) => return Err(CopyError::Open(error)),
         };
-        self.check_fit(&inspected, there.as_ref()).await?;
+        let mut believed = check_fit(&inspected, there.as_ref()).await?;
         let created = there.is_none();
         let (there, changes) = match (there, &inspected.initial) {
             (Some(there), _) => {
@@ -150,6 +160,11 @@ impl Unbundle {
                 (there, decided.targets().next().is_some())
             }
             (None, Some(initial)) => {
+                // Nothing but the bundle can have what it needs: it is known before anything is written.
+                while contents.next_part() {
+                    self.read_part(open()?, &inspected, &mut contents, progress)
+                        .await?;
+                }
                 let there = create_with(builder, &destination, initial.clone()).await?;
                 (there, true)
             }
@@ -166,14 +181,38 @@ impl Unbundle {
             true => Some(there.hold_collections().await.map_err(CopyError::Open)?),
             false => None,
         };
-        let unpacking = Unpacking {
-            destination: &destination,
-            bounds: &self.bounds,
-            hold: hold.as_ref(),
-            progress,
-        };
         let written = async {
-            unpacking.run(open()?, &inspected, &mut report).await?;
+            if !created {
+                if hold.is_some() {
+                    // What was there a moment ago may have been collected; from now on it stays.
+                    believed = check_fit(&inspected, Some(&there)).await?;
+                }
+                loop {
+                    contents.check_there(&*destination).await?;
+                    if !contents.next_part() {
+                        break;
+                    }
+                    self.read_part(open()?, &inspected, &mut contents, progress)
+                        .await?;
+                }
+            }
+            drop(contents);
+            let unpacking = Unpacking {
+                destination: &destination,
+                bounds: &self.bounds,
+                inspected: &inspected,
+                believed: &believed,
+                hold: hold.as_ref(),
+                progress,
+            };
+            let mut seals = inspection.seals;
+            loop {
+                let next = unpacking.run(open()?, &seals, &mut report).await?;
+                match next.is_empty() {
+                    true => break,
+                    false => seals = next,
+                }
+            }
             self.publish(&inspected, &there, &destination, &mut report, progress)
                 .await
         }
@@ -187,6 +226,19 @@ impl Unbundle {
             call_created(&mut report.refs);
         }
         Ok(report)
+    }
+
+    /// Reads the bundle once more, for another part of its chunks.
+    async fn read_part<R: Read + Send + 'static>(
+        &self,
+        reader: R,
+        inspected: &Inspected,
+        contents: &mut Contents,
+        progress: &dyn Progress,
+    ) -> Result<(), CopyError> {
+        let (sha256, limits) = (&inspected.end.sha256, &self.bounds.limits);
+        contents.read(reader, sha256, limits, progress).await?;
+        contents.check(!inspected.index.requires.is_empty())
     }
 
     /// Writes what makes the objects visible.
@@ -213,281 +265,5 @@ impl Unbundle {
     ) -> Result<RefPlan, CopyError> {
         let histories = BundledHistories { inspected, there };
         RefPlan::decide(&inspected.refs, &histories, Some(there), self.force).await
-    }
-
-    /// Checks that all is there which the bundle builds on.
-    async fn check_fit(
-        &self,
-        inspected: &Inspected,
-        there: Option<&Repository>,
-    ) -> Result<(), CopyError> {
-        let present = match there {
-            Some(there) => reachable(there).await?,
-            None => Vec::new(),
-        };
-        let is_there = |id: &SnapshotId| present.binary_search(id.as_bytes()).is_ok();
-        let required = inspected.index.requires.iter();
-        if let Some(snapshot) = required.copied().find(|id| !is_there(id)) {
-            return Err(CopyError::BaseMissing { snapshot });
-        }
-        let branches = inspected.refs.branches.iter();
-        let branches = branches.map(|(name, tip)| (format!("branch {name}"), *tip));
-        let tags = inspected.refs.tags.iter();
-        let tags = tags.map(|(name, target)| (format!("tag {name}"), *target));
-        for (name, snapshot) in branches.chain(tags) {
-            if !inspected.parents.contains_key(&snapshot) && !is_there(&snapshot) {
-                return Err(CopyError::Dangling { name, snapshot });
-            }
-        }
-        let foreign: Vec<_> = inspected.foreign_manifests.iter().copied().collect();
-        let found = match there {
-            Some(there) => sizes(&**there.storage(), Kind::Manifest, &foreign)
-                .await
-                .map_err(CopyError::Destination)?,
-            None => vec![None; foreign.len()],
-        };
-        let missing = foreign.iter().zip(found).find(|(_, size)| size.is_none());
-        match missing {
-            Some((id, _)) => Err(bad(format!(
-                "{} is neither in it nor at the destination",
-                Kind::Manifest.named(*id).key()
-            ))),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Histories as the bundle tells them, and where it ends, the destination.
-struct BundledHistories<'a> {
-    inspected: &'a Inspected,
-    there: &'a Repository,
-}
-
-#[async_trait::async_trait]
-impl Histories for BundledHistories<'_> {
-    async fn contains(&self, of: SnapshotId, ancestor: SnapshotId) -> Result<bool, CopyError> {
-        if ancestor == SnapshotId::INITIAL {
-            return Ok(true);
-        }
-        let mut next = of;
-        // Parents come before their children in a bundle: this ends.
-        while let Some(parent) = self.inspected.parents.get(&next) {
-            match parent {
-                _ if next == ancestor => return Ok(true),
-                Some(parent) => next = *parent,
-                None => return Ok(false),
-            }
-        }
-        let mut history = self.there.ancestry(next);
-        while let Some(info) = history
-            .try_next()
-            .await
-            .map_err(CopyError::DestinationRefs)?
-        {
-            if info.id == ancestor {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-}
-
-#[async_trait::async_trait]
-impl DeletedTags for Inspected {
-    async fn target(&self, tag: &TagName) -> Result<Option<Bytes>, CopyError> {
-        Ok(self.deleted.get(tag).cloned())
-    }
-}
-
-/// The objects of one kind at the destination, asked for in ascending order.
-struct Present<S> {
-    objects: S,
-    next: Option<([u8; 12], u64)>,
-}
-
-impl<S: Stream<Item = Result<([u8; 12], u64), StorageError>> + Unpin> Present<S> {
-    async fn new(mut objects: S) -> Result<Self, StorageError> {
-        let next = objects.try_next().await?;
-        Ok(Self { objects, next })
-    }
-
-    /// Returns the size of an object, if it is there.
-    async fn size(&mut self, id: [u8; 12]) -> Result<Option<u64>, StorageError> {
-        while let Some((found, size)) = self.next {
-            if found >= id {
-                return Ok((found == id).then_some(size));
-            }
-            self.next = self.objects.try_next().await?;
-        }
-        Ok(None)
-    }
-}
-
-/// The second reading of a bundle.
-struct Unpacking<'a> {
-    destination: &'a Arc<dyn Storage>,
-    bounds: &'a Bounds,
-    hold: Option<&'a CollectionHold>,
-    progress: &'a dyn Progress,
-}
-
-impl Unpacking<'_> {
-    async fn run<R: Read + Send + 'static>(
-        &self,
-        reader: R,
-        inspected: &Inspected,
-        report: &mut UnbundleReport,
-    ) -> Result<(), CopyError> {
-        let mut input = Input::new(reader);
-        read_index(&mut input).await?;
-        self.progress
-            .stage("writing objects", Some(inspected.end.objects));
-        let mut entry = input.next().await?;
-        for kind in [
-            Kind::Snapshot,
-            Kind::Chunk,
-            Kind::Manifest,
-            Kind::TransactionLog,
-            Kind::Snapshot,
-        ] {
-            let moved = self.section(&mut input, &mut entry, kind).await?;
-            match kind {
-                Kind::Chunk => report.chunks = moved,
-                Kind::Manifest => report.manifests = moved,
-                Kind::TransactionLog => report.transaction_logs = moved,
-                Kind::Snapshot => report.snapshots = moved,
-            }
-            // What comes next may name what came before: that must survive a loss of power first.
-            if moved.objects > 0 {
-                self.destination
-                    .sync()
-                    .await
-                    .map_err(CopyError::Destination)?;
-            }
-        }
-        while let Some(last) = &entry {
-            if Member::parse(&last.name)? == Member::End {
-                // Between the two readings the file has stayed what it was.
-                return match last.digest_before == inspected.end.sha256 {
-                    true => Ok(()),
-                    false => Err(bad("it was changed while it was read")),
-                };
-            }
-            entry = input.next().await?;
-        }
-        Err(bad("it was changed while it was read"))
-    }
-
-    /// Writes the objects of one kind, as far as they follow one another.
-    async fn section<R: Read + Send + 'static>(
-        &self,
-        input: &mut Input<R>,
-        entry: &mut Option<Entry>,
-        kind: Kind,
-    ) -> Result<Moved, CopyError> {
-        let mut moved = Moved::default();
-        // Snapshots come with parents first, and are few.
-        let listed = listed(&**self.destination, kind, [0; 12]).map_err(CopyError::Destination)?;
-        let mut present = Present::new(listed).await.map_err(CopyError::Destination)?;
-        let mut few = None;
-        let mut writes = FuturesUnordered::new();
-        while let Some(next) = entry {
-            let Member::Object(found, id) = Member::parse(&next.name)? else {
-                break;
-            };
-            if found != kind {
-                break;
-            }
-            let size = match kind {
-                Kind::Snapshot => {
-                    if few.is_none() {
-                        few = Some(snapshots(&**self.destination).await?);
-                    }
-                    let is_there = few
-                        .as_ref()
-                        .is_some_and(|few| few.binary_search(&id).is_ok());
-                    // One that was shortened, or not, has another size.
-                    is_there.then_some(next.size)
-                }
-                _ => present.size(id).await.map_err(CopyError::Destination)?,
-            };
-            match size {
-                Some(found) if found != next.size => {
-                    let key = kind.key(id).map_err(CopyError::Destination)?;
-                    let expected = next.size;
-                    return Err(CopyError::OtherSize {
-                        key,
-                        found,
-                        expected,
-                    });
-                }
-                Some(_) => {}
-                None => {
-                    moved.add(next.size);
-                    if kind == Kind::Chunk && next.size > WHOLE {
-                        self.large(input, next, id).await?;
-                    } else {
-                        let bytes = input.whole(next, MAX_FILE).await?;
-                        self.check(kind, id, &bytes)?;
-                        // A snapshot waits for its parents.
-                        let most = if kind == Kind::Chunk {
-                            self.bounds.requests
-                        } else {
-                            1
-                        };
-                        while writes.len() >= most {
-                            writes.try_next().await?;
-                        }
-                        writes.push(objects::write_bytes(&**self.destination, kind, id, bytes));
-                    }
-                }
-            }
-            self.progress.advance(1, next.size);
-            if let Some(hold) = self.hold {
-                hold.keep().await.map_err(CopyError::Open)?;
-            }
-            *entry = input.next().await?;
-        }
-        while writes.try_next().await?.is_some() {}
-        Ok(moved)
-    }
-
-    /// Checks that a file of metadata is what its name says.
-    fn check(&self, kind: Kind, id: [u8; 12], bytes: &[u8]) -> Result<(), CopyError> {
-        if kind == Kind::Chunk {
-            return Ok(());
-        }
-        let decoded = objects::decode(kind.named(id), bytes, &self.bounds.limits);
-        decoded.map(drop).map_err(|error| bad(error.to_string()))
-    }
-
-    /// Sends a large chunk as it is read.
-    async fn large<R: Read + Send + 'static>(
-        &self,
-        input: &mut Input<R>,
-        entry: &Entry,
-        id: [u8; 12],
-    ) -> Result<(), CopyError> {
-        let (parts, receiver) = tokio::sync::mpsc::channel::<Result<Bytes, StorageError>>(PARTS);
-        let stream = futures::stream::unfold(receiver, |mut receiver| async move {
-            receiver.recv().await.map(|part| (part, receiver))
-        });
-        let feed = async move {
-            let fed = async {
-                while let Some(part) = input.part().await? {
-                    if parts.send(Ok(part)).await.is_err() {
-                        // The store has made up its mind; the rest is passed over with the entry.
-                        break;
-                    }
-                }
-                Ok::<_, CopyError>(())
-            };
-            let fed = fed.await;
-            drop(parts);
-            fed
-        };
-        let put = objects::write_stream(&**self.destination, id, entry.size, stream.boxed());
-        let (written, fed) = futures::join!(put, feed);
-        fed.and(written)
     }
 }

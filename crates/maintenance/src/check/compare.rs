@@ -33,6 +33,16 @@ pub(super) struct Survey {
     pub(super) wrong_rank: Several,
     /// Whether the extents claim more than there is.
     pub(super) is_loose: bool,
+    /// The smallest extents of all refs; none where there are no refs, or some of another rank.
+    pub(super) tight: Option<Extents>,
+}
+
+impl Survey {
+    /// The extents that should be recorded, if others are.
+    pub(super) fn correction(self) -> Option<Extents> {
+        let is_wrong = self.outside_extents.count > 0 || self.is_loose;
+        self.tight.filter(|_| is_wrong)
+    }
 }
 
 /// Returns whether an index is one of a grid; without a grid, any is.
@@ -76,6 +86,10 @@ pub(super) fn survey(
         {
             survey.outside_extents.add(record);
         }
+    }
+    if any && survey.wrong_rank.count == 0 && bounds.len() == rank {
+        let ranges = bounds.iter().map(|(first, end)| *first..*end).collect();
+        survey.tight = Some(Extents::new(ranges));
     }
     let claims = |range: &Range<u32>| range.start < range.end;
     survey.is_loose = match any {

@@ -1,15 +1,16 @@
 //! What is damaged at one snapshot now: what a repair of a branch has to drop, and what a finding tells of refs.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use icefield_format::{
-    ChunkId, ChunkIndex, ChunkRef, Manifest, ManifestId, NodeId, NodePath, Snapshot, SnapshotId,
-    layout,
+    ChunkId, ChunkIndex, ChunkRef, Extents, Manifest, ManifestId, NodeId, NodePath, Snapshot,
+    SnapshotId, layout,
 };
 
 use super::CheckError;
 use super::chunks::{BadChunk, BadChunks, Problem};
+use super::compare::survey;
 use super::finding::{Finding, FindingKind};
 use super::foreign::{BadForeign, is_bad};
 use super::needed::Need;
@@ -30,7 +31,7 @@ pub(super) struct Damage {
     pub(super) below_arrays: BTreeSet<NodePath>,
 }
 
-/// What of an array cannot be read.
+/// What of an array cannot be read, or is not found.
 #[derive(Debug)]
 pub(super) struct ArrayDamage {
     pub(super) path: NodePath,
@@ -41,11 +42,16 @@ pub(super) struct ArrayDamage {
     pub(super) chunks: Vec<ChunkIndex>,
     /// Virtual chunks, by index.
     pub(super) virtual_chunks: Vec<ChunkIndex>,
+    /// Extents that should be recorded instead of those that are.
+    pub(super) extents: BTreeMap<ManifestId, Extents>,
 }
 
 impl ArrayDamage {
     pub(super) fn is_empty(&self) -> bool {
-        self.manifests.is_empty() && self.chunks.is_empty() && self.virtual_chunks.is_empty()
+        self.manifests.is_empty()
+            && self.chunks.is_empty()
+            && self.virtual_chunks.is_empty()
+            && self.extents.is_empty()
     }
 }
 
@@ -98,6 +104,7 @@ pub(super) async fn at(
             refs_of_manifests: 0,
             chunks: Vec::new(),
             virtual_chunks: Vec::new(),
+            extents: BTreeMap::new(),
         };
         let grid = nodes::grid(&record);
         for reference in array.manifests() {
@@ -108,6 +115,12 @@ pub(super) async fn at(
                 lost.manifests.insert(id);
                 continue;
             };
+            let refs = stored.manifest.array(&record.id());
+            let extents = reference.extents();
+            let found = survey(refs, &extents, array.rank(), grid.as_deref());
+            if let Some(right) = found.correction() {
+                lost.extents.insert(id, right);
+            }
             scan(
                 &stored.manifest,
                 &record.id(),

@@ -86,7 +86,7 @@ kinds! {
         "put the object back from a copy; `fsck --repair` drops its chunk refs from the branch in a new commit";
     /// Chunk refs that no lookup finds.
     ExtentsTooSmall, Damage, "chunk refs outside of the extents of their manifest",
-        "these chunks are stored and never found: write them again";
+        "these chunks are stored and never found; `fsck --repair` corrects the extents in a new commit";
     /// Two refs for one chunk.
     ChunkTwice, Damage, "chunks with refs in two manifests of their array",
         "which one is read is chance: write these chunks again";
@@ -113,13 +113,13 @@ kinds! {
         "import it again; `fsck --repair --drop-virtual` drops the refs to it from the branch in a new commit";
     /// A transaction log that is not there.
     LogMissing, Damage, "transaction logs that are missing",
-        "data is not touched by this, but writers that began before that commit cannot be rebased by it; a new commit cannot mend it: put the object back from a copy";
+        "data is not touched by this, but writers that began before that commit cannot be rebased by it; `fsck --repair` writes it anew from what the commit changed";
     /// A transaction log that cannot be decoded, or says to be another.
     LogDamaged, Damage, "transaction logs that cannot be decoded",
-        "data is not touched by this, but writers that began before that commit cannot be rebased by it; a new commit cannot mend it: put the object back from a copy";
+        "data is not touched by this, but writers that began before that commit cannot be rebased by it; `fsck --repair` writes it anew from what the commit changed";
     /// A log that keeps a change quiet.
     LogIncomplete, Damage, "transaction logs that do not tell all that changed",
-        "data is not touched by this, but a writer that began before that commit may overwrite what it does not tell; make sure that none is open";
+        "data is not touched by this, but a writer that began before that commit may overwrite what it does not tell; `fsck --repair` makes it tell that, too";
     /// A deleted tag whose mark has bytes.
     TombstoneNotEmpty, Warning, "marks of deleted tags that are not empty",
         "nothing: the tag counts as deleted";
@@ -146,7 +146,7 @@ kinds! {
         "the object was replaced after the commit: compare it with a copy";
     /// Extents that claim more than there is.
     ExtentsTooLarge, Warning, "extents that are larger than their chunk refs",
-        "nothing: reads of absent chunks are slower";
+        "nothing: reads of absent chunks are slower; `fsck --repair` corrects the extents in a new commit";
     /// Two manifests that claim the same region.
     ExtentsOverlap, Warning, "manifests of one array whose extents overlap",
         "other readers look into the first one only: write the chunks of that region again";
@@ -219,6 +219,11 @@ impl Finding {
             tips: Vec::new(),
             next: kind.advice(),
         }
+    }
+
+    pub(super) fn advise(mut self, next: &'static str) -> Self {
+        self.next = next;
+        self
     }
 
     pub(super) fn of(mut self, snapshot: SnapshotId) -> Self {

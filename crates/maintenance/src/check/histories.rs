@@ -8,6 +8,7 @@ use icefield_format::{Snapshot, SnapshotId, layout};
 use super::CheckError;
 use super::finding::{Finding, FindingKind};
 use super::objects::{Broken, Objects};
+use super::refs;
 use super::snapshots::Job;
 
 /// A ref, and where it points.
@@ -70,6 +71,9 @@ impl Walk {
                 Err(Broken::Missing) => {
                     let rule = format!("snapshot {} does not exist", target.snapshot);
                     let mut finding = Finding::new(FindingKind::RefDangling, target.key, rule);
+                    if target.name.starts_with("tag:") {
+                        finding = finding.advise(refs::TAG);
+                    }
                     finding.tips.push(target.name.clone());
                     self.findings.push(finding.by(target.name));
                 }

@@ -13,6 +13,9 @@ use super::finding::{Finding, FindingKind, said};
 use super::histories::Target;
 use super::objects::Objects;
 
+/// What to do about a tag that points nowhere: what it pointed to is written nowhere else.
+pub(super) const TAG: &str = "tags never move, and where this one pointed is written nowhere else: put its file, or the snapshot, back from a copy, or `tag delete` it, which keeps its name taken";
+
 /// What the refs tell.
 #[derive(Debug)]
 pub(super) struct Found {
@@ -118,7 +121,11 @@ pub(super) async fn read(
                 key,
                 snapshot,
             }),
-            Err(error) => found.damaged(label, key, &error),
+            Err(error) => {
+                found.damaged(label, key, &error);
+                let tag = found.findings.pop();
+                found.findings.extend(tag.map(|it| it.advise(TAG)));
+            }
         }
     }
     Ok(found)

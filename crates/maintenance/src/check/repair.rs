@@ -1,24 +1,29 @@
 //! Repairs: a new commit on each damaged branch that leaves out what cannot be read, and says what that was.
 //!
-//! Nothing is deleted or overwritten, so that whoever finds a copy of what was lost puts it back and resets the branch.
+//! Nothing is deleted or overwritten but transaction logs that cannot be decoded or keep a change quiet, so that whoever
+//! finds a copy of what was lost puts it back and resets the branch. Logs say nothing that two snapshots do not.
 //! A branch that points nowhere is moved to the newest whole snapshot that no other branch reaches.
 
 mod commit;
+mod logs;
+mod report;
 mod restore;
 
 use std::collections::BTreeMap;
 
-use icefield_core::{
-    BranchName, ManifestId, Refusal, RepositoryBuilder, RepositoryError, SnapshotId,
-};
+use icefield_core::{BranchName, Refusal, RepositoryBuilder, RepositoryError, SnapshotId};
 use icefield_refs::RefsError;
-use serde::Serialize;
 
 use super::finding::{Finding, FindingKind, Severity};
 use super::needed::Needed;
 use super::snapshots::Context;
 use super::{Check, CheckError, CheckReport, Examined, damage};
 use crate::Progress;
+
+pub use report::{
+    ArrayLoss, BranchRepair, CorrectedExtents, LogOutcome, LogRepair, RepairOutcome, RepairReport,
+    RestoredBranch,
+};
 
 /// The member of a commit's metadata that tells what a repair dropped.
 pub const REPAIR_METADATA: &str = "icefield_repair";
@@ -50,91 +55,6 @@ pub enum RepairError {
         /// The branch.
         branch: BranchName,
     },
-}
-
-/// What became of an edit of a branch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "outcome", rename_all = "kebab-case")]
-pub enum RepairOutcome {
-    /// It was only asked what would be done.
-    Planned,
-    /// The branch points to this snapshot now.
-    Done {
-        /// The snapshot.
-        snapshot: SnapshotId,
-    },
-    /// Somebody moved the branch since it was checked; nothing was done.
-    BranchMoved,
-    /// The store did not say. The snapshot may be the branch's tip.
-    Unknown {
-        /// The snapshot to look for.
-        snapshot: SnapshotId,
-        /// What the store said.
-        reason: String,
-    },
-    /// It could not be done; the branch is as it was.
-    Failed {
-        /// Why.
-        reason: String,
-    },
-}
-
-/// What was dropped of an array.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ArrayLoss {
-    /// Its path.
-    pub path: String,
-    /// Native chunks whose objects are missing or too short, by index.
-    pub chunks: Vec<Vec<u32>>,
-    /// Virtual chunks whose files are missing, too short or changed, by index.
-    pub virtual_chunks: Vec<Vec<u32>>,
-    /// Manifests that cannot be read, whose chunk refs are gone.
-    pub manifests: Vec<ManifestId>,
-    /// How many refs they had, as the snapshot says.
-    pub refs_of_manifests: u64,
-}
-
-/// What a repair does to one branch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct BranchRepair {
-    /// The branch.
-    pub branch: String,
-    /// The damaged snapshot that it points to.
-    pub from: SnapshotId,
-    /// What is dropped of arrays.
-    pub arrays: Vec<ArrayLoss>,
-    /// Nodes that are dropped because they lie below an array, each with all below it.
-    pub dropped_nodes: Vec<String>,
-    /// Groups that are made because nodes lie below them.
-    pub created_groups: Vec<String>,
-    /// What became of it.
-    #[serde(flatten)]
-    pub outcome: RepairOutcome,
-}
-
-/// A branch that pointed nowhere.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RestoredBranch {
-    /// The branch.
-    pub branch: String,
-    /// Where it is to point; none if there is no whole snapshot that no other branch reaches.
-    pub snapshot: Option<SnapshotId>,
-    /// What became of it.
-    #[serde(flatten)]
-    pub outcome: RepairOutcome,
-}
-
-/// What was found, what was done about it, and what is left.
-#[derive(Clone, Debug, Serialize)]
-pub struct RepairReport {
-    /// What was found before.
-    pub check: CheckReport,
-    /// Branches that pointed nowhere.
-    pub restored: Vec<RestoredBranch>,
-    /// Branches whose tip was damaged.
-    pub branches: Vec<BranchRepair>,
-    /// Damage that refs still show, or that keeps the repository from opening. What only histories have is not here.
-    pub left: Vec<Finding>,
 }
 
 /// A repair that is being described: set what it needs, then [`run`](Repair::run) it.
@@ -189,11 +109,13 @@ impl Repair {
         progress.stage("repairing", None);
         let restored = self.restore(&examined).await?;
         let branches = self.commit(&examined, &restored).await?;
-        let left = left(&examined.report, &restored, &branches);
+        let logs = self.logs(&examined).await?;
+        let left = left(&examined.report, &restored, &branches, &logs);
         Ok(RepairReport {
             check: examined.report,
             restored,
             branches,
+            logs,
             left,
         })
     }
@@ -267,6 +189,7 @@ fn left(
     report: &CheckReport,
     restored: &[RestoredBranch],
     branches: &[BranchRepair],
+    logs: &[LogRepair],
 ) -> Vec<Finding> {
     let is_done = |outcome: &RepairOutcome| matches!(outcome, RepairOutcome::Done { .. });
     let pointing = restored.iter().filter(|it| is_done(&it.outcome));
@@ -279,6 +202,11 @@ fn left(
         }
         match finding.kind {
             FindingKind::ConfigDamaged | FindingKind::RepoObject => true,
+            FindingKind::LogMissing | FindingKind::LogDamaged | FindingKind::LogIncomplete => {
+                let of_this = |it: &&LogRepair| Some(it.log_of) == finding.snapshot;
+                let told = logs.iter().find(of_this);
+                !told.is_some_and(|it| it.outcome == LogOutcome::Done)
+            }
             FindingKind::MainMissing => !pointing.contains(&"branch:main".to_owned()),
             kind => {
                 let is_mended = |name: &String| {
@@ -292,11 +220,12 @@ fn left(
 }
 
 impl FindingKind {
-    /// Whether a commit of a repair leaves it out.
+    /// Whether a commit of a repair leaves it out, or corrects it.
     fn is_dropped(self) -> bool {
         matches!(
             self,
             Self::NodeBelowArray
+                | Self::ExtentsTooSmall
                 | Self::ManifestMissing
                 | Self::ManifestDamaged
                 | Self::ChunkMissing

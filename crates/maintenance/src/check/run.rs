@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::stream::{self, TryStreamExt};
+use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ManifestId, NodeId, SnapshotId, VirtualLocation, layout};
 use icefield_refs::BranchName;
 
@@ -189,13 +189,14 @@ impl<'a> Run<'a> {
             &self.targets,
             self.check.histories,
         );
-        let walk = tokio::sync::Mutex::new(walk);
-        let jobs = stream::try_unfold((), |()| async {
+        let walk = Arc::new(tokio::sync::Mutex::new(walk));
+        let jobs = stream::try_unfold(Arc::clone(&walk), |walk| async move {
             let job = walk.lock().await.next().await?;
-            Ok::<_, CheckError>(job.map(|job| (job, ())))
+            Ok::<_, CheckError>(job.map(|job| (job, walk)))
         });
         let verdicts = jobs.map_ok(|job| check_on_any_thread(Arc::clone(&cx), job));
-        let mut verdicts = Box::pin(verdicts.try_buffered(WORKERS));
+        // Its type is hidden, so that the compiler sees that a check may run on any thread.
+        let mut verdicts = verdicts.try_buffered(WORKERS).boxed();
         while let Some(verdict) = verdicts.try_next().await? {
             self.progress.advance(1, 0);
             if is_first {
@@ -209,6 +210,7 @@ impl<'a> Run<'a> {
             }
         }
         drop(verdicts);
+        let walk = Arc::into_inner(walk).expect("BUG: the stream that had it is gone");
         let walk = walk.into_inner();
         if is_first {
             walk.findings.into_iter().for_each(|it| self.ledger.add(it));

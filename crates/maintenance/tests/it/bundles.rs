@@ -1,5 +1,9 @@
 //! Bundles: what goes in comes out, and what is damaged stays out.
 
+mod damaged;
+mod forged;
+mod hostile;
+
 use std::io::{self, Cursor};
 use std::sync::Arc;
 
@@ -17,6 +21,7 @@ use icefield_testkit::{fixtures, stores};
 
 use crate::copies::{assert_same, empty};
 use crate::source::Source;
+use forged::entry;
 
 async fn bundle(of: &Repository, how: BundleRepository) -> (Bytes, BundleReport) {
     let (report, file) = how.run(of, Vec::new(), &()).await.unwrap();
@@ -320,107 +325,6 @@ async fn a_damaged_source_gives_no_bundle() {
             said.contains(key.rsplit('/').next().unwrap()),
             "{key}: {said}"
         );
-    }
-}
-
-/// A file of entries, as whoever means harm would write it.
-fn forged(entries: &[(&str, &[u8])]) -> Bytes {
-    use sha2::{Digest, Sha256};
-    let mut file = Vec::new();
-    let index = br#"{"format":"icefield-bundle","version":1,"spec_version":1,"source":"x","branches":{},"tags":{},
-        "deleted_tags":[],"since":null,"requires":[],"depth":null,"shortened":[]}"#;
-    let all = [&[("icefield-bundle.json", &index[..])], entries].concat();
-    for (name, bytes) in &all {
-        entry(&mut file, name, bytes);
-    }
-    let digest: String = Sha256::digest(&file)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let bytes: usize = all.iter().map(|(_, bytes)| bytes.len()).sum();
-    let end = format!(
-        r#"{{"objects":{},"bytes":{bytes},"sha256":"{digest}"}}"#,
-        all.len()
-    );
-    entry(&mut file, "icefield-bundle-end.json", end.as_bytes());
-    file.resize(file.len() + 1024, 0);
-    file.into()
-}
-
-fn entry(file: &mut Vec<u8>, name: &str, bytes: &[u8]) {
-    let mut block = [0; 512];
-    block[..name.len()].copy_from_slice(name.as_bytes());
-    block[124..135].copy_from_slice(format!("{:011o}", bytes.len()).as_bytes());
-    block[156] = b'0';
-    block[257..263].copy_from_slice(b"ustar\0");
-    block[148..156].fill(b' ');
-    let sum: u64 = block.iter().map(|byte| u64::from(*byte)).sum();
-    block[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-    file.extend(block);
-    file.extend(bytes);
-    file.resize(file.len().next_multiple_of(512), 0);
-}
-
-#[tokio::test]
-async fn a_hostile_bundle_is_refused_and_writes_nothing() {
-    let source = Source::with_history().await;
-    let dump = stores::dump(&source.storage()).await;
-    let initial = format!("snapshots/{}", SnapshotId::INITIAL);
-    let initial = (initial.as_str(), &dump[initial.as_str()][..]);
-    let tip = format!("snapshots/{}", source.tip("main").await);
-    let tip = (tip.as_str(), &dump[tip.as_str()][..]);
-    let main: (&str, &[u8]) = (
-        "refs/branch.main/ref.json",
-        &dump["refs/branch.main/ref.json"],
-    );
-    let chunk = |name: &'static str| (name, &b"x"[..]);
-    let (one, two) = (
-        chunk("chunks/00000000000000000000"),
-        chunk("chunks/ZZZZZZZZZZZZZZZZZZZG"),
-    );
-    let cases: &[&[(&str, &[u8])]] = &[
-        &[initial, chunk("../outside")],
-        &[initial, chunk("/etc/passwd")],
-        &[initial, chunk("chunks/../../x")],
-        &[initial, chunk("chunks/not-an-id")],
-        &[initial, chunk("chunks/zzzzzzzzzzzzzzzzzzzg")],
-        &[initial, chunk("icefield/leases/x")],
-        &[initial, chunk("refs/branch.a/b/ref.json")],
-        &[initial, chunk("refs/branch.a%2Fb/ref.json")],
-        &[initial, chunk("refs/branch.%2e%2e/ref.json")],
-        &[initial, chunk("repo")],
-        &[initial, chunk("")],
-        &[initial, two, one],
-        &[initial, one, one],
-        &[one, initial],
-        &[initial, initial],
-        &[initial, tip],
-        &[initial, main],
-        &[main],
-        &[initial, ("refs/branch.main/ref.json", b"{")],
-        &[initial, ("config.yaml", b"[")],
-        &[(initial.0, b"x")],
-        &[initial, (tip.0, initial.1)],
-        &[("icefield-bundle.json", b"{}")],
-    ];
-    for case in cases {
-        let to = empty();
-        let error = unbundle(&forged(case), &to).await.expect_err("hostile");
-        assert!(
-            matches!(
-                error,
-                CopyError::BadBundle { .. } | CopyError::Dangling { .. }
-            ),
-            "{:?}: {error:?}",
-            case.iter().map(|it| it.0).collect::<Vec<_>>()
-        );
-        assert_eq!(stores::keys(&to).await, [""; 0], "{error:?}");
-    }
-    // The forge itself is sound.
-    unbundle(&forged(&[initial]), &empty()).await.unwrap();
-    for other in [&b""[..], b"x", &[0; 1024], &[0xff; 4096]] {
-        let other = Bytes::copy_from_slice(other);
-        assert!(unbundle(&other, &empty()).await.is_err());
     }
 }
 

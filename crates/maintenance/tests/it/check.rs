@@ -1,8 +1,10 @@
 //! Checks and repairs.
 
 mod damages;
+mod mended;
 mod repairs;
 mod reports;
+mod restored;
 mod vectors;
 mod world;
 

@@ -1,14 +1,14 @@
 //! The commit that leaves out what cannot be read, through a session like any other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_core::{
     BranchName, CommitError, CommitOutcome, NodePath, Repository, RepositoryError, WriteMode,
 };
-use icefield_format::ChunkIndex;
+use icefield_format::{ChunkIndex, Extents};
 use serde_json::{Value, json};
 
-use super::{ArrayLoss, BranchRepair, REPAIR_METADATA, RepairOutcome};
+use super::{ArrayLoss, BranchRepair, CorrectedExtents, REPAIR_METADATA, RepairOutcome};
 use crate::check::damage::{ArrayDamage, Damage};
 use crate::check::finding::said;
 
@@ -37,7 +37,10 @@ pub(super) fn plan(
         from: damage.snapshot,
         arrays: arrays
             .filter(|it| {
-                !(it.chunks.is_empty() && it.virtual_chunks.is_empty() && it.manifests.is_empty())
+                !(it.chunks.is_empty()
+                    && it.virtual_chunks.is_empty()
+                    && it.manifests.is_empty()
+                    && it.extents.is_empty())
             })
             .collect(),
         dropped_nodes: dropped.iter().map(NodePath::to_string).collect(),
@@ -71,6 +74,12 @@ fn loss(array: &ArrayDamage, drop_virtual: bool) -> ArrayLoss {
         },
         manifests: array.manifests.iter().copied().collect(),
         refs_of_manifests: array.refs_of_manifests,
+        extents: (array.extents.iter())
+            .map(|(manifest, extents)| CorrectedExtents {
+                manifest: *manifest,
+                extents: extents.ranges().to_vec(),
+            })
+            .collect(),
     }
 }
 
@@ -113,17 +122,22 @@ async fn try_to(
             .set_metadata(&path(group)?, GROUP.into(), mode)
             .await?;
     }
-    let mut lost = BTreeSet::new();
+    let (mut lost, mut extents) = (BTreeSet::new(), BTreeMap::new());
     for array in &repair.arrays {
         let at = path(&array.path)?;
         for index in array.chunks.iter().chain(&array.virtual_chunks) {
             session.delete_chunk(&at, index).await?;
         }
         lost.extend(array.manifests.iter().copied());
+        for right in &array.extents {
+            let place = (at.clone(), right.manifest);
+            extents.insert(place, Extents::new(right.extents.clone()));
+        }
     }
     let commit = session.commit(message(repair));
     let commit = commit.metadata(REPAIR_METADATA, metadata(repair));
-    Ok(match commit.leave_out_manifests(lost).await? {
+    let commit = commit.leave_out_manifests(lost).correct_extents(extents);
+    Ok(match commit.await? {
         CommitOutcome::Committed(snapshot) => RepairOutcome::Done { snapshot },
         CommitOutcome::Unknown { snapshot, source } => RepairOutcome::Unknown {
             snapshot,
@@ -145,6 +159,12 @@ fn message(repair: &BranchRepair) -> String {
             let (count, refs) = (array.manifests.len(), array.refs_of_manifests);
             parts.push(format!(
                 "drop {count} unreadable manifests of {path} with {refs} chunk refs"
+            ));
+        }
+        if !array.extents.is_empty() {
+            let count = array.extents.len();
+            parts.push(format!(
+                "correct the extents of {count} manifests of {path}"
             ));
         }
     }
@@ -169,6 +189,7 @@ fn metadata(repair: &BranchRepair) -> Value {
             "virtual_chunks": first(&array.virtual_chunks),
             "manifests": array.manifests,
             "refs_of_manifests": array.refs_of_manifests,
+            "extents": array.extents,
         })
     };
     json!({

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use futures::TryStreamExt;
-use icefield_core::{BranchName, EditOutcome, SnapshotId};
+use icefield_core::{BranchName, EditOutcome, RepositoryError, SnapshotId};
 use icefield_format::layout::{self, IdKey};
 use icefield_refs::{RefEdit, Refs, Tip};
-use icefield_storage::{ListOptions, Prefix, StorageError};
+use icefield_storage::{Key, ListOptions, Prefix, StorageError, StorageExt};
 
 use super::{Repair, RepairError, RepairOutcome, RestoredBranch, refused};
 use crate::check::finding::said;
@@ -42,7 +42,7 @@ impl Repair {
             let outcome = match place {
                 Some(place) if named || (alone && certain && !is_gone) => match self.dry_run {
                     true => RepairOutcome::Planned,
-                    false => point(&store, examined, &name, place).await?,
+                    false => self.point(&store, examined, &name, place).await?,
                 },
                 Some(_) => RepairOutcome::Failed {
                     reason: format!("--restore-branch {name} makes it point there"),
@@ -58,6 +58,45 @@ impl Repair {
             });
         }
         Ok(restored)
+    }
+
+    /// Lets a branch point to a snapshot while collections are held back: nothing may have reached it until now.
+    async fn point(
+        &self,
+        store: &Refs,
+        examined: &Examined,
+        name: &BranchName,
+        target: SnapshotId,
+    ) -> Result<RepairOutcome, RepairError> {
+        let hold = match self.builder.clone().hold_collections().await {
+            Ok(hold) => hold,
+            Err(error @ RepositoryError::CollectionRunning) => {
+                let reason = said(&error);
+                return Ok(RepairOutcome::Failed { reason });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let done = async {
+            // A collection that ended since it was found has deleted snapshots before what they need: what is there now
+            // is whole, and stays.
+            let key = Key::parse(&layout::snapshot_key(target)).map_err(StorageError::from);
+            let exists = match key {
+                Ok(key) => self.check.storage.exists(&key).await,
+                Err(error) => Err(error),
+            };
+            match exists.map_err(CheckError::Storage)? {
+                true => point(store, examined, name, target).await,
+                false => Ok(RepairOutcome::Failed {
+                    reason: format!("snapshot {target} was collected since it was found"),
+                }),
+            }
+        }
+        .await;
+        // One that is still on its way must find its snapshot when it lands.
+        if !matches!(done, Ok(RepairOutcome::Unknown { .. })) {
+            hold.release().await;
+        }
+        done
     }
 
     /// The newest whole snapshot that no branch reaches.
@@ -86,9 +125,7 @@ impl Examined {
             .find(|it| it.branch == name.as_str());
         proposal.is_none_or(|proposal| proposal.lost)
     }
-}
 
-impl Examined {
     /// Whether there is but one snapshot that a branch can have pointed to.
     fn is_certain(&self, name: &BranchName) -> bool {
         let mut proposals = self.report.proposals.iter();

@@ -1,0 +1,306 @@
+//! A collection on every backend: deletions, lists and times are where they differ.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures::TryStreamExt;
+use icefield::maintenance::{Check, Collect, Expire, Policy};
+use icefield::storage::{Storage, StorageExt};
+use icefield::{Fsync, LocalStorage, MemoryStorage};
+use icefield_core::{
+    BranchName, ByteRange, CommitOutcome, ManualClock, NodePath, Repository, SeededEntropy,
+    Session, SnapshotId, WriteMode,
+};
+use icefield_storage_gcs::GcsBuilder;
+use icefield_storage_s3::{Credentials, S3Builder};
+use icefield_testservers::{GcsOptions, GcsServer, S3Options, S3Server};
+
+use crate::suite::scratch::folder;
+
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// Bytes of a chunk, too many for a manifest.
+const CHUNK: usize = 600;
+
+/// A store, and how time passes for its objects.
+struct Place {
+    storage: Arc<dyn Storage>,
+    age: Box<dyn Fn(Duration)>,
+}
+
+struct World {
+    place: Place,
+    clock: ManualClock,
+    repository: Repository,
+}
+
+fn path() -> NodePath {
+    NodePath::parse("/a").expect("a path")
+}
+
+impl World {
+    async fn new(place: Place) -> Self {
+        let clock = ManualClock::new(SystemTime::now());
+        let repository = Repository::builder(Arc::clone(&place.storage))
+            .clock(Arc::new(clock.clone()))
+            .entropy(Arc::new(SeededEntropy::new(5)))
+            .create()
+            .await
+            .expect("made");
+        let world = Self {
+            place,
+            clock,
+            repository,
+        };
+        let session = world.session("main").await;
+        let document = r#"{"zarr_format": 3, "node_type": "array", "shape": [20], "data_type": "int8",
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
+            "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [{"name": "bytes"}]}"#;
+        let group = r#"{"zarr_format": 3, "node_type": "group"}"#;
+        for (at, document) in [(NodePath::root(), group), (path(), document)] {
+            let set = session.set_metadata(&at, document.into(), WriteMode::Overwrite);
+            set.await.expect("set");
+        }
+        world.commit(&session).await;
+        world
+    }
+
+    fn pass(&self, time: Duration) {
+        self.clock.advance(time);
+        (self.place.age)(time);
+    }
+
+    async fn session(&self, branch: &str) -> Session {
+        let branch = BranchName::parse(branch).expect("a name");
+        let session = self.repository.write_session(branch).await;
+        session.expect("a session")
+    }
+
+    async fn commit(&self, session: &Session) -> SnapshotId {
+        self.clock.advance(Duration::from_secs(1));
+        match session.commit("a commit").await {
+            Ok(CommitOutcome::Committed(id)) => id,
+            other => panic!("not committed: {other:?}"),
+        }
+    }
+
+    async fn commit_chunk(&self, branch: &str, index: u32) -> SnapshotId {
+        let session = self.session(branch).await;
+        write(&session, index).await;
+        self.commit(&session).await
+    }
+
+    async fn keys(&self) -> Vec<String> {
+        let listed = self.place.storage.list(Default::default());
+        let listed: Vec<_> = listed.try_collect().await.expect("listed");
+        listed.into_iter().map(|it| it.key.to_string()).collect()
+    }
+
+    async fn count(&self, prefix: &str) -> usize {
+        let keys = self.keys().await;
+        keys.iter().filter(|key| key.starts_with(prefix)).count()
+    }
+
+    /// Reads chunks of main by a handle that has nothing in memory.
+    async fn reads(&self, indices: &[u32]) {
+        let storage = Arc::clone(&self.place.storage);
+        let repository = Repository::open(storage).await.expect("opened");
+        let session = repository.read_session(BranchName::main()).await;
+        let session = session.expect("readable");
+        for index in indices {
+            let read = session.chunk(&path(), &[*index], ByteRange::All).await;
+            let bytes = read.expect("readable").expect("written");
+            assert_eq!(bytes, vec![*index as u8; CHUNK]);
+        }
+    }
+}
+
+async fn write(session: &Session, index: u32) {
+    let chunk = vec![index as u8; CHUNK].into();
+    let written = session.set_chunk(&path(), &[index], chunk, WriteMode::Overwrite);
+    written.await.expect("written");
+}
+
+async fn a_collection_deletes_garbage_and_keeps_what_is_reachable(place: Place) {
+    let world = World::new(place).await;
+    let storage = Arc::clone(&world.place.storage);
+    // Three commits on main, the first of them tagged; a branch that is deleted; a session that is given up.
+    let first = world.commit_chunk("main", 0).await;
+    drop(
+        world
+            .repository
+            .create_tag("v1", first)
+            .await
+            .expect("made"),
+    );
+    drop(
+        world
+            .repository
+            .create_branch("side", first)
+            .await
+            .expect("made"),
+    );
+    let second = world.commit_chunk("main", 1).await;
+    let side = world.commit_chunk("side", 2).await;
+    let name = BranchName::parse("side").expect("a name");
+    drop(
+        world
+            .repository
+            .delete_branch(&name)
+            .await
+            .expect("deleted"),
+    );
+    write(&world.session("main").await, 3).await;
+    world.commit_chunk("main", 4).await;
+    world.pass(2 * DAY);
+    // A session that is open for more than a day, and says so.
+    let open = world.session("main").await;
+    write(&open, 5).await;
+    world.pass(HOUR);
+    write(&open, 6).await;
+    world.pass(20 * HOUR);
+    write(&open, 7).await;
+    world.pass(10 * HOUR);
+    open.renew_lease().await.expect("renewed");
+    assert_eq!(world.count("icefield/leases/").await, 1);
+    let chunks_before = world.count("chunks/").await;
+    assert_eq!(chunks_before, 5 + 3);
+
+    // Main keeps its newest snapshot, and the tag its own.
+    let expired = Expire::new(Policy {
+        last: 1,
+        ..Policy::default()
+    });
+    let expired = expired.run(&world.repository, &()).await.expect("expired");
+    assert_eq!(expired.plan.new_parents.len(), 2, "{expired:#?}");
+    let report = Collect::default().run(&world.repository).await;
+    let report = report.expect("collected");
+    assert!(report.held_back_by.is_some(), "{report:#?}");
+    assert!(!report.unknown && report.failures.is_empty(), "{report:#?}");
+    let deleted = [
+        report.snapshots,
+        report.transaction_logs,
+        report.manifests,
+        report.chunks,
+    ];
+    let deleted = deleted.map(|swept| swept.deleted);
+    // The commit that made the array, the second one and that of the branch; the array had no manifest at first.
+    assert_eq!(deleted, [3, 3, 2, 2], "{report:#?}");
+    let keys = world.keys().await;
+    assert!(keys.is_sorted(), "{keys:?}");
+    for gone in [second, side] {
+        assert!(!keys.iter().any(|key| key.ends_with(&gone.to_string())));
+    }
+    assert_eq!(world.count("chunks/").await, chunks_before - 2);
+
+    // What was spared is committed, and all of it can be read.
+    world.commit(&open).await;
+    assert_eq!(world.count("icefield/leases/").await, 0);
+    world.reads(&[0, 1, 4, 5, 6, 7]).await;
+    let report = Check::new(Arc::clone(&storage)).run(&()).await;
+    let report = report.expect("checked");
+    assert!(report.is_sound() && report.warnings == 0, "{report:#?}");
+    assert_eq!(report.garbage.map(|it| it.objects), Some(0));
+
+    // A later one has nothing to do, and what it remembers of the first is right.
+    world.commit_chunk("main", 8).await;
+    world.pass(2 * DAY);
+    let report = Collect::default().run(&world.repository).await;
+    let report = report.expect("collected");
+    assert!(report.marking.incremental, "{report:#?}");
+    assert_eq!(report.total().deleted, 0, "{report:#?}");
+    world.reads(&[0, 1, 4, 5, 6, 7, 8]).await;
+    let state = icefield_core::collection::CollectionState::key();
+    assert!(storage.exists(&state).await.expect("an answer"));
+}
+
+/// Runs a test on a runtime of its own.
+fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.expect("a runtime").block_on(test);
+}
+
+#[test]
+fn on_memory() {
+    let clock = ManualClock::new(SystemTime::now());
+    let storage = MemoryStorage::builder()
+        .clock(Arc::new(clock.clone()))
+        .build();
+    run(a_collection_deletes_garbage_and_keeps_what_is_reachable(
+        Place {
+            storage: Arc::new(storage),
+            age: Box::new(move |by| clock.advance(by)),
+        },
+    ));
+}
+
+/// Lets files be older than they are, but for refs: those are compared with what a session has read of them.
+fn age_files(root: &Path, by: Duration) {
+    for entry in std::fs::read_dir(root).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap_or_default();
+        if name == "refs" || name == ".icefield-local" {
+            continue;
+        }
+        if path.is_dir() {
+            age_files(&path, by);
+            continue;
+        }
+        let file = std::fs::File::options().write(true).open(&path);
+        let file = file.expect("a file");
+        let modified = file
+            .metadata()
+            .and_then(|it| it.modified())
+            .expect("a time");
+        file.set_modified(modified - by).expect("set");
+    }
+}
+
+#[test]
+fn on_a_local_disk() {
+    let root: PathBuf = folder();
+    let storage = LocalStorage::builder(&root).fsync(Fsync::None).open();
+    run(a_collection_deletes_garbage_and_keeps_what_is_reachable(
+        Place {
+            storage: Arc::new(storage.expect("a new directory opens")),
+            age: Box::new(move |by| age_files(&root, by)),
+        },
+    ));
+}
+
+#[test]
+fn on_s3() {
+    let server = S3Server::start(S3Options::default());
+    let world = Arc::clone(server.world());
+    let storage = S3Builder::new("bucket")
+        .endpoint(server.endpoint())
+        .credentials(Credentials::new(server.access_key(), server.secret_key()))
+        .open();
+    run(a_collection_deletes_garbage_and_keeps_what_is_reachable(
+        Place {
+            storage: Arc::new(storage.expect("the settings are sound")),
+            age: Box::new(move |by| world.move_clock_forward(by)),
+        },
+    ));
+}
+
+#[test]
+fn on_gcs() {
+    let server = GcsServer::start(GcsOptions::default());
+    let world = Arc::clone(server.world());
+    run(async {
+        let storage = GcsBuilder::new("bucket")
+            .endpoint(server.endpoint())
+            .anonymous()
+            .open()
+            .await;
+        let place = Place {
+            storage: Arc::new(storage.expect("the settings are sound")),
+            age: Box::new(move |by| world.move_clock_forward(by)),
+        };
+        a_collection_deletes_garbage_and_keeps_what_is_reachable(place).await;
+    });
+}

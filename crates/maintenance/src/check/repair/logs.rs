@@ -1,0 +1,63 @@
+//! Transaction logs, written anew from what differs between two snapshots.
+
+use std::collections::BTreeMap;
+
+use icefield_core::{EditOutcome, Repository, SnapshotId};
+
+use super::{LogOutcome, LogRepair, Repair, RepairError};
+use crate::check::Examined;
+use crate::check::finding::{FindingKind, said};
+
+impl Repair {
+    /// Mends the logs that a check has found missing, damaged or silent. Each is looked at again right before, and
+    /// written on the condition that it is as it was then: one that can be decoded goes on telling what it told, since
+    /// expiration lets logs tell more than their commits did.
+    pub(super) async fn logs(&self, examined: &Examined) -> Result<Vec<LogRepair>, RepairError> {
+        let mut found: BTreeMap<SnapshotId, FindingKind> = BTreeMap::new();
+        for finding in &examined.report.findings {
+            if let (
+                Some(snapshot),
+                FindingKind::LogMissing | FindingKind::LogDamaged | FindingKind::LogIncomplete,
+            ) = (finding.snapshot, finding.kind)
+            {
+                found.insert(snapshot, finding.kind);
+            }
+        }
+        let mut repository = None;
+        let mut logs = Vec::new();
+        for (log_of, was) in found {
+            let outcome = match (self.dry_run, &repository) {
+                (true, _) => LogOutcome::Planned,
+                (false, Some(repository)) => mend(repository, log_of).await,
+                (false, None) => {
+                    let opened = self.builder.clone().open().await?;
+                    mend(repository.insert(opened), log_of).await
+                }
+            };
+            logs.push(LogRepair {
+                log_of,
+                was,
+                outcome,
+            });
+        }
+        let wrote = logs.iter().any(|it| it.outcome == LogOutcome::Done);
+        if let Some(repository) = repository.filter(|_| wrote) {
+            let synced = repository.storage().sync().await;
+            synced.map_err(crate::check::CheckError::Storage)?;
+        }
+        Ok(logs)
+    }
+}
+
+async fn mend(repository: &Repository, log_of: SnapshotId) -> LogOutcome {
+    match repository.mend_log(log_of).await {
+        Ok(EditOutcome::Done(_)) => LogOutcome::Done,
+        Ok(EditOutcome::Refused(_)) => LogOutcome::Changed,
+        Ok(EditOutcome::Unknown(source)) => LogOutcome::Unknown {
+            reason: said(&source),
+        },
+        Err(error) => LogOutcome::Failed {
+            reason: said(&error),
+        },
+    }
+}

@@ -1,0 +1,141 @@
+//! What a repair tells.
+
+use std::ops::Range;
+
+use icefield_core::{ManifestId, SnapshotId};
+use serde::Serialize;
+
+use crate::check::CheckReport;
+use crate::check::finding::{Finding, FindingKind};
+
+/// What became of an edit of a branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum RepairOutcome {
+    /// It was only asked what would be done.
+    Planned,
+    /// The branch points to this snapshot now.
+    Done {
+        /// The snapshot.
+        snapshot: SnapshotId,
+    },
+    /// Somebody moved the branch since it was checked; nothing was done.
+    BranchMoved,
+    /// The store did not say. The snapshot may be the branch's tip.
+    Unknown {
+        /// The snapshot to look for.
+        snapshot: SnapshotId,
+        /// What the store said.
+        reason: String,
+    },
+    /// It could not be done; the branch is as it was.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What was dropped of an array, or corrected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ArrayLoss {
+    /// Its path.
+    pub path: String,
+    /// Native chunks whose objects are missing or too short, by index.
+    pub chunks: Vec<Vec<u32>>,
+    /// Virtual chunks whose files are missing, too short or changed, by index.
+    pub virtual_chunks: Vec<Vec<u32>>,
+    /// Manifests that cannot be read, whose chunk refs are gone.
+    pub manifests: Vec<ManifestId>,
+    /// How many refs they had, as the snapshot says.
+    pub refs_of_manifests: u64,
+    /// Manifests whose extents are corrected, so that all of their chunks are found; nothing is dropped by that.
+    pub extents: Vec<CorrectedExtents>,
+}
+
+/// Extents that a repair records instead of those that are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CorrectedExtents {
+    /// The manifest.
+    pub manifest: ManifestId,
+    /// The smallest box around its chunks of the array: the first index of each dimension, and the one behind the last.
+    pub extents: Vec<Range<u32>>,
+}
+
+/// What a repair does to one branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BranchRepair {
+    /// The branch.
+    pub branch: String,
+    /// The damaged snapshot that it points to.
+    pub from: SnapshotId,
+    /// What is dropped of arrays.
+    pub arrays: Vec<ArrayLoss>,
+    /// Nodes that are dropped because they lie below an array, each with all below it.
+    pub dropped_nodes: Vec<String>,
+    /// Groups that are made because nodes lie below them.
+    pub created_groups: Vec<String>,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: RepairOutcome,
+}
+
+/// A branch that pointed nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RestoredBranch {
+    /// The branch.
+    pub branch: String,
+    /// Where it is to point; none if there is no whole snapshot that no other branch reaches.
+    pub snapshot: Option<SnapshotId>,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: RepairOutcome,
+}
+
+/// What was found, what was done about it, and what is left.
+#[derive(Clone, Debug, Serialize)]
+pub struct RepairReport {
+    /// What was found before.
+    pub check: CheckReport,
+    /// Branches that pointed nowhere.
+    pub restored: Vec<RestoredBranch>,
+    /// Branches whose tip was damaged.
+    pub branches: Vec<BranchRepair>,
+    /// Transaction logs that were missing, could not be decoded, or kept changes quiet.
+    pub logs: Vec<LogRepair>,
+    /// Damage that refs still show, or that keeps the repository from opening. What only histories have is not here.
+    pub left: Vec<Finding>,
+}
+
+/// What a repair does to a transaction log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LogRepair {
+    /// The snapshot whose log it is.
+    pub log_of: SnapshotId,
+    /// What was wrong with it.
+    pub was: FindingKind,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: LogOutcome,
+}
+
+/// What became of a transaction log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum LogOutcome {
+    /// It was only asked what would be done.
+    Planned,
+    /// It tells what its snapshot changed.
+    Done,
+    /// Somebody else wrote it meanwhile; nothing was done.
+    Changed,
+    /// The store did not say whether it was written.
+    Unknown {
+        /// What the store said.
+        reason: String,
+    },
+    /// It could not be done; the log is as it was.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}

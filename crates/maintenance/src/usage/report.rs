@@ -1,0 +1,110 @@
+//! What is told of usage.
+
+use icefield_core::SnapshotId;
+use serde::Serialize;
+
+/// A number of things and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Amount {
+    /// How many.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Amount {
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.plus(Self { count: 1, bytes });
+    }
+
+    pub(crate) fn plus(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// What a repository stores, and what of it refs reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UsageSummary {
+    /// Snapshots that refs reach.
+    pub snapshots: Amount,
+    /// Transaction logs of these.
+    pub transaction_logs: Amount,
+    /// Manifests that these name.
+    pub manifests: Amount,
+    /// Chunk objects that these refer to, with their whole sizes.
+    pub chunk_objects: Amount,
+    /// Bytes of these that something refers to.
+    pub live_bytes: u64,
+    /// Native chunks: distinct ranges of chunk objects.
+    pub native: Amount,
+    /// Inline chunks, in each manifest that has them.
+    pub inline: Amount,
+    /// Virtual chunks: distinct ranges of foreign files. They are not stored here.
+    #[serde(rename = "virtual")]
+    pub external: Amount,
+    /// All objects of these kinds, whoever refers to them.
+    pub stored: Amount,
+    /// Those that no ref reaches. Among them are those of sessions that are yet to commit.
+    pub garbage: GarbageUsage,
+    /// Chunk objects that something refers to and that are not there.
+    pub missing_chunks: u64,
+}
+
+/// Objects that no ref reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct GarbageUsage {
+    /// All of them.
+    pub total: Amount,
+    /// Snapshots.
+    pub snapshots: Amount,
+    /// Transaction logs.
+    pub transaction_logs: Amount,
+    /// Manifests.
+    pub manifests: Amount,
+    /// Chunk objects.
+    pub chunk_objects: Amount,
+}
+
+/// What one array, commit, ref or container accounts for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UsageRow {
+    /// A path, a snapshot id, `branch NAME` or `tag NAME`, or the prefix of a container; empty for what lies in none.
+    pub name: String,
+    /// The snapshot, of a commit or ref.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot_id: Option<SnapshotId>,
+    /// The message, of a commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// When the commit was made.
+    #[serde(skip)]
+    pub written_at: Option<std::time::SystemTime>,
+    /// Objects that it uses. Of a commit, those that no earlier one does.
+    pub objects: Amount,
+    /// Those among them that nothing else in the table uses. None for commits and containers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unique: Option<Amount>,
+    /// Native chunks: distinct ranges of chunk objects.
+    pub native: Amount,
+    /// Inline chunks, in each manifest that has them.
+    pub inline: Amount,
+    /// Virtual chunks: distinct ranges of foreign files.
+    #[serde(rename = "virtual")]
+    pub external: Amount,
+}
+
+/// A table of what shares a repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UsageTable {
+    /// One for each array, commit, ref or container.
+    pub rows: Vec<UsageRow>,
+    /// All of them together, what they share counted once.
+    pub total: UsageRow,
+    /// Chunk objects that something refers to and that are not there.
+    pub missing_chunks: u64,
+}

@@ -1,0 +1,94 @@
+//! All of a repository at once.
+
+use std::collections::BTreeMap;
+
+use futures::TryStreamExt;
+use icefield_core::Repository;
+
+use super::histories::{Histories, read_snapshot};
+use super::marks::First;
+use super::tally::Owners;
+use super::{Amount, Usage, UsageError, UsageSummary};
+use crate::Progress;
+use crate::copy::plan::SourceRefs;
+use crate::listing::{Kind, listed};
+
+impl Usage {
+    /// Counts what is stored, what of it refs reach, and what is garbage.
+    ///
+    /// # Errors
+    /// A ref or object that cannot be read: nothing is guessed.
+    pub async fn summary(
+        &self,
+        repository: &Repository,
+        progress: &dyn Progress,
+    ) -> Result<UsageSummary, UsageError> {
+        let refs = SourceRefs::read(repository, &[]).await?;
+        progress.stage("reading histories", None);
+        let histories = Histories::of(repository, refs.tips()).await?;
+        let mut manifests = BTreeMap::new();
+        for id in histories.ids() {
+            let snapshot = read_snapshot(repository, *id).await?;
+            for file in snapshot.manifest_files() {
+                manifests.insert(*file.id.as_bytes(), 0);
+            }
+        }
+        let mut summary = UsageSummary::default();
+        let snapshots: Vec<_> = histories.sorted();
+        let ids: Vec<_> = manifests.keys().copied().collect();
+        for (kind, ids) in [
+            (Kind::Snapshot, &snapshots),
+            (Kind::TransactionLog, &snapshots),
+            (Kind::Manifest, &ids),
+        ] {
+            self.metadata(repository, kind, ids, &mut summary).await?;
+        }
+        let mut owners = Owners::all(manifests);
+        let tallying = self.tallying(repository, progress);
+        let tallied = tallying.run(&mut owners, &mut First).await?;
+        let all = tallied.of(|_| true);
+        summary.chunk_objects = all.objects;
+        summary.live_bytes = all.live_bytes;
+        (summary.native, summary.inline, summary.external) = (all.native, all.inline, all.external);
+        summary.garbage.chunk_objects = tallied.unused;
+        summary.stored.plus(all.objects);
+        summary.stored.plus(tallied.unused);
+        summary.garbage.total.plus(tallied.unused);
+        summary.missing_chunks = tallied.missing;
+        Ok(summary)
+    }
+
+    /// Counts the objects of one kind of metadata; `used` ascends.
+    async fn metadata(
+        &self,
+        repository: &Repository,
+        kind: Kind,
+        used: &[[u8; 12]],
+        summary: &mut UsageSummary,
+    ) -> Result<(), UsageError> {
+        let mut objects = listed(&**repository.storage(), kind, [0; 12])?;
+        let (mut reached, mut garbage) = (Amount::default(), Amount::default());
+        while let Some((id, size)) = objects.try_next().await? {
+            summary.stored.add(size);
+            match used.binary_search(&id) {
+                Ok(_) => reached.add(size),
+                Err(_) => garbage.add(size),
+            }
+        }
+        summary.garbage.total.plus(garbage);
+        let (to, garbage_to) = match kind {
+            Kind::Snapshot => (&mut summary.snapshots, &mut summary.garbage.snapshots),
+            Kind::TransactionLog => (
+                &mut summary.transaction_logs,
+                &mut summary.garbage.transaction_logs,
+            ),
+            Kind::Manifest => (&mut summary.manifests, &mut summary.garbage.manifests),
+            Kind::Chunk => (
+                &mut summary.chunk_objects,
+                &mut summary.garbage.chunk_objects,
+            ),
+        };
+        (*to, *garbage_to) = (reached, garbage);
+        Ok(())
+    }
+}
