@@ -25,14 +25,15 @@ enum Fate {
 
 use Fate::*;
 
+/// Not here: chunk objects that a disk does not deliver, and files that virtual chunks refer to, which `fsck.rs` has.
 const KINDS: &[(&str, Fate)] = &[
     ("ref-damaged", Left(5)),
     ("ref-dangling", Left(5)),
     ("main-missing", Left(5)),
     ("repo-object", Left(5)),
     ("config-damaged", Left(5)),
-    ("snapshot-missing", Left(0)),
-    ("snapshot-damaged", Left(0)),
+    ("snapshot-missing", Left(5)),
+    ("snapshot-damaged", Left(5)),
     ("history-cycle", Left(0)),
     ("node-below-array", Committed),
     ("metadata-invalid", Left(5)),
@@ -43,7 +44,6 @@ const KINDS: &[(&str, Fate)] = &[
     ("chunk-twice", Left(5)),
     ("chunk-missing", Committed),
     ("chunk-short", Committed),
-    ("chunk-unreadable", Committed),
     ("virtual-location-invalid", Left(5)),
     ("log-missing", Mended),
     ("log-damaged", Mended),
@@ -267,11 +267,6 @@ fn plant(kind: &str) -> World {
         "manifest-damaged" => halve(layout::manifest_key(manifest)),
         "chunk-missing" => remove(chunk()),
         "chunk-short" => fs::write(at(chunk()), "short").unwrap(),
-        "chunk-unreadable" => {
-            let key = chunk();
-            remove(key.clone());
-            fs::create_dir(at(key)).unwrap();
-        }
         "log-missing" => remove(layout::transaction_log_key(head)),
         "log-damaged" => halve(layout::transaction_log_key(head)),
         "log-incomplete" => tell(&world, head, |_| {}),
