@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use icefield_storage::ManualClock;
+use icefield_storage::{Clock, ManualClock, SystemClock};
 use icefield_zarr_fs::{
     DirectoryTree, GetRange, NameError, ReadTree, TEMPORARY, TreeError, WhySkipped, WriteTree,
 };
@@ -110,7 +110,7 @@ async fn what_dead_writers_left_is_removed_by_lists_once_it_is_old() {
     set(&world.tree, "a/b", "v").await;
     let left = format!("a/{TEMPORARY}0123");
     world.put(&left, "half");
-    let clock = Arc::new(ManualClock::new(SystemTime::now()));
+    let clock = Arc::new(ManualClock::new(SystemClock.now()));
     let builder = || {
         DirectoryTree::builder(world.base())
             .clock(Arc::clone(&clock) as _)
