@@ -167,6 +167,7 @@ const LAYERS: &[Layer] = &[
             "icefield",
             "icefield-testkit",
             "icefield-ingest",
+            "icefield-zarr-fs",
             "icefield-zarr-store",
             "icefield-core",
             "icefield-refs",
