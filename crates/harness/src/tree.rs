@@ -9,9 +9,7 @@ use anyhow::Result;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::TryStreamExt;
-use icefield_zarr_fs::{
-    Bytes, DirectoryTree, GetRange, ReadTree, TreeKey, TreePrefix, WriteTree,
-};
+use icefield_zarr_fs::{Bytes, DirectoryTree, GetRange, ReadTree, TreeKey, TreePrefix, WriteTree};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -25,16 +23,32 @@ enum Request {
         range: Option<(i64, Option<u64>)>,
     },
     /// The number of bytes, or `null`.
-    Size { key: String },
-    Set { key: String, value: String },
+    Size {
+        key: String,
+    },
+    Set {
+        key: String,
+        value: String,
+    },
     /// Whether it was stored.
-    SetIfNotExists { key: String, value: String },
-    Erase { key: String },
-    ErasePrefix { prefix: String },
+    SetIfNotExists {
+        key: String,
+        value: String,
+    },
+    Erase {
+        key: String,
+    },
+    ErasePrefix {
+        prefix: String,
+    },
     /// All keys below.
-    List { prefix: String },
+    List {
+        prefix: String,
+    },
     /// `[keys, prefixes]` directly below.
-    ListDir { prefix: String },
+    ListDir {
+        prefix: String,
+    },
 }
 
 /// Answers requests until the input ends.

@@ -41,8 +41,6 @@ impl Threads {
             let _permit = permit;
             work()
         };
-        tokio::task::spawn_blocking(hop)
-            .await
-            .map_err(|_| lost())?
+        tokio::task::spawn_blocking(hop).await.map_err(|_| lost())?
     }
 }

@@ -36,7 +36,9 @@ pub enum TreeError {
         size: u64,
     },
     /// A value was to lie below another value.
-    #[error("cannot store {key} in {store}: {parent} is a value, and no key can lie below it; erase it first")]
+    #[error(
+        "cannot store {key} in {store}: {parent} is a value, and no key can lie below it; erase it first"
+    )]
     BelowAValue {
         /// The store.
         store: String,
@@ -46,7 +48,9 @@ pub enum TreeError {
         parent: String,
     },
     /// A value was to be stored, or erased, where keys lie below.
-    #[error("{key} in {store} is a directory that holds {below}: no value can be there; erase the prefix {key}/ first")]
+    #[error(
+        "{key} in {store} is a directory that holds {below}: no value can be there; erase the prefix {key}/ first"
+    )]
     AboveKeys {
         /// The store.
         store: String,
@@ -56,7 +60,9 @@ pub enum TreeError {
         below: String,
     },
     /// The file system keeps another key under the same name.
-    #[error("cannot store {key} in {store}: the file system ignores case, and {existing:?} is there already")]
+    #[error(
+        "cannot store {key} in {store}: the file system ignores case, and {existing:?} is there already"
+    )]
     CaseCollision {
         /// The store.
         store: String,
@@ -66,7 +72,9 @@ pub enum TreeError {
         existing: String,
     },
     /// A symbolic link stands on the way, and links are not followed.
-    #[error("{name} in {store} is a symbolic link, which is not followed: put what it points to in its place, or open the tree with links followed")]
+    #[error(
+        "{name} in {store} is a symbolic link, which is not followed: put what it points to in its place, or open the tree with links followed"
+    )]
     Link {
         /// The store.
         store: String,

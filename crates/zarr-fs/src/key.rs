@@ -13,7 +13,9 @@ pub enum KeyError {
     #[error("a key of a Zarr store must not be empty")]
     Empty,
     /// `/a`, `a/` or `a//b` as a key; `/` or `a//` as a prefix.
-    #[error("{text:?} has an empty segment: keys are relative, without leading, trailing or doubled `/`")]
+    #[error(
+        "{text:?} has an empty segment: keys are relative, without leading, trailing or doubled `/`"
+    )]
     EmptySegment {
         /// The refused text.
         text: String,

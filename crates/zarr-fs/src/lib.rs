@@ -59,18 +59,18 @@ mod uri;
 mod zarrs;
 mod zip;
 
+#[cfg(feature = "zarrs")]
+pub use self::zarrs::ZarrsTree;
+pub use bytes::Bytes;
 #[cfg(unix)]
 pub use directory::{DirectoryBuilder, DirectoryTree, Durability, Links, Skipped, WhySkipped};
 pub use error::TreeError;
-pub use bytes::Bytes;
 pub use icefield_storage::GetRange;
 pub use key::{KeyError, TreeKey, TreePrefix};
 pub use naming::{NameError, Naming, TEMPORARY};
 pub use storage::StorageTree;
 pub use tree::{Child, Children, Entry, ReadTree, WriteTree};
 pub use uri::UriError;
-#[cfg(feature = "zarrs")]
-pub use self::zarrs::ZarrsTree;
 pub use zip::{ZipBuilder, ZipError, ZipLayout, ZipLimits, ZipTree, ZipWriter};
 
 #[cfg(doctest)]

@@ -11,7 +11,9 @@ use icefield_storage::{
     PutOutcome, Storage, StorageError, StorageExt,
 };
 
-use crate::{Child, Entry, NameError, ReadTree, TEMPORARY, TreeError, TreeKey, TreePrefix, WriteTree};
+use crate::{
+    Child, Entry, NameError, ReadTree, TEMPORARY, TreeError, TreeKey, TreePrefix, WriteTree,
+};
 
 /// The objects below a prefix of a storage backend as a Zarr store. Clones share the backend.
 ///

@@ -125,16 +125,10 @@ pub(super) fn read_directory(
 }
 
 /// Reads up to `length` bytes; fewer only at the end of the file.
-pub(super) fn read_at(
-    file: BorrowedFd<'_>,
-    length: usize,
-    offset: u64,
-) -> Result<Vec<u8>, Errno> {
+pub(super) fn read_at(file: BorrowedFd<'_>, length: usize, offset: u64) -> Result<Vec<u8>, Errno> {
     let mut bytes = Vec::new();
     // The size comes from the file system: it must not abort the process.
-    bytes
-        .try_reserve_exact(length)
-        .map_err(|_| Errno::NOMEM)?;
+    bytes.try_reserve_exact(length).map_err(|_| Errno::NOMEM)?;
     while bytes.len() < length {
         let at = offset + bytes.len() as u64;
         if retry_on_intr(|| rustix::io::pread(file, spare_capacity(&mut bytes), at))? == 0 {

@@ -208,12 +208,7 @@ impl Base {
         }
     }
 
-    pub(super) fn io(
-        &self,
-        action: &'static str,
-        name: &str,
-        source: std::io::Error,
-    ) -> TreeError {
+    pub(super) fn io(&self, action: &'static str, name: &str, source: std::io::Error) -> TreeError {
         TreeError::Io {
             action,
             store: self.name.clone(),

@@ -84,7 +84,9 @@ impl Drop for Other {
 fn say(word: &str) {
     // Not `println!`: it must pass the capture of libtest, and at once.
     let mut out = std::io::stdout().lock();
-    writeln!(out, "@ {word}").and_then(|()| out.flush()).unwrap();
+    writeln!(out, "@ {word}")
+        .and_then(|()| out.flush())
+        .unwrap();
 }
 
 fn listen() {
@@ -195,7 +197,9 @@ fn read(base: &Path) {
 fn fs17_two_processes_write_a_key_and_two_read_it() {
     let directory = tempfile::tempdir().unwrap();
     let tree = scratch(directory.path());
-    runtime().block_on(tree.set(&key("d/v"), value(0, 0))).unwrap();
+    runtime()
+        .block_on(tree.set(&key("d/v"), value(0, 0)))
+        .unwrap();
     let start = |role| Other::start(command(role, directory.path()));
     let mut writers = ["write 0", "write 1"].map(start);
     let mut readers = ["read", "read"].map(start);
@@ -220,7 +224,9 @@ fn fs18_a_writer_killed_before_the_rename_leaves_the_old_value() {
     let directory = tempfile::tempdir().unwrap();
     let runtime = runtime();
     let tree = scratch(directory.path());
-    runtime.block_on(tree.set(&key("d/v"), "old".into())).unwrap();
+    runtime
+        .block_on(tree.set(&key("d/v"), "old".into()))
+        .unwrap();
     let mut other = Other::start(command("stop", directory.path()));
     assert_eq!(other.hear(), "there");
     // SIGKILL.
@@ -235,7 +241,10 @@ fn fs18_a_writer_killed_before_the_rename_leaves_the_old_value() {
         assert_eq!(list(&tree).await.unwrap().len(), 1);
         assert_eq!(names(directory.path()).len(), 3, "it may still be written");
         let builder = DirectoryTree::builder(directory.path());
-        let later = builder.leftover_age(std::time::Duration::ZERO).open().unwrap();
+        let later = builder
+            .leftover_age(std::time::Duration::ZERO)
+            .open()
+            .unwrap();
         assert_eq!(list(&later).await.unwrap().len(), 1);
         assert_eq!(names(directory.path()), ["d", "d/v"]);
         tree.set(&key("d/v"), "new".into()).await.unwrap();
@@ -271,14 +280,22 @@ fn fs19_of_all_who_store_a_new_value_one_wins() {
         });
         futures::future::join_all(tasks).await
     });
-    assert_eq!(wins.into_iter().filter(|won| *won.as_ref().unwrap()).count(), 1);
+    assert_eq!(
+        wins.into_iter()
+            .filter(|won| *won.as_ref().unwrap())
+            .count(),
+        1
+    );
 
     let mut others = ["race 0", "race 1"].map(|role| Other::start(command(role, directory.path())));
     for other in &mut others {
         assert_eq!(other.hear(), "ready");
         other.go();
     }
-    let wins: usize = others.iter_mut().map(|other| other.hear().parse::<usize>().unwrap()).sum();
+    let wins: usize = others
+        .iter_mut()
+        .map(|other| other.hear().parse::<usize>().unwrap())
+        .sum();
     assert_eq!(wins, RACES);
 }
 
@@ -318,8 +335,15 @@ fn fs20_lists_meet_writers_and_erasers() {
     runtime.block_on(async {
         for _ in 0..100 {
             let list = tree.list(&TreePrefix::all());
-            let listed: Vec<_> = list.map_ok(|e| e.key.to_string()).try_collect().await.unwrap();
-            assert!(listed.is_sorted_by(|a, b| a < b), "once each, in order: {listed:?}");
+            let listed: Vec<_> = list
+                .map_ok(|e| e.key.to_string())
+                .try_collect()
+                .await
+                .unwrap();
+            assert!(
+                listed.is_sorted_by(|a, b| a < b),
+                "once each, in order: {listed:?}"
+            );
             for name in stay {
                 assert!(listed.iter().any(|key| key == name), "{name} in {listed:?}");
             }
@@ -344,21 +368,32 @@ fn full(base: &Path) {
 fn fs16_a_disk_that_is_full_in_the_middle_of_a_value() {
     let directory = tempfile::tempdir().unwrap();
     let tree = scratch(directory.path());
-    runtime().block_on(tree.set(&key("d/v"), "old".into())).unwrap();
+    runtime()
+        .block_on(tree.set(&key("d/v"), "old".into()))
+        .unwrap();
     let mut shell = Command::new("sh");
     // Without the signal the write fails, as it does on a disk without room.
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"";
     let other = command("full", directory.path());
-    shell.args(["-c", script]).arg(other.get_program()).args(other.get_args());
+    shell
+        .args(["-c", script])
+        .arg(other.get_program())
+        .args(other.get_args());
     for (name, value) in other.get_envs() {
         shell.env(name, value.unwrap());
     }
     let mut other = Other::start(shell);
     assert_eq!(other.hear(), "full");
     other.end();
-    let read = runtime().block_on(tree.get(&key("d/v"), GetRange::All)).unwrap();
+    let read = runtime()
+        .block_on(tree.get(&key("d/v"), GetRange::All))
+        .unwrap();
     assert_eq!(read.as_deref(), Some(&b"old"[..]));
-    assert_eq!(names(directory.path()), ["d", "d/v"], "nothing left lying about");
+    assert_eq!(
+        names(directory.path()),
+        ["d", "d/v"],
+        "nothing left lying about"
+    );
 }
 
 /// Every name below a directory.

@@ -66,11 +66,7 @@ impl Walk {
     }
 
     /// Returns the next values below the prefix, `portion` at most; none at the end.
-    pub(super) fn entries(
-        &mut self,
-        base: &Base,
-        portion: usize,
-    ) -> Result<Vec<Entry>, TreeError> {
+    pub(super) fn entries(&mut self, base: &Base, portion: usize) -> Result<Vec<Entry>, TreeError> {
         self.begin(base)?;
         let mut entries = Vec::new();
         while let Some(frame) = self.open.last_mut() {
@@ -138,11 +134,7 @@ enum Met {
 
 impl Base {
     /// Reads a directory; `None` if there is none. `above` are the directories that lead to it.
-    fn frame(
-        &self,
-        prefix: TreePrefix,
-        above: &[(u64, u64)],
-    ) -> Result<Option<Frame>, TreeError> {
+    fn frame(&self, prefix: TreePrefix, above: &[(u64, u64)]) -> Result<Option<Frame>, TreeError> {
         let Some(root) = self.open_base()? else {
             return Ok(None);
         };
@@ -164,8 +156,7 @@ impl Base {
                 self.skip(name, WhySkipped::NotUtf8);
                 continue;
             };
-            let is_circle =
-                |id| id == stat.id || above.contains(&id);
+            let is_circle = |id| id == stat.id || above.contains(&id);
             match self.meet(directory.as_fd(), &prefix, name)? {
                 Met::File(size) => items.push(Item {
                     name: name.to_owned(),

@@ -24,13 +24,17 @@ pub enum ZipError {
         limit: u64,
     },
     /// The names of the entries are longer than the limit, together.
-    #[error("the names of its entries have more than {limit} bytes; raise the limit if it is to be trusted")]
+    #[error(
+        "the names of its entries have more than {limit} bytes; raise the limit if it is to be trusted"
+    )]
     NamesTooLong {
         /// The limit in bytes.
         limit: u64,
     },
     /// An entry that is larger than the limit.
-    #[error("entry {name:?} has {size} bytes, more than {limit}; raise the limit if it is to be trusted")]
+    #[error(
+        "entry {name:?} has {size} bytes, more than {limit}; raise the limit if it is to be trusted"
+    )]
     EntryTooLarge {
         /// The entry.
         name: String,
@@ -69,7 +73,9 @@ pub enum ZipError {
         name: String,
     },
     /// Two entries of one name.
-    #[error("it has the entry {name:?} twice; open it such that the last one counts, if it was written so")]
+    #[error(
+        "it has the entry {name:?} twice; open it such that the last one counts, if it was written so"
+    )]
     Duplicate {
         /// The entry.
         name: String,
@@ -97,7 +103,9 @@ pub enum ZipError {
         name: String,
     },
     /// A method that is neither stored nor deflated.
-    #[error("entry {name:?} is compressed by method {method}; only stored and deflated entries are read")]
+    #[error(
+        "entry {name:?} is compressed by method {method}; only stored and deflated entries are read"
+    )]
     Method {
         /// The entry.
         name: String,
@@ -119,7 +127,9 @@ pub enum ZipError {
         second: String,
     },
     /// A stored entry whose two sizes differ.
-    #[error("entry {name:?} is stored as it is, and yet has {compressed} bytes in the file and {size} without")]
+    #[error(
+        "entry {name:?} is stored as it is, and yet has {compressed} bytes in the file and {size} without"
+    )]
     SizesDiffer {
         /// The entry.
         name: String,

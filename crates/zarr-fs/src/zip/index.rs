@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use rawzip::{CompressionMethod, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder, ZipFileHeaderRecord};
+use rawzip::{
+    CompressionMethod, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder, ZipFileHeaderRecord,
+};
 
 use super::layout::{self, ZipLayout};
 use super::{ZipError, ZipLimits};
@@ -186,10 +188,7 @@ fn check_places(slots: &mut [(String, Slot)], end: u64) -> Result<(), ZipError> 
 }
 
 /// Sorts by name. Of entries of one name the one that was written last stays, or they are refused.
-fn sort(
-    mut slots: Vec<(String, Slot)>,
-    last_wins: bool,
-) -> Result<Vec<(String, Slot)>, ZipError> {
+fn sort(mut slots: Vec<(String, Slot)>, last_wins: bool) -> Result<Vec<(String, Slot)>, ZipError> {
     slots.sort_by(|(a, first), (b, second)| a.cmp(b).then(second.offset.cmp(&first.offset)));
     if !last_wins && let Some(pair) = slots.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         return Err(ZipError::Duplicate {
@@ -203,7 +202,11 @@ fn sort(
 /// Checks that the names are those of a tree on every platform.
 fn check_names(slots: &[(String, Slot)]) -> Result<(), ZipError> {
     let mut folded: HashMap<String, &str> = HashMap::with_capacity(slots.len());
-    let find = |name: &str| slots.binary_search_by(|(other, _)| other.as_str().cmp(name)).is_ok();
+    let find = |name: &str| {
+        slots
+            .binary_search_by(|(other, _)| other.as_str().cmp(name))
+            .is_ok()
+    };
     for (name, _) in slots {
         if let Some(first) = folded.insert(name.to_lowercase(), name) {
             return Err(ZipError::CaseCollision {

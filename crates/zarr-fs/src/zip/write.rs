@@ -277,7 +277,9 @@ impl State {
         file.sync_all().map_err(ZipError::Io)?;
         fs::rename(&self.temporary.0, path).map_err(ZipError::Io)?;
         // The name, too, where directories can be synced.
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
         if cfg!(unix) {
             let parent = File::open(parent.unwrap_or(Path::new("."))).map_err(ZipError::Io)?;
             parent.sync_all().map_err(ZipError::Io)?;

@@ -100,7 +100,11 @@ fn refusal(bytes: &[u8]) -> ZipError {
 #[tokio::test]
 async fn what_is_made_here_is_good_where_it_should_be() {
     let world = world();
-    let bytes = zip(&[stored("a", "stored"), deflated("b", b"deflated"), stored("d/", "")]);
+    let bytes = zip(&[
+        stored("a", "stored"),
+        deflated("b", b"deflated"),
+        stored("d/", ""),
+    ]);
     let tree = open(&world, &bytes).unwrap();
     assert_eq!(get(&tree, "a").await.as_deref(), Some(&b"stored"[..]));
     assert_eq!(get(&tree, "b").await.as_deref(), Some(&b"deflated"[..]));
@@ -115,7 +119,10 @@ async fn what_is_made_here_is_good_where_it_should_be() {
 #[test]
 fn bad_zip_files_are_refused_with_the_broken_rule() {
     let ok = stored("ok", "fine");
-    let raw = |name: &[u8]| Raw { name: name.into(), ..stored("", "v") };
+    let raw = |name: &[u8]| Raw {
+        name: name.into(),
+        ..stored("", "v")
+    };
     let with = |entries: &[Raw]| zip(&[std::slice::from_ref(&ok), entries].concat());
     let table: Vec<(Vec<u8>, &str)> = vec![
         (b"no zip file".to_vec(), "no zip file, or damaged"),
@@ -132,26 +139,110 @@ fn bad_zip_files_are_refused_with_the_broken_rule() {
         (with(&[raw(b"\xff\xfe")]), "not UTF-8"),
         (with(&[stored("ok", "again")]), "twice"),
         (with(&[stored("OK", "other")]), "differ in case alone"),
-        (with(&[stored("Ż", "1"), stored("ż", "2")]), "differ in case alone"),
+        (
+            with(&[stored("Ż", "1"), stored("ż", "2")]),
+            "differ in case alone",
+        ),
         (with(&[stored("ok/x", "v")]), "below the entry \"ok\""),
-        (with(&[Raw { flags: 1, ..stored("e", "v") }]), "encrypted"),
-        (with(&[Raw { flags: 1 << 6, ..stored("e", "v") }]), "encrypted"),
-        (with(&[Raw { flags: 1 << 13, ..stored("e", "v") }]), "encrypted"),
-        (with(&[Raw { method: 12, ..stored("m", "v") }]), "method 12"),
-        (with(&[Raw { method: 99, ..stored("m", "v") }]), "method 99"),
-        (with(&[Raw { mode: 0o120_777, ..stored("l", "ok") }]), "symbolic link"),
-        (with(&[Raw { mode: 0o010_644, ..stored("f", "") }]), "special file"),
+        (
+            with(&[Raw {
+                flags: 1,
+                ..stored("e", "v")
+            }]),
+            "encrypted",
+        ),
+        (
+            with(&[Raw {
+                flags: 1 << 6,
+                ..stored("e", "v")
+            }]),
+            "encrypted",
+        ),
+        (
+            with(&[Raw {
+                flags: 1 << 13,
+                ..stored("e", "v")
+            }]),
+            "encrypted",
+        ),
+        (
+            with(&[Raw {
+                method: 12,
+                ..stored("m", "v")
+            }]),
+            "method 12",
+        ),
+        (
+            with(&[Raw {
+                method: 99,
+                ..stored("m", "v")
+            }]),
+            "method 99",
+        ),
+        (
+            with(&[Raw {
+                mode: 0o120_777,
+                ..stored("l", "ok")
+            }]),
+            "symbolic link",
+        ),
+        (
+            with(&[Raw {
+                mode: 0o010_644,
+                ..stored("f", "")
+            }]),
+            "special file",
+        ),
         (with(&[stored("d/", "content")]), "special file"),
-        (with(&[Raw { size: 9, ..stored("s", "v") }]), "stored as it is"),
-        (with(&[Raw { offset: Some(0), ..stored("o", "fine") }]), "overlap"),
-        (with(&[Raw { offset: Some(10), ..stored("o", "v") }]), "overlap"),
-        (with(&[Raw { offset: Some(9_999), ..stored("o", "v") }]), "central directory"),
-        (with(&[Raw { size: 1 << 31, ..deflated("bomb", &[0; 5000]) }]), "grows from"),
-        (with(&[Raw { size: u32::MAX - 1, ..deflated("bomb", &[0; 5000]) }]), "more than 2147483648"),
+        (
+            with(&[Raw {
+                size: 9,
+                ..stored("s", "v")
+            }]),
+            "stored as it is",
+        ),
+        (
+            with(&[Raw {
+                offset: Some(0),
+                ..stored("o", "fine")
+            }]),
+            "overlap",
+        ),
+        (
+            with(&[Raw {
+                offset: Some(10),
+                ..stored("o", "v")
+            }]),
+            "overlap",
+        ),
+        (
+            with(&[Raw {
+                offset: Some(9_999),
+                ..stored("o", "v")
+            }]),
+            "central directory",
+        ),
+        (
+            with(&[Raw {
+                size: 1 << 31,
+                ..deflated("bomb", &[0; 5000])
+            }]),
+            "grows from",
+        ),
+        (
+            with(&[Raw {
+                size: u32::MAX - 1,
+                ..deflated("bomb", &[0; 5000])
+            }]),
+            "more than 2147483648",
+        ),
     ];
     for (bytes, words_of_it) in table {
         let refused = words(&refusal(&bytes));
-        assert!(refused.contains(words_of_it), "{refused} does not say {words_of_it:?}");
+        assert!(
+            refused.contains(words_of_it),
+            "{refused} does not say {words_of_it:?}"
+        );
     }
 }
 
@@ -160,7 +251,10 @@ fn truncated_files_and_wrong_counts_are_refused() {
     let whole = zip(&[stored("a", "one"), stored("b", "two")]);
     for length in 0..whole.len() {
         let refused = refusal(&whole[..length]);
-        assert!(matches!(refused, ZipError::Damaged { .. }), "{length}: {refused}");
+        assert!(
+            matches!(refused, ZipError::Damaged { .. }),
+            "{length}: {refused}"
+        );
     }
     let mut counts = whole.clone();
     let at = whole.len() - 22 + 8;
@@ -172,19 +266,58 @@ fn truncated_files_and_wrong_counts_are_refused() {
 #[tokio::test]
 async fn entries_that_lie_are_found_out_when_they_are_read() {
     let table = [
-        (Raw { crc: 1, ..stored("v", "value") }, "checksum"),
-        (Raw { crc: 1, ..deflated("v", b"value") }, "checksum"),
-        (Raw { size: 4, ..deflated("v", b"value") }, "another length"),
-        (Raw { size: 6, ..deflated("v", b"value") }, "another length"),
-        (Raw { method: 8, ..stored("v", "\u{7f}\u{7f}\u{7f}") }, "damaged"),
-        (Raw { local_name: Some(b"w".to_vec()), ..stored("v", "value") }, "another name"),
+        (
+            Raw {
+                crc: 1,
+                ..stored("v", "value")
+            },
+            "checksum",
+        ),
+        (
+            Raw {
+                crc: 1,
+                ..deflated("v", b"value")
+            },
+            "checksum",
+        ),
+        (
+            Raw {
+                size: 4,
+                ..deflated("v", b"value")
+            },
+            "another length",
+        ),
+        (
+            Raw {
+                size: 6,
+                ..deflated("v", b"value")
+            },
+            "another length",
+        ),
+        (
+            Raw {
+                method: 8,
+                ..stored("v", "\u{7f}\u{7f}\u{7f}")
+            },
+            "damaged",
+        ),
+        (
+            Raw {
+                local_name: Some(b"w".to_vec()),
+                ..stored("v", "value")
+            },
+            "another name",
+        ),
     ];
     for (entry, words_of_it) in table {
         let world = world();
         let tree = open(&world, &zip(&[entry])).unwrap();
         let read = tree.get(&key("v"), GetRange::All).await;
         let refused = words(&read.unwrap_err());
-        assert!(refused.contains(words_of_it), "{refused} does not say {words_of_it:?}");
+        assert!(
+            refused.contains(words_of_it),
+            "{refused} does not say {words_of_it:?}"
+        );
     }
 }
 
@@ -196,14 +329,22 @@ async fn an_entry_whose_own_header_pushes_its_data_into_the_next_is_refused() {
     bytes[28] = 4;
     let tree = open(&world, &bytes).unwrap();
     let refused = tree.get(&key("v"), GetRange::All).await.unwrap_err();
-    assert!(words(&refused).contains("reaches into"), "{}", words(&refused));
+    assert!(
+        words(&refused).contains("reaches into"),
+        "{}",
+        words(&refused)
+    );
     assert_eq!(get(&tree, "w").await.as_deref(), Some(&b"next"[..]));
 }
 
 #[tokio::test]
 async fn the_last_of_several_entries_counts_when_that_is_asked_for() {
     let world = world();
-    let bytes = zip(&[stored("a", "old"), stored("b", "other"), stored("a", "newer")]);
+    let bytes = zip(&[
+        stored("a", "old"),
+        stored("b", "other"),
+        stored("a", "newer"),
+    ]);
     assert!(matches!(refusal(&bytes), ZipError::Duplicate { name } if name == "a"));
     let path = world.outer.path().join("twice.zip");
     std::fs::write(&path, bytes).unwrap();
@@ -224,7 +365,10 @@ fn limits_can_be_set() {
     with(ZipLimits::default()).unwrap();
     for (limits, words_of_it) in [
         (ZipLimits::default().with_ratio(100), "more than 100 times"),
-        (ZipLimits::default().with_entry_size(1 << 20), "more than 1048576"),
+        (
+            ZipLimits::default().with_entry_size(1 << 20),
+            "more than 1048576",
+        ),
         (ZipLimits::default().with_entries(1), "more than 1 entries"),
         (ZipLimits::default().with_names(6), "more than 6 bytes"),
     ] {

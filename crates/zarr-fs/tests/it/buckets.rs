@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use icefield_storage::{Key, Payload, Prefix, PutMode, Storage};
+use icefield_storage::{Key, Payload, Prefix, PutMode, PutOutcome, Storage};
 use icefield_storage_memory::MemoryStorage;
 use icefield_zarr_fs::{StorageTree, TreeError, WriteTree};
 
@@ -14,13 +14,17 @@ async fn a_tree_below_a_prefix_sees_nothing_beside_it() {
     for name in ["tree/a/b", "treehouse/x", "tree.b", "other"] {
         let object = Key::parse(name).unwrap();
         let payload = Payload::from("v");
-        storage.put(&object, payload, PutMode::Create.into()).await.unwrap();
+        let put = storage.put(&object, payload, PutMode::Create.into()).await;
+        assert!(matches!(put, Ok(PutOutcome::Written(_))), "{put:?}");
     }
     let tree = StorageTree::new(Arc::clone(&storage) as _, Prefix::parse("tree").unwrap());
     assert_eq!(list(&tree, "").await, ["a/b"]);
     set(&tree, "a.b", "v").await;
     assert_eq!(list(&tree, "").await, ["a.b", "a/b"]);
-    assert_eq!(dir(&tree, "").await, (vec!["a.b".into()], vec!["a/".into()]));
+    assert_eq!(
+        dir(&tree, "").await,
+        (vec!["a.b".into()], vec!["a/".into()])
+    );
     tree.erase_prefix(&prefix("")).await.unwrap();
     let rest = StorageTree::new(storage, Prefix::all());
     assert_eq!(list(&rest, "").await, ["other", "tree.b", "treehouse/x"]);
@@ -43,5 +47,9 @@ async fn keys_that_the_backend_cannot_have_are_errors_that_say_why() {
     let long = key(&vec!["x".repeat(200); 6].join("/"));
     let refused = tree.set(&long, "v".into()).await.unwrap_err();
     assert!(matches!(refused, TreeError::Storage { .. }));
-    assert!(words(&refused).contains("longer than"), "{}", words(&refused));
+    assert!(
+        words(&refused).contains("longer than"),
+        "{}",
+        words(&refused)
+    );
 }

@@ -9,7 +9,9 @@ use icefield_zarr_fs::{ZipLayout, ZipTree, ZipWriter};
 use crate::world::{get, key, list, prefix, world};
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
 }
 
 /// All of a tree.
@@ -79,7 +81,10 @@ async fn deflated_flat_files_are_read() {
     assert!(children.keys.contains(&key(".zgroup")));
     assert!(!children.prefixes.is_empty());
     for (name, value) in content(&zip).await {
-        assert_eq!(zip.size(&key(&name)).await.unwrap(), Some(value.len() as u64));
+        assert_eq!(
+            zip.size(&key(&name)).await.unwrap(),
+            Some(value.len() as u64)
+        );
     }
 }
 

@@ -34,7 +34,10 @@ async fn fs13_foreign_files_are_values_and_special_ones_are_never_opened() {
     let keys = [".DS_Store", ".nfs0001", ".tmp", "a/.zattrs", "x.partial"];
     assert_eq!(list(&tree, "").await, keys);
     let skipped = reports.take();
-    assert_eq!(skipped.iter().map(|s| &*s.name).collect::<Vec<_>>(), ["fifo", "socket"]);
+    assert_eq!(
+        skipped.iter().map(|s| &*s.name).collect::<Vec<_>>(),
+        ["fifo", "socket"]
+    );
     assert!(skipped.iter().all(|s| s.why == WhySkipped::NotAFile));
     assert_eq!(dir(&tree, "").await.1, ["a/"]);
     // Would wait for a writer for ever.
@@ -54,11 +57,24 @@ async fn fs14_names_of_every_kind() {
     let world = world();
     let most = "y".repeat(255);
     let names = [
-        "caf\u{e9}", "cafe\u{301}", "a b", "%20", "a#b", "q?", "line\nbreak", " ", "𝔘𝔫𝔦", &most,
+        "caf\u{e9}",
+        "cafe\u{301}",
+        "a b",
+        "%20",
+        "a#b",
+        "q?",
+        "line\nbreak",
+        " ",
+        "𝔘𝔫𝔦",
+        &most,
     ];
     for (at, name) in names.iter().enumerate() {
         let value = at.to_string();
-        world.tree.set(&key(&format!("d/{name}")), value.into()).await.unwrap();
+        world
+            .tree
+            .set(&key(&format!("d/{name}")), value.into())
+            .await
+            .unwrap();
     }
     for (at, name) in names.iter().enumerate() {
         let value = get(&world.tree, &format!("d/{name}")).await;
@@ -96,7 +112,10 @@ async fn fs14_names_that_are_not_utf_8_are_skipped_with_a_report() {
     assert_eq!(list(&tree, "").await, ["a/b"]);
     let skipped: Vec<_> = reports.take();
     assert_eq!(
-        skipped.iter().map(|s| (&*s.name, s.why)).collect::<Vec<_>>(),
+        skipped
+            .iter()
+            .map(|s| (&*s.name, s.why))
+            .collect::<Vec<_>>(),
         [
             ("a/odd\u{fffd}", WhySkipped::NotUtf8),
             ("odd\u{fffd}", WhySkipped::NotUtf8),
@@ -121,7 +140,10 @@ async fn what_dead_writers_left_is_removed_by_lists_once_it_is_old() {
     clock.advance(Duration::from_secs(3700));
     let reader = builder().read_only(true).open().unwrap();
     assert_eq!(list(&reader, "").await, ["a/b"]);
-    assert!(names(world.base()).contains(&left), "a reader changes nothing");
+    assert!(
+        names(world.base()).contains(&left),
+        "a reader changes nothing"
+    );
     assert_eq!(list(&builder().open().unwrap(), "").await, ["a/b"]);
     assert_eq!(names(world.base()), ["a", "a/b"]);
 }
@@ -137,7 +159,10 @@ async fn keys_that_differ_in_case_alone_are_refused_where_case_is_ignored() {
     set(&tree, "foo/bar", "again").await;
     for name in ["foo/BAR", "Foo/other", "FOO"] {
         let refused = tree.set(&key(name), "w".into()).await.unwrap_err();
-        assert!(matches!(refused, TreeError::CaseCollision { .. }), "{name}: {refused}");
+        assert!(
+            matches!(refused, TreeError::CaseCollision { .. }),
+            "{name}: {refused}"
+        );
     }
     assert_eq!(get(&tree, "foo/bar").await.as_deref(), Some(&b"again"[..]));
     assert_eq!(list(&tree, "").await, ["foo/bar"]);

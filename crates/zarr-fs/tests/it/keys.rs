@@ -1,7 +1,7 @@
 //! Texts that are no keys, and what lies where.
 
-use icefield_zarr_fs::{KeyError, NameError, Naming, TEMPORARY, TreeError, TreeKey, TreePrefix};
 use icefield_zarr_fs::{GetRange, ReadTree, WriteTree};
+use icefield_zarr_fs::{KeyError, NameError, Naming, TEMPORARY, TreeError, TreeKey, TreePrefix};
 
 use crate::world::{dir, get, key, list, names, prefix, set, words, world};
 
@@ -52,13 +52,24 @@ async fn fs03_characters_that_mean_something_elsewhere() {
 
 #[test]
 fn names_that_windows_cannot_have() {
-    for name in ["CON", "con", "x/NUL.txt", "aux .c", "Com1", "lpt9.zarr", "COM¹"] {
+    for name in [
+        "CON",
+        "con",
+        "x/NUL.txt",
+        "aux .c",
+        "Com1",
+        "lpt9.zarr",
+        "COM¹",
+    ] {
         let refused = Naming::Windows.check(&key(name)).unwrap_err();
         assert!(matches!(refused, NameError::Reserved { .. }), "{name}");
     }
     for name in ["a.", "a ", "b ./c"] {
         let refused = Naming::Windows.check(&key(name)).unwrap_err();
-        assert!(matches!(refused, NameError::TrailingDotOrSpace { .. }), "{name}");
+        assert!(
+            matches!(refused, NameError::TrailingDotOrSpace { .. }),
+            "{name}"
+        );
     }
     for name in ["console", "com10", "c/0/1", ".zarray", "nul_", "0.0"] {
         Naming::Windows.check(&key(name)).unwrap();
@@ -76,7 +87,12 @@ fn paths_of_keys_and_keys_of_paths() {
         (Naming::Posix, "/data", "v/0.0", "/data/v/0.0"),
         (Naming::Windows, r"C:\data", "foo/bar", r"C:\data\foo\bar"),
         (Naming::Windows, r"C:\", "foo", r"C:\foo"),
-        (Naming::Windows, r"\\server\share", "a/b", r"\\server\share\a\b"),
+        (
+            Naming::Windows,
+            r"\\server\share",
+            "a/b",
+            r"\\server\share\a\b",
+        ),
     ];
     for (naming, base, text, path) in table {
         assert_eq!(naming.path(base, &key(text)).unwrap(), path);
@@ -90,14 +106,23 @@ fn paths_of_keys_and_keys_of_paths() {
     assert!(path.starts_with(r"\\?\C:\data\segment\"), "{path}");
     assert_eq!(Naming::Windows.key(r"C:\data", &path).unwrap(), long);
     let share = Naming::Windows.path(r"\\server\share", &long).unwrap();
-    assert!(share.starts_with(r"\\?\UNC\server\share\segment"), "{share}");
-    assert_eq!(Naming::Windows.key(r"\\server\share", &share).unwrap(), long);
+    assert!(
+        share.starts_with(r"\\?\UNC\server\share\segment"),
+        "{share}"
+    );
+    assert_eq!(
+        Naming::Windows.key(r"\\server\share", &share).unwrap(),
+        long
+    );
 }
 
 #[tokio::test]
 async fn names_of_temporary_files_are_no_keys() {
     let world = world();
-    for name in [format!("{TEMPORARY}x"), format!("a/{}y", TEMPORARY.to_uppercase())] {
+    for name in [
+        format!("{TEMPORARY}x"),
+        format!("a/{}y", TEMPORARY.to_uppercase()),
+    ] {
         let refused = world.tree.set(&key(&name), "v".into()).await.unwrap_err();
         assert!(words(&refused).contains("temporary file"), "{refused}");
         assert!(world.tree.get(&key(&name), GetRange::All).await.is_err());
@@ -110,7 +135,10 @@ async fn fs04_a_value_and_values_below_it_exclude_each_other() {
     let world = world();
     set(&world.tree, "a", "v").await;
     let refused = world.tree.set(&key("a/b/c"), "w".into()).await.unwrap_err();
-    let TreeError::BelowAValue { key: lower, parent, .. } = &refused else {
+    let TreeError::BelowAValue {
+        key: lower, parent, ..
+    } = &refused
+    else {
         panic!("{refused}");
     };
     assert_eq!((lower.as_str(), parent.as_str()), ("a/b/c", "a"));
@@ -120,7 +148,10 @@ async fn fs04_a_value_and_values_below_it_exclude_each_other() {
     set(&world.tree, "a/b", "w").await;
     let new = world.tree.set_if_not_exists(&key("a"), "v".into()).await;
     for refused in [world.tree.set(&key("a"), "v".into()).await.err(), new.err()] {
-        let Some(TreeError::AboveKeys { key: upper, below, .. }) = &refused else {
+        let Some(TreeError::AboveKeys {
+            key: upper, below, ..
+        }) = &refused
+        else {
             panic!("{refused:?}");
         };
         assert_eq!((upper.as_str(), below.as_str()), ("a", "a/b"));

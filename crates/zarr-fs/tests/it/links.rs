@@ -32,7 +32,15 @@ fn linked() -> World {
 #[tokio::test]
 async fn fs12_links_are_refused_by_name() {
     let world = linked();
-    for name in ["file", "folder/b", "a/up", "dangling", "circle", "out/secret", "leak"] {
+    for name in [
+        "file",
+        "folder/b",
+        "a/up",
+        "dangling",
+        "circle",
+        "out/secret",
+        "leak",
+    ] {
         let read = world.tree.get(&key(name), GetRange::All).await.unwrap_err();
         assert!(matches!(read, TreeError::Link { .. }), "{name}: {read}");
         let size = world.tree.size(&key(name)).await.unwrap_err();
@@ -54,37 +62,80 @@ async fn fs12_links_inside_are_followed_when_that_is_asked_for() {
         .on_skipped(reports.report())
         .open()
         .unwrap();
-    for (name, value) in [("file", "r"), ("folder/b", "ab"), ("folder/up", "r"), ("a/up", "r")] {
-        assert_eq!(get(&tree, name).await.as_deref(), Some(value.as_bytes()), "{name}");
+    for (name, value) in [
+        ("file", "r"),
+        ("folder/b", "ab"),
+        ("folder/up", "r"),
+        ("a/up", "r"),
+    ] {
+        assert_eq!(
+            get(&tree, name).await.as_deref(),
+            Some(value.as_bytes()),
+            "{name}"
+        );
     }
-    assert_eq!(get(&tree, "a/parent/a/parent/real").await.as_deref(), Some(&b"r"[..]));
+    assert_eq!(
+        get(&tree, "a/parent/a/parent/real").await.as_deref(),
+        Some(&b"r"[..])
+    );
     assert_eq!(get(&tree, "dangling").await, None);
     assert_eq!(get(&tree, "circle").await, None);
     for name in ["out/secret", "leak", "absolute"] {
         let read = tree.get(&key(name), GetRange::All).await.unwrap_err();
-        assert!(matches!(read, TreeError::LinkOutside { .. }), "{name}: {read}");
+        assert!(
+            matches!(read, TreeError::LinkOutside { .. }),
+            "{name}: {read}"
+        );
     }
     let all = ["a/b", "a/up", "file", "folder/b", "folder/up", "real"];
     assert_eq!(list(&tree, "").await, all);
-    let mut skipped: Vec<_> = reports.take().into_iter().map(|s| (s.name, s.why)).collect();
+    let mut skipped: Vec<_> = reports
+        .take()
+        .into_iter()
+        .map(|s| (s.name, s.why))
+        .collect();
     skipped.dedup();
-    let expected = ["a/parent", "absolute", "circle", "dangling", "folder/parent", "leak", "out"];
+    let expected = [
+        "a/parent",
+        "absolute",
+        "circle",
+        "dangling",
+        "folder/parent",
+        "leak",
+        "out",
+    ];
     let links = expected.map(|name| (name.to_owned(), WhySkipped::Link));
     assert_eq!(skipped, links);
     let (keys, prefixes) = dir(&tree, "").await;
-    assert_eq!((keys.len(), prefixes), (2, vec!["a/".to_owned(), "folder/".to_owned()]));
+    assert_eq!(
+        (keys.len(), prefixes),
+        (2, vec!["a/".to_owned(), "folder/".to_owned()])
+    );
 }
 
 #[tokio::test]
 async fn fs12_nothing_is_written_through_links() {
     for links in [Links::Refuse, Links::FollowInside] {
         let world = linked();
-        let tree = DirectoryTree::builder(world.base()).links(links).open().unwrap();
+        let tree = DirectoryTree::builder(world.base())
+            .links(links)
+            .open()
+            .unwrap();
         let before = names(world.outer.path());
-        for name in ["file", "folder/new", "out/new", "leak", "dangling", "out/secret"] {
+        for name in [
+            "file",
+            "folder/new",
+            "out/new",
+            "leak",
+            "dangling",
+            "out/secret",
+        ] {
             let set = tree.set(&key(name), "w".into()).await.unwrap_err();
             assert!(matches!(set, TreeError::Link { .. }), "{name}: {set}");
-            let new = tree.set_if_not_exists(&key(name), "w".into()).await.unwrap_err();
+            let new = tree
+                .set_if_not_exists(&key(name), "w".into())
+                .await
+                .unwrap_err();
             assert!(matches!(new, TreeError::Link { .. }), "{name}: {new}");
         }
         for name in ["out/secret", "folder/b"] {
@@ -95,7 +146,10 @@ async fn fs12_nothing_is_written_through_links() {
         assert_eq!(names(world.outer.path()), before);
         // Erasing everything removes links, not what they lead to.
         tree.erase_prefix(&TreePrefix::all()).await.unwrap();
-        assert_eq!(names(world.outer.path()), ["base", "outside", "outside/secret"]);
+        assert_eq!(
+            names(world.outer.path()),
+            ["base", "outside", "outside/secret"]
+        );
     }
 }
 

@@ -13,10 +13,16 @@ async fn fs21_a_prefix_means_whole_segments() {
         set(&world.tree, name, "v").await;
     }
     // By bytes of whole keys: `.` before `/` before `0`.
-    assert_eq!(list(&world.tree, "").await, ["a.b", "a/x", "a/y/z", "a0", "ab/c"]);
+    assert_eq!(
+        list(&world.tree, "").await,
+        ["a.b", "a/x", "a/y/z", "a0", "ab/c"]
+    );
     assert_eq!(list(&world.tree, "a/").await, ["a/x", "a/y/z"]);
     let (keys, prefixes) = dir(&world.tree, "a/").await;
-    assert_eq!((keys, prefixes), (vec!["a/x".to_owned()], vec!["a/y/".to_owned()]));
+    assert_eq!(
+        (keys, prefixes),
+        (vec!["a/x".to_owned()], vec!["a/y/".to_owned()])
+    );
     world.tree.erase_prefix(&prefix("a/")).await.unwrap();
     assert_eq!(list(&world.tree, "").await, ["a.b", "a0", "ab/c"]);
     // A value of the name of the prefix is not below it.
@@ -57,7 +63,12 @@ async fn fs22_a_hundred_thousand_files_in_one_directory() {
     }
     assert_eq!(count, 100_000);
     // The first ones come without the rest.
-    let first = world.tree.list(&TreePrefix::all()).try_next().await.unwrap();
+    let first = world
+        .tree
+        .list(&TreePrefix::all())
+        .try_next()
+        .await
+        .unwrap();
     assert_eq!(first.unwrap().key, key("c/0"));
     // Whether there is one needs a look at one.
     assert_eq!(dir(&world.tree, "").await.1, ["c/"]);

@@ -22,7 +22,10 @@ async fn fs15_a_missing_base_is_empty_or_an_error_and_made_by_a_write() {
     set(&tree, "a/b", "v").await;
     assert_eq!(names(&path), ["a", "a/b"]);
     // It may go again.
-    let strict = DirectoryTree::builder(&path).must_exist(true).open().unwrap();
+    let strict = DirectoryTree::builder(&path)
+        .must_exist(true)
+        .open()
+        .unwrap();
     std::fs::remove_dir_all(&path).unwrap();
     let gone = strict.get(&key("a/b"), GetRange::All).await;
     assert!(matches!(gone, Err(TreeError::Missing { .. })), "{gone:?}");
@@ -35,7 +38,10 @@ async fn fs16_a_base_that_is_a_file() {
     let path = world.outer.path().join("file");
     std::fs::write(&path, "v").unwrap();
     let refused = DirectoryTree::open(&path).unwrap_err();
-    assert!(matches!(refused, TreeError::NotADirectory { .. }), "{refused}");
+    assert!(
+        matches!(refused, TreeError::NotADirectory { .. }),
+        "{refused}"
+    );
     let below = DirectoryTree::open(path.join("x")).unwrap_err();
     assert!(matches!(below, TreeError::NotADirectory { .. }), "{below}");
 }
@@ -71,7 +77,9 @@ async fn fs16_a_tree_opened_to_be_read_takes_no_writes() {
         .unwrap();
     let refusals = [
         tree.set(&key("a"), "w".into()).await.unwrap_err(),
-        tree.set_if_not_exists(&key("b"), "w".into()).await.unwrap_err(),
+        tree.set_if_not_exists(&key("b"), "w".into())
+            .await
+            .unwrap_err(),
         tree.erase(&key("a")).await.unwrap_err(),
         tree.erase_prefix(&"".parse().unwrap()).await.unwrap_err(),
     ];
@@ -84,7 +92,11 @@ async fn fs16_a_tree_opened_to_be_read_takes_no_writes() {
 
 #[tokio::test]
 async fn every_durability_stores_and_erases() {
-    for durability in [Durability::None, Durability::File, Durability::FileAndDirectory] {
+    for durability in [
+        Durability::None,
+        Durability::File,
+        Durability::FileAndDirectory,
+    ] {
         let world = world();
         let tree = DirectoryTree::builder(world.base())
             .durability(durability)
@@ -92,7 +104,11 @@ async fn every_durability_stores_and_erases() {
             .unwrap();
         set(&tree, "a/b/c", "v").await;
         set(&tree, "a/b/c", "w").await;
-        assert!(tree.set_if_not_exists(&key("a/d"), "x".into()).await.unwrap());
+        assert!(
+            tree.set_if_not_exists(&key("a/d"), "x".into())
+                .await
+                .unwrap()
+        );
         tree.erase(&key("a/b/c")).await.unwrap();
         assert_eq!(names(world.base()), ["a", "a/d"]);
         tree.erase_prefix(&"a/".parse().unwrap()).await.unwrap();

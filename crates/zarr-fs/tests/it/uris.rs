@@ -62,18 +62,27 @@ fn fs23_what_is_no_uri_of_a_directory_here() {
     }
     for text in ["file:p", "file:p/q"] {
         let relative = refusal(Posix, text);
-        assert!(matches!(relative, UriError::Relative { .. }), "{text}: {relative}");
+        assert!(
+            matches!(relative, UriError::Relative { .. }),
+            "{text}: {relative}"
+        );
     }
     for text in ["file:///a%2Fb", "file:///a%00b"] {
         let taken = refusal(Posix, text);
-        assert!(matches!(taken, UriError::Character { .. }), "{text}: {taken}");
+        assert!(
+            matches!(taken, UriError::Character { .. }),
+            "{text}: {taken}"
+        );
     }
     assert!(Posix.path_of("file:///a%5Cb").is_ok());
     assert!(Windows.path_of("file:///c:/a%5Cb").is_err());
     assert!(Windows.path_of("file:///x/y").is_err());
     for text in ["file:///a?b", "file:///a#b"] {
         let query = refusal(Posix, text);
-        assert!(matches!(query, UriError::QueryOrFragment { .. }), "{text}: {query}");
+        assert!(
+            matches!(query, UriError::QueryOrFragment { .. }),
+            "{text}: {query}"
+        );
     }
     for text in ["file:///a%", "file:///a%2", "file:///a%zz", "file:///%ff"] {
         let bad = refusal(Posix, text);

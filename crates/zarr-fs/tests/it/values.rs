@@ -28,7 +28,11 @@ async fn fs06_empty_values_are_not_absent() {
         set(&*tree, "v", "value").await;
         assert_eq!(get(&*tree, "e").await.as_deref(), Some(&b""[..]));
         assert_eq!(tree.size(&key("e")).await.unwrap(), Some(0));
-        for range in [GetRange::Bounded(2..2), GetRange::Suffix(0), GetRange::From(5)] {
+        for range in [
+            GetRange::Bounded(2..2),
+            GetRange::Suffix(0),
+            GetRange::From(5),
+        ] {
             let value = tree.get(&key("v"), range.clone()).await.unwrap();
             assert_eq!(value.as_deref(), Some(&b""[..]), "{range:?}");
         }
@@ -117,7 +121,9 @@ async fn fs09_parts_are_put_into_values() {
     for tree in writable(&world) {
         set(&*tree, "v", "0123").await;
         let parts = |list: &[(u64, &'static str)]| -> Vec<_> {
-            list.iter().map(|(at, part)| (*at, (*part).into())).collect()
+            list.iter()
+                .map(|(at, part)| (*at, (*part).into()))
+                .collect()
         };
         let table: [(&[(u64, &str)], &[u8]); 6] = [
             (&[(1, "ab")], b"0ab3"),
@@ -131,7 +137,9 @@ async fn fs09_parts_are_put_into_values() {
             tree.set_partial(&key("v"), &parts(list)).await.unwrap();
             assert_eq!(get(&*tree, "v").await.as_deref(), Some(expected));
         }
-        tree.set_partial(&key("new"), &parts(&[(2, "n")])).await.unwrap();
+        tree.set_partial(&key("new"), &parts(&[(2, "n")]))
+            .await
+            .unwrap();
         assert_eq!(get(&*tree, "new").await.as_deref(), Some(&b"\0\0n"[..]));
         let many = [
             (key("v"), 0, "1".into()),
@@ -141,7 +149,9 @@ async fn fs09_parts_are_put_into_values() {
         tree.set_partial_values(&many).await.unwrap();
         assert_eq!(get(&*tree, "v").await.as_deref(), Some(&b"13b345YZ8"[..]));
         assert_eq!(get(&*tree, "w").await.as_deref(), Some(&b"2"[..]));
-        let far = tree.set_partial(&key("v"), &parts(&[(u64::MAX, "x")])).await;
+        let far = tree
+            .set_partial(&key("v"), &parts(&[(u64::MAX, "x")]))
+            .await;
         assert!(matches!(far, Err(TreeError::TooLong { .. })), "{far:?}");
     }
 }
@@ -158,7 +168,9 @@ async fn fs10_erasing_what_is_absent_is_no_error() {
             tree.erase(&key("never/was")).await.unwrap();
             tree.erase_prefix(&prefix("never/was/")).await.unwrap();
         }
-        tree.erase_values(&[key("d/b"), key("d/b"), key("x")]).await.unwrap();
+        tree.erase_values(&[key("d/b"), key("d/b"), key("x")])
+            .await
+            .unwrap();
         assert_eq!(list(&*tree, "").await, ["d/e/c"]);
         for _ in 0..2 {
             tree.erase_prefix(&TreePrefix::all()).await.unwrap();
@@ -174,7 +186,10 @@ async fn erasing_a_directory_is_for_prefixes() {
     let world = world();
     set(&world.tree, "d/b", "v").await;
     let refused = world.tree.erase(&key("d")).await.unwrap_err();
-    assert!(matches!(&refused, TreeError::AboveKeys { below, .. } if below == "d/b"), "{refused}");
+    assert!(
+        matches!(&refused, TreeError::AboveKeys { below, .. } if below == "d/b"),
+        "{refused}"
+    );
     std::fs::create_dir(world.base().join("empty")).unwrap();
     world.tree.erase(&key("empty")).await.unwrap();
 }
@@ -185,7 +200,10 @@ async fn fs11_directories_without_keys_are_not_listed() {
     std::fs::create_dir_all(world.base().join("empty/deeper/still")).unwrap();
     set(&world.tree, "a/b/c", "v").await;
     set(&world.tree, "d", "v").await;
-    assert_eq!(dir(&world.tree, "").await, (vec!["d".into()], vec!["a/".into()]));
+    assert_eq!(
+        dir(&world.tree, "").await,
+        (vec!["d".into()], vec!["a/".into()])
+    );
     world.tree.erase(&key("a/b/c")).await.unwrap();
     assert_eq!(dir(&world.tree, "").await, (vec!["d".into()], vec![]));
     // Those that erasing has emptied are gone; others are left alone.
@@ -198,8 +216,17 @@ async fn fs11_directories_without_keys_are_not_listed() {
 async fn a_value_is_stored_once_unless_it_exists() {
     let world = world();
     for tree in writable(&world) {
-        assert!(tree.set_if_not_exists(&key("d/a"), "1".into()).await.unwrap());
-        assert!(!tree.set_if_not_exists(&key("d/a"), "2".into()).await.unwrap());
+        assert!(
+            tree.set_if_not_exists(&key("d/a"), "1".into())
+                .await
+                .unwrap()
+        );
+        assert!(
+            !tree
+                .set_if_not_exists(&key("d/a"), "2".into())
+                .await
+                .unwrap()
+        );
         assert_eq!(get(&*tree, "d/a").await.as_deref(), Some(&b"1"[..]));
     }
     assert_eq!(names(world.base()), ["d", "d/a"]);

@@ -87,15 +87,29 @@ fn digest(tree: Arc<dyn ReadTree>, path: &str) -> String {
 fn expected(document: &str, path: &str) -> String {
     let text = std::fs::read(fixture(document)).unwrap();
     let document: serde_json::Value = serde_json::from_slice(&text).unwrap();
-    document["arrays"][path]["sha256"].as_str().unwrap().to_owned()
+    document["arrays"][path]["sha256"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
 fn fs24_zarrs_reads_what_zarr_python_wrote_from_directories_and_zip_files() {
-    for path in ["/v_i4", "/named", "/dotkeys", "/shard", "/transpose", "/hole"] {
+    for path in [
+        "/v_i4",
+        "/named",
+        "/dotkeys",
+        "/shard",
+        "/transpose",
+        "/hole",
+    ] {
         let expected = expected("zarr-python-v3.json", path);
         let directory = icefield_zarr_fs::DirectoryTree::open(fixture("zarr-python-v3-dir"));
-        assert_eq!(digest(Arc::new(directory.unwrap()), path), expected, "{path}");
+        assert_eq!(
+            digest(Arc::new(directory.unwrap()), path),
+            expected,
+            "{path}"
+        );
         let zip = ZipTree::open(fixture("zarr-python-v3.zip")).unwrap();
         assert_eq!(digest(Arc::new(zip), path), expected, "{path}");
     }

@@ -3,7 +3,7 @@
 use futures::StreamExt;
 use futures::stream;
 use icefield_zarr_fs::{Bytes, GetRange, ReadTree, TreeError, ZipError, ZipLayout, ZipTree};
-use icefield_zarr_fs::{ZipWriter, TEMPORARY};
+use icefield_zarr_fs::{TEMPORARY, ZipWriter};
 
 use crate::world::{dir, get, key, list, names, prefix, words, world};
 
@@ -12,19 +12,30 @@ async fn values_come_back_in_order_and_in_ranges() {
     let world = world();
     let path = world.outer.path().join("t.zip");
     let mut zip = ZipWriter::create(&path, ZipLayout::Flat).await.unwrap();
-    for (name, value) in [("zarr.json", "{}"), ("b/c/0", "chunk"), ("a", ""), ("żółw/x y", "v")] {
+    for (name, value) in [
+        ("zarr.json", "{}"),
+        ("b/c/0", "chunk"),
+        ("a", ""),
+        ("żółw/x y", "v"),
+    ] {
         zip.add(&key(name), value.into()).await.unwrap();
     }
     zip.finish().await.unwrap();
     let tree = ZipTree::open(&path).unwrap();
-    assert_eq!(list(&tree, "").await, ["a", "b/c/0", "zarr.json", "żółw/x y"]);
+    assert_eq!(
+        list(&tree, "").await,
+        ["a", "b/c/0", "zarr.json", "żółw/x y"]
+    );
     let (keys, prefixes) = dir(&tree, "").await;
     assert_eq!(keys, ["a", "zarr.json"]);
     assert_eq!(prefixes, ["b/", "żółw/"]);
     assert_eq!(get(&tree, "a").await.as_deref(), Some(&b""[..]));
     assert_eq!(get(&tree, "b").await, None);
     assert_eq!(get(&tree, "b/c").await, None);
-    let part = tree.get(&key("b/c/0"), GetRange::Bounded(1..3)).await.unwrap();
+    let part = tree
+        .get(&key("b/c/0"), GetRange::Bounded(1..3))
+        .await
+        .unwrap();
     assert_eq!(part.as_deref(), Some(&b"hu"[..]));
 }
 
@@ -98,13 +109,21 @@ async fn a_file_with_a_top_folder_has_entries_for_its_folders() {
         written.push(String::from_utf8(name.as_bytes().to_vec()).unwrap());
     }
     let expected = [
-        "name/", "name/.zgroup", "name/g/", "name/g/.zgroup", "name/g/v/", "name/g/v/.zarray",
+        "name/",
+        "name/.zgroup",
+        "name/g/",
+        "name/g/.zgroup",
+        "name/g/v/",
+        "name/g/v/.zarray",
         "name/g/v/0",
     ];
     assert_eq!(written, expected);
     let tree = ZipTree::open(&path).unwrap();
     assert_eq!(tree.layout(), &layout);
-    assert_eq!(list(&tree, "").await, [".zgroup", "g/.zgroup", "g/v/.zarray", "g/v/0"]);
+    assert_eq!(
+        list(&tree, "").await,
+        [".zgroup", "g/.zgroup", "g/v/.zarray", "g/v/0"]
+    );
 }
 
 #[tokio::test]
@@ -115,7 +134,10 @@ async fn what_is_there_stays_until_the_new_file_is_complete() {
     let mut zip = ZipWriter::create(&path, ZipLayout::Flat).await.unwrap();
     zip.add(&key("a"), "v".into()).await.unwrap();
     let beside = names(world.outer.path());
-    assert!(beside.iter().any(|name| name.starts_with(TEMPORARY)), "{beside:?}");
+    assert!(
+        beside.iter().any(|name| name.starts_with(TEMPORARY)),
+        "{beside:?}"
+    );
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     drop(zip);
     assert_eq!(names(world.outer.path()), ["base", "t.zip"]);
@@ -125,17 +147,36 @@ async fn what_is_there_stays_until_the_new_file_is_complete() {
         zip.add(&key("a"), "v".into()).await.unwrap();
         zip.add(&key("a"), "w".into()).await.unwrap_err()
     };
-    assert!(words(&twice).contains("written already"), "{}", words(&twice));
+    assert!(
+        words(&twice).contains("written already"),
+        "{}",
+        words(&twice)
+    );
     let backslash = zip.add(&key("a\\b"), "w".into()).await.unwrap_err();
-    assert!(matches!(backslash, TreeError::Zip { source: ZipError::Backslash { .. }, .. }));
+    assert!(matches!(
+        backslash,
+        TreeError::Zip {
+            source: ZipError::Backslash { .. },
+            ..
+        }
+    ));
     // Neither harms what is there; a value that breaks off does.
     zip.add(&key("b"), "v".into()).await.unwrap();
-    let lost = || TreeError::Lost { action: "read", name: "x".to_owned() };
+    let lost = || TreeError::Lost {
+        action: "read",
+        name: "x".to_owned(),
+    };
     let broken = stream::iter([Ok(Bytes::from("half")), Err(lost())]).boxed();
     let refused = zip.add_stream(&key("c"), broken).await.unwrap_err();
     assert!(matches!(refused, TreeError::Lost { .. }), "{refused}");
     let refused = zip.finish().await.unwrap_err();
-    assert!(matches!(refused, TreeError::Zip { source: ZipError::Broken, .. }));
+    assert!(matches!(
+        refused,
+        TreeError::Zip {
+            source: ZipError::Broken,
+            ..
+        }
+    ));
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     assert_eq!(names(world.outer.path()), ["base", "t.zip"]);
 }
