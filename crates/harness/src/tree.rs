@@ -78,12 +78,12 @@ async fn answer(tree: &DirectoryTree, line: &str) -> Result<Value> {
         }
         Request::Size { key } => json!(tree.size(&TreeKey::parse(&key)?).await?),
         Request::Set { key, value } => {
-            let stored = tree.set(&TreeKey::parse(&key)?, bytes(&value)?);
-            json!(stored.await?)
+            let key = TreeKey::parse(&key)?;
+            json!(tree.set(&key, bytes(&value)?).await?)
         }
         Request::SetIfNotExists { key, value } => {
-            let stored = tree.set_if_not_exists(&TreeKey::parse(&key)?, bytes(&value)?);
-            json!(stored.await?)
+            let key = TreeKey::parse(&key)?;
+            json!(tree.set_if_not_exists(&key, bytes(&value)?).await?)
         }
         Request::Erase { key } => json!(tree.erase(&TreeKey::parse(&key)?).await?),
         Request::ErasePrefix { prefix } => {

@@ -157,7 +157,7 @@ pub enum TreeError {
         /// The key or prefix.
         name: String,
         /// What the backend said.
-        source: StorageError,
+        source: Box<StorageError>,
     },
     /// The store did not say whether it took a write. Read the key to find out.
     #[error("whether {name} in {store} was changed is unknown: read it to find out")]
@@ -167,7 +167,7 @@ pub enum TreeError {
         /// The key.
         name: String,
         /// What the backend said.
-        source: StorageError,
+        source: Box<StorageError>,
     },
     /// A value is, or would be, too long to be held in memory.
     #[error("{key} in {store} has {size} bytes, too many to be held in memory")]

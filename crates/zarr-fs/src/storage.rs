@@ -52,7 +52,7 @@ impl StorageTree {
                 action,
                 store,
                 name: name.to_owned(),
-                source,
+                source: Box::new(source),
             },
         }
     }
@@ -86,7 +86,7 @@ impl StorageTree {
         TreeError::InDoubt {
             store: self.to_string(),
             name: name.to_owned(),
-            source,
+            source: Box::new(source),
         }
     }
 }

@@ -9,6 +9,9 @@ use icefield_zarr_fs::{ReadTree, ZipLayout, ZipTree, ZipWriter};
 
 use crate::world::{World, dir, get, key, list, names, prefix, set, world};
 
+/// An offset, and what is put there.
+type Part = (u64, &'static str);
+
 /// The kinds of trees that can be written.
 fn writable(world: &World) -> Vec<Arc<dyn WriteTree>> {
     let memory = Arc::new(MemoryStorage::new());
@@ -120,12 +123,12 @@ async fn fs09_parts_are_put_into_values() {
     let world = world();
     for tree in writable(&world) {
         set(&*tree, "v", "0123").await;
-        let parts = |list: &[(u64, &'static str)]| -> Vec<_> {
+        let parts = |list: &[Part]| -> Vec<_> {
             list.iter()
                 .map(|(at, part)| (*at, (*part).into()))
                 .collect()
         };
-        let table: [(&[(u64, &str)], &[u8]); 6] = [
+        let table: [(&[Part], &[u8]); 6] = [
             (&[(1, "ab")], b"0ab3"),
             (&[(4, "45")], b"0ab345"),
             (&[(8, "8")], b"0ab345\0\08"),
