@@ -97,8 +97,16 @@ const LAYERS: &[Layer] = &[
         published: true,
     },
     Layer {
+        // Trees of other tools: beside the view of a session, and knowing nothing of repositories.
+        name: "icefield-zarr-fs",
+        uses: &["icefield-storage"],
+        tests_use: &["icefield-storage-memory"],
+        published: true,
+    },
+    Layer {
         name: "icefield-ingest",
         uses: &[
+            "icefield-zarr-fs",
             "icefield-zarr-store",
             "icefield-core",
             "icefield-storage",
@@ -159,6 +167,7 @@ const LAYERS: &[Layer] = &[
             "icefield",
             "icefield-testkit",
             "icefield-ingest",
+            "icefield-zarr-fs",
             "icefield-zarr-store",
             "icefield-core",
             "icefield-refs",

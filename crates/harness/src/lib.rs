@@ -2,11 +2,13 @@
 //!
 //! - `icefield-probe dump LOCATION` prints everything a repository holds as one JSON document;
 //!   `icefield-probe write LOCATION SPEC` applies a list of operations.
+//!   `icefield-probe tree DIRECTORY` reads and writes a plain Zarr tree, as lines on standard input say.
 //! - `icefield-worker` commits to a branch until it is told to stop, or is killed.
 
 pub mod announce;
 pub mod dump;
 pub mod script;
+pub mod tree;
 pub mod work;
 
 use std::sync::Arc;

@@ -31,8 +31,12 @@ fn main() -> anyhow::Result<()> {
             runtime.block_on(write)?;
             serde_json::json!({ "written": index })
         }
+        ["tree", directory] => {
+            runtime.block_on(icefield_harness::tree::serve(directory.as_ref()))?;
+            return Ok(());
+        }
         _ => bail!(
-            "usage: icefield-probe dump LOCATION | write LOCATION SCRIPT.json | fork LOCATION FORK INDEX BYTE"
+            "usage: icefield-probe dump LOCATION | write LOCATION SCRIPT.json | fork LOCATION FORK INDEX BYTE | tree DIRECTORY"
         ),
     };
     let mut out = std::io::stdout().lock();

@@ -1,0 +1,190 @@
+//! A Zarr store in a plain directory: a file per key, its path the key, letter by letter.
+
+mod builder;
+mod erase;
+mod files;
+mod resolve;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod write;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use icefield_storage::{Clock, Entropy, GetRange};
+
+pub use builder::{DirectoryBuilder, Durability, Links, Skipped, WhySkipped};
+
+use crate::blocking::Threads;
+use crate::{Child, Entry, Naming, ReadTree, TreeError, TreeKey, TreePrefix, UriError, WriteTree};
+use walk::Walk;
+
+/// Entries that one hop to a thread brings back at most.
+const PORTION: usize = 512;
+
+/// A directory as a Zarr store. Clones share one handle.
+///
+/// Nothing but values lies in it, and for the time of a write a temporary file beside the value, whose name begins
+/// with [`TEMPORARY`](crate::TEMPORARY).
+#[derive(Clone)]
+pub struct DirectoryTree(Arc<Base>);
+
+/// The directory and how it is used.
+struct Base {
+    path: PathBuf,
+    name: String,
+    links: Links,
+    durability: Durability,
+    read_only: bool,
+    must_exist: bool,
+    leftover_age: Duration,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    skipped: Arc<dyn Fn(&Skipped) + Send + Sync>,
+    threads: Threads,
+    /// Whether the file system tells `a` from `A`: known after the first write.
+    case_matters: OnceLock<bool>,
+    /// What tests do between the last byte of a temporary file and its renaming.
+    #[cfg(test)]
+    before_rename: Option<fn()>,
+}
+
+impl DirectoryTree {
+    /// Opens a directory for reading and writing. Writes nothing: one that does not exist is an empty store, and is
+    /// made at the first write. The path itself may lead over symbolic links.
+    ///
+    /// # Errors
+    /// As [`DirectoryBuilder::open`].
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, TreeError> {
+        Self::builder(path).open()
+    }
+
+    /// Returns a builder, to choose the settings.
+    pub fn builder(path: impl Into<PathBuf>) -> DirectoryBuilder {
+        DirectoryBuilder::new(path.into())
+    }
+
+    /// Returns the absolute path of the directory.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Returns the canonical URI of the directory.
+    ///
+    /// # Errors
+    /// [`UriError::Encoding`] if the path is not UTF-8.
+    pub fn uri(&self) -> Result<String, UriError> {
+        let path = self.0.path.to_str().ok_or_else(|| UriError::Encoding {
+            text: self.0.name.clone(),
+        })?;
+        Naming::native().file_uri(path)
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce(&Base) -> Result<T, TreeError> + Send + 'static,
+    ) -> Result<T, TreeError> {
+        let base = Arc::clone(&self.0);
+        let name = &self.0.name;
+        self.0.threads.run(action, name, move || work(&base)).await
+    }
+
+    /// A stream of what a walk finds, portion by portion; no thread is held in between.
+    fn portions<T: Send + 'static>(
+        &self,
+        walk: Walk,
+        next: fn(&mut Walk, &Base, usize) -> Result<Vec<T>, TreeError>,
+    ) -> BoxStream<'static, Result<T, TreeError>> {
+        let tree = self.clone();
+        let portions = stream::try_unfold(walk, move |mut walk| {
+            let tree = tree.clone();
+            async move {
+                let step = move |base: &Base| {
+                    let portion = next(&mut walk, base, PORTION)?;
+                    Ok((portion, walk))
+                };
+                let (portion, walk) = tree.run("list", step).await?;
+                Ok::<_, TreeError>((!portion.is_empty()).then_some((portion, walk)))
+            }
+        });
+        portions
+            .map_ok(|portion| stream::iter(portion.into_iter().map(Ok)))
+            .try_flatten()
+            .boxed()
+    }
+}
+
+impl fmt::Display for DirectoryTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.name)
+    }
+}
+
+impl fmt::Debug for DirectoryTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DirectoryTree")
+            .field("path", &self.0.path)
+            .field("links", &self.0.links)
+            .field("durability", &self.0.durability)
+            .field("read_only", &self.0.read_only)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl ReadTree for DirectoryTree {
+    async fn get_ranges(
+        &self,
+        key: &TreeKey,
+        ranges: &[GetRange],
+    ) -> Result<Option<Vec<Bytes>>, TreeError> {
+        let (key, ranges) = (key.clone(), ranges.to_vec());
+        self.run("read", move |base| base.get_ranges(&key, &ranges))
+            .await
+    }
+
+    async fn size(&self, key: &TreeKey) -> Result<Option<u64>, TreeError> {
+        let key = key.clone();
+        self.run("read", move |base| base.size(&key)).await
+    }
+
+    fn list(&self, prefix: &TreePrefix) -> BoxStream<'static, Result<Entry, TreeError>> {
+        self.portions(Walk::new(prefix.clone()), Walk::entries)
+    }
+
+    fn list_dir(&self, prefix: &TreePrefix) -> BoxStream<'static, Result<Child, TreeError>> {
+        self.portions(Walk::new(prefix.clone()), Walk::children)
+    }
+}
+
+#[async_trait]
+impl WriteTree for DirectoryTree {
+    async fn set(&self, key: &TreeKey, value: Bytes) -> Result<(), TreeError> {
+        let key = key.clone();
+        self.run("write", move |base| base.set(&key, &value)).await
+    }
+
+    async fn set_if_not_exists(&self, key: &TreeKey, value: Bytes) -> Result<bool, TreeError> {
+        let key = key.clone();
+        self.run("write", move |base| base.set_if_not_exists(&key, &value))
+            .await
+    }
+
+    async fn erase(&self, key: &TreeKey) -> Result<(), TreeError> {
+        let key = key.clone();
+        self.run("erase", move |base| base.erase(&key)).await
+    }
+
+    async fn erase_prefix(&self, prefix: &TreePrefix) -> Result<(), TreeError> {
+        let prefix = prefix.clone();
+        self.run("erase", move |base| base.erase_prefix(&prefix))
+            .await
+    }
+}

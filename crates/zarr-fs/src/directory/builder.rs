@@ -1,0 +1,228 @@
+//! How a directory is opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use std::{fmt, io};
+
+use icefield_storage::{Clock, Entropy, SystemClock, SystemEntropy};
+
+use super::{Base, DirectoryTree};
+use crate::TreeError;
+use crate::blocking::Threads;
+
+/// What becomes of symbolic links below the base. Nothing is ever written through one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Links {
+    /// Reading over one, or meeting one in a list, is an error that names it: left out, a part of the data would
+    /// silently be missing.
+    #[default]
+    Refuse,
+    /// Reads and lists follow those that stay inside the base. In lists others, and those that lead in a circle or
+    /// nowhere, are skipped with a report.
+    FollowInside,
+}
+
+/// What survives a loss of power once a write has returned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// Nothing that the system has not written on its own: for scratch data and tests. A crash of the program alone
+    /// loses nothing.
+    None,
+    /// A file's content, so that a name never stands for half a value; the name itself may still be the old one.
+    #[default]
+    File,
+    /// Content and name.
+    FileAndDirectory,
+}
+
+/// Something in the directory that a list left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// The path below the base; what is not UTF-8 replaced.
+    pub name: String,
+    /// The reason.
+    pub why: WhySkipped,
+}
+
+/// Why something was left out of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WhySkipped {
+    /// The name is not UTF-8, so that no key can say it.
+    NotUtf8,
+    /// A FIFO, socket or device: never opened.
+    NotAFile,
+    /// A symbolic link out of the base, in a circle, or to nothing.
+    Link,
+}
+
+impl fmt::Display for WhySkipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotUtf8 => "its name is not UTF-8",
+            Self::NotAFile => "it is not a file",
+            Self::Link => "it is a symbolic link out of the tree, in a circle or to nothing",
+        })
+    }
+}
+
+/// Opens a [`DirectoryTree`]; made by [`DirectoryTree::builder`].
+#[derive(Clone)]
+#[must_use = "nothing is opened until `open`"]
+pub struct DirectoryBuilder {
+    path: PathBuf,
+    links: Links,
+    durability: Durability,
+    read_only: bool,
+    must_exist: bool,
+    leftover_age: Duration,
+    ignores_case: bool,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    skipped: Arc<dyn Fn(&Skipped) + Send + Sync>,
+    #[cfg(test)]
+    pub(super) before_rename: Option<fn()>,
+}
+
+impl fmt::Debug for DirectoryBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DirectoryBuilder")
+            .field("path", &self.path)
+            .field("links", &self.links)
+            .field("durability", &self.durability)
+            .field("read_only", &self.read_only)
+            .finish_non_exhaustive()
+    }
+}
+
+impl DirectoryBuilder {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            links: Links::default(),
+            durability: Durability::default(),
+            read_only: false,
+            must_exist: false,
+            leftover_age: Duration::from_secs(24 * 60 * 60),
+            ignores_case: false,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            skipped: Arc::new(
+                |skipped| tracing::warn!(name = skipped.name, why = %skipped.why, "skipped"),
+            ),
+            #[cfg(test)]
+            before_rename: None,
+        }
+    }
+
+    /// Sets what becomes of symbolic links; [`Links::Refuse`] unless set.
+    pub fn links(mut self, links: Links) -> Self {
+        self.links = links;
+        self
+    }
+
+    /// Sets what survives a loss of power; [`Durability::File`] unless set.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Refuses every write; off unless set.
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Makes a missing base an error instead of an empty store; off unless set. A write makes the base otherwise.
+    pub fn must_exist(mut self, must_exist: bool) -> Self {
+        self.must_exist = must_exist;
+        self
+    }
+
+    /// Sets how old a temporary file must be before it counts as left behind by a writer that died: a day unless
+    /// set. Lists of a handle that may write remove such files.
+    pub fn leftover_age(mut self, age: Duration) -> Self {
+        self.leftover_age = age;
+        self
+    }
+
+    /// Says that the file system does not tell `a` from `A`. Otherwise a probe at the first write finds out.
+    pub fn ignores_case(mut self, ignores_case: bool) -> Self {
+        self.ignores_case = ignores_case;
+        self
+    }
+
+    /// Sets the clock that tells how old a temporary file is.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets where the names of temporary files come from.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// Sets who is told what lists leave out; a warning in the log unless set.
+    pub fn on_skipped(mut self, report: impl Fn(&Skipped) + Send + Sync + 'static) -> Self {
+        self.skipped = Arc::new(report);
+        self
+    }
+
+    /// Opens the directory. Writes nothing.
+    ///
+    /// # Errors
+    /// [`TreeError::NotADirectory`]; [`TreeError::Missing`] if it must exist; [`TreeError::Io`].
+    pub fn open(self) -> Result<DirectoryTree, TreeError> {
+        let name = self.path.display().to_string();
+        // The working directory may change before a missing base is made.
+        let path = std::path::absolute(&self.path).map_err(|source| TreeError::Io {
+            action: "open",
+            name: name.clone(),
+            store: name.clone(),
+            source,
+        })?;
+        check(&path, &name, self.must_exist)?;
+        let case_matters = OnceLock::new();
+        if self.ignores_case {
+            let _ = case_matters.set(false);
+        }
+        Ok(DirectoryTree(Arc::new(Base {
+            path,
+            name,
+            links: self.links,
+            durability: self.durability,
+            read_only: self.read_only,
+            must_exist: self.must_exist,
+            leftover_age: self.leftover_age,
+            clock: self.clock,
+            entropy: self.entropy,
+            skipped: self.skipped,
+            threads: Threads::default(),
+            case_matters,
+            #[cfg(test)]
+            before_rename: self.before_rename,
+        })))
+    }
+}
+
+fn check(path: &Path, name: &str, must_exist: bool) -> Result<(), TreeError> {
+    let store = name.to_owned();
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(TreeError::NotADirectory { store }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !must_exist => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(TreeError::Missing { store }),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(TreeError::NotADirectory { store })
+        }
+        Err(source) => Err(TreeError::Io {
+            action: "open",
+            name: name.to_owned(),
+            store,
+            source,
+        }),
+    }
+}

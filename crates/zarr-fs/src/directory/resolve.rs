@@ -1,0 +1,255 @@
+//! From segments to what stands there, segment by segment below the base, so that no link and no rename under way
+//! leads out of it, however long the path.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use bytes::Bytes;
+use icefield_storage::GetRange;
+
+use super::files::{self, Errno, Kind, Stat, at};
+use super::{Base, Links};
+use crate::{Naming, TreeError, TreeKey};
+
+/// Links followed on the way to one name, at most.
+const MAX_LINKS: usize = 40;
+
+/// What stands at the end of a path.
+pub(super) enum Found {
+    File(OwnedFd, Stat),
+    Directory(OwnedFd, Stat),
+    Other(Kind),
+}
+
+/// Why there is nothing at the end of a path.
+pub(super) enum Stop {
+    /// Nothing there, or a file where a directory should be.
+    Absent,
+    /// A link, which is not to be followed.
+    Link,
+    /// A link out of the base.
+    Outside,
+    /// Links in a circle.
+    Circle,
+    System(Errno),
+}
+
+impl From<Errno> for Stop {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::NOENT | Errno::NOTDIR => Self::Absent,
+            other => Self::System(other),
+        }
+    }
+}
+
+/// Opens what stands under the segments; none at all is the base itself.
+pub(super) fn open<S: Into<OsString>>(
+    base: OwnedFd,
+    segments: impl Iterator<Item = S>,
+    links: Links,
+) -> Result<Found, Stop> {
+    let mut left: VecDeque<OsString> = segments.map(Into::into).collect();
+    // Where `..` in the target of a link leads back to; without links only the last one is kept open.
+    let mut way = vec![base];
+    let mut followed = 0;
+    while let Some(name) = left.pop_front() {
+        match name.as_bytes() {
+            b"" | b"." => continue,
+            b".." => {
+                way.pop();
+                if way.is_empty() {
+                    return Err(Stop::Outside);
+                }
+                continue;
+            }
+            _ => {}
+        }
+        let here = at(way.last().ok_or(Stop::Outside)?);
+        let is_last = left.iter().all(|rest| rest.is_empty() || rest == ".");
+        match step(here, &name, is_last)? {
+            Step::Into(directory) => {
+                if links == Links::Refuse {
+                    way.clear();
+                }
+                way.push(directory);
+            }
+            Step::File(file, stat) => return Ok(Found::File(file, stat)),
+            Step::Other(kind) => return Ok(Found::Other(kind)),
+            Step::Link if links == Links::Refuse => return Err(Stop::Link),
+            Step::Link => {
+                followed += 1;
+                if followed > MAX_LINKS {
+                    return Err(Stop::Circle);
+                }
+                let target = files::read_link(here, &name)?;
+                if target.starts_with(b"/") {
+                    return Err(Stop::Outside);
+                }
+                for segment in target.split(|byte| *byte == b'/').rev() {
+                    left.push_front(OsString::from_vec(segment.to_vec()));
+                }
+            }
+        }
+    }
+    let directory = way.pop().ok_or(Stop::Outside)?;
+    let stat = files::stat(at(&directory))?;
+    Ok(Found::Directory(directory, stat))
+}
+
+enum Step {
+    Into(OwnedFd),
+    File(OwnedFd, Stat),
+    Link,
+    Other(Kind),
+}
+
+fn step(here: BorrowedFd<'_>, name: &OsStr, is_last: bool) -> Result<Step, Stop> {
+    if !is_last {
+        // On the way most names are directories.
+        match files::open_directory(here, name) {
+            Ok(directory) => return Ok(Step::Into(directory)),
+            Err(Errno::NOTDIR | Errno::LOOP) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    match files::stat_at(here, name)?.kind {
+        Kind::Link => Ok(Step::Link),
+        Kind::Directory => Ok(Step::Into(files::open_directory(here, name)?)),
+        _ if !is_last => Err(Stop::Absent),
+        Kind::File => {
+            let file = files::open_file(here, name)?;
+            let stat = files::stat(at(&file))?;
+            match stat.kind {
+                Kind::File => Ok(Step::File(file, stat)),
+                // Put there in between.
+                other => Ok(Step::Other(other)),
+            }
+        }
+        other => Ok(Step::Other(other)),
+    }
+}
+
+impl Base {
+    /// Opens the base; `None` if it does not exist and need not.
+    pub(super) fn open_base(&self) -> Result<Option<OwnedFd>, TreeError> {
+        match files::open_base(&self.path) {
+            Ok(base) => Ok(Some(base)),
+            Err(Errno::NOENT) if !self.must_exist => Ok(None),
+            Err(Errno::NOENT) => Err(TreeError::Missing {
+                store: self.name.clone(),
+            }),
+            Err(Errno::NOTDIR) => Err(TreeError::NotADirectory {
+                store: self.name.clone(),
+            }),
+            Err(errno) => Err(self.failed("open", &self.name, errno)),
+        }
+    }
+
+    /// Opens what stands under a key; `None` if nothing does.
+    fn find(&self, key: &TreeKey) -> Result<Option<Found>, TreeError> {
+        Naming::native()
+            .check(key)
+            .map_err(|source| self.unnameable(key, source))?;
+        let Some(base) = self.open_base()? else {
+            return Ok(None);
+        };
+        match open(base, key.segments(), self.links) {
+            Ok(found) => Ok(Some(found)),
+            Err(Stop::Absent | Stop::Circle) => Ok(None),
+            Err(stop) => Err(self.stopped("read", key.as_str(), stop)),
+        }
+    }
+
+    pub(super) fn get_ranges(
+        &self,
+        key: &TreeKey,
+        ranges: &[GetRange],
+    ) -> Result<Option<Vec<Bytes>>, TreeError> {
+        let (file, size) = match self.find(key)? {
+            Some(Found::File(file, stat)) => (file, stat.size),
+            Some(Found::Other(kind)) => return Err(self.not_a_file(key.as_str(), kind)),
+            Some(Found::Directory(..)) | None => return Ok(None),
+        };
+        let mut values = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let wrong = || TreeError::Range {
+                store: self.name.clone(),
+                key: key.clone(),
+                wanted: range.clone(),
+                size,
+            };
+            let bytes = range.resolve(size).ok_or_else(wrong)?;
+            let length = bytes.end - bytes.start;
+            let room = usize::try_from(length).map_err(|_| TreeError::TooLong {
+                store: self.name.clone(),
+                key: key.clone(),
+                size,
+            })?;
+            let value = files::read_at(at(&file), room, bytes.start)
+                .map_err(|errno| self.failed("read", key.as_str(), errno))?;
+            // Another program writes into the file in place.
+            if value.len() as u64 != length {
+                let short = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+                return Err(self.io("read", key.as_str(), short));
+            }
+            values.push(value.into());
+        }
+        Ok(Some(values))
+    }
+
+    pub(super) fn size(&self, key: &TreeKey) -> Result<Option<u64>, TreeError> {
+        match self.find(key)? {
+            Some(Found::File(_, stat)) => Ok(Some(stat.size)),
+            Some(Found::Other(kind)) => Err(self.not_a_file(key.as_str(), kind)),
+            Some(Found::Directory(..)) | None => Ok(None),
+        }
+    }
+
+    pub(super) fn io(&self, action: &'static str, name: &str, source: std::io::Error) -> TreeError {
+        TreeError::Io {
+            action,
+            store: self.name.clone(),
+            name: name.to_owned(),
+            source,
+        }
+    }
+
+    pub(super) fn failed(&self, action: &'static str, name: &str, errno: Errno) -> TreeError {
+        match errno {
+            Errno::ROFS => TreeError::ReadOnly {
+                store: self.name.clone(),
+            },
+            _ => self.io(action, name, errno.into()),
+        }
+    }
+
+    pub(super) fn stopped(&self, action: &'static str, name: &str, stop: Stop) -> TreeError {
+        let (store, owned) = (self.name.clone(), name.to_owned());
+        match stop {
+            Stop::Link => TreeError::Link { store, name: owned },
+            Stop::Outside => TreeError::LinkOutside { store, name: owned },
+            Stop::Circle => self.failed(action, name, Errno::LOOP),
+            Stop::Absent => self.failed(action, name, Errno::NOENT),
+            Stop::System(errno) => self.failed(action, name, errno),
+        }
+    }
+
+    pub(super) fn unnameable(&self, key: &TreeKey, source: crate::NameError) -> TreeError {
+        TreeError::Name {
+            store: self.name.clone(),
+            key: key.to_string(),
+            source,
+        }
+    }
+
+    pub(super) fn not_a_file(&self, name: &str, kind: Kind) -> TreeError {
+        TreeError::NotAFile {
+            store: self.name.clone(),
+            name: name.to_owned(),
+            found: kind.name(),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Keys and prefixes of a Zarr store: what a text must be like before any file is touched.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Why a text is not a key or prefix of a Zarr store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// The empty text as a key.
+    #[error("a key of a Zarr store must not be empty")]
+    Empty,
+    /// `/a`, `a/` or `a//b` as a key; `/` or `a//` as a prefix.
+    #[error(
+        "{text:?} has an empty segment: keys are relative, without leading, trailing or doubled `/`"
+    )]
+    EmptySegment {
+        /// The refused text.
+        text: String,
+    },
+    /// `.` or `..` as a segment.
+    #[error("{text:?} has the segment {segment:?}, which would walk the directory tree")]
+    DotSegment {
+        /// The refused text.
+        text: String,
+        /// The segment: `.` or `..`.
+        segment: String,
+    },
+    /// A NUL character.
+    #[error("{text:?} contains a NUL character")]
+    Nul {
+        /// The refused text.
+        text: String,
+    },
+    /// A prefix without its final slash: what the standard leaves undefined.
+    #[error("prefix {text:?} does not end in `/`: only the prefix of all keys is empty")]
+    NoSlash {
+        /// The refused text.
+        text: String,
+    },
+}
+
+fn check(segments: &str, text: &str) -> Result<(), KeyError> {
+    let owned = || text.to_owned();
+    if segments.contains('\0') {
+        return Err(KeyError::Nul { text: owned() });
+    }
+    for segment in segments.split('/') {
+        match segment {
+            "" => return Err(KeyError::EmptySegment { text: owned() }),
+            "." | ".." => {
+                return Err(KeyError::DotSegment {
+                    text: owned(),
+                    segment: segment.to_owned(),
+                });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The name of one value: segments between slashes, case-sensitive, taken letter by letter.
+///
+/// # Invariants
+/// Not empty; no empty, `.` or `..` segment; no NUL. Joined to a base it cannot leave it. How long a segment may be
+/// is for the store to say.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TreeKey(Arc<str>);
+
+impl TreeKey {
+    /// Checks `text` and makes it a key.
+    ///
+    /// # Errors
+    /// The [`KeyError`] that names the broken rule.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        if text.is_empty() {
+            return Err(KeyError::Empty);
+        }
+        check(text, text)?;
+        Ok(Self(text.into()))
+    }
+
+    /// Iterates over the segments between the slashes; there is at least one.
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    /// Returns whether the key lies below `prefix`, whole segments compared.
+    pub fn is_below(&self, prefix: &TreePrefix) -> bool {
+        self.0.starts_with(&*prefix.0)
+    }
+}
+
+/// All keys that begin with some segments: `a/b/`, or empty for every key of the store.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TreePrefix(Arc<str>);
+
+impl TreePrefix {
+    /// Checks `text`, which ends in `/` or is empty, and makes it a prefix.
+    ///
+    /// # Errors
+    /// The [`KeyError`] that names the broken rule.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        if !text.is_empty() {
+            let Some(segments) = text.strip_suffix('/') else {
+                return Err(KeyError::NoSlash {
+                    text: text.to_owned(),
+                });
+            };
+            check(segments, text)?;
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// Returns the prefix of every key.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Returns whether this is the prefix of every key.
+    pub fn is_all(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Iterates over the segments; there are none in the prefix of every key.
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split_terminator('/')
+    }
+
+    /// Returns the key of one more segment, or of several, below this prefix.
+    ///
+    /// # Errors
+    /// As [`TreeKey::parse`].
+    pub fn key(&self, rest: &str) -> Result<TreeKey, KeyError> {
+        TreeKey::parse(&format!("{}{rest}", self.0))
+    }
+
+    /// Returns the prefix one segment below this one.
+    ///
+    /// # Errors
+    /// As [`TreePrefix::parse`].
+    pub fn join(&self, segment: &str) -> Result<Self, KeyError> {
+        Self::parse(&format!("{}{segment}/", self.0))
+    }
+}
+
+macro_rules! text_type {
+    ($name:ident) => {
+        impl $name {
+            /// Returns the text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = KeyError;
+
+            fn from_str(text: &str) -> Result<Self, KeyError> {
+                Self::parse(text)
+            }
+        }
+    };
+}
+
+text_type!(TreeKey);
+text_type!(TreePrefix);
