@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use futures::TryStreamExt;
 use icefield::maintenance::{Check, Collect, Expire, Policy};
-use icefield::storage::{Storage, StorageExt};
+use icefield::storage::{Clock, Storage, StorageExt, SystemClock};
 use icefield::{Fsync, LocalStorage, MemoryStorage};
 use icefield_core::{
     BranchName, ByteRange, CommitOutcome, ManualClock, NodePath, Repository, SeededEntropy,
@@ -41,7 +41,7 @@ fn path() -> NodePath {
 
 impl World {
     async fn new(place: Place) -> Self {
-        let clock = ManualClock::new(SystemTime::now());
+        let clock = ManualClock::new(SystemClock.now());
         let repository = Repository::builder(Arc::clone(&place.storage))
             .clock(Arc::new(clock.clone()))
             .entropy(Arc::new(SeededEntropy::new(5)))
@@ -117,8 +117,8 @@ impl World {
 }
 
 async fn write(session: &Session, index: u32) {
-    let chunk = vec![index as u8; CHUNK].into();
-    let written = session.set_chunk(&path(), &[index], chunk, WriteMode::Overwrite);
+    let (path, index, chunk) = (path(), [index], vec![index as u8; CHUNK]);
+    let written = session.set_chunk(&path, &index, chunk.into(), WriteMode::Overwrite);
     written.await.expect("written");
 }
 
@@ -168,10 +168,9 @@ async fn a_collection_deletes_garbage_and_keeps_what_is_reachable(place: Place) 
     assert_eq!(chunks_before, 5 + 3);
 
     // Main keeps its newest snapshot, and the tag its own.
-    let expired = Expire::new(Policy {
-        last: 1,
-        ..Policy::default()
-    });
+    let mut policy = Policy::default();
+    policy.last = 1;
+    let expired = Expire::new(policy);
     let expired = expired.run(&world.repository, &()).await.expect("expired");
     assert_eq!(expired.plan.new_parents.len(), 2, "{expired:#?}");
     let report = Collect::default().run(&world.repository).await;
@@ -179,10 +178,10 @@ async fn a_collection_deletes_garbage_and_keeps_what_is_reachable(place: Place) 
     assert!(report.held_back_by.is_some(), "{report:#?}");
     assert!(!report.unknown && report.failures.is_empty(), "{report:#?}");
     let deleted = [
-        report.snapshots,
-        report.transaction_logs,
-        report.manifests,
-        report.chunks,
+        &report.snapshots,
+        &report.transaction_logs,
+        &report.manifests,
+        &report.chunks,
     ];
     let deleted = deleted.map(|swept| swept.deleted);
     // The commit that made the array, the second one and that of the branch; the array had no manifest at first.
@@ -225,7 +224,7 @@ fn run(test: impl Future<Output = ()>) {
 
 #[test]
 fn on_memory() {
-    let clock = ManualClock::new(SystemTime::now());
+    let clock = ManualClock::new(SystemClock.now());
     let storage = MemoryStorage::builder()
         .clock(Arc::new(clock.clone()))
         .build();
