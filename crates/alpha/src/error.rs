@@ -44,12 +44,6 @@ pub enum AlphaError {
         /// What refers to it.
         needed_by: String,
     },
-    /// A branch that does not exist.
-    #[error("there is no branch {name:?}")]
-    BranchNotFound {
-        /// The name.
-        name: String,
-    },
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),

@@ -61,7 +61,8 @@ impl Plan {
             check.history(tag.snapshot, key).await?;
         }
         for files in refs.branches.values() {
-            for pair in files.windows(2) {
+            // Newest first: what is below a wrong one was not met.
+            for pair in files.windows(2).rev() {
                 let [before, file] = pair else { continue };
                 let (before, snapshot) = (before.file.snapshot, file.file.snapshot);
                 if check.known.get(&snapshot) != Some(&Some(before)) {

@@ -52,6 +52,9 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
         return Err(Failure::new(Exit::Usage, problem)
             .hint("--concat DIM puts them behind one another, --append DIM behind what is there"));
     }
+    if let Some(source) = super::alpha::source(context, &args).await? {
+        return super::alpha::import(context, &args, source, out).await;
+    }
     let (sources, access) = open_sources(context, &args).await?;
     let repository = context.open_with(&args.location, access).await?;
     let message = args

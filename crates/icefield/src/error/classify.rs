@@ -246,6 +246,9 @@ impl Classify for Unsettled {
     }
 }
 
+#[cfg(feature = "alpha")]
+mod alpha;
+
 #[cfg(feature = "maintenance")]
 mod copies;
 
