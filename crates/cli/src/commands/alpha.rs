@@ -60,27 +60,44 @@ pub(super) async fn told<T>(
     }
 }
 
-/// Opens the source of an import, if it is a repository of the alpha generation.
-pub(super) async fn source(
+/// Opens the source of an import, if it is a repository of the alpha generation in a local directory. That has files at
+/// known places: nothing else is made slower by this.
+pub(super) async fn local_source(
     context: &Context,
     args: &Import,
 ) -> Result<Option<AlphaRepository>, Failure> {
-    let [location] = &args.sources[..] else {
-        return Ok(None);
-    };
-    // A file is none, and a Zarr hierarchy is told apart without a request.
-    if let Some(path) = location.path()
-        && !path.join("r").is_dir()
-    {
-        return Ok(None);
-    }
-    let Ok(storage) = context.storage(location).await else {
-        return Ok(None);
-    };
-    // Where nothing can be listed, other sources may still be read.
-    match AlphaRepository::detect(&*storage).await {
-        Ok(Some(_)) => Ok(Some(AlphaRepository::open(storage).await?)),
+    match &args.sources[..] {
+        [location] if location.path().is_some_and(|it| it.join("r").is_dir()) => {
+            open(context, location).await
+        }
         _ => Ok(None),
+    }
+}
+
+/// Opens it where no other source was found.
+pub(super) async fn instead(
+    context: &Context,
+    args: &Import,
+    failure: Failure,
+) -> Result<AlphaRepository, Failure> {
+    let [location] = &args.sources[..] else {
+        return Err(failure);
+    };
+    if failure.exit != Exit::NotFound {
+        return Err(failure);
+    }
+    match open(context, location).await {
+        Ok(Some(source)) => Ok(source),
+        // What was said first is what was looked for first.
+        _ => Err(failure),
+    }
+}
+
+async fn open(context: &Context, location: &Location) -> Result<Option<AlphaRepository>, Failure> {
+    let storage = context.storage(location).await?;
+    match AlphaRepository::detect(&*storage).await? {
+        Some(_) => Ok(Some(AlphaRepository::open(storage).await?)),
+        None => Ok(None),
     }
 }
 
