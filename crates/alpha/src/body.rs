@@ -86,7 +86,7 @@ mod tests {
 
     fn rule(bytes: &[u8]) -> Rule {
         match decode::<Vec<u32>>(bytes, Layout::Code, "m/x", "numbers") {
-            Err(AlphaError::Damaged { rule, .. }) => rule,
+            Err(AlphaError::Damaged { rule, .. }) => *rule,
             other => panic!("{other:?}"),
         }
     }

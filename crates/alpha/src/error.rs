@@ -26,7 +26,7 @@ pub enum AlphaError {
         /// The object.
         key: String,
         /// The rule that it breaks.
-        rule: Rule,
+        rule: Box<Rule>,
     },
     /// An object is what the format says, and has no place in today's.
     #[error("{key} cannot be taken over: {rule}")]
@@ -34,7 +34,7 @@ pub enum AlphaError {
         /// The object.
         key: String,
         /// What is in the way.
-        rule: Rule,
+        rule: Box<Rule>,
     },
     /// An object is not there.
     #[error("{key} is missing, and {needed_by} needs it: put back a copy of it")]
@@ -53,14 +53,14 @@ impl AlphaError {
     pub(crate) fn damaged(key: impl fmt::Display, rule: Rule) -> Self {
         Self::Damaged {
             key: key.to_string(),
-            rule,
+            rule: Box::new(rule),
         }
     }
 
     pub(crate) fn unsupported(key: impl fmt::Display, rule: Rule) -> Self {
         Self::Unsupported {
             key: key.to_string(),
-            rule,
+            rule: Box::new(rule),
         }
     }
 }

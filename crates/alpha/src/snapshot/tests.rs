@@ -133,7 +133,7 @@ fn no_part_of_it_is_a_snapshot() {
         panic!("taken");
     };
     assert_eq!(key, "s/x");
-    assert!(matches!(rule, Rule::Trailing { bytes: 1 }));
+    assert!(matches!(*rule, Rule::Trailing { bytes: 1 }));
 }
 
 #[test]

@@ -242,7 +242,7 @@ async fn a_failing_write_leaves_nothing_half_imported() {
     let mut whole = 0;
     for (decision, at) in [Decision::FailBefore, Decision::FailAfter]
         .into_iter()
-        .flat_map(|decision| (0..80).map(move |at| (decision.clone(), at)))
+        .flat_map(|decision| (0..80).map(move |at| (decision, at)))
     {
         let inner = memory();
         let faulty = FaultyStorage::new(Arc::clone(&inner), Plan::none());
