@@ -120,6 +120,13 @@ const LAYERS: &[Layer] = &[
         published: true,
     },
     Layer {
+        // No ingest: a history is taken over, not a hierarchy.
+        name: "icefield-alpha",
+        uses: &["icefield-core", "icefield-storage", "icefield-format"],
+        tests_use: &["icefield-testkit", "icefield-storage-memory"],
+        published: true,
+    },
+    Layer {
         // Refs as well: it lists them with their states, and edits them under those.
         name: "icefield-maintenance",
         uses: &[
@@ -135,6 +142,7 @@ const LAYERS: &[Layer] = &[
         name: "icefield",
         uses: &[
             "icefield-maintenance",
+            "icefield-alpha",
             "icefield-ingest",
             "icefield-zarr-store",
             "icefield-core",

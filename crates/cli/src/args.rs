@@ -35,7 +35,10 @@ Environment: ICEFIELD_LOG is a filter of log events such as `debug` or `icefield
 
 const SOURCES: &str = "\
 SOURCE is a Zarr directory (format 2 or 3), or a file of HDF5, NetCDF-4, NetCDF-3 or kerchunk's references, as a path or
-a URL. References may name files below the folder of their own file, and below what --grant says.";
+a URL. References may name files below the folder of their own file, and below what --grant says.
+
+A repository of the alpha generation of the format (September 2024) is a SOURCE, too: its whole history, with branches and
+tags, is made again at LOCATION, where there must be nothing, or an empty repository.";
 
 /// Versioned n-dimensional arrays: Zarr hierarchies with commits, branches, tags and time travel.
 #[derive(Debug, Parser)]

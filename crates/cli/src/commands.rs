@@ -1,5 +1,6 @@
 //! One module per command. Each reads through the facade, gathers its facts in a serialisable value, and prints that.
 
+mod alpha;
 mod branch;
 mod bundle;
 mod carry;
@@ -122,7 +123,8 @@ impl Context {
 
     async fn open(&self, location: &Location) -> Result<Repository, Failure> {
         let storage = self.storage_of_repository(location).await?;
-        Ok(self.builder(storage).open().await?)
+        let opened = self.builder(Arc::clone(&storage)).open().await;
+        alpha::told(location, &storage, opened).await
     }
 
     fn builder(&self, storage: Arc<dyn Storage>) -> RepositoryBuilder {
@@ -184,8 +186,10 @@ impl Context {
         revision: &RevisionSpec,
     ) -> Result<(Repository, Session, SnapshotId), Failure> {
         let storage = self.storage_of_repository(location).await?;
-        let opened = revision.open_session_with(self.builder(storage)).await;
-        let (repository, session) = opened.map_err(|error| dangling(revision, error))?;
+        let builder = self.builder(Arc::clone(&storage));
+        let opened = revision.open_session_with(builder).await;
+        let opened = opened.map_err(|error| dangling(revision, error));
+        let (repository, session) = alpha::told(location, &storage, opened).await?;
         let id = session.snapshot_id()?;
         Ok((repository, session, id))
     }

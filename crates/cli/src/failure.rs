@@ -125,6 +125,8 @@ from_layers!(
     icefield::ingest::SourceError,
     icefield::ingest::ImportError,
     icefield::ingest::ExportError,
+    icefield::alpha::AlphaError,
+    icefield::alpha::ImportError,
     icefield::maintenance::CopyError
 );
 

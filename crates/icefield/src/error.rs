@@ -135,6 +135,10 @@ from_layers! {
     icefield_ingest::ImportError,
     #[cfg(feature = "ingest")]
     icefield_ingest::ExportError,
+    #[cfg(feature = "alpha")]
+    icefield_alpha::AlphaError,
+    #[cfg(feature = "alpha")]
+    icefield_alpha::ImportError,
     #[cfg(feature = "maintenance")]
     icefield_maintenance::CopyError,
     #[cfg(feature = "maintenance")]

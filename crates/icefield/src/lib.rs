@@ -40,7 +40,7 @@
 //!
 //! # Features
 //! `local` (default): paths and `file:` URLs. `memory` (default): the location `memory:`. `ingest` (default): import and
-//! export; with `hdf5`, of HDF5 and NetCDF-4, too. `s3`, `gcs`, `azure`, `http`: `s3:`, `gs:`, `az:`, and `https:` URLs. `zarrs`: the storage traits of the crate
+//! export; with `hdf5`, of HDF5 and NetCDF-4, too. `alpha` (default): import of repositories of the alpha generation. `s3`, `gcs`, `azure`, `http`: `s3:`, `gs:`, `az:`, and `https:` URLs. `zarrs`: the storage traits of the crate
 //! `zarrs`.
 
 #[cfg(feature = "azure")]
@@ -69,6 +69,8 @@ mod schemes;
 #[cfg(feature = "ingest")]
 mod sources;
 
+#[cfg(feature = "alpha")]
+pub use icefield_alpha as alpha;
 pub use icefield_core::{
     ApplyOutcome, ArrayMetadata, BasicSolver, BranchName, ByteRange, CacheStatistics, ChunkId,
     ChunkIndex, ChunkInfo, ChunkKeyEncoding, ChunkLocation, ChunkRead, Commit, CommitError,

@@ -9,7 +9,7 @@ use icefield::ingest::{self, ImportReport};
 use icefield::{Purpose, SnapshotId, VirtualAccess};
 use serde::Serialize;
 
-use super::Context;
+use super::{Context, alpha};
 use crate::args::Import;
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
@@ -52,7 +52,16 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
         return Err(Failure::new(Exit::Usage, problem)
             .hint("--concat DIM puts them behind one another, --append DIM behind what is there"));
     }
-    let (sources, access) = open_sources(context, &args).await?;
+    if let Some(source) = alpha::local_source(context, &args).await? {
+        return alpha::import(context, &args, source, out).await;
+    }
+    let (sources, access) = match open_sources(context, &args).await {
+        Ok(opened) => opened,
+        Err(failure) => {
+            let source = alpha::instead(context, &args, failure).await?;
+            return alpha::import(context, &args, source, out).await;
+        }
+    };
     let repository = context.open_with(&args.location, access).await?;
     let message = args
         .message

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod alpha;
 mod append;
 mod archives;
 mod bad_input;

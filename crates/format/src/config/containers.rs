@@ -7,6 +7,7 @@ use serde_yaml_ng::{Mapping, Value};
 
 use super::section::{Entry, invalid, mapping, section, take};
 use super::{Setting, UnknownKeys};
+use crate::VirtualLocation;
 use crate::error::FormatError;
 
 /// `virtual_chunk_containers`: the places where virtual chunks may lie, by key.
@@ -100,6 +101,36 @@ impl S3Options {
             flag.get_or_insert(false);
         }
         all
+    }
+}
+
+impl VirtualChunkContainer {
+    /// Returns the container of a folder, with no more than the reference implementation has to know to reach it:
+    /// credentials, endpoints and the like are the business of readers.
+    #[must_use]
+    pub fn of_folder(folder: &VirtualLocation) -> Self {
+        // The reference implementation takes the prefix of a local one for a path, in which nothing is encoded; its
+        // chunks it still finds by their encoded locations.
+        let url_prefix = match folder.service() {
+            "file" if folder.depth() > 0 => format!("file:///{}/", folder.decoded_path()),
+            _ => format!("{folder}/"),
+        };
+        let store = match folder.service() {
+            "s3" => VirtualStore::S3(S3Options::default()),
+            "gs" => VirtualStore::Gcs(BTreeMap::default()),
+            "az" => VirtualStore::Azure(BTreeMap::default()),
+            "http" | "https" => VirtualStore::Http(Default::default()),
+            _ => {
+                let path = url_prefix.strip_prefix("file://").unwrap_or(&url_prefix);
+                VirtualStore::LocalFileSystem(path.to_owned())
+            }
+        };
+        Self {
+            name: None,
+            url_prefix,
+            store,
+            unknown: UnknownKeys::default(),
+        }
     }
 }
 

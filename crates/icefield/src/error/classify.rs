@@ -247,6 +247,9 @@ impl Classify for Unsettled {
     }
 }
 
+#[cfg(feature = "alpha")]
+mod alpha;
+
 #[cfg(feature = "maintenance")]
 mod copies;
 

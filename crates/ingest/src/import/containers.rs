@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use icefield_core::{EditOutcome, Repository, RepositoryConfig, VirtualLocation};
-use icefield_format::config::{
-    S3Options, UnknownKeys, VirtualChunkContainer, VirtualChunkContainers, VirtualStore,
-};
+use icefield_format::config::{VirtualChunkContainer, VirtualChunkContainers};
 use icefield_format::container_prefixes;
 
 use crate::{ImportError, Source};
@@ -39,7 +37,7 @@ pub(super) async fn add_missing(
         let mut containers = config.virtual_chunk_containers.take().unwrap_or_default();
         missing
             .into_iter()
-            .for_each(|it| containers.insert(container(it)));
+            .for_each(|it| containers.insert(VirtualChunkContainer::of_folder(&it)));
         config.virtual_chunk_containers = Some::<VirtualChunkContainers>(containers);
         match repository.save_config(config).await? {
             EditOutcome::Done(_) => return Ok(()),
@@ -108,40 +106,6 @@ fn shared<'a>(one: &'a str, other: &str) -> &'a str {
     one[..end.saturating_sub(1).min(one.len())].trim_end_matches('/')
 }
 
-fn container(folder: VirtualLocation) -> VirtualChunkContainer {
-    let url_prefix = prefix_of(&folder);
-    VirtualChunkContainer {
-        name: None,
-        store: store_of(&url_prefix, &folder),
-        url_prefix,
-        unknown: UnknownKeys::default(),
-    }
-}
-
-/// How the prefix of a folder is spelt. The reference implementation takes that of a local one for a path, in which
-/// nothing is encoded; its chunks it still finds by their encoded locations.
-fn prefix_of(folder: &VirtualLocation) -> String {
-    match folder.service() {
-        "file" if folder.depth() > 0 => format!("file:///{}/", folder.decoded_path()),
-        _ => format!("{folder}/"),
-    }
-}
-
-/// What the reference implementation has to know to reach the folder. Credentials, endpoints and the like are the
-/// business of readers.
-fn store_of(prefix: &str, location: &VirtualLocation) -> VirtualStore {
-    match location.service() {
-        "s3" => VirtualStore::S3(S3Options::default()),
-        "gs" => VirtualStore::Gcs(Default::default()),
-        "az" => VirtualStore::Azure(Default::default()),
-        "http" | "https" => VirtualStore::Http(Default::default()),
-        _ => {
-            let path = prefix.strip_prefix("file://").unwrap_or(prefix);
-            VirtualStore::LocalFileSystem(path.to_owned())
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use icefield_format::location_of;
@@ -163,7 +127,7 @@ mod tests {
     fn folders_of_any_name_are_covered_by_their_containers() {
         for name in ["a b", "ü", "p%41", "a#b", "what?", "a%20b", "[z]", "~"] {
             let folder = location_of("file", "", &format!("data/{name}")).expect("a location");
-            let added = container(folder.clone());
+            let added = VirtualChunkContainer::of_folder(&folder);
             let found = container_prefixes(&added.url_prefix);
             assert!(
                 found.contains(&folder),

@@ -1,0 +1,248 @@
+//! Imports: the whole history of a repository of the alpha generation, made again in a new repository of today.
+//!
+//! 1. **Check**: every snapshot and manifest that a ref reaches is read and checked. Nothing is written until all are
+//!    known to be sound.
+//! 2. **Commits**, parents first, on a branch of the import's own. Each takes over what its snapshot changed since its
+//!    parent; a chunk object that both have is copied once.
+//! 3. **Refs**: branches, tags, and `main` last.
+
+mod check;
+mod commit;
+mod containers;
+mod difference;
+mod error;
+mod refs;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use icefield_core::{BranchName, Repository, RepositoryBuilder, RepositoryError, SnapshotId};
+
+use self::check::Plan;
+use self::difference::Loaded;
+use crate::{AlphaId, AlphaRepository};
+
+pub use self::error::ImportError;
+
+/// The item of a commit's metadata that says which snapshot it was: its `id`, when it was `written_at`, and when its
+/// session was `started_at`. The time of a commit itself is that of the import.
+pub const ALPHA: &str = "alpha";
+
+/// What an import did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportReport {
+    /// Commits that were made; the initial snapshot is none.
+    pub commits: u64,
+    /// Branches, `main` included.
+    pub branches: u64,
+    /// Tags.
+    pub tags: u64,
+    /// Chunks that were copied, those included that went into manifests.
+    pub chunks: u64,
+    /// Bytes of those chunks.
+    pub bytes: u64,
+    /// Chunks that are referred to where they lie.
+    pub virtual_chunks: u64,
+    /// Chunks outside the grids of their arrays, which no reader could see; of all snapshots together.
+    pub hidden_chunks: u64,
+    /// Where `main` points.
+    pub main: Option<SnapshotId>,
+}
+
+/// Bounds on what an import has under way at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Chunks being copied. Default 16.
+    pub chunks: usize,
+    /// Bytes of chunks held in memory. A larger chunk is copied alone. Default 32 MiB.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            chunks: 16,
+            bytes: 32 << 20,
+        }
+    }
+}
+
+/// Is told how far an import is, from the task that runs it. Do little: the import waits.
+pub trait Progress: Send + Sync {
+    /// One more snapshot was read and checked.
+    fn checked(&self) {}
+
+    /// All are sound; so many commits follow.
+    fn commits(&self, expected: u64) {
+        let _ = expected;
+    }
+
+    /// A chunk of so many bytes was copied.
+    fn chunk(&self, bytes: u64) {
+        let _ = bytes;
+    }
+
+    /// One more commit was made.
+    fn committed(&self) {}
+}
+
+/// Nobody wants to know.
+impl Progress for () {}
+
+/// Imports a repository of the alpha generation.
+#[must_use = "nothing is imported before it is run"]
+pub struct Import {
+    source: AlphaRepository,
+    limits: Limits,
+    progress: Arc<dyn Progress>,
+}
+
+impl fmt::Debug for Import {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Import")
+            .field("source", &self.source)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Import {
+    /// Begins with a repository.
+    pub fn new(source: AlphaRepository) -> Self {
+        Self {
+            source,
+            limits: Limits::default(),
+            progress: Arc::new(()),
+        }
+    }
+
+    /// Sets how much is under way at once.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Tells `progress` how far it is.
+    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Imports into a place where there is nothing, or a repository without commits and refs of its own.
+    ///
+    /// # Errors
+    /// What is damaged or cannot be taken over, by key and rule: before anything is written, save for chunk objects,
+    /// which are read when they are copied. [`ImportError::NotEmpty`]. Until the refs are written, the destination is an
+    /// empty repository after a failure; then it is [`ImportError::Refs`].
+    pub async fn run(
+        self,
+        destination: RepositoryBuilder,
+    ) -> Result<(Repository, ImportReport), ImportError> {
+        let plan = Plan::read(&self.source, &*self.progress).await?;
+        let repository = empty(destination).await?;
+        containers::add(&repository, &plan.folders).await?;
+        let work = refs::work_branch(&plan)?;
+        refs::settled(
+            &work,
+            repository
+                .create_branch(work.as_str(), SnapshotId::INITIAL)
+                .await?,
+        )?;
+        self.progress.commits(plan.steps.len() as u64);
+        let mut report = ImportReport {
+            hidden_chunks: plan.hidden_chunks,
+            ..ImportReport::default()
+        };
+        let made = match self.commits(&repository, &plan, &work, &mut report).await {
+            Ok(made) => made,
+            Err(error) => {
+                // What is not known is looked at by somebody.
+                if !error.is_unknown()
+                    && let Err(error) = repository.delete_branch(&work).await
+                {
+                    tracing::warn!(%error, branch = %work, "the branch of the import stays");
+                }
+                return Err(error);
+            }
+        };
+        let refs = refs::create(&repository, &plan, &made, &work, &mut report).await;
+        refs.map_err(|source| ImportError::Refs {
+            source: Box::new(source),
+        })?;
+        Ok((repository, report))
+    }
+
+    /// Makes all commits, and returns what became of each snapshot.
+    async fn commits(
+        &self,
+        repository: &Repository,
+        plan: &Plan,
+        work: &BranchName,
+        report: &mut ImportReport,
+    ) -> Result<HashMap<AlphaId, SnapshotId>, ImportError> {
+        let mut made = HashMap::new();
+        let mut tip = SnapshotId::INITIAL;
+        let mut before = Loaded::default();
+        for step in &plan.steps {
+            let child = Loaded::read(&self.source, step.id, &step.needed_by).await?;
+            let Some(base) = step.parent.map_or(Some(SnapshotId::INITIAL), |parent| {
+                made.get(&parent).copied()
+            }) else {
+                unreachable!("BUG: parents come first");
+            };
+            if before.id() != step.parent {
+                before = match step.parent {
+                    Some(parent) => Loaded::read(&self.source, parent, &step.needed_by).await?,
+                    None => Loaded::default(),
+                };
+            }
+            let id = if step.parent.is_none() && child.is_nothing() {
+                base
+            } else {
+                if tip != base {
+                    let moved = repository.reset_branch(work, base, Some(tip)).await?;
+                    refs::settled(work, moved)?;
+                }
+                let copier = commit::Copier {
+                    source: &self.source,
+                    limits: self.limits,
+                    progress: &*self.progress,
+                };
+                tip = copier
+                    .commit(repository, work, &before, &child, report)
+                    .await?;
+                report.commits += 1;
+                tip
+            };
+            self.progress.committed();
+            made.insert(step.id, id);
+            before = child;
+        }
+        Ok(made)
+    }
+}
+
+/// Opens or creates the destination, which must have no history of its own.
+async fn empty(destination: RepositoryBuilder) -> Result<Repository, ImportError> {
+    let repository = match destination.clone().open().await {
+        Ok(repository) => repository,
+        Err(RepositoryError::NotFound { .. }) => return Ok(destination.create().await?),
+        Err(error) => return Err(error.into()),
+    };
+    let refs = repository.refs().await?;
+    let only_main = refs.tags.is_empty()
+        && refs.deleted_tags.is_empty()
+        && refs
+            .branches
+            .iter()
+            .all(|(name, tip)| name.is_main() && matches!(tip, Ok(SnapshotId::INITIAL)));
+    match only_main {
+        true => Ok(repository),
+        false => Err(ImportError::NotEmpty {
+            location: repository.storage().to_string(),
+        }),
+    }
+}

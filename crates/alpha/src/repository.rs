@@ -1,0 +1,240 @@
+//! Repositories: what is at a store, and its objects by id.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures::TryStreamExt;
+use icefield_storage::{
+    GetOptions, GetRange, Key, ListOptions, Prefix, Storage, StorageError, StorageExt,
+};
+
+use crate::body::MAX_OBJECT;
+use crate::layout::{self, Kind, RefKey, keys};
+use crate::ref_json::MAX_REF;
+use crate::{AlphaError, AlphaId, Layout, Manifest, Payload, RefFile, Rule, Snapshot};
+
+/// Files below the directory of `main` that are looked at, to tell whether it is a branch of this generation.
+const LOOKED_AT: usize = 100;
+
+/// A repository of the alpha generation, for reading.
+#[derive(Debug)]
+pub struct AlphaRepository {
+    pub(crate) storage: Arc<dyn Storage>,
+    layout: Layout,
+    /// Whether the last snapshot, manifest and chunk that were found had the suffix.
+    suffixed: [AtomicBool; 3],
+    /// The files of initial snapshots, by the ids inside.
+    pub(crate) initial: Mutex<BTreeMap<AlphaId, AlphaId>>,
+}
+
+/// One file of a branch: what one commit made of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BranchFile {
+    /// Counted from 0.
+    pub number: u64,
+    /// Its key.
+    pub key: String,
+    /// What it says.
+    pub file: RefFile,
+}
+
+/// All refs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AlphaRefs {
+    /// The files of each branch, oldest first; at least one.
+    pub branches: BTreeMap<String, Vec<BranchFile>>,
+    /// The tags, each with its key.
+    pub tags: BTreeMap<String, (String, RefFile)>,
+}
+
+impl AlphaRepository {
+    /// Tells whether there is a repository of this generation at a store, and in which layout: it has numbered files
+    /// of a branch `main`. Two short lists.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn detect(storage: &dyn Storage) -> Result<Option<Layout>, AlphaError> {
+        for layout in Layout::ALL {
+            let directory = layout.main()?;
+            let options = ListOptions::prefix(directory.clone()).without_versions();
+            let mut files = storage.list(options);
+            for _ in 0..LOOKED_AT {
+                let Some(meta) = files.try_next().await? else {
+                    break;
+                };
+                let name = meta.key.below(&directory);
+                if name.and_then(|name| layout.number(name)).is_some() {
+                    return Ok(Some(layout));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Opens the repository at a store.
+    ///
+    /// # Errors
+    /// [`AlphaError::NotFound`], what the store says.
+    pub async fn open(storage: Arc<dyn Storage>) -> Result<Self, AlphaError> {
+        match Self::detect(&*storage).await? {
+            Some(layout) => Ok(Self {
+                storage,
+                layout,
+                suffixed: std::array::from_fn(|_| AtomicBool::new(layout == Layout::Code)),
+                initial: Mutex::default(),
+            }),
+            None => Err(AlphaError::NotFound {
+                location: storage.to_string(),
+            }),
+        }
+    }
+
+    /// Returns the layout of its objects.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Reads all refs with all files of the branches.
+    ///
+    /// # Errors
+    /// [`AlphaError::Damaged`] if a file is, or if the numbers of a branch have a gap.
+    pub async fn refs(&self) -> Result<AlphaRefs, AlphaError> {
+        let form = self.storage.capabilities().key_form;
+        let mut refs = AlphaRefs::default();
+        let options = ListOptions::prefix(Prefix::parse(layout::REFS)?).without_versions();
+        let mut listed = self.storage.list(options);
+        while let Some(meta) = listed.try_next().await? {
+            let key = meta.key.as_str();
+            let Some(found) = self.layout.parse_ref(key, form) else {
+                continue;
+            };
+            let (bytes, _) = self.storage.read_at_most(&meta.key, MAX_REF).await?;
+            let file = RefFile::decode(&bytes, key)?;
+            let key = key.to_owned();
+            match found {
+                RefKey::Tag(name) => {
+                    refs.tags.insert(name, (key, file));
+                }
+                RefKey::Branch { name, number } => {
+                    let file = BranchFile { number, key, file };
+                    refs.branches.entry(name).or_default().push(file);
+                }
+            }
+        }
+        for files in refs.branches.values_mut() {
+            files.sort_by_key(|file| file.number);
+            for (expected, file) in (0..).zip(files.iter()) {
+                if file.number != expected {
+                    let rule = Rule::BranchGap { number: expected };
+                    return Err(AlphaError::damaged(&file.key, rule));
+                }
+            }
+        }
+        Ok(refs)
+    }
+
+    /// Reads a snapshot by the name of its file.
+    ///
+    /// # Errors
+    /// [`AlphaError::Missing`], [`AlphaError::Damaged`], [`AlphaError::Unsupported`], what the store says.
+    pub async fn snapshot(&self, id: AlphaId, needed_by: &str) -> Result<Snapshot, AlphaError> {
+        let (key, bytes) = self.object(Kind::Snapshot, id, needed_by).await?;
+        Snapshot::decode(&bytes, self.layout, id, key.as_str())
+    }
+
+    /// Reads a manifest.
+    ///
+    /// # Errors
+    /// As [`AlphaRepository::snapshot`].
+    pub async fn manifest(&self, id: AlphaId, needed_by: &str) -> Result<Manifest, AlphaError> {
+        let (key, bytes) = self.object(Kind::Manifest, id, needed_by).await?;
+        Manifest::decode(&bytes, self.layout, key.as_str())
+    }
+
+    /// Returns the key under which a snapshot or manifest was or should be found, for messages.
+    pub(crate) fn name_of(&self, kind: Kind, id: AlphaId) -> Result<String, AlphaError> {
+        let [first, _] = keys(kind, id, self.suffixed(kind))?;
+        Ok(first.to_string())
+    }
+
+    /// Reads the bytes of a chunk; `None` of one that lies outside the repository.
+    ///
+    /// # Errors
+    /// [`AlphaError::Missing`]; [`Rule::ChunkTooShort`]; what the store says.
+    pub async fn chunk(
+        &self,
+        payload: &Payload,
+        needed_by: &str,
+    ) -> Result<Option<Bytes>, AlphaError> {
+        let (id, offset, length) = match payload {
+            Payload::Inline(bytes) => return Ok(Some(bytes.clone())),
+            Payload::Virtual { .. } => return Ok(None),
+            Payload::Native { id, offset, length } => (*id, *offset, *length),
+        };
+        let end = offset.saturating_add(length);
+        let found = self
+            .either(Kind::Chunk, id, needed_by, Some(offset..end))
+            .await;
+        match found {
+            Ok((_, bytes)) => Ok(Some(bytes)),
+            Err(AlphaError::Storage(StorageError::RangeNotSatisfiable { key, size, .. })) => {
+                Err(AlphaError::damaged(key, Rule::ChunkTooShort { size, end }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn object(
+        &self,
+        kind: Kind,
+        id: AlphaId,
+        needed_by: &str,
+    ) -> Result<(Key, Bytes), AlphaError> {
+        self.either(kind, id, needed_by, None).await
+    }
+
+    /// Reads an object with or without the suffix. Code of two weeks apart wrote chunks with it and without it.
+    async fn either(
+        &self,
+        kind: Kind,
+        id: AlphaId,
+        needed_by: &str,
+        range: Option<Range<u64>>,
+    ) -> Result<(Key, Bytes), AlphaError> {
+        let suffixed = self.suffixed(kind);
+        let [first, second] = keys(kind, id, suffixed)?;
+        match self.read(&first, range.clone()).await {
+            Ok(bytes) => return Ok((first, bytes)),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error.into()),
+        }
+        match self.read(&second, range).await {
+            Ok(bytes) => {
+                self.suffixed[kind as usize].store(!suffixed, Ordering::Relaxed);
+                Ok((second, bytes))
+            }
+            Err(error) if error.is_not_found() => Err(AlphaError::Missing {
+                key: first.to_string(),
+                needed_by: needed_by.to_owned(),
+            }),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn read(&self, key: &Key, range: Option<Range<u64>>) -> Result<Bytes, StorageError> {
+        match range {
+            None => Ok(self.storage.read_at_most(key, MAX_OBJECT).await?.0),
+            Some(range) => {
+                let options = GetOptions::from(GetRange::Bounded(range));
+                self.storage.get(key, options).await?.bytes().await
+            }
+        }
+    }
+
+    fn suffixed(&self, kind: Kind) -> bool {
+        self.suffixed[kind as usize].load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,211 @@
+//! Repositories of the alpha generation: `icefield import` makes new ones of them; all other commands say so.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use icefield::alpha::{self, AlphaRepository, ImportReport};
+use icefield::maintenance::Progress as _;
+use icefield::storage::Storage;
+use icefield::{Location, SnapshotId};
+use serde::Serialize;
+
+use super::Context;
+use crate::args::Import;
+use crate::failure::{Exit, Failure};
+use crate::output::escape::printable;
+use crate::output::{self, Output, count};
+use crate::progress::Steps;
+
+#[derive(Serialize)]
+struct Facts {
+    location: String,
+    /// Always `alpha`.
+    generation: &'static str,
+    commits: u64,
+    branches: u64,
+    tags: u64,
+    chunks: u64,
+    bytes: u64,
+    virtual_chunks: u64,
+    /// Outside the grids of their arrays, and left out.
+    hidden_chunks: u64,
+    snapshot_id: Option<SnapshotId>,
+}
+
+/// Adds to the failure to open a repository that there is one of the alpha generation, if there is.
+pub(super) async fn told<T>(
+    location: &Location,
+    storage: &Arc<dyn Storage>,
+    opened: Result<T, impl Into<Failure>>,
+) -> Result<T, Failure> {
+    let failure = match opened {
+        Ok(opened) => return Ok(opened),
+        Err(error) => error.into(),
+    };
+    // What the store says to this is no news: it was asked before.
+    let detected = match failure.exit {
+        Exit::NotFound => AlphaRepository::detect(&**storage).await.ok().flatten(),
+        _ => None,
+    };
+    match detected {
+        None => Err(failure),
+        Some(_) => {
+            let place = output::location(location);
+            let problem = format!(
+                "{place} is a repository of the alpha generation of the format (September 2024), which is only imported"
+            );
+            let hint = format!("`icefield import {place} NEW` makes a repository of today of it");
+            Err(Failure::new(Exit::Failure, problem).hint(hint))
+        }
+    }
+}
+
+/// Opens the source of an import, if it is a repository of the alpha generation in a local directory. That has files at
+/// known places: nothing else is made slower by this.
+pub(super) async fn local_source(
+    context: &Context,
+    args: &Import,
+) -> Result<Option<AlphaRepository>, Failure> {
+    match &args.sources[..] {
+        [location] if location.path().is_some_and(|it| it.join("r").is_dir()) => {
+            open(context, location).await
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Opens it where no other source was found.
+pub(super) async fn instead(
+    context: &Context,
+    args: &Import,
+    failure: Failure,
+) -> Result<AlphaRepository, Failure> {
+    let [location] = &args.sources[..] else {
+        return Err(failure);
+    };
+    if failure.exit != Exit::NotFound {
+        return Err(failure);
+    }
+    match open(context, location).await {
+        Ok(Some(source)) => Ok(source),
+        // What was said first is what was looked for first.
+        _ => Err(failure),
+    }
+}
+
+async fn open(context: &Context, location: &Location) -> Result<Option<AlphaRepository>, Failure> {
+    let storage = context.storage(location).await?;
+    match AlphaRepository::detect(&*storage).await? {
+        Some(_) => Ok(Some(AlphaRepository::open(storage).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Imports it.
+pub(super) async fn import(
+    context: &Context,
+    args: &Import,
+    source: AlphaRepository,
+    mut out: Output,
+) -> Result<(), Failure> {
+    check(args)?;
+    let storage = context.storage(&args.location).await?;
+    let bar = Arc::new(Bar(Steps::new()));
+    bar.0.stage("checking", None);
+    let import = alpha::Import::new(source).progress(Arc::<Bar>::clone(&bar));
+    let imported = import.run(context.builder(storage)).await;
+    bar.0.clear();
+    let (_, report) = imported.map_err(|error| {
+        let begun = matches!(error, alpha::ImportError::Refs { .. }) || error.is_unknown();
+        let refused = matches!(error, alpha::ImportError::NotEmpty { .. });
+        let failure = Failure::from(error);
+        match (begun, refused) {
+            (_, true) => failure,
+            (true, _) => failure.hint("what is there is not all: import into another place"),
+            (false, _) => failure.hint(
+                "nothing of it shows at the destination: correct that, and import into it again",
+            ),
+        }
+    })?;
+    out.facts(&facts(args, report), text)
+}
+
+/// A history is taken over as it is.
+fn check(args: &Import) -> Result<(), Failure> {
+    let given = [
+        ("--branch", !args.branch.is_main()),
+        ("--group", !args.group.is_root()),
+        ("--append", args.append.is_some()),
+        ("--concat", args.concat.is_some()),
+        ("--virtual", args.r#virtual),
+        ("--message", args.message.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let problem = format!(
+                "{name} makes no sense for a repository of the alpha generation: its whole history is imported"
+            );
+            Err(Failure::new(Exit::Usage, problem))
+        }
+    }
+}
+
+fn facts(args: &Import, report: ImportReport) -> Facts {
+    Facts {
+        location: output::location(&args.location),
+        generation: "alpha",
+        commits: report.commits,
+        branches: report.branches,
+        tags: report.tags,
+        chunks: report.chunks,
+        bytes: report.bytes,
+        virtual_chunks: report.virtual_chunks,
+        hidden_chunks: report.hidden_chunks,
+        snapshot_id: report.main,
+    }
+}
+
+fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "imported a repository of the alpha generation into {}: {}, {}, {}; {} ({}), {} referred to",
+        printable(&facts.location),
+        count(facts.commits, "commit", "commits"),
+        count(facts.branches, "branch", "branches"),
+        count(facts.tags, "tag", "tags"),
+        count(facts.chunks, "chunk", "chunks"),
+        output::bytes(facts.bytes),
+        count(facts.virtual_chunks, "chunk", "chunks"),
+    )?;
+    if facts.hidden_chunks > 0 {
+        writeln!(
+            out,
+            "left out {} outside the grids of their arrays",
+            count(facts.hidden_chunks, "chunk", "chunks")
+        )?;
+    }
+    Ok(())
+}
+
+/// Steps are snapshots.
+struct Bar(Steps);
+
+impl alpha::Progress for Bar {
+    fn checked(&self) {
+        self.0.more(1);
+        self.0.advance(1, 0);
+    }
+
+    fn commits(&self, expected: u64) {
+        self.0.stage("committing", Some(expected));
+    }
+
+    fn chunk(&self, bytes: u64) {
+        self.0.advance(0, bytes);
+    }
+
+    fn committed(&self) {
+        self.0.advance(1, 0);
+    }
+}
