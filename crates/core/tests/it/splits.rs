@@ -10,7 +10,8 @@ use icefield_core::{
     VirtualRefs, VirtualSource, WriteMode,
 };
 use icefield_storage::Storage;
-use icefield_storage::wrap::CountingStorage;
+use icefield_storage::wrap::fault::{Decision, Matcher, Plan};
+use icefield_storage::wrap::{CountingStorage, FaultyStorage};
 
 use crate::support::memory;
 
@@ -219,6 +220,40 @@ async fn a_rewrite_that_loses_a_race_keeps_what_landed() {
     );
     assert_eq!(manifests(&repository).await.len(), 3);
     holds(&read_main(&repository).await, "/a", &[0, 0], Some(&[7; 5])).await;
+}
+
+#[tokio::test]
+async fn a_rewrite_onto_a_disk_that_is_full_at_any_write_changes_nothing() {
+    let rules = "    - [any_array, [{condition: !Axis 0, num_chunks: 80}]]\n";
+    for k in 0.. {
+        let (storage, _, repository) = large(240).await;
+        let contents = chunk_list(&read_main(&repository).await, "/a").await;
+        let faulty = FaultyStorage::new(Arc::clone(&storage), Plan::none());
+        let full: Arc<dyn Storage> = Arc::new(faulty.clone());
+        let session = writer(&with_rules(&full, rules).await).await;
+        faulty.set_plan(Plan::none().on(Matcher::writes(), k, Decision::FailBefore));
+        let outcome = session.commit("rewritten").rewrite_manifests(false).await;
+        // What others see: the old manifests, or all of the new ones.
+        let others = with_rules(&storage, rules).await;
+        let expected = if outcome.is_ok() { 3 } else { 1 };
+        assert_eq!(manifests(&others).await.len(), expected, "{k}: {outcome:?}");
+        assert_eq!(chunk_list(&read_main(&others).await, "/a").await, contents);
+        if let Ok(outcome) = outcome {
+            assert!(
+                matches!(outcome, CommitOutcome::Committed(_)),
+                "{outcome:?}"
+            );
+            // Three manifests, a log and a snapshot were written before the branch was moved.
+            assert!(k > 5, "{k}");
+            break;
+        }
+        // With room again, it is done.
+        let again = writer(&others).await.commit("again");
+        let again = again.rewrite_manifests(false).await;
+        is!(again, Ok(CommitOutcome::Committed(_)));
+        assert_eq!(manifests(&others).await.len(), 3);
+        assert_eq!(chunk_list(&read_main(&others).await, "/a").await, contents);
+    }
 }
 
 #[tokio::test]
