@@ -118,7 +118,8 @@ impl World {
 
 async fn write(session: &Session, index: u32) {
     let chunk = vec![index as u8; CHUNK].into();
-    let written = session.set_chunk(&path(), &[index], chunk, WriteMode::Overwrite);
+    let (path, index) = (path(), [index]);
+    let written = session.set_chunk(&path, &index, chunk, WriteMode::Overwrite);
     written.await.expect("written");
 }
 
@@ -168,10 +169,9 @@ async fn a_collection_deletes_garbage_and_keeps_what_is_reachable(place: Place) 
     assert_eq!(chunks_before, 5 + 3);
 
     // Main keeps its newest snapshot, and the tag its own.
-    let expired = Expire::new(Policy {
-        last: 1,
-        ..Policy::default()
-    });
+    let mut policy = Policy::default();
+    policy.last = 1;
+    let expired = Expire::new(policy);
     let expired = expired.run(&world.repository, &()).await.expect("expired");
     assert_eq!(expired.plan.new_parents.len(), 2, "{expired:#?}");
     let report = Collect::default().run(&world.repository).await;
@@ -179,10 +179,10 @@ async fn a_collection_deletes_garbage_and_keeps_what_is_reachable(place: Place) 
     assert!(report.held_back_by.is_some(), "{report:#?}");
     assert!(!report.unknown && report.failures.is_empty(), "{report:#?}");
     let deleted = [
-        report.snapshots,
-        report.transaction_logs,
-        report.manifests,
-        report.chunks,
+        &report.snapshots,
+        &report.transaction_logs,
+        &report.manifests,
+        &report.chunks,
     ];
     let deleted = deleted.map(|swept| swept.deleted);
     // The commit that made the array, the second one and that of the branch; the array had no manifest at first.
