@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
@@ -14,8 +14,8 @@ use icefield::storage::{
 };
 use icefield::{Fsync, LocalStorage, MemoryStorage};
 use icefield_core::{
-    BranchName, ByteRange, CommitOutcome, ManualClock, NodePath, Repository, SeededEntropy,
-    Session, SnapshotId, WriteMode,
+    BranchName, ByteRange, Clock, CommitOutcome, ManualClock, NodePath, Repository, SeededEntropy,
+    Session, SnapshotId, SystemClock, WriteMode,
 };
 use icefield_storage_gcs::GcsBuilder;
 use icefield_storage_s3::{Credentials, S3Builder};
@@ -162,7 +162,7 @@ fn path() -> NodePath {
 
 impl World {
     async fn new(place: Place) -> Self {
-        let clock = ManualClock::new(SystemTime::now());
+        let clock = ManualClock::new(SystemClock.now());
         let repository = Repository::builder(Arc::clone(&place.storage))
             .clock(Arc::new(clock.clone()))
             .entropy(Arc::new(SeededEntropy::new(5)))
@@ -346,7 +346,7 @@ fn run(test: impl Future<Output = ()>) {
 
 #[test]
 fn on_memory() {
-    let clock = ManualClock::new(SystemTime::now());
+    let clock = ManualClock::new(SystemClock.now());
     let storage = MemoryStorage::builder()
         .clock(Arc::new(clock.clone()))
         .build();

@@ -68,12 +68,15 @@ const KINDS: &[(&str, Fate)] = &[
     ("garbage", Left(0)),
 ];
 
+/// The shape, the names and the manifests of an array.
+type ArrayParts = (Vec<u64>, Option<Vec<Option<String>>>, Vec<ManifestRef>);
+
 /// A node of a snapshot, to be changed.
 struct Node {
     id: NodeId,
     path: String,
     document: Vec<u8>,
-    array: Option<(Vec<u64>, Option<Vec<Option<String>>>, Vec<ManifestRef>)>,
+    array: Option<ArrayParts>,
 }
 
 /// A snapshot, to be changed.
