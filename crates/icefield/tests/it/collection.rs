@@ -1,16 +1,21 @@
 //! A collection on every backend: deletions, lists and times are where they differ.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::TryStreamExt;
+use async_trait::async_trait;
+use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use icefield::maintenance::{Check, Collect, Expire, Policy};
-use icefield::storage::{Clock, Storage, StorageExt, SystemClock};
+use icefield::storage::{
+    Advice, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions,
+    Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
+};
 use icefield::{Fsync, LocalStorage, MemoryStorage};
 use icefield_core::{
-    BranchName, ByteRange, CommitOutcome, ManualClock, NodePath, Repository, SeededEntropy,
-    Session, SnapshotId, WriteMode,
+    BranchName, ByteRange, Clock, CommitOutcome, ManualClock, NodePath, Repository, SeededEntropy,
+    Session, SnapshotId, SystemClock, WriteMode,
 };
 use icefield_storage_gcs::GcsBuilder;
 use icefield_storage_s3::{Credentials, S3Builder};
@@ -27,6 +32,122 @@ const CHUNK: usize = 600;
 struct Place {
     storage: Arc<dyn Storage>,
     age: Box<dyn Fn(Duration)>,
+}
+
+/// A store whose clock can be moved where that of the machine tells the time: in the date of each answer, or also in the
+/// times of its objects.
+#[derive(Clone, Debug)]
+struct Shifted {
+    inner: Arc<dyn Storage>,
+    ahead: Arc<Mutex<Duration>>,
+    objects: bool,
+}
+
+impl Shifted {
+    fn new(inner: impl Storage, objects: bool) -> Self {
+        Self {
+            inner: Arc::new(inner),
+            ahead: Arc::default(),
+            objects,
+        }
+    }
+
+    fn ahead(&self) -> Duration {
+        *self.ahead.lock().expect("no panic while adding")
+    }
+
+    fn pass(&self, time: Duration) {
+        *self.ahead.lock().expect("no panic while adding") += time;
+    }
+
+    fn meta(&self, mut meta: ObjectMeta) -> ObjectMeta {
+        if self.objects {
+            meta.last_modified = meta.last_modified.map(|time| time + self.ahead());
+        }
+        meta
+    }
+
+    fn outcome(&self, outcome: PutOutcome) -> PutOutcome {
+        match outcome {
+            PutOutcome::Written(mut written) => {
+                written.store_time = written.store_time.map(|time| time + self.ahead());
+                PutOutcome::Written(written)
+            }
+            other => other,
+        }
+    }
+}
+
+impl fmt::Display for Shifted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl Storage for Shifted {
+    fn place(&self) -> Option<String> {
+        self.inner.place()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    async fn get(&self, key: &Key, options: GetOptions) -> Result<Object, StorageError> {
+        let mut object = self.inner.get(key, options).await?;
+        object.meta = self.meta(object.meta);
+        Ok(object)
+    }
+
+    async fn head(&self, key: &Key) -> Result<ObjectMeta, StorageError> {
+        Ok(self.meta(self.inner.head(key).await?))
+    }
+
+    async fn put(
+        &self,
+        key: &Key,
+        payload: Payload,
+        options: PutOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        Ok(self.outcome(self.inner.put(key, payload, options).await?))
+    }
+
+    fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
+        let this = self.clone();
+        let listed = self.inner.list(options);
+        listed.map_ok(move |meta| this.meta(meta)).boxed()
+    }
+
+    fn delete(
+        &self,
+        deletions: BoxStream<'static, Deletion>,
+    ) -> BoxStream<'static, (Key, Result<DeleteOutcome, StorageError>)> {
+        self.inner.delete(deletions)
+    }
+
+    async fn copy(
+        &self,
+        from: &Key,
+        to: &Key,
+        options: CopyOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        Ok(self.outcome(self.inner.copy(from, to, options).await?))
+    }
+
+    async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
+        self.inner.advice().await
+    }
+
+    async fn sync(&self) -> Result<(), StorageError> {
+        self.inner.sync().await
+    }
+
+    fn try_get_blocking(&self, _: &Key, _: &GetOptions) -> Option<Result<Object, StorageError>> {
+        // With the times that the other way gives.
+        None
+    }
 }
 
 struct World {
@@ -117,8 +238,9 @@ impl World {
 }
 
 async fn write(session: &Session, index: u32) {
-    let (path, index, chunk) = (path(), [index], vec![index as u8; CHUNK]);
-    let written = session.set_chunk(&path, &index, chunk.into(), WriteMode::Overwrite);
+    let chunk = vec![index as u8; CHUNK].into();
+    let (path, index) = (path(), [index]);
+    let written = session.set_chunk(&path, &index, chunk, WriteMode::Overwrite);
     written.await.expect("written");
 }
 
@@ -236,7 +358,8 @@ fn on_memory() {
     ));
 }
 
-/// Lets files be older than they are, but for refs: those are compared with what a session has read of them.
+/// Lets files be older than they are, as time has passed since; but for refs, which are compared with what a session has
+/// read of them.
 fn age_files(root: &Path, by: Duration) {
     for entry in std::fs::read_dir(root).expect("a directory") {
         let path = entry.expect("an entry").path();
@@ -262,10 +385,14 @@ fn age_files(root: &Path, by: Duration) {
 fn on_a_local_disk() {
     let root: PathBuf = folder();
     let storage = LocalStorage::builder(&root).fsync(Fsync::None).open();
+    let storage = Shifted::new(storage.expect("a new directory opens"), true);
     run(a_collection_deletes_garbage_and_keeps_what_is_reachable(
         Place {
-            storage: Arc::new(storage.expect("a new directory opens")),
-            age: Box::new(move |by| age_files(&root, by)),
+            storage: Arc::new(storage.clone()),
+            age: Box::new(move |by| {
+                age_files(&root, by);
+                storage.pass(by);
+            }),
         },
     ));
 }
@@ -278,10 +405,15 @@ fn on_s3() {
         .endpoint(server.endpoint())
         .credentials(Credentials::new(server.access_key(), server.secret_key()))
         .open();
+    // The world dates objects, and the machine the answers.
+    let storage = Shifted::new(storage.expect("the settings are sound"), false);
     run(a_collection_deletes_garbage_and_keeps_what_is_reachable(
         Place {
-            storage: Arc::new(storage.expect("the settings are sound")),
-            age: Box::new(move |by| world.move_clock_forward(by)),
+            storage: Arc::new(storage.clone()),
+            age: Box::new(move |by| {
+                world.move_clock_forward(by);
+                storage.pass(by);
+            }),
         },
     ));
 }

@@ -68,7 +68,7 @@ const KINDS: &[(&str, Fate)] = &[
     ("garbage", Left(0)),
 ];
 
-/// The shape, the names of the dimensions, and the manifests.
+/// The shape, the names and the manifests of an array.
 type ArrayParts = (Vec<u64>, Option<Vec<Option<String>>>, Vec<ManifestRef>);
 
 /// A node of a snapshot, to be changed.
