@@ -19,11 +19,14 @@ impl Session {
         let message = message.into();
         let mut hold = self.hold_any()?;
         let _all_writes_ended = self.in_flight().write().await;
-        if self.branch().is_none() {
+        let base = self.state()?.base.snapshot().id();
+        let stands = match self.branch() {
+            Some(branch) => self.shared().refs.branch(branch).await?,
+            None => None,
+        };
+        if stands.is_none_or(|tip| tip.snapshot != base) {
             // Nothing may refer to what it stands on.
-            let mut state = self.state_mut()?;
-            let base = state.base.snapshot().id();
-            state.taken.insert(base);
+            self.state_mut()?.taken.insert(base);
         }
         let guarded = Moment::now(&*self.shared().clock);
         self.guard(None).await?;

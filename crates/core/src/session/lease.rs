@@ -259,11 +259,22 @@ impl Session {
         }
     }
 
-    /// Checks that the chunks which this session wrote exist.
+    /// Checks that the chunks which this session wrote exist, and what it stands on, if that may have been collected.
     async fn look_for(&self, published: Option<SnapshotId>) -> Result<(), SessionError> {
         let shared = self.shared();
-        let changes = Arc::clone(&self.state()?.changes);
+        let (changes, base) = {
+            let state = self.state()?;
+            let base = Arc::clone(state.base.snapshot());
+            let taken = state.taken.contains(&base.id());
+            (Arc::clone(&state.changes), taken.then_some(base))
+        };
         let mut keys: Vec<String> = Vec::new();
+        if let Some(base) = base {
+            // What it leaves as it was is needed, too.
+            keys.push(layout::snapshot_key(base.id()));
+            let manifests = base.manifest_files();
+            keys.extend(manifests.map(|info| layout::manifest_key(info.id)));
+        }
         if let Some(id) = published {
             keys.extend([layout::snapshot_key(id), layout::transaction_log_key(id)]);
             let snapshot = shared.objects.snapshot(id).await?;
@@ -378,7 +389,12 @@ async fn is_spared(
         if written < cutoff || !seen.insert(next) {
             return Ok(all_reachable(&shared.refs, BTreeSet::from([next])).await?);
         }
-        match shared.refs.stored_snapshot(next).await?.parent_id {
+        let info = shared.refs.stored_snapshot(next).await?;
+        if micros_of_time(info.written_at) < cutoff {
+            // Expiration writes old snapshots again.
+            return Ok(all_reachable(&shared.refs, BTreeSet::from([next])).await?);
+        }
+        match info.parent_id {
             Some(parent) => next = parent,
             None => return Ok(true),
         }

@@ -89,16 +89,35 @@ impl Lock {
             }
         }
         lock.store(mode, CollectError::Running).await?;
+        match lock.open(floor).await {
+            Ok(()) => Ok(lock),
+            Err(error) => {
+                // It deletes nothing: nobody need wait for it, if that can be said.
+                lock.state.cutoff = 0;
+                drop(lock.finish().await);
+                Err(error)
+            }
+        }
+    }
+
+    /// Tells the writers the cutoff, which may become lower, and then what it is.
+    async fn open(&mut self, floor: Duration) -> Result<(), CollectError> {
         let key = CollectionState::key();
-        lock.opened_at = micros_of_time(time_of(&*lock.storage, &key).await?);
-        let wanted = lock.opened_at.saturating_sub(micros(floor));
-        lock.state.cutoff = wanted;
-        lock.update().await?;
-        lock.leases = Lease::list(&*lock.storage).await?;
-        lock.settle(wanted);
-        lock.state.phase = CollectionPhase::Running;
-        lock.update().await?;
-        Ok(lock)
+        self.opened_at = micros_of_time(time_of(&*self.storage, &key).await?);
+        let wanted = self.opened_at.saturating_sub(micros(floor));
+        self.state.cutoff = wanted;
+        self.update().await?;
+        self.leases = Lease::list(&*self.storage).await?;
+        self.settle(wanted);
+        self.state.phase = CollectionPhase::Running;
+        self.update().await
+    }
+
+    /// Lowers the cutoff for leases that were written since. Nobody need be told: they were told of a later one.
+    pub(super) async fn lower(&mut self) -> Result<(), CollectError> {
+        self.leases = Lease::list(&*self.storage).await?;
+        self.settle(self.state.cutoff);
+        Ok(())
     }
 
     /// Settles the cutoff as a collection would now, without a word to anybody.

@@ -7,7 +7,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use icefield_core::{RefList, Repository, RepositoryError, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ChunkId, ChunkRef, ManifestId, SnapshotId};
-use icefield_storage::{ListOptions, ObjectMeta, Prefix, StorageError};
+use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError};
 
 use super::lock::Lock;
 use super::remembered::{MarkedSnapshot, Remembered};
@@ -157,22 +157,24 @@ pub(super) async fn mark(
         }
     }
     report.marking = Default::default();
-    mark_on(
-        repository,
-        lock,
-        collect,
-        report,
-        &parts,
-        Remembered::default(),
-    )
-    .await
+    let before = Remembered::default();
+    let marked = mark_on(repository, lock, collect, report, &parts, before).await;
+    if let Err(error) = &marked
+        && error.is_of_an_object()
+    {
+        // It will be the same tomorrow: what this attempt has written is of no use.
+        let remembered = Remembered::read(&**repository.storage()).await?;
+        let table = remembered.unwrap_or_default().table;
+        parts.delete_others(&table).await?;
+    }
+    marked
 }
 
-/// Whether an error may come of what was remembered: a manifest that somebody else has deleted since, or a part of the
+/// Whether an error may come of what was remembered: a snapshot or manifest that somebody else has deleted since, or a part of the
 /// table that is gone or damaged.
 fn does_not_fit(error: &CollectError) -> bool {
     match error {
-        CollectError::Manifest(_) => error.is_of_an_object(),
+        CollectError::Manifest(_) | CollectError::Snapshot { .. } => error.is_of_an_object(),
         CollectError::Marks { .. } => true,
         _ => false,
     }
@@ -190,6 +192,12 @@ async fn mark_on(
     // Listed before the refs are read: a snapshot that is written later is younger than any cutoff.
     let stored = stored_snapshots(repository).await?;
     let tips = tips(repository.refs().await?)?;
+    // Whoever has made sure, while this collection began, that refs reach what it is about to publish, may have relied on
+    // a ref that was deleted since. It holds collections back since before it looked.
+    lock.lower().await?;
+    (report.cutoff, report.held_back_by) = (lock.cutoff(), lock.held_back_by().map(Key::to_string));
+    // What was settled by a clock that stood ahead is not.
+    let settled = (before.settled).filter(|settled| *settled <= lock.opened_at());
     progress.stage("reading snapshots", Some(stored.len() as u64));
     let mut walk = Walk {
         repository,
@@ -270,6 +278,7 @@ async fn mark_on(
             let (table, _) = builder.table(lock).await?;
             let so_far = remember(&HashMap::new(), &counted, table);
             so_far.write(&*parts.storage).await?;
+            parts.delete_others(&so_far.table).await?;
         }
         lock.beat().await?;
     }
@@ -280,7 +289,7 @@ async fn mark_on(
     let (table, new_runs) = builder.table(lock).await?;
     let mut remembered = remember(&reached, &live, table);
     // What was settled stays so until this collection deletes by other marks.
-    remembered.settled = (before.settled).filter(|_| gone.is_empty());
+    remembered.settled = settled.filter(|_| gone.is_empty());
     if !collect.dry_run && remembered != before {
         // Before anything is deleted: what is no longer counted may be.
         remembered.write(&*parts.storage).await?;
@@ -291,7 +300,7 @@ async fn mark_on(
         folder,
         new_runs,
         some_fell: !gone.is_empty(),
-        settled: before.settled,
+        settled,
         parts: parts.clone(),
         stored,
         young,

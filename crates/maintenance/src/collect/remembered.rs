@@ -1,12 +1,13 @@
 //! What a collection remembers for the next one, as one object: `icefield/gc/marks.bin`.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
 use icefield_format::{ManifestId, SnapshotId};
-use icefield_storage::{Bytes, Key, PutMode, PutOutcome, Storage, StorageError, StorageExt};
+use icefield_storage::{Key, PutMode, PutOutcome, Storage, StorageError, StorageExt};
 use serde::{Deserialize, Serialize};
 
-use super::table::Table;
+use super::table::{Table, pack};
 
 const VERSION: u32 = 2;
 const COMPRESSION_LEVEL: i32 = 3;
@@ -48,9 +49,10 @@ impl Remembered {
 
     /// Reads what is remembered; nothing if it cannot be read, so that everything is marked anew.
     pub(super) async fn read(storage: &dyn Storage) -> Result<Option<Self>, StorageError> {
-        let read = storage.try_read_at_most(&Self::key()?, MAX_PACKED).await?;
-        let Some((packed, _)) = read else {
-            return Ok(None);
+        let (packed, _) = match storage.try_read_at_most(&Self::key()?, MAX_PACKED).await {
+            Ok(Some(read)) => read,
+            Ok(None) | Err(StorageError::ObjectTooLarge { .. }) => return Ok(None),
+            Err(error) => return Err(error),
         };
         Ok(Self::decode(&packed)
             .inspect_err(|error| tracing::warn!(error, "everything is marked anew"))
@@ -58,12 +60,22 @@ impl Remembered {
     }
 
     fn decode(packed: &[u8]) -> Result<Self, String> {
-        let reader = zstd::stream::read::Decoder::new(packed).map_err(|error| error.to_string())?;
-        let limited = std::io::Read::take(reader, MAX_BYTES as u64);
+        let mut reader =
+            zstd::stream::read::Decoder::new(packed).map_err(|error| error.to_string())?;
+        // To the end, where the checksum is.
+        let mut bytes = Vec::new();
+        (&mut reader)
+            .take(MAX_BYTES as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| error.to_string())?;
+        if bytes.len() > MAX_BYTES {
+            return Err("it is too large".to_owned());
+        }
         let File(version, remembered) =
-            rmp_serde::from_read(limited).map_err(|error| error.to_string())?;
+            rmp_serde::from_slice(&bytes).map_err(|error| error.to_string())?;
         match version {
-            VERSION => Ok(remembered),
+            VERSION if remembered.table.is_sound() => Ok(remembered),
+            VERSION => Err("its table makes no sense".to_owned()),
             other => Err(format!("version {other} is not known")),
         }
     }
@@ -76,10 +88,9 @@ impl Remembered {
         };
         let file = File(VERSION, self.clone());
         let bytes = rmp_serde::to_vec(&file).map_err(|error| failed(&error))?;
-        let packed =
-            zstd::bulk::compress(&bytes, COMPRESSION_LEVEL).map_err(|error| failed(&error))?;
+        let packed = pack(&bytes, COMPRESSION_LEVEL).map_err(|error| failed(&error))?;
         let key = Self::key()?;
-        let put = storage.put(&key, Bytes::from(packed).into(), PutMode::Overwrite.into());
+        let put = storage.put(&key, packed.into(), PutMode::Overwrite.into());
         match put.await? {
             PutOutcome::Written(_) => Ok(()),
             PutOutcome::Refused => unreachable!("BUG: an unconditional put is not refused"),

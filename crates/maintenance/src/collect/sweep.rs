@@ -46,6 +46,8 @@ struct Spared {
     chunks: HashSet<[u8; 12]>,
     /// Manifests whose chunks are too many to be held.
     large: Vec<ManifestId>,
+    /// Whether an old chunk was spared for them.
+    old_chunks: bool,
 }
 
 /// The kinds of objects, in the order in which they are swept: what refers goes before what is referred to, so that a
@@ -253,6 +255,7 @@ impl Sweep<'_> {
                 );
             }
         }
+        let before = batch.len();
         let swept = self.swept(kind);
         batch.retain(|object| {
             let kept = match layout::parse_id_key(object.key.as_str()) {
@@ -271,6 +274,9 @@ impl Sweep<'_> {
             }
             !kept
         });
+        spared.old_chunks |= kind == Kind::Chunks && batch.len() < before;
+        // The look may have taken long.
+        self.lock.beat_now().await?;
         if !self.lock.is_real() {
             for object in batch {
                 self.swept(kind).delete(object.size);

@@ -15,7 +15,7 @@ use icefield_format::ChunkId;
 
 pub(super) use build::TableBuilder;
 pub(super) use cursor::Lookup;
-pub(super) use parts::{Held, Parts};
+pub(super) use parts::{Held, Parts, pack};
 
 /// A run is merged with all younger ones once these have so many times its rows.
 const GROWTH: u64 = 3;
@@ -55,13 +55,23 @@ impl Run {
 }
 
 impl Table {
+    /// Whether this may have been written by a collection.
+    pub(super) fn is_sound(&self) -> bool {
+        self.runs.iter().all(|run| {
+            let most = run.parts.len() as u64 * parts::ROWS as u64;
+            let ascend = run.parts.is_sorted_by(|one, next| one.first < next.first);
+            ascend && run.rows <= most && run.rows >= run.parts.len() as u64
+        })
+    }
+
     /// Returns from where on runs should be merged into one, if any should.
     fn overgrown(&self) -> Option<usize> {
-        let mut younger: u64 = self.runs.iter().map(|run| run.rows).sum();
+        let rows = self.runs.iter().map(|run| run.rows);
+        let mut younger = rows.fold(0_u64, u64::saturating_add);
         self.runs
             .iter()
             .position(|run| {
-                younger -= run.rows;
+                younger = younger.saturating_sub(run.rows);
                 younger >= run.rows.saturating_mul(GROWTH)
             })
             // The youngest one is alone with nothing.

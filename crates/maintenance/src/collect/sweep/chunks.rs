@@ -59,8 +59,13 @@ impl Sweep<'_> {
         let (parts, remembered) = (&self.marked.parts, &mut self.marked.remembered);
         let before = remembered.clone();
         // What failed is still there, and what was spared is not counted.
-        let all = self.report.chunks.failed == 0 && spared.manifests.is_empty();
-        remembered.settled = all.then_some(self.lock.cutoff());
+        let all = self.report.chunks.failed == 0 && !spared.old_chunks;
+        let settled = match (self.marked.settled, self.marked.some_fell) {
+            // A lower cutoff than before left nothing behind, since nothing became garbage.
+            (Some(before), false) => before.max(self.lock.cutoff()),
+            _ => self.lock.cutoff(),
+        };
+        remembered.settled = all.then_some(settled);
         let table: Table = std::mem::take(&mut remembered.table);
         let folder = format!("{}-compact", self.marked.folder);
         let builder = TableBuilder::new(parts.clone(), table, folder, self.collect.buffered);

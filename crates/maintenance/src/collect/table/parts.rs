@@ -65,9 +65,19 @@ impl Parts {
         let (ids, counts) = bytes.split_at(rows * ID);
         let rows = ids.as_chunks::<ID>().0.iter().copied();
         let counts = counts.as_chunks::<COUNT>().0.iter();
-        Ok(rows
+        let rows: Vec<Row> = rows
             .zip(counts.map(|count| i32::from_le_bytes(*count)))
-            .collect())
+            .collect();
+        // What is found by these must not be missed.
+        let first = run.parts.get(part).map(|it| it.first);
+        let below = run.parts.get(part + 1).map(|it| it.first);
+        let fits = rows.first().map(|(id, _)| *id) == first
+            && rows.is_sorted_by(|one, next| one.0 < next.0)
+            && below.is_none_or(|below| rows.last().is_some_and(|(last, _)| *last < below));
+        match fits {
+            true => Ok(rows),
+            false => Err(damaged(&name, "its ids are not those that belong there")),
+        }
     }
 
     /// Writes a part of at most [`ROWS`] rows, ascending, and adds it to its run.
@@ -79,7 +89,7 @@ impl Parts {
         let counts = rows.iter().flat_map(|(_, count)| count.to_le_bytes());
         let bytes: Vec<u8> = ids.chain(counts).collect();
         let name = run.part_name(run.parts.len());
-        let packed = pack(&bytes).map_err(|source| StorageError::Failed {
+        let packed = pack(&bytes, COMPRESSION_LEVEL).map_err(|source| StorageError::Failed {
             action: "compress",
             target: name.clone(),
             source: source.into(),
@@ -151,8 +161,9 @@ fn key(name: &str) -> Result<Key, StorageError> {
     Ok(Key::parse(name)?)
 }
 
-fn pack(bytes: &[u8]) -> std::io::Result<Bytes> {
-    let mut packer = zstd::bulk::Compressor::new(COMPRESSION_LEVEL)?;
+/// Compresses with a checksum at the end.
+pub(in super::super) fn pack(bytes: &[u8], level: i32) -> std::io::Result<Bytes> {
+    let mut packer = zstd::bulk::Compressor::new(level)?;
     packer.include_checksum(true)?;
     Ok(packer.compress(bytes)?.into())
 }

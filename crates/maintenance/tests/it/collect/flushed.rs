@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use icefield_core::collection::{CollectionPhase, CollectionState, STATE_VERSION};
-use icefield_core::{EditOutcome, Repository, RepositoryError, SnapshotId, micros_of_time};
+use icefield_core::{
+    CommitError, EditOutcome, Repository, RepositoryError, SessionError, SnapshotId, micros_of_time,
+};
 use icefield_maintenance::Collect;
 use icefield_storage::Clock;
 use icefield_testkit::stores;
@@ -187,4 +189,45 @@ async fn c31_a_flush_and_its_branch_and_a_collection_in_every_order() {
     }
     println!("{kept} orders kept it at once, {refused} after the collection");
     assert!(kept > 50 && refused * 10 < kept, "{refused} of {kept}");
+}
+
+#[tokio::test]
+async fn c31_what_stands_on_a_snapshot_that_was_collected_is_not_flushed() {
+    for detached in [false, true] {
+        let world = World::new(65).await;
+        let main = world.tip("main").await;
+        drop(
+            world
+                .repository
+                .create_branch("dev", main)
+                .await
+                .expect("made"),
+        );
+        let base = world.commit_chunks("dev", &[(0, 0)]).await;
+        world.clock.advance(2 * DAY);
+        // The session is young, and holds what it stands on in memory.
+        let session = match detached {
+            false => world.session("dev").await,
+            true => world
+                .repository
+                .write_session_at(base)
+                .await
+                .expect("a session"),
+        };
+        write(&session, 1, 7).await;
+        let dev = icefield_core::BranchName::parse("dev").expect("a name");
+        drop(world.repository.delete_branch(&dev).await.expect("deleted"));
+        let other = world.open_on(&world.storage, 90).await;
+        let report = Collect::default().run(&other).await.expect("collected");
+        assert_eq!((report.snapshots.deleted, report.chunks.deleted), (1, 1));
+        let refused = session.flush("aside").await;
+        assert!(
+            matches!(
+                &refused,
+                Err(CommitError::Session(SessionError::Collected { key }))
+                    if key.as_str().ends_with(&base.to_string()) || key.as_str().starts_with("manifests/")
+            ),
+            "{detached}: {refused:?}"
+        );
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use icefield_core::ManualClock;
 use icefield_maintenance::{Collect, CollectError, CollectReport};
 use icefield_storage::Storage;
 use icefield_storage::wrap::FaultyStorage;
@@ -133,23 +134,29 @@ async fn marks_that_are_damaged_stop_a_collection_that_needs_them_and_the_next_g
     assert_eq!((report.chunks.kept, report.chunks.deleted), (40, 1));
 }
 
+/// All objects, in a store with another clock.
+async fn copy(world: &World, clock: ManualClock) -> World {
+    let storage = MemoryStorage::builder()
+        .clock(Arc::new(clock.clone()))
+        .build();
+    let storage: Arc<dyn Storage> = Arc::new(storage);
+    stores::copy_all(&world.storage, &storage).await;
+    let builder = icefield_core::Repository::builder(Arc::clone(&storage));
+    let builder = builder.clock(Arc::new(clock.clone()));
+    World {
+        repository: builder.open().await.expect("opened"),
+        storage,
+        clock,
+        seed: world.seed,
+    }
+}
+
 #[tokio::test]
 async fn a_repository_that_was_copied_with_its_marks_loses_nothing() {
     let world = settled(6).await;
     one_more(&world).await;
     // All objects have new times there.
-    let copy: Arc<dyn Storage> = Arc::new(
-        MemoryStorage::builder()
-            .clock(Arc::new(world.clock.clone()))
-            .build(),
-    );
-    stores::copy_all(&world.storage, &copy).await;
-    let copied = World {
-        repository: world.open_on(&copy, 8).await,
-        storage: copy,
-        clock: world.clock.clone(),
-        seed: world.seed,
-    };
+    let copied = copy(&world, world.clock.clone()).await;
     copied.clock.advance(2 * DAY);
     let report = anew(&copied, 28).await;
     assert!(report.marking.incremental);
@@ -170,4 +177,39 @@ async fn runs_become_few_again() {
     }
     // Up to three of each order of four.
     assert!((3..=12).contains(&most), "{most}");
+}
+
+#[tokio::test]
+async fn a_flipped_bit_in_what_is_remembered_loses_nothing() {
+    let world = settled(9).await;
+    one_more(&world).await;
+    anew(&world, 70).await;
+    let remembered = stores::read(&world.storage, "icefield/gc/marks.bin").await;
+    for at in 0..remembered.len() {
+        let mut bytes = remembered.to_vec();
+        bytes[at] ^= 1 << (at % 8);
+        stores::put(&world.storage, "icefield/gc/marks.bin", bytes).await;
+        let collect = Collect::default().dry_run(true);
+        let repository = world.open_on(&world.storage, 71).await;
+        let report = collect.run(&repository).await;
+        let report = report.unwrap_or_else(|error| panic!("byte {at}: {error}"));
+        assert_eq!(report.total().deleted, 0, "byte {at}");
+        assert_eq!(report.chunks.kept, 41, "byte {at}");
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_stood_ahead_settles_nothing() {
+    let world = settled(10).await;
+    // The store's clock is put right, to a time before that from which on nothing is settled.
+    let now = icefield_core::Clock::now(&world.clock);
+    let copied = copy(&world, ManualClock::new(now - 10 * DAY)).await;
+    let session = copied.session("main").await;
+    write(&session, 71, 71).await;
+    drop(session);
+    copied.clock.advance(3 * DAY);
+    let report = anew(&copied, 80).await;
+    assert!(report.marking.incremental);
+    assert_eq!(report.chunks.deleted, 1, "{report:?}");
+    copied.everything_is_there("afterwards").await;
 }
