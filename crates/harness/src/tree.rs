@@ -1,6 +1,6 @@
 //! A plain Zarr tree behind a protocol of lines: one JSON request in, one JSON answer out.
 //!
-//! Values are base64. An answer is `{"ok": …}` or `{"error": "…"}`; see [`Request`] for what can be asked.
+//! Values are base64. An answer is `{"ok": …}` or `{"error": "…"}`; see `Request` for what can be asked.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
