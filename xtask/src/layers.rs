@@ -104,8 +104,16 @@ const LAYERS: &[Layer] = &[
         published: true,
     },
     Layer {
+        // A data model and its spellings: text and JSON in, text and JSON out.
+        name: "icefield-nczarr",
+        uses: &[],
+        tests_use: &[],
+        published: true,
+    },
+    Layer {
         name: "icefield-ingest",
         uses: &[
+            "icefield-nczarr",
             "icefield-zarr-fs",
             "icefield-zarr-store",
             "icefield-core",

@@ -1,0 +1,1 @@
+//! CDL, the text that `ncdump` prints and `ncgen` reads.

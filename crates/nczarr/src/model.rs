@@ -1,0 +1,226 @@
+//! The netCDF-4 data model, as far as NCZarr can hold it: no user-defined types.
+//!
+//! Groups, dimensions, variables and attributes are kept in the order of their definition, which `ncdump` shows.
+
+mod data_type;
+mod dimension;
+mod error;
+mod values;
+
+pub use data_type::DataType;
+pub use dimension::{Dimension, DimensionPath};
+pub use error::ModelError;
+pub use values::Values;
+
+/// A dataset: its root group, whose name is empty.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dataset {
+    /// The root group.
+    pub root: Group,
+}
+
+/// A group. Names of dimensions, of variables and subgroups, and of attributes are each given once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Group {
+    /// The last segment of its path; empty for the root.
+    pub name: String,
+    /// The dimensions that it owns; they can be used here and in all groups below.
+    pub dimensions: Vec<Dimension>,
+    /// Its attributes.
+    pub attributes: Vec<Attribute>,
+    /// Its variables.
+    pub variables: Vec<Variable>,
+    /// The groups below it.
+    pub groups: Vec<Group>,
+}
+
+/// An array of elements of one type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    /// The last segment of its path.
+    pub name: String,
+    /// The type of its elements.
+    pub data_type: DataType,
+    /// Its dimensions, the slowest first; none for a scalar.
+    pub dimensions: Vec<DimensionPath>,
+    /// Its attributes; a fill value that somebody set is among them as `_FillValue`, too.
+    pub attributes: Vec<Attribute>,
+    /// What elements read as that nobody wrote.
+    pub fill: Fill,
+    /// How its elements are stored.
+    pub storage: Storage,
+}
+
+/// A named value of a group or variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attribute {
+    /// The name.
+    pub name: String,
+    /// Its values, of one type. A char attribute is one text.
+    pub values: Values,
+}
+
+/// What elements read as that nobody wrote.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Fill {
+    /// netCDF's default for the type.
+    #[default]
+    Default,
+    /// Nobody knows: filling was switched off.
+    Off,
+    /// This, one value of the variable's type.
+    Value(Values),
+}
+
+/// How the elements of a variable are stored, in netCDF's terms.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Storage {
+    /// Elements per chunk and dimension; empty where nobody chose.
+    pub chunk_shape: Vec<u64>,
+    /// The order of bytes.
+    pub endian: Endian,
+    /// What is applied to a chunk, in order.
+    pub filters: Vec<Filter>,
+}
+
+/// The order of the bytes of a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Endian {
+    /// The least significant byte first, as on most machines.
+    #[default]
+    Little,
+    /// The most significant byte first.
+    Big,
+}
+
+/// Something that is applied to the bytes of a chunk.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Filter {
+    /// Deflate, with its level of 0 to 9.
+    Deflate(u32),
+    /// The first bytes of all elements, then the second ones.
+    Shuffle,
+    /// A checksum.
+    Fletcher32,
+    /// Zstandard, with its level.
+    Zstandard(i32),
+    /// Bzip2, with its level of 1 to 9.
+    Bzip2(u32),
+    /// One that this model has no word for: its configuration in format 2 of Zarr.
+    Other(serde_json::Value),
+}
+
+impl Group {
+    /// Returns an attribute.
+    pub fn attribute(&self, name: &str) -> Option<&Values> {
+        find(&self.attributes, name)
+    }
+
+    /// Returns a variable of this group.
+    pub fn variable(&self, name: &str) -> Option<&Variable> {
+        self.variables.iter().find(|variable| variable.name == name)
+    }
+
+    /// Returns a group directly below.
+    pub fn group(&self, name: &str) -> Option<&Self> {
+        self.groups.iter().find(|group| group.name == name)
+    }
+
+    /// Returns a dimension that the group owns.
+    pub fn dimension(&self, name: &str) -> Option<&Dimension> {
+        self.dimensions.iter().find(|it| it.name == name)
+    }
+}
+
+impl Variable {
+    /// Returns an attribute.
+    pub fn attribute(&self, name: &str) -> Option<&Values> {
+        find(&self.attributes, name)
+    }
+
+    /// Returns the value that unwritten elements read as; `None` if nobody knows.
+    pub fn fill_value(&self) -> Option<Values> {
+        match &self.fill {
+            Fill::Default => Some(self.data_type.default_fill()),
+            Fill::Off => None,
+            Fill::Value(value) => Some(value.clone()),
+        }
+    }
+}
+
+fn find<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Values> {
+    let found = attributes.iter().find(|attribute| attribute.name == name);
+    found.map(|attribute| &attribute.values)
+}
+
+impl Dataset {
+    /// Returns the group of an absolute path such as `/` or `/g/h`.
+    pub fn group(&self, path: &str) -> Option<&Group> {
+        let segments = path.split('/').filter(|segment| !segment.is_empty());
+        segments
+            .into_iter()
+            .try_fold(&self.root, |group, name| group.group(name))
+    }
+
+    /// Returns the variable of an absolute path such as `/g/h/v`.
+    pub fn variable(&self, path: &str) -> Option<&Variable> {
+        let (group, name) = path.rsplit_once('/')?;
+        self.group(group)?.variable(name)
+    }
+
+    /// Returns a dimension by its path.
+    pub fn dimension(&self, path: &DimensionPath) -> Option<&Dimension> {
+        self.group(path.group())?.dimension(path.name())
+    }
+
+    /// Returns the shape of a variable: the lengths of its dimensions.
+    ///
+    /// # Errors
+    /// [`ModelError::NoDimension`].
+    pub fn shape(&self, variable: &Variable) -> Result<Vec<u64>, ModelError> {
+        let lengths = variable.dimensions.iter().map(|path| {
+            let found = self.dimension(path).map(|dimension| dimension.length);
+            found.ok_or_else(|| ModelError::NoDimension {
+                variable: variable.name.clone(),
+                dimension: path.clone(),
+            })
+        });
+        lengths.collect()
+    }
+
+    /// Returns the dimension that a name means in a group: its own, or that of the nearest group above it.
+    pub fn in_scope(&self, group: &str, name: &str) -> Option<DimensionPath> {
+        let mut above = group.trim_end_matches('/');
+        loop {
+            if self.group(above)?.dimension(name).is_some() {
+                return Some(DimensionPath::new(above, name));
+            }
+            above = above.rsplit_once('/')?.0;
+        }
+    }
+
+    /// Visits all groups, each before those below it, with their absolute paths (`/` for the root).
+    pub fn groups(&self) -> Vec<(String, &Group)> {
+        let mut found = Vec::new();
+        let mut pending = vec![(String::from("/"), &self.root)];
+        while let Some((path, group)) = pending.pop() {
+            for below in group.groups.iter().rev() {
+                let parent = path.trim_end_matches('/');
+                pending.push((format!("{parent}/{}", below.name), below));
+            }
+            found.push((path, group));
+        }
+        found
+    }
+
+    /// Visits all variables with their absolute paths, those of a group before those of the groups below it.
+    pub fn variables(&self) -> Vec<(String, &Variable)> {
+        let groups = self.groups().into_iter();
+        let variables = groups.flat_map(|(path, group)| {
+            let path = path.trim_end_matches('/').to_owned();
+            let variables = group.variables.iter();
+            variables.map(move |variable| (format!("{path}/{}", variable.name), variable))
+        });
+        variables.collect()
+    }
+}

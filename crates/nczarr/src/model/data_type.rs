@@ -1,0 +1,132 @@
+//! The twelve types of elements and attributes.
+
+use std::fmt;
+
+use super::Values;
+
+/// The type of the elements of a variable or the values of an attribute, by netCDF's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DataType {
+    /// `byte`: 8 bits, signed.
+    Byte,
+    /// `char`: one byte of text.
+    Char,
+    /// `short`: 16 bits, signed.
+    Short,
+    /// `int`: 32 bits, signed.
+    Int,
+    /// `float`: 32 bits.
+    Float,
+    /// `double`: 64 bits.
+    Double,
+    /// `ubyte`: 8 bits.
+    UByte,
+    /// `ushort`: 16 bits.
+    UShort,
+    /// `uint`: 32 bits.
+    UInt,
+    /// `int64`: 64 bits, signed.
+    Int64,
+    /// `uint64`: 64 bits.
+    UInt64,
+    /// `string`: UTF-8 of any length.
+    String,
+}
+
+/// The default fill value of `float` and `double` (`NC_FILL_FLOAT`): 0x1.ep+122.
+const FILL_FLOAT: f32 = 9.969_21e36;
+
+impl DataType {
+    /// All of them, in the order of netCDF's numbers, which begin at 1.
+    pub const ALL: [Self; 12] = [
+        Self::Byte,
+        Self::Char,
+        Self::Short,
+        Self::Int,
+        Self::Float,
+        Self::Double,
+        Self::UByte,
+        Self::UShort,
+        Self::UInt,
+        Self::Int64,
+        Self::UInt64,
+        Self::String,
+    ];
+
+    /// Returns the name, as CDL has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Byte => "byte",
+            Self::Char => "char",
+            Self::Short => "short",
+            Self::Int => "int",
+            Self::Float => "float",
+            Self::Double => "double",
+            Self::UByte => "ubyte",
+            Self::UShort => "ushort",
+            Self::UInt => "uint",
+            Self::Int64 => "int64",
+            Self::UInt64 => "uint64",
+            Self::String => "string",
+        }
+    }
+
+    /// Returns the type of a number such as `NC_INT`, 4.
+    pub fn of_number(number: u64) -> Option<Self> {
+        let at = usize::try_from(number).ok()?.checked_sub(1)?;
+        Self::ALL.get(at).copied()
+    }
+
+    /// Returns the bytes of an element; `None` for strings.
+    pub fn bytes(self) -> Option<usize> {
+        Some(match self {
+            Self::Byte | Self::Char | Self::UByte => 1,
+            Self::Short | Self::UShort => 2,
+            Self::Int | Self::UInt | Self::Float => 4,
+            Self::Int64 | Self::UInt64 | Self::Double => 8,
+            Self::String => return None,
+        })
+    }
+
+    /// Returns netCDF's default fill value, one value.
+    pub fn default_fill(self) -> Values {
+        match self {
+            Self::Byte => Values::Byte(vec![-127]),
+            Self::Char => Values::Char(vec![0]),
+            Self::Short => Values::Short(vec![-32767]),
+            Self::Int => Values::Int(vec![-2_147_483_647]),
+            Self::Float => Values::Float(vec![FILL_FLOAT]),
+            Self::Double => Values::Double(vec![f64::from(FILL_FLOAT)]),
+            Self::UByte => Values::UByte(vec![255]),
+            Self::UShort => Values::UShort(vec![65535]),
+            Self::UInt => Values::UInt(vec![u32::MAX]),
+            Self::Int64 => Values::Int64(vec![-9_223_372_036_854_775_806]),
+            Self::UInt64 => Values::UInt64(vec![18_446_744_073_709_551_614]),
+            Self::String => Values::String(vec![String::new()]),
+        }
+    }
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fill_value_of_floats_is_the_one_of_netcdf() {
+        assert_eq!(FILL_FLOAT.to_bits(), 0x7cf0_0000);
+    }
+
+    #[test]
+    fn numbers_are_those_of_netcdf() {
+        assert_eq!(DataType::of_number(0), None);
+        assert_eq!(DataType::of_number(2), Some(DataType::Char));
+        assert_eq!(DataType::of_number(12), Some(DataType::String));
+        assert_eq!(DataType::of_number(13), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! Values of one type: of an attribute, or of a part of a variable.
+
+use super::DataType;
+
+/// Values of one type, in order (of a variable: the last dimension varies fastest).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Of `byte`.
+    Byte(Vec<i8>),
+    /// Of `char`; as an attribute, a text whose encoding nobody promises.
+    Char(Vec<u8>),
+    /// Of `short`.
+    Short(Vec<i16>),
+    /// Of `int`.
+    Int(Vec<i32>),
+    /// Of `float`.
+    Float(Vec<f32>),
+    /// Of `double`.
+    Double(Vec<f64>),
+    /// Of `ubyte`.
+    UByte(Vec<u8>),
+    /// Of `ushort`.
+    UShort(Vec<u16>),
+    /// Of `uint`.
+    UInt(Vec<u32>),
+    /// Of `int64`.
+    Int64(Vec<i64>),
+    /// Of `uint64`.
+    UInt64(Vec<u64>),
+    /// Of `string`.
+    String(Vec<String>),
+}
+
+/// Does the same with whatever list there is.
+macro_rules! each {
+    ($values:expr, $list:ident => $result:expr) => {
+        match $values {
+            Values::Byte($list) => $result,
+            Values::Char($list) | Values::UByte($list) => $result,
+            Values::Short($list) => $result,
+            Values::Int($list) => $result,
+            Values::Float($list) => $result,
+            Values::Double($list) => $result,
+            Values::UShort($list) => $result,
+            Values::UInt($list) => $result,
+            Values::Int64($list) => $result,
+            Values::UInt64($list) => $result,
+            Values::String($list) => $result,
+        }
+    };
+}
+
+impl Values {
+    /// Returns a text as the value of a char attribute.
+    pub fn text(text: &str) -> Self {
+        Self::Char(text.as_bytes().to_vec())
+    }
+
+    /// Returns the type.
+    pub fn data_type(&self) -> DataType {
+        match self {
+            Self::Byte(_) => DataType::Byte,
+            Self::Char(_) => DataType::Char,
+            Self::Short(_) => DataType::Short,
+            Self::Int(_) => DataType::Int,
+            Self::Float(_) => DataType::Float,
+            Self::Double(_) => DataType::Double,
+            Self::UByte(_) => DataType::UByte,
+            Self::UShort(_) => DataType::UShort,
+            Self::UInt(_) => DataType::UInt,
+            Self::Int64(_) => DataType::Int64,
+            Self::UInt64(_) => DataType::UInt64,
+            Self::String(_) => DataType::String,
+        }
+    }
+
+    /// Returns how many there are; of chars, how many bytes.
+    pub fn len(&self) -> usize {
+        each!(self, list => list.len())
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
