@@ -7,7 +7,7 @@ mod codecs;
 mod data_type;
 mod document;
 mod fill;
-mod json;
+
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::SourceError;
 use crate::archive::KeyedNodes;
 
-pub(crate) use json::{parse as parse_json, quoted as quoted_json};
+pub(crate) use icefield_nczarr::{parse_json, quoted_json};
 
 const GROUP: &str = ".zgroup";
 const ARRAY: &str = ".zarray";

@@ -5,15 +5,33 @@
 //!
 //! | spelling | module |
 //! |---|---|
+//! | NCZarr of netCDF-C 4.8.0 to 4.10, plain Zarr of format 2 | [`read()`], and of the newest generation [`write()`] |
+//! | Zarr v3 metadata, as repositories have it | [`read_zarr3`], [`write_zarr3`] |
 //! | CDL, the text of `ncdump` and `ncgen` | [`cdl`] |
 
+mod base64;
 pub mod cdl;
+mod dtype;
+mod error;
+mod generation;
+mod json;
+mod lenient;
 mod model;
+mod read;
+mod write;
+mod zarr3;
 
+pub use error::NczarrError;
+pub use generation::Generation;
+pub use lenient::{parse_json, quoted_json};
 pub use model::{
     Attribute, DataType, Dataset, Dimension, DimensionPath, Endian, Fill, Filter, Group,
     ModelError, Storage, Values, Variable,
 };
+use read::filter;
+pub use read::{Documents, Opened, ReadOptions, generation, is_document, read};
+pub use write::write;
+pub use zarr3::{RECORD, Zarr3Node, read_zarr3, write_zarr3};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

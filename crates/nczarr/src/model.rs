@@ -162,6 +162,21 @@ impl Dataset {
             .try_fold(&self.root, |group, name| group.group(name))
     }
 
+    /// Returns a group, to change it.
+    pub fn group_mut(&mut self, path: &str) -> Option<&mut Group> {
+        let mut segments = path.split('/').filter(|segment| !segment.is_empty());
+        segments.try_fold(&mut self.root, |group, name| {
+            group.groups.iter_mut().find(|below| below.name == name)
+        })
+    }
+
+    /// Returns a variable, to change it.
+    pub fn variable_mut(&mut self, path: &str) -> Option<&mut Variable> {
+        let (group, name) = path.rsplit_once('/')?;
+        let mut variables = self.group_mut(group)?.variables.iter_mut();
+        variables.find(|variable| variable.name == name)
+    }
+
     /// Returns the variable of an absolute path such as `/g/h/v`.
     pub fn variable(&self, path: &str) -> Option<&Variable> {
         let (group, name) = path.rsplit_once('/')?;

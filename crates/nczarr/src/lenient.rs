@@ -6,15 +6,18 @@ use serde_json::Value;
 const NOT_FINITE: [&str; 3] = ["NaN", "-Infinity", "Infinity"];
 
 /// Parses a document. The numbers that JSON lacks may be there; they become texts.
-pub(crate) fn parse(document: &[u8]) -> Result<Value, serde_json::Error> {
-    serde_json::from_slice(document).or_else(|error| match quoted(document) {
+///
+/// # Errors
+/// Where it is no JSON all the same.
+pub fn parse_json(document: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(document).or_else(|error| match quoted_json(document) {
         Some(document) => serde_json::from_slice(&document),
         None => Err(error),
     })
 }
 
 /// Returns the document with such numbers in quotes; `None` if there are none.
-pub(crate) fn quoted(document: &[u8]) -> Option<Vec<u8>> {
+pub fn quoted_json(document: &[u8]) -> Option<Vec<u8>> {
     let mut result = Vec::with_capacity(document.len());
     let (mut in_text, mut has_any) = (false, false);
     let mut rest = document;
@@ -55,8 +58,8 @@ mod tests {
         let document = br#"{"a":NaN,"b":[-Infinity, Infinity],"c":"\" NaN","NaN":-1}"#;
         let expected =
             json!({"a": "NaN", "b": ["-Infinity", "Infinity"], "c": "\" NaN", "NaN": -1});
-        assert_eq!(parse(document).expect("valid"), expected);
-        assert!(parse(b"{\"a\":nan}").is_err());
-        assert!(parse(b"\"\\").is_err());
+        assert_eq!(parse_json(document).expect("valid"), expected);
+        assert!(parse_json(b"{\"a\":nan}").is_err());
+        assert!(parse_json(b"\"\\").is_err());
     }
 }

@@ -1,0 +1,123 @@
+//! Attributes as JSON, and the types that JSON does not tell.
+
+use serde_json::{Map, Value};
+
+use super::RECORD;
+use crate::read::FILL_VALUE;
+use crate::{Attribute, DataType, Values, base64, json};
+
+/// The type of a char attribute whose bytes are no text.
+const BYTES: &str = "bytes";
+
+/// Writes attributes; returns the types that have to be recorded.
+pub(super) fn written(attributes: &[Attribute]) -> (Map<String, Value>, Map<String, Value>) {
+    let (mut found, mut types) = (Map::new(), Map::new());
+    for Attribute { name, values } in attributes {
+        if name == FILL_VALUE {
+            found.insert(name.clone(), fill(values));
+            continue;
+        }
+        let written = json::written(values);
+        if matches!(values, Values::Char(bytes) if std::str::from_utf8(bytes).is_err()) {
+            types.insert(name.clone(), BYTES.into());
+        } else if !is_same(&json::untyped(&written), values) {
+            types.insert(name.clone(), values.data_type().name().into());
+        }
+        found.insert(name.clone(), written);
+    }
+    (found, types)
+}
+
+/// Reads attributes; of an array, `data_type` is that of its fill value.
+pub(super) fn read(
+    attributes: &Map<String, Value>,
+    record: &Map<String, Value>,
+    data_type: Option<DataType>,
+) -> Result<Vec<Attribute>, String> {
+    let types = json::object(record, "attributes");
+    let users = attributes.iter().filter(|(name, _)| *name != RECORD);
+    let read = |(name, value): (&String, &Value)| {
+        let data_type = data_type.filter(|_| name == FILL_VALUE);
+        let known = types.and_then(|types| types.get(name)?.as_str());
+        let values = match (data_type, known) {
+            (Some(data_type), _) => read_fill(value, data_type),
+            (None, None) => Ok(json::untyped(value)),
+            (None, Some(BYTES)) => bytes(value),
+            // A type of somebody else's, or an attribute that changed since: what it is now counts.
+            (None, Some(known)) => Ok(of_name(known)
+                .and_then(|data_type| json::typed(value, data_type).ok())
+                .unwrap_or_else(|| json::untyped(value))),
+        };
+        let values = values.map_err(|problem| format!("its attribute {name:?}: {problem}"))?;
+        Ok(Attribute {
+            name: name.clone(),
+            values,
+        })
+    };
+    users.map(read).collect()
+}
+
+pub(super) fn of_name(name: &str) -> Option<DataType> {
+    DataType::ALL.into_iter().find(|it| it.name() == name)
+}
+
+fn bytes(value: &Value) -> Result<Values, String> {
+    match json::typed(value, DataType::UByte) {
+        Ok(Values::UByte(bytes)) => Ok(Values::Char(bytes)),
+        _ => Ok(json::untyped(value)),
+    }
+}
+
+/// The fill value as xarray has it in a Zarr v3 document: floats as base64 of a little-endian `float64`, chars and
+/// strings as base64 of their bytes.
+fn fill(values: &Values) -> Value {
+    let float = |value: f64| base64::encoded(&value.to_le_bytes()).into();
+    match values {
+        Values::Float(list) => list.first().map_or(Value::Null, |it| float(f64::from(*it))),
+        Values::Double(list) => list.first().map_or(Value::Null, |it| float(*it)),
+        Values::Char(bytes) => base64::encoded(bytes).into(),
+        Values::String(texts) => {
+            let text = texts.first().map_or("", String::as_str);
+            base64::encoded(text.as_bytes()).into()
+        }
+        other => json::written(other),
+    }
+}
+
+fn read_fill(value: &Value, data_type: DataType) -> Result<Values, String> {
+    let encoded = value.as_str().and_then(base64::decoded);
+    let float = |bytes: &[u8]| Some(f64::from_le_bytes(bytes.try_into().ok()?));
+    Ok(match (data_type, encoded) {
+        (DataType::Float | DataType::Double, Some(bytes)) if bytes.len() == 8 => {
+            let value = float(&bytes).unwrap_or_default();
+            match data_type {
+                DataType::Float => Values::Float(vec![value as f32]),
+                _ => Values::Double(vec![value]),
+            }
+        }
+        (DataType::Char, Some(bytes)) if bytes.len() == 1 => Values::Char(bytes),
+        (DataType::String, Some(bytes)) => {
+            Values::String(vec![String::from_utf8_lossy(&bytes).into_owned()])
+        }
+        _ => json::typed(value, data_type)?,
+    })
+}
+
+/// Equal, every NaN equal to every other.
+pub(super) fn is_same(one: &Values, other: &Values) -> bool {
+    match (one, other) {
+        (Values::Float(one), Values::Float(other)) => {
+            let same = |(one, other): (&f32, &f32)| {
+                one.to_bits() == other.to_bits() || one.is_nan() && other.is_nan()
+            };
+            one.len() == other.len() && one.iter().zip(other).all(same)
+        }
+        (Values::Double(one), Values::Double(other)) => {
+            let same = |(one, other): (&f64, &f64)| {
+                one.to_bits() == other.to_bits() || one.is_nan() && other.is_nan()
+            };
+            one.len() == other.len() && one.iter().zip(other).all(same)
+        }
+        (one, other) => one == other,
+    }
+}

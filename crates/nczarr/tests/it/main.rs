@@ -1,0 +1,4 @@
+//! Datasets that other programs wrote, and what must be read from them.
+
+mod fixtures;
+mod vectors;
