@@ -44,6 +44,8 @@ pub struct ImportReport {
     pub compared_chunks: u64,
     /// What lay in the source and belongs to no node.
     pub ignored: Ignored,
+    /// What whoever imports should know of the sources.
+    pub warnings: Vec<String>,
 }
 
 impl ImportReport {
@@ -67,6 +69,7 @@ impl ImportReport {
         self.virtual_bytes += other.virtual_bytes;
         self.compared_chunks += other.compared_chunks;
         self.ignored.merge(other.ignored);
+        self.warnings.extend(other.warnings);
     }
 }
 
@@ -299,6 +302,7 @@ impl Import {
         }
         copied.add(self.transfer(source, session, rest).await?);
         let mut report = report(plan, hierarchy.ignored, copied);
+        report.warnings = hierarchy.warnings;
         report.virtual_chunks = referred.chunks;
         report.virtual_bytes = referred.bytes;
         Ok(report)

@@ -37,8 +37,11 @@ mod decode;
 mod detect;
 mod directory;
 mod document;
+#[cfg(feature = "codecs")]
+mod elements;
 mod error;
 mod export;
+mod format2;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod ignored;
@@ -46,6 +49,8 @@ mod import;
 mod kerchunk;
 mod limits;
 mod materialize;
+#[cfg(feature = "codecs")]
+mod netcdf;
 mod netcdf3;
 mod plan;
 mod progress;
@@ -60,15 +65,20 @@ pub use archive::{
 pub use detect::{Kind, read_archive};
 pub use directory::ZarrDirectory;
 pub use document::Difference;
+#[cfg(feature = "codecs")]
+pub use elements::{ChunkCodec, Elements};
 pub use error::{ExportError, ImportError, PlanError, SourceError};
 pub use export::{Export, ExportReport};
 #[cfg(feature = "hdf5")]
 pub use hdf5::{Hdf5Options, read_hdf5};
+pub use icefield_nczarr::ReadOptions;
 pub use ignored::Ignored;
 pub use import::{Import, ImportReport, Imported};
 pub use kerchunk::{OpenUrl, is_kerchunk_parquet, read_kerchunk, read_kerchunk_parquet};
 pub use limits::Limits;
 pub use materialize::{Materialize, MaterializeReport};
+#[cfg(feature = "codecs")]
+pub use netcdf::{NetcdfError, VariableReader, archive_of_cdl, dataset_of};
 pub use netcdf3::read_netcdf3;
 pub use progress::Progress;
 pub use source::{ChunkEntry, Hierarchy, References, Source, SourceNode};

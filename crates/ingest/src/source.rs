@@ -50,6 +50,8 @@ pub struct Hierarchy {
     pub nodes: BTreeMap<NodePath, SourceNode>,
     /// What lies between the nodes and is none.
     pub ignored: Ignored,
+    /// What whoever imports should know.
+    pub warnings: Vec<String>,
 }
 
 /// One thing found where the chunks of an array are.

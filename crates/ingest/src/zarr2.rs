@@ -5,6 +5,7 @@
 
 mod codecs;
 mod data_type;
+mod dataset;
 mod document;
 mod fill;
 
@@ -38,7 +39,27 @@ struct Parts {
 
 /// Returns whether a key is that of a document of a node.
 pub(crate) fn is_document(key: &str) -> bool {
-    matches!(name_of(key), GROUP | ARRAY | ATTRIBUTES)
+    icefield_nczarr::is_document(key)
+}
+
+/// Returns the nodes of the documents of a tree, by NCZarr's records where it has some. `file` is what messages call it.
+pub(crate) fn nodes(
+    documents: Vec<(String, Value)>,
+    file: &str,
+    options: icefield_nczarr::ReadOptions,
+) -> Result<KeyedNodes, SourceError> {
+    let all: icefield_nczarr::Documents = documents.into_iter().collect();
+    if !options.is_pure && icefield_nczarr::generation(&all) != icefield_nczarr::Generation::Pure {
+        return dataset::nodes(&all, file, options);
+    }
+    let mut documents = Documents::default();
+    for (key, document) in all {
+        if !matches!(name_of(&key), GROUP | ARRAY | ATTRIBUTES) {
+            continue;
+        }
+        documents.add(&key, &format!("{file}/{key}"), document)?;
+    }
+    documents.nodes(file)
 }
 
 fn name_of(key: &str) -> &str {

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield_format::encoded_key;
+use icefield_nczarr::ReadOptions;
 use icefield_storage::{ListOptions, ObjectMeta, Prefix, Storage};
 use serde_json::Value;
 
 use crate::SourceError;
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, explained};
-use crate::zarr2::{self, Documents};
+use crate::zarr2;
 
 /// Documents read at a time.
 const AT_ONCE: usize = 16;
@@ -37,12 +38,14 @@ pub async fn read_zarr(
     storage: Arc<dyn Storage>,
     prefix: &Prefix,
     url: &str,
+    options: ReadOptions,
 ) -> Result<Archive, SourceError> {
     let url = url.trim_end_matches('/');
     let tree = Tree {
         storage,
         prefix: prefix.clone(),
         url,
+        options,
     };
     let (documents, objects) = tree.list().await?;
     let nodes = tree.nodes(documents).await?;
@@ -57,6 +60,7 @@ struct Tree<'a> {
     storage: Arc<dyn Storage>,
     prefix: Prefix,
     url: &'a str,
+    options: ReadOptions,
 }
 
 impl Tree<'_> {
@@ -128,11 +132,7 @@ impl Tree<'_> {
                     .await?
             }
         };
-        let mut documents = Documents::default();
-        for (key, document) in found {
-            documents.add(&key, &format!("{}/{key}", self.url), document)?;
-        }
-        documents.nodes(self.url)
+        zarr2::nodes(found, self.url, self.options)
     }
 
     async fn consolidated(&self, object: ObjectMeta) -> Result<Vec<(String, Value)>, SourceError> {

@@ -21,6 +21,7 @@ pub(crate) struct KeyedNodes {
     arrays: Vec<Keyed>,
     /// Positions of the arrays by the directory of their keys, without a final slash.
     directories: HashMap<String, usize>,
+    warnings: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -71,6 +72,11 @@ impl KeyedNodes {
             array,
             keys,
         });
+    }
+
+    /// Notes something that whoever imports should know.
+    pub(crate) fn warn(&mut self, warning: String) {
+        self.warnings.push(warning);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -223,6 +229,7 @@ impl KeyedNodes {
         Archive {
             files,
             nodes: groups.chain(arrays).collect(),
+            warnings: self.warnings,
         }
     }
 }

@@ -107,6 +107,7 @@ impl Source for ArchiveSource {
         let mut hierarchy = Hierarchy {
             nodes: BTreeMap::new(),
             ignored: Ignored::default(),
+            warnings: self.archive.warnings.clone(),
         };
         for (path, node) in &self.archive.nodes {
             let parsed = SourceNode::parse(node.document(), MAX_DOCUMENT);

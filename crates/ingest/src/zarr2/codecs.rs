@@ -233,6 +233,13 @@ fn compressor(
             });
             (id.to_owned(), configuration)
         }
+        "shuffle" if number("elementsize", 4)? == 0 => {
+            // netCDF-C means the size of the array's elements.
+            (
+                "numcodecs.shuffle".to_owned(),
+                json!({ "elementsize": element_bytes.max(1) }),
+            )
+        }
         other => (format!("numcodecs.{other}"), Value::Object(configuration)),
     })
 }

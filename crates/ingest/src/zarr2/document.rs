@@ -3,7 +3,7 @@
 use icefield_core::ChunkKeyEncoding;
 use icefield_format::MAX_RANK;
 use icefield_zarr_store::ChunkKeys;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::codecs::codecs;
 use super::data_type::DataType;
@@ -12,6 +12,8 @@ use crate::archive::{ArchiveArray, ArchiveChunks, ChunkExtents};
 
 /// The attribute with the names of the dimensions.
 const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
+/// The name that netCDF-C gives the dimension of a scalar, which it stores as an array of one element.
+const SCALAR: &str = "_scalar_";
 const FILL_VALUE: &str = "_FillValue";
 
 /// Translates an array; its chunks are still to come.
@@ -24,8 +26,12 @@ pub(super) fn array(
     if fields.get("zarr_format").and_then(Value::as_u64) != Some(2) {
         return Err("its zarr_format is not 2".to_owned());
     }
-    let shape = lengths(fields, "shape")?;
+    let mut shape = lengths(fields, "shape")?;
     let mut chunk_shape = lengths(fields, "chunks")?;
+    if shape == [1] && attributes.get(DIMENSIONS) == Some(&json!([SCALAR])) {
+        attributes.insert(DIMENSIONS.to_owned(), json!([]));
+        (shape, chunk_shape) = (Vec::new(), Vec::new());
+    }
     let rank = shape.len();
     if chunk_shape.len() != rank {
         return Err(format!(

@@ -109,6 +109,8 @@ fn float(value: &Value, size: u8) -> Option<f64> {
 
 fn bytes(value: &Value, is_zero: bool, length: u32) -> Option<Vec<u8>> {
     match value {
+        // As netCDF-C has a char; base64 is longer.
+        Value::String(text) if text.len() == 1 && length == 1 => Some(text.clone().into_bytes()),
         Value::String(text) => {
             let bytes = base64_bytes(text)?;
             (bytes.len() as u64 <= u64::from(length)).then_some(bytes)

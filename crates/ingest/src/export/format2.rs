@@ -1,0 +1,185 @@
+//! Zarr format 2: plain, with xarray's names of dimensions, and as NCZarr.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_core::NodePath;
+use icefield_nczarr::{self as nczarr, RECORD};
+use icefield_zarr_fs::TreeKey;
+use serde_json::{Map, Value, json};
+
+use super::dialect::{Dialect, ExportNode, Spelling, key_of};
+use crate::ExportError;
+use crate::format2::{Array2, Reader, longest};
+
+/// The documents of format 2; no node can have such a name.
+const TAKEN: [&str; 4] = [".zgroup", ".zarray", ".zattrs", ".zmetadata"];
+/// xarray's names of dimensions.
+const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
+const FILL_VALUE: &str = "_FillValue";
+
+/// Zarr format 2, with `_ARRAY_DIMENSIONS` for xarray and consolidated metadata.
+///
+/// Chunks stay what they are where format 2 has a word for all codecs of their array; shards become their inner chunks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ZarrV2;
+
+/// NCZarr as netCDF-C since 4.9.3 writes and reads it, with `_ARRAY_DIMENSIONS` too.
+///
+/// Arrays with codecs that netCDF-C does not bring along are deflated instead; texts get the length of the longest one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NcZarr;
+
+impl Dialect for ZarrV2 {
+    fn spell(&self, nodes: Arc<[ExportNode]>) -> Result<Arc<dyn Spelling>, ExportError> {
+        let mut tree = Tree::default();
+        let mut all = Map::new();
+        for node in &*nodes {
+            for (name, document) in tree.plain(node)? {
+                let key = key_of(&node.path, name, &TAKEN)?;
+                all.insert(key.as_str().to_owned(), document.clone());
+                tree.put(&node.path, key, &document);
+            }
+        }
+        let consolidated = json!({ "zarr_consolidated_format": 1, "metadata": all });
+        let key = key_of(&NodePath::root(), TAKEN[3], &TAKEN)?;
+        tree.put(&NodePath::root(), key, &consolidated);
+        Ok(Arc::new(tree))
+    }
+}
+
+impl Dialect for NcZarr {
+    fn measures(&self, node: &ExportNode) -> bool {
+        let document = parsed(node);
+        document.is_ok_and(|document| Array2::needs_longest(&document, Reader::NetCdf))
+    }
+
+    fn longest(&self, node: &ExportNode, bytes: &[u8]) -> Result<usize, ExportError> {
+        let refuse = |reason| unsupported(&node.path, "NCZarr", reason);
+        longest(&parsed(node)?, bytes).map_err(refuse)
+    }
+
+    fn spell(&self, nodes: Arc<[ExportNode]>) -> Result<Arc<dyn Spelling>, ExportError> {
+        let mut tree = Tree::default();
+        let (mut documents, mut arrays) = (BTreeMap::new(), BTreeMap::new());
+        for node in &*nodes {
+            key_of(&node.path, TAKEN[0], &TAKEN)?;
+            let document = parsed(node)?;
+            if let Some(metadata) = &node.array {
+                let array = Array2::new(&document, metadata, Reader::NetCdf, node.longest)
+                    .map_err(|reason| unsupported(&node.path, "NCZarr", reason))?;
+                arrays.insert(node.path.to_string(), array.document.clone());
+                tree.arrays.insert(node.path.clone(), array);
+            }
+            documents.insert(node.path.to_string(), document);
+        }
+        let refuse = |error: nczarr::NczarrError| {
+            unsupported(&NodePath::root(), "NCZarr", error.to_string())
+        };
+        let dataset = nczarr::read_zarr3(&documents).map_err(refuse)?;
+        for (key, document) in nczarr::write(&dataset, &arrays).map_err(refuse)? {
+            let directory = key.rsplit_once('/').map_or("", |(directory, _)| directory);
+            let path = NodePath::parse(&format!("/{directory}"));
+            let path = path.map_err(|_| ExportError::NodeName {
+                path: NodePath::root(),
+                name: directory.to_owned(),
+            })?;
+            let name = key.rsplit('/').next().unwrap_or(&key);
+            let key = key_of(&path, name, &TAKEN)?;
+            tree.put(&path, key, &document);
+        }
+        Ok(Arc::new(tree))
+    }
+}
+
+/// A hierarchy in format 2.
+#[derive(Debug, Default)]
+struct Tree {
+    documents: HashMap<NodePath, Vec<(TreeKey, Bytes)>>,
+    arrays: HashMap<NodePath, Array2>,
+}
+
+impl Tree {
+    fn put(&mut self, path: &NodePath, key: TreeKey, document: &Value) {
+        // A `Value` has no other keys than texts, and no numbers that JSON lacks.
+        let bytes = serde_json::to_vec_pretty(document).expect("BUG: a JSON value can be written");
+        let documents = self.documents.entry(path.clone()).or_default();
+        documents.push((key, bytes.into()));
+    }
+
+    /// The documents of a node in plain format 2.
+    fn plain(&mut self, node: &ExportNode) -> Result<Vec<(&'static str, Value)>, ExportError> {
+        let document = parsed(node)?;
+        let attributes = document.get("attributes").and_then(Value::as_object);
+        let mut attributes = attributes.cloned().unwrap_or_default();
+        attributes.remove(RECORD);
+        let Some(metadata) = &node.array else {
+            let group = json!({ "zarr_format": 2 });
+            return Ok(vec![(TAKEN[0], group), (TAKEN[2], attributes.into())]);
+        };
+        let mut array = Array2::new(&document, metadata, Reader::Anybody, None)
+            .map_err(|reason| unsupported(&node.path, "Zarr format 2", reason))?;
+        // Of format 2, xarray masks by the fill value itself, and knows no attribute.
+        let is_masked = attributes.remove(FILL_VALUE).is_some();
+        let fill = array.document.get("fill_value");
+        let is_nothing = fill.is_some_and(|it| it.as_f64() == Some(0.0) || it == "" || it == false);
+        if !is_masked && is_nothing {
+            array.document["fill_value"] = Value::Null;
+        }
+        let names = metadata.dimension_names.iter().flatten();
+        let names: Option<Vec<&String>> = names.map(Option::as_ref).collect();
+        let names = names.filter(|names| names.len() == metadata.rank());
+        if let Some(names) = names {
+            attributes.insert(DIMENSIONS.to_owned(), json!(names));
+        }
+        let stored = array.document.clone();
+        self.arrays.insert(node.path.clone(), array);
+        Ok(vec![(TAKEN[1], stored), (TAKEN[2], attributes.into())])
+    }
+}
+
+impl Spelling for Tree {
+    fn documents(&self, node: &ExportNode) -> Result<Vec<(TreeKey, Bytes)>, ExportError> {
+        Ok(self.documents.get(&node.path).cloned().unwrap_or_default())
+    }
+
+    fn chunks(
+        &self,
+        array: &ExportNode,
+        index: &[u32],
+        bytes: Bytes,
+    ) -> Result<Vec<(TreeKey, Bytes)>, ExportError> {
+        let refuse = |reason| {
+            let index = icefield_core::ChunkIndex::from(index.to_vec());
+            unsupported(&array.path, "Zarr format 2", format!("its chunk {index}: {reason}"))
+        };
+        let Some(stored) = self.arrays.get(&array.path) else {
+            return Ok(Vec::new());
+        };
+        let chunks = stored.chunks(index, bytes).map_err(refuse)?;
+        let chunks = chunks.into_iter();
+        let keyed = chunks.map(|(key, bytes)| Ok((key_of(&array.path, &key, &TAKEN)?, bytes)));
+        keyed.collect()
+    }
+
+    fn recoding(&self, array: &ExportNode) -> Option<u64> {
+        let stored = self.arrays.get(&array.path)?;
+        stored.recoding()
+    }
+}
+
+fn parsed(node: &ExportNode) -> Result<Value, ExportError> {
+    let refuse = |error: serde_json::Error| {
+        unsupported(&node.path, "Zarr format 2", format!("its metadata is not JSON: {error}"))
+    };
+    serde_json::from_slice(&node.document).map_err(refuse)
+}
+
+fn unsupported(path: &NodePath, format: &'static str, reason: String) -> ExportError {
+    ExportError::Unsupported {
+        path: path.clone(),
+        format,
+        reason,
+    }
+}

@@ -1,0 +1,163 @@
+//! Arrays of Zarr format 3 in the terms of format 2: plain, and as netCDF-C reads them.
+//!
+//! Where format 2 has a word for all codecs of an array, the bytes of its chunks stay what they are. A shard is cut into
+//! its inner chunks. What else there is, chunks are decoded for and encoded anew.
+
+mod chain;
+mod data_type;
+mod recode;
+mod shards;
+
+use bytes::Bytes;
+use icefield_core::{ArrayMetadata, ChunkKeyEncoding};
+use icefield_zarr_store::ChunkKeys;
+use serde_json::{Map, Value, json};
+
+use chain::Chain;
+use data_type::Stored;
+use recode::Recoder;
+use shards::Shards;
+
+/// For whom arrays are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// Whoever reads format 2.
+    Anybody,
+    /// netCDF-C: of the filters those that it brings along, of the types those of netCDF.
+    NetCdf,
+}
+
+/// An array in format 2.
+#[derive(Debug)]
+pub(crate) struct Array2 {
+    /// Its `.zarray`.
+    pub(crate) document: Value,
+    keys: ChunkKeys,
+    /// The grid of the chunks that are written: coordinates beyond it lie outside the array.
+    grid: Vec<u64>,
+    shards: Option<Shards>,
+    recoder: Option<Recoder>,
+    /// Bytes of a chunk that is written, decoded.
+    chunk_bytes: u64,
+}
+
+impl Array2 {
+    /// Describes an array. `document` is its `zarr.json`; `longest` the bytes of its longest text, which netCDF has to know.
+    ///
+    /// # Errors
+    /// What of it cannot be said in format 2.
+    pub(crate) fn new(
+        document: &Value,
+        array: &ArrayMetadata,
+        reader: Reader,
+        longest: Option<usize>,
+    ) -> Result<Self, String> {
+        let nothing = Value::Null;
+        let field = |name: &str| document.get(name).unwrap_or(&nothing);
+        let codecs = field("codecs").as_array().cloned().unwrap_or_default();
+        let (shards, codecs, chunk_shape) = match Shards::of(&codecs, &array.chunk_shape)? {
+            None => (None, codecs, array.chunk_shape.clone()),
+            Some(shards) => {
+                let (codecs, shape) = (shards.codecs.clone(), shards.inner.clone());
+                (Some(shards), codecs, shape)
+            }
+        };
+        let stored = Stored::of(field("data_type"), reader, longest)?;
+        let chain = Chain::of(&codecs, array.rank());
+        let is_kept = stored.is_same && chain.as_ref().is_ok_and(|chain| chain.is_known_to(reader));
+        let (chain, recoder) = match (is_kept, chain) {
+            (true, Ok(chain)) => (chain, None),
+            (_, chain) => {
+                let level = chain.map_or(Some(1), |chain| chain.level());
+                let codecs = Value::Array(codecs);
+                let recoder = Recoder::new(&codecs, field("data_type"), &chunk_shape, &stored, level);
+                (Chain::deflated(level), Some(recoder?))
+            }
+        };
+        let fill_value = stored.fill_value(field("fill_value"))?;
+        let document = json!({
+            "zarr_format": 2,
+            "shape": array.shape,
+            "chunks": chunk_shape,
+            "dtype": stored.dtype(chain.is_big),
+            "compressor": chain.compressor,
+            "fill_value": fill_value,
+            "order": if chain.is_fortran { "F" } else { "C" },
+            "filters": if chain.filters.is_empty() { Value::Null } else { chain.filters.into() },
+        });
+        let lengths = array.shape.iter().zip(&chunk_shape);
+        Ok(Self {
+            document,
+            keys: ChunkKeys::new(ChunkKeyEncoding::V2 { separator: '.' }, array.rank()),
+            grid: lengths.map(|(all, one)| all.div_ceil((*one).max(1))).collect(),
+            shards,
+            recoder,
+            chunk_bytes: chunk_shape
+                .iter()
+                .fold(stored.width(), |all, one| all.saturating_mul(*one)),
+        })
+    }
+
+    /// Returns the bytes that it takes to make chunks of one of the session; `None` where they stay what they are.
+    pub(crate) fn recoding(&self) -> Option<u64> {
+        match (&self.recoder, &self.shards) {
+            (None, None) => None,
+            // Decoded, and encoded.
+            (Some(_), _) => Some(self.chunk_bytes.saturating_mul(2)),
+            (None, Some(_)) => Some(0),
+        }
+    }
+
+    /// Returns whether the array's texts have to be measured before it can be written.
+    pub(crate) fn needs_longest(document: &Value, reader: Reader) -> bool {
+        let nothing = Value::Null;
+        reader == Reader::NetCdf && data_type::is_text(document.get("data_type").unwrap_or(&nothing))
+    }
+
+    /// Makes what is written of a chunk: keys below the array's directory, and bytes.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes.
+    pub(crate) fn chunks(&self, index: &[u32], bytes: Bytes) -> Result<Vec<(String, Bytes)>, String> {
+        let recoded = |bytes: Bytes| match &self.recoder {
+            None => Ok(bytes),
+            Some(recoder) => recoder.chunk(&bytes),
+        };
+        let Some(shards) = &self.shards else {
+            return Ok(vec![(self.keys.key(index), recoded(bytes)?)]);
+        };
+        let mut written = Vec::new();
+        for (index, bytes) in shards.chunks(index, &bytes)? {
+            let is_inside = index.iter().zip(&self.grid).all(|(at, end)| u64::from(*at) < *end);
+            if is_inside {
+                written.push((self.keys.key(&index), recoded(bytes)?));
+            }
+        }
+        Ok(written)
+    }
+}
+
+/// The bytes of the longest text of a chunk.
+///
+/// # Errors
+/// As [`Array2::chunks`].
+pub(crate) fn longest(document: &Value, bytes: &[u8]) -> Result<usize, String> {
+    recode::longest(document, bytes)
+}
+
+/// Returns a field of the configuration of a codec or a type.
+fn configured<'a>(extension: &'a Value, field: &str) -> Option<&'a Value> {
+    extension.get("configuration")?.get(field)
+}
+
+/// Returns the name of a codec or a type, which may stand alone.
+fn name_of(extension: &Value) -> &str {
+    let name = extension.as_str().or_else(|| extension.get("name")?.as_str());
+    name.unwrap_or_default()
+}
+
+/// Returns the configuration of a codec, to change it.
+fn configuration(extension: &Value) -> Map<String, Value> {
+    let found = extension.get("configuration").and_then(Value::as_object);
+    found.cloned().unwrap_or_default()
+}

@@ -1,0 +1,36 @@
+//! Why a version is no dataset, or a dataset no version.
+
+use icefield_core::{NodePath, SessionError};
+use icefield_nczarr::{ModelError, NczarrError};
+
+/// Why a version could not be read as a dataset, or be made of one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetcdfError {
+    /// The repository says no.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// It is no dataset.
+    #[error(transparent)]
+    Dataset(#[from] NczarrError),
+    /// It contradicts itself.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// Something is wrong with one variable.
+    #[error("{path}: {problem}")]
+    Variable {
+        /// Its path.
+        path: String,
+        /// What it is.
+        problem: String,
+    },
+}
+
+impl NetcdfError {
+    pub(crate) fn variable(path: &NodePath, problem: impl Into<String>) -> Self {
+        Self::Variable {
+            path: path.to_string(),
+            problem: problem.into(),
+        }
+    }
+}
