@@ -131,11 +131,13 @@ impl DataPrinter {
             self.begin_row(out);
         }
         let is_last = position + 1 == self.layout.row;
+        let closing = if is_last { self.layout.closing(self.done) } else { 0 };
         if let Values::Char(bytes) = values {
             self.char(out, bytes[at]);
             if is_last {
                 self.zeros = 0;
                 out.push(b'"');
+                out.resize(out.len() + closing, b'}');
             }
         } else {
             let mut token = Vec::new();
@@ -144,15 +146,12 @@ impl DataPrinter {
             } else {
                 value(&mut token, values, at, self.digits);
             }
-            if !is_last {
+            if is_last {
+                token.resize(token.len() + closing, b'}');
+            } else {
                 token.extend_from_slice(b", ");
             }
             self.place(out, &token);
-        }
-        if is_last {
-            for _ in 0..self.layout.closing(self.done) {
-                out.push(b'}');
-            }
         }
         self.done += 1;
     }
@@ -160,11 +159,11 @@ impl DataPrinter {
     fn begin_row(&mut self, out: &mut Vec<u8>) {
         if self.done == 0 {
             out.push(b'\n');
-            let start = out.len();
             out.resize(out.len() + self.indent + 1, b' ');
             name(out, &self.variable.name);
             out.extend_from_slice(if self.layout.has_rows { b" =" } else { b" = " });
-            self.column = out.len() - start;
+            // The backslashes of a name are not counted.
+            self.column = self.indent + 4 + self.variable.name.len();
         } else {
             out.push(b',');
         }

@@ -200,6 +200,7 @@ impl<'a> Parser<'a> {
         };
         let length = match length.map(|constant| constant.kind) {
             Some(self::constant::Kind::Whole(length, _)) => i64::try_from(length).ok(),
+            Some(self::constant::Kind::MinusZero(_)) => Some(0),
             _ => None,
         };
         let length = length.and_then(|length| u64::try_from(length).ok());

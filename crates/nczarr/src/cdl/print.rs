@@ -133,13 +133,11 @@ impl Walk<'_> {
         for variable in &group.variables {
             let scope = path;
             let path = format!("{}/{}", path.trim_end_matches('/'), variable.name);
-            let is_wanted = if self.options.coordinates_only {
-                variable.dimensions.len() == 1
-                    && self.dataset.in_scope(scope, &variable.name).is_some()
-            } else {
-                let wanted = &self.options.variables;
-                wanted.is_empty() || wanted.iter().any(|wanted| matches(wanted, &path))
-            };
+            let wanted = &self.options.variables;
+            let is_coordinate = variable.dimensions.len() == 1
+                && self.dataset.in_scope(scope, &variable.name).is_some();
+            let is_wanted = (is_coordinate || !self.options.coordinates_only)
+                && (wanted.is_empty() || wanted.iter().any(|wanted| matches(wanted, &path)));
             if is_wanted && layout(self.dataset, &path, variable)?.elements > 0 {
                 self.end_text();
                 self.steps.push(Step::Data(path));

@@ -16,6 +16,8 @@ pub(super) struct Constant {
 pub(super) enum Kind {
     /// A whole number, of the type that its suffix or size gives it.
     Whole(i128, DataType),
+    /// `-0`, which is another number than 0 for floats and doubles.
+    MinusZero(DataType),
     /// A number with a point or exponent, without its suffix; or one of the words for no number and infinity.
     Real(String, DataType),
     Text(Vec<u8>),
@@ -67,7 +69,9 @@ impl Constant {
     /// Returns the type that it has without being told one.
     fn data_type(&self) -> Option<DataType> {
         match self.kind {
-            Kind::Whole(_, data_type) | Kind::Real(_, data_type) => Some(data_type),
+            Kind::Whole(_, data_type)
+            | Kind::MinusZero(data_type)
+            | Kind::Real(_, data_type) => Some(data_type),
             Kind::Char(_) => Some(DataType::Byte),
             Kind::Text(_) => Some(DataType::Char),
             Kind::Fill | Kind::Nil => None,
@@ -77,6 +81,7 @@ impl Constant {
     fn describe(&self) -> String {
         match &self.kind {
             Kind::Whole(number, _) => number.to_string(),
+            Kind::MinusZero(_) => String::from("-0"),
             Kind::Real(number, _) => shortened(number),
             Kind::Text(text) => Token::Text(text.clone()).describe(),
             Kind::Char(byte) => Token::Char(*byte).describe(),
@@ -121,6 +126,7 @@ impl Constant {
             Values::Float(values) => {
                 let number = match &self.kind {
                     Kind::Whole(number, _) => *number as f32,
+                    Kind::MinusZero(_) => -0.0,
                     Kind::Real(number, _) => real(number, str::parse, f32::is_finite)?,
                     Kind::Char(byte) => f32::from(*byte),
                     _ => return None,
@@ -131,6 +137,7 @@ impl Constant {
             Values::Double(values) => {
                 let number = match &self.kind {
                     Kind::Whole(number, _) => *number as f64,
+                    Kind::MinusZero(_) => -0.0,
                     Kind::Real(number, _) => real(number, str::parse, f64::is_finite)?,
                     Kind::Char(byte) => f64::from(*byte),
                     _ => return None,
@@ -142,6 +149,7 @@ impl Constant {
         }
         let whole = match &self.kind {
             Kind::Whole(number, _) => *number,
+            Kind::MinusZero(_) => 0,
             Kind::Char(byte) => match values {
                 Values::Byte(_) => i128::from(byte.cast_signed()),
                 _ => i128::from(*byte),
@@ -289,7 +297,9 @@ fn number_of(text: &str, position: Position) -> Result<Option<Kind>, CdlError> {
         "ull" => DataType::UInt64,
         _ => return Ok(None),
     };
-    if fits(value, data_type) {
+    if value == 0 && is_negative {
+        Ok(Some(Kind::MinusZero(data_type)))
+    } else if fits(value, data_type) {
         Ok(Some(Kind::Whole(value, data_type)))
     } else {
         Err(out_of_range(text, data_type, position))

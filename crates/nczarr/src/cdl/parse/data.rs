@@ -197,23 +197,22 @@ impl Parser<'_> {
             _ => None,
         };
         let capacity = segment.capacity;
-        let mut rows = rows(&pieces, row);
-        let is_over = |rows: &[(u64, usize)]| capacity.is_some_and(|n| end(rows, &pieces, row) > n);
-        if is_over(&rows) {
-            let joined = rows_of_joined(&pieces, &bytes, row);
-            if !is_over(&joined) {
-                rows = joined;
+        let (mut starts, mut end) = place(&pieces, row, |_| true);
+        if capacity.is_some_and(|capacity| end > capacity) {
+            let ends_in_newline = |it: &Piece| it.is_text && bytes[it.start..it.end].ends_with(b"\n");
+            let joined = place(&pieces, row, |at| !ends_in_newline(&pieces[at - 1]));
+            if capacity.is_some_and(|capacity| joined.1 <= capacity) {
+                (starts, end) = joined;
             }
         }
-        for (&(start, _), piece) in rows.iter().zip(&pieces) {
+        for (&start, piece) in starts.iter().zip(&pieces) {
             let length = (piece.end - piece.start) as u64;
             found.innermost().note(start.saturating_add(length), name, piece.position)?;
         }
         if let Some(last) = pieces.last() {
-            let end = end(&rows, &pieces, row);
             found.innermost().note(end, name, last.position)?;
         }
-        for (&(start, _), piece) in rows.iter().zip(&pieces) {
+        for (&start, piece) in starts.iter().zip(&pieces) {
             if piece.start < piece.end {
                 found.outer.extend_from_slice(outer);
                 found.runs.push(Place {
@@ -228,25 +227,16 @@ impl Parser<'_> {
     }
 }
 
-/// Returns where the pieces begin: a text at the beginning of a row, a char behind what is before it.
-fn rows(pieces: &[Piece], row: Option<u64>) -> Vec<(u64, usize)> {
-    place(pieces, row, |_| true)
-}
-
-/// The same, but a text that ends in a newline goes on in the next text.
-fn rows_of_joined(pieces: &[Piece], bytes: &[u8], row: Option<u64>) -> Vec<(u64, usize)> {
-    place(pieces, row, |at| {
-        let before = &pieces[at - 1];
-        !(before.is_text && bytes[before.start..before.end].ends_with(b"\n"))
-    })
-}
-
+/// Returns where the pieces begin and the last row ends. A text begins a row, where `begins_row` says so, and so do chars
+/// behind a text; other chars follow what is before them. Without rows, everything does.
 fn place(
     pieces: &[Piece],
     row: Option<u64>,
     begins_row: impl Fn(usize) -> bool,
-) -> Vec<(u64, usize)> {
-    let mut at = 0u64;
+) -> (Vec<u64>, u64) {
+    let (mut at, mut row_start) = (0u64, 0u64);
+    // Even an empty text is a row.
+    let next_row = |at: u64, row_start: u64, row: u64| round_up(at, row).max(row_start.saturating_add(row));
     let mut starts = Vec::with_capacity(pieces.len());
     for (number, piece) in pieces.iter().enumerate() {
         if let Some(row) = row
@@ -254,24 +244,14 @@ fn place(
             && (piece.is_text || pieces[number - 1].is_text)
             && begins_row(number)
         {
-            // An empty text is a row, too.
-            let before = &pieces[number - 1];
-            let is_empty = before.is_text && before.start == before.end;
-            at = if is_empty { at.saturating_add(row) } else { round_up(at, row) };
+            at = next_row(at, row_start, row);
+            row_start = at;
         }
-        starts.push((at, number));
+        starts.push(at);
         at = at.saturating_add((piece.end - piece.start) as u64);
     }
-    starts
-}
-
-/// Returns where the last row ends.
-fn end(starts: &[(u64, usize)], pieces: &[Piece], row: Option<u64>) -> u64 {
-    let (Some(&(start, _)), Some(piece)) = (starts.last(), pieces.last()) else {
-        return 0;
-    };
-    let end = start.saturating_add((piece.end - piece.start) as u64);
-    row.map_or(end, |row| round_up(end, row))
+    let end = row.map_or(at, |row| next_row(at, row_start, row));
+    (starts, end)
 }
 
 fn round_up(at: u64, row: u64) -> u64 {
