@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use icefield_nczarr::cdl::{
     self, DataPrinter, DumpError, PrintError, PrintOptions, Step, parse, steps,
 };
-use icefield_nczarr::{Dataset, DataType, Dimension, DimensionPath, Values, Variable};
+use icefield_nczarr::{DataType, Dataset, Dimension, DimensionPath, Values, Variable};
 
 fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -14,7 +14,10 @@ fn here(path: &str) -> PathBuf {
 
 fn printed(document: &cdl::Document, options: &PrintOptions) -> String {
     let mut out = Vec::new();
-    cdl::print(&mut out, &document.dataset, options, |path| document.read(path)).unwrap();
+    cdl::print(&mut out, &document.dataset, options, |path| {
+        document.read(path)
+    })
+    .unwrap();
     String::from_utf8_lossy(&out).into_owned()
 }
 
@@ -46,7 +49,13 @@ fn cases(prefix: &str) -> Vec<PathBuf> {
 
 #[test]
 fn whole_datasets_are_printed_as_they_were() {
-    for prefix in ["odd-shapes", "groups", "line-filling", "random-", "options-all"] {
+    for prefix in [
+        "odd-shapes",
+        "groups",
+        "line-filling",
+        "random-",
+        "options-all",
+    ] {
         for path in cases(prefix) {
             let (text, document) = read(&path);
             let options = PrintOptions::named(&document.name);
@@ -231,9 +240,16 @@ fn values_that_do_not_fit_are_refused() {
     let printer = || DataPrinter::new(&dataset, "/v", &options).unwrap();
     let mut out = Vec::new();
     let path = String::from("/v");
-    let wrong = printer().push::<()>(&mut out, &Values::Short(vec![1])).unwrap_err();
-    assert!(matches!(wrong, DumpError::Print(PrintError::DataType { .. })));
-    let wrong = printer().push::<()>(&mut out, &Values::Int(vec![1; 4])).unwrap_err();
+    let wrong = printer()
+        .push::<()>(&mut out, &Values::Short(vec![1]))
+        .unwrap_err();
+    assert!(matches!(
+        wrong,
+        DumpError::Print(PrintError::DataType { .. })
+    ));
+    let wrong = printer()
+        .push::<()>(&mut out, &Values::Int(vec![1; 4]))
+        .unwrap_err();
     let count = |found| PrintError::Count {
         path: path.clone(),
         expected: 3,
@@ -241,7 +257,9 @@ fn values_that_do_not_fit_are_refused() {
     };
     assert!(matches!(wrong, DumpError::Print(error) if error == count(4)));
     let mut short = printer();
-    short.push::<()>(&mut out, &Values::Int(vec![1, 2])).unwrap();
+    short
+        .push::<()>(&mut out, &Values::Int(vec![1, 2]))
+        .unwrap();
     let wrong = short.finish::<()>(&mut out).unwrap_err();
     assert!(matches!(wrong, DumpError::Print(error) if error == count(2)));
     assert!(DataPrinter::new(&dataset, "/w", &options).is_err());

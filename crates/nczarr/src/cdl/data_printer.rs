@@ -37,11 +37,7 @@ impl DataPrinter {
     ///
     /// # Errors
     /// [`PrintError::NoVariable`], [`PrintError::Model`], [`PrintError::TooLarge`].
-    pub fn new(
-        dataset: &Dataset,
-        path: &str,
-        options: &PrintOptions,
-    ) -> Result<Self, PrintError> {
+    pub fn new(dataset: &Dataset, path: &str, options: &PrintOptions) -> Result<Self, PrintError> {
         let missing = || PrintError::NoVariable {
             name: path.to_owned(),
         };
@@ -131,7 +127,11 @@ impl DataPrinter {
             self.begin_row(out);
         }
         let is_last = position + 1 == self.layout.row;
-        let closing = if is_last { self.layout.closing(self.done) } else { 0 };
+        let closing = if is_last {
+            self.layout.closing(self.done)
+        } else {
+            0
+        };
         if let Values::Char(bytes) = values {
             self.char(out, bytes[at]);
             if is_last {
@@ -236,7 +236,8 @@ pub(super) fn layout(
 ) -> Result<Layout, PrintError> {
     let shape = dataset.shape(variable)?;
     let dimensions = variable.dimensions.iter();
-    let unlimited = dimensions.map(|path| dataset.dimension(path).is_some_and(|it| it.is_unlimited));
+    let unlimited =
+        dimensions.map(|path| dataset.dimension(path).is_some_and(|it| it.is_unlimited));
     let unlimited: Vec<_> = unlimited.collect();
     Layout::new(&shape, &unlimited).ok_or_else(|| PrintError::TooLarge {
         path: path.to_owned(),

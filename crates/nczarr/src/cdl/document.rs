@@ -78,7 +78,9 @@ impl Data {
             return Ok(None);
         };
         let shape = dataset.shape(variable)?;
-        let elements = shape.iter().try_fold(1u64, |n, &length| n.checked_mul(length));
+        let elements = shape
+            .iter()
+            .try_fold(1u64, |n, &length| n.checked_mul(length));
         Ok(elements.map(|elements| Self {
             path: path.to_owned(),
             elements,
@@ -121,7 +123,9 @@ impl Data {
             for at in (0..last).rev() {
                 let index = origin[at] + rest % extent[at];
                 rest /= extent[at];
-                start = start.filter(|_| index < shape[at]).map(|start| start + index * stride);
+                start = start
+                    .filter(|_| index < shape[at])
+                    .map(|start| start + index * stride);
                 stride = stride.saturating_mul(shape[at]);
             }
             let inside = shape[last].saturating_sub(origin[last]).min(row);

@@ -102,7 +102,9 @@ pub enum Rule {
         name: String,
     },
     /// A name cannot be one.
-    #[error("{name} cannot be a name: it must be UTF-8, not empty, without a slash, and at most 256 bytes long")]
+    #[error(
+        "{name} cannot be a name: it must be UTF-8, not empty, without a slash, and at most 256 bytes long"
+    )]
     Name {
         /// The name, as far as it is text.
         name: String,
@@ -128,7 +130,9 @@ pub enum Rule {
         elements: u64,
     },
     /// Values lack the braces around the part of an unlimited dimension, or have some without need.
-    #[error("{name}: the values along an unlimited dimension that is not the first one are put into braces, and no others")]
+    #[error(
+        "{name}: the values along an unlimited dimension that is not the first one are put into braces, and no others"
+    )]
     Braces {
         /// The variable.
         name: String,

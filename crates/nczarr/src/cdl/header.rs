@@ -49,7 +49,11 @@ pub(super) fn header(
             }
         }
     }
-    let globals = if is_special && path == "/" { global_attributes() } else { Vec::new() };
+    let globals = if is_special && path == "/" {
+        global_attributes()
+    } else {
+        Vec::new()
+    };
     if !group.attributes.is_empty() || !globals.is_empty() {
         let scope = if path == "/" { "global" } else { "group" };
         let _ = writeln!(out, "\n{indent}// {scope} attributes:");
@@ -67,7 +71,13 @@ pub(super) fn line(out: &mut Vec<u8>, indent: &str, text: &str) {
     out.push(b'\n');
 }
 
-fn declaration(out: &mut Vec<u8>, dataset: &Dataset, group: &str, variable: &Variable, indent: &str) {
+fn declaration(
+    out: &mut Vec<u8>,
+    dataset: &Dataset,
+    group: &str,
+    variable: &Variable,
+    indent: &str,
+) {
     let _ = write!(out, "{indent}\t{} ", variable.data_type);
     name(out, &variable.name);
     for (at, path) in variable.dimensions.iter().enumerate() {

@@ -20,7 +20,9 @@ impl Layout {
             if lengths.contains(&0) {
                 return Some(0);
             }
-            lengths.iter().try_fold(1u64, |n, &length| n.checked_mul(length))
+            lengths
+                .iter()
+                .try_fold(1u64, |n, &length| n.checked_mul(length))
         };
         let elements = count(shape)?;
         let inner = (1..shape.len()).filter(|&at| unlimited[at]);

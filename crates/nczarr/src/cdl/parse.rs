@@ -241,7 +241,11 @@ impl<'a> Parser<'a> {
             }
             let position = self.position;
             let Token::Word(name) = self.advance()?.0 else {
-                return Err(error_expected(position, "the name of a dimension", &self.token));
+                return Err(error_expected(
+                    position,
+                    "the name of a dimension",
+                    &self.token,
+                ));
             };
             dimensions.push(self.scopes.dimension(group, &name, position)?);
         }

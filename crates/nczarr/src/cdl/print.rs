@@ -118,7 +118,8 @@ impl Walk<'_> {
     fn enter(&mut self, path: &str, group: &Group, depth: usize) -> Result<(), PrintError> {
         if depth > 0 {
             self.text.push(b'\n');
-            self.text.extend_from_slice("  ".repeat(depth - 1).as_bytes());
+            self.text
+                .extend_from_slice("  ".repeat(depth - 1).as_bytes());
             self.text.extend_from_slice(b"group: ");
             name(&mut self.text, &group.name);
             self.text.extend_from_slice(b" {\n");

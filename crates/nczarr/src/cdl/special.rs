@@ -82,7 +82,10 @@ fn filters(filters: &[Filter], add: &mut impl FnMut(&str, Values)) {
         }
         for filter in filters {
             if let Filter::Deflate(level) = filter {
-                add("_DeflateLevel", Values::Int(vec![i32::try_from(*level).unwrap_or(i32::MAX)]));
+                add(
+                    "_DeflateLevel",
+                    Values::Int(vec![i32::try_from(*level).unwrap_or(i32::MAX)]),
+                );
             }
         }
         return;
@@ -149,7 +152,9 @@ fn of_codecs(text: &str) -> Option<Vec<Filter>> {
             ("zlib", 2) => small.map(Filter::Deflate),
             ("shuffle", 1) => Some(Filter::Shuffle),
             ("fletcher32", 1) => Some(Filter::Fletcher32),
-            ("zstd", 2) => level.and_then(|it| i32::try_from(it).ok()).map(Filter::Zstandard),
+            ("zstd", 2) => level
+                .and_then(|it| i32::try_from(it).ok())
+                .map(Filter::Zstandard),
             ("bz2", 2) => small.map(Filter::Bzip2),
             _ => None,
         };
@@ -183,8 +188,10 @@ pub(super) fn take_special(
         }
         "_ChunkSizes" => {
             let rank = variable.dimensions.len();
-            let sizes = whole_numbers(values).filter(|sizes| sizes.len() == rank && !sizes.contains(&0));
-            variable.storage.chunk_shape = sizes.ok_or("a number of at least 1 for each dimension")?;
+            let sizes =
+                whole_numbers(values).filter(|sizes| sizes.len() == rank && !sizes.contains(&0));
+            variable.storage.chunk_shape =
+                sizes.ok_or("a number of at least 1 for each dimension")?;
         }
         "_DeflateLevel" => {
             let level = whole_numbers(values).filter(|it| it.len() == 1 && it[0] <= 9);
@@ -260,7 +267,9 @@ fn truth(values: &Values) -> Result<bool, Expectation> {
 
 fn one_of(values: &Values, words: &[&str]) -> Option<usize> {
     let text = as_text(values)?;
-    words.iter().position(|word| text.eq_ignore_ascii_case(word))
+    words
+        .iter()
+        .position(|word| text.eq_ignore_ascii_case(word))
 }
 
 fn as_text(values: &Values) -> Option<&str> {

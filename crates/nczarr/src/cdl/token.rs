@@ -126,7 +126,12 @@ impl<'a> Lexer<'a> {
                     let position = self.position();
                     self.at += 2;
                     while !self.text[self.at..].starts_with(b"*/") {
-                        let endless = error(position, Rule::Endless { what: "the comment" });
+                        let endless = error(
+                            position,
+                            Rule::Endless {
+                                what: "the comment",
+                            },
+                        );
                         self.advance().ok_or(endless)?;
                     }
                     self.at += 2;
@@ -219,7 +224,11 @@ impl<'a> Lexer<'a> {
                 byte
             }
         };
-        if self.advance() == Some(b'\'') { Ok(byte) } else { Err(endless()) }
+        if self.advance() == Some(b'\'') {
+            Ok(byte)
+        } else {
+            Err(endless())
+        }
     }
 
     /// Reads a backslash and what follows it.

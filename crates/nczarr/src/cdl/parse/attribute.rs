@@ -24,9 +24,10 @@ impl Parser<'_> {
             let (second, second_position) = ahead.next()?;
             if second == Token::Sign(b':') {
                 // The word is a variable, or a type with a group's attribute. `ncdump` prints a variable that is called
-                // like a type without a sign of it.
-                let is_type = data_type(&word).is_some();
-                if is_type && self.scopes.own_variable(group, &word).is_none() {
+                // like a type without a sign of it, but a blank only behind a type.
+                let is_variable = self.scopes.own_variable(group, &word).is_some();
+                let is_variable = is_variable && !self.lexer.is_at_blank();
+                if data_type(&word).is_some() && !is_variable {
                     given = data_type(&word);
                 } else {
                     owner = Some(self.scopes.variable_id(group, &word, position)?);
@@ -57,7 +58,8 @@ impl Parser<'_> {
                 if group == 0 && is_of_file(&name) {
                     self.scopes.note_attribute(group, None, &name, position)?;
                 } else {
-                    self.scopes.add_attribute(group, None, (name, values), position)?;
+                    self.scopes
+                        .add_attribute(group, None, (name, values), position)?;
                 }
             }
         }
@@ -97,9 +99,12 @@ impl Parser<'_> {
         match taken {
             Ok(Taken::No) => {
                 let (group, variable) = id;
-                self.scopes.add_attribute(group, Some(variable), (name, values), position)
+                self.scopes
+                    .add_attribute(group, Some(variable), (name, values), position)
             }
-            Ok(Taken::Yes) => self.scopes.note_attribute(id.0, Some(id.1), &name, position),
+            Ok(Taken::Yes) => self
+                .scopes
+                .note_attribute(id.0, Some(id.1), &name, position),
             Err(expected) => {
                 let name = full_name;
                 Err(error(position, Rule::Special { name, expected }))
@@ -115,14 +120,23 @@ impl Parser<'_> {
         constants: &[Constant],
         position: Position,
     ) -> Result<(), CdlError> {
-        self.scopes.note_attribute(id.0, Some(id.1), &name, position)?;
+        self.scopes
+            .note_attribute(id.0, Some(id.1), &name, position)?;
         let variable = self.scopes.variable_mut(id);
         let full_name = format!("{}:{name}", variable.name);
         let mut values = empty(variable.data_type);
         for constant in constants {
             constant.append_to(&mut values, &full_name)?;
         }
-        if let (Values::Char(text), [Constant { kind: Kind::Text(_), .. }]) = (&mut values, constants)
+        if let (
+            Values::Char(text),
+            [
+                Constant {
+                    kind: Kind::Text(_),
+                    ..
+                },
+            ],
+        ) = (&mut values, constants)
             && text.is_empty()
         {
             text.push(0); // zeros at the end of a text are not printed
@@ -140,11 +154,7 @@ impl Parser<'_> {
 }
 
 /// Returns the values of an attribute; their type is that of the constants if none is given.
-fn values(
-    name: &str,
-    given: Option<DataType>,
-    constants: &[Constant],
-) -> Result<Values, CdlError> {
+fn values(name: &str, given: Option<DataType>, constants: &[Constant]) -> Result<Values, CdlError> {
     let data_type = match given {
         Some(data_type) => data_type,
         None => common_type(constants, name)?,

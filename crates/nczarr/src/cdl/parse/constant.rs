@@ -69,9 +69,9 @@ impl Constant {
     /// Returns the type that it has without being told one.
     fn data_type(&self) -> Option<DataType> {
         match self.kind {
-            Kind::Whole(_, data_type)
-            | Kind::MinusZero(data_type)
-            | Kind::Real(_, data_type) => Some(data_type),
+            Kind::Whole(_, data_type) | Kind::MinusZero(data_type) | Kind::Real(_, data_type) => {
+                Some(data_type)
+            }
             Kind::Char(_) => Some(DataType::Byte),
             Kind::Text(_) => Some(DataType::Char),
             Kind::Fill | Kind::Nil => None,
@@ -95,7 +95,14 @@ impl Constant {
         let data_type = values.data_type();
         let of_kind = || {
             let (name, found) = (name.to_owned(), self.describe());
-            error(self.position, Rule::Kind { name, found, data_type })
+            error(
+                self.position,
+                Rule::Kind {
+                    name,
+                    found,
+                    data_type,
+                },
+            )
         };
         match (&self.kind, values) {
             (Kind::Text(text), Values::Char(values)) => values.extend_from_slice(text),
@@ -113,7 +120,11 @@ impl Constant {
             (_, values) => {
                 if self.append_number(values).is_none() {
                     let (name, number) = (name.to_owned(), self.describe());
-                    let rule = Rule::OutOfRange { name, number, data_type };
+                    let rule = Rule::OutOfRange {
+                        name,
+                        number,
+                        data_type,
+                    };
                     return Err(error(self.position, rule));
                 }
             }
@@ -196,7 +207,11 @@ pub(super) fn common_type(constants: &[Constant], name: &str) -> Result<DataType
             None => {
                 let (name, found) = (name.to_owned(), constant.describe());
                 let data_type = DataType::Char;
-                let rule = Rule::Kind { name, found, data_type };
+                let rule = Rule::Kind {
+                    name,
+                    found,
+                    data_type,
+                };
                 return Err(error(constant.position, rule));
             }
         }
@@ -213,7 +228,9 @@ pub(super) fn common_type(constants: &[Constant], name: &str) -> Result<DataType
             let wider = WHOLE[widest..].iter().copied();
             let mut fitting = wider.filter(|&it| {
                 let mut values = super::super::list::empty(it);
-                constants.iter().all(|constant| constant.append_number(&mut values).is_some())
+                constants
+                    .iter()
+                    .all(|constant| constant.append_number(&mut values).is_some())
             });
             fitting.next().unwrap_or(WHOLE[widest])
         }
@@ -270,7 +287,9 @@ fn number_of(text: &str, position: Position) -> Result<Option<Kind>, CdlError> {
             _ => (bare, DataType::Double),
         };
         let is_spelt = digits.bytes().any(|byte| byte.is_ascii_digit())
-            && digits.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte))
+            && digits
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte))
             && digits.parse::<f64>().is_ok();
         return Ok(is_spelt.then(|| Kind::Real(format!("{sign}{digits}"), data_type)));
     }
@@ -283,10 +302,15 @@ fn number_of(text: &str, position: Position) -> Result<Option<Kind>, CdlError> {
     };
     let value = if is_negative { -magnitude } else { magnitude };
     let data_type = match suffix.to_ascii_lowercase().as_str() {
-        "" => [DataType::Int, DataType::UInt, DataType::Int64, DataType::UInt64]
-            .into_iter()
-            .find(|&it| fits(value, it))
-            .unwrap_or(DataType::UInt64),
+        "" => [
+            DataType::Int,
+            DataType::UInt,
+            DataType::Int64,
+            DataType::UInt64,
+        ]
+        .into_iter()
+        .find(|&it| fits(value, it))
+        .unwrap_or(DataType::UInt64),
         "b" => DataType::Byte,
         "s" => DataType::Short,
         "l" => DataType::Int,
@@ -309,7 +333,14 @@ fn number_of(text: &str, position: Position) -> Result<Option<Kind>, CdlError> {
 fn out_of_range(text: &str, data_type: DataType, position: Position) -> CdlError {
     let number = shortened(text);
     let name = format!("the constant {number}");
-    error(position, Rule::OutOfRange { name, number, data_type })
+    error(
+        position,
+        Rule::OutOfRange {
+            name,
+            number,
+            data_type,
+        },
+    )
 }
 
 /// Separates a whole number from its suffix. The digits of a hexadecimal number go on as far as they can.
@@ -319,7 +350,9 @@ fn split_suffix(text: &str, is_hexadecimal: bool) -> (&str, &str) {
         false => c.is_ascii_digit(),
     };
     let start = if is_hexadecimal { 2 } else { 0 };
-    let end = text[start..].find(|c| !is_digit(c)).map_or(text.len(), |at| start + at);
+    let end = text[start..]
+        .find(|c| !is_digit(c))
+        .map_or(text.len(), |at| start + at);
     text.split_at(end)
 }
 

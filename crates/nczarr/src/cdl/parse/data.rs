@@ -147,7 +147,11 @@ impl Parser<'_> {
         }
         let count = found.given.len() - given;
         found.outer.extend_from_slice(outer);
-        found.runs.push(Place { start: 0, given, count });
+        found.runs.push(Place {
+            start: 0,
+            given,
+            count,
+        });
         Ok(())
     }
 
@@ -199,7 +203,8 @@ impl Parser<'_> {
         let capacity = segment.capacity;
         let (mut starts, mut end) = place(&pieces, row, |_| true);
         if capacity.is_some_and(|capacity| end > capacity) {
-            let ends_in_newline = |it: &Piece| it.is_text && bytes[it.start..it.end].ends_with(b"\n");
+            let ends_in_newline =
+                |it: &Piece| it.is_text && bytes[it.start..it.end].ends_with(b"\n");
             let joined = place(&pieces, row, |at| !ends_in_newline(&pieces[at - 1]));
             if capacity.is_some_and(|capacity| joined.1 <= capacity) {
                 (starts, end) = joined;
@@ -207,7 +212,9 @@ impl Parser<'_> {
         }
         for (&start, piece) in starts.iter().zip(&pieces) {
             let length = (piece.end - piece.start) as u64;
-            found.innermost().note(start.saturating_add(length), name, piece.position)?;
+            found
+                .innermost()
+                .note(start.saturating_add(length), name, piece.position)?;
         }
         if let Some(last) = pieces.last() {
             found.innermost().note(end, name, last.position)?;
@@ -222,7 +229,11 @@ impl Parser<'_> {
                 });
             }
         }
-        append(&mut found.given, &Values::Char(bytes), 0..pieces.last().map_or(0, |it| it.end));
+        append(
+            &mut found.given,
+            &Values::Char(bytes),
+            0..pieces.last().map_or(0, |it| it.end),
+        );
         Ok(())
     }
 }
@@ -236,7 +247,8 @@ fn place(
 ) -> (Vec<u64>, u64) {
     let (mut at, mut row_start) = (0u64, 0u64);
     // Even an empty text is a row.
-    let next_row = |at: u64, row_start: u64, row: u64| round_up(at, row).max(row_start.saturating_add(row));
+    let next_row =
+        |at: u64, row_start: u64, row: u64| round_up(at, row).max(row_start.saturating_add(row));
     let mut starts = Vec::with_capacity(pieces.len());
     for (number, piece) in pieces.iter().enumerate() {
         if let Some(row) = row
@@ -263,14 +275,20 @@ fn round_up(at: u64, row: u64) -> u64 {
 
 impl Found {
     fn innermost(&mut self) -> &mut Segment {
-        self.segments.last_mut().expect("BUG: every variable has a segment")
+        self.segments
+            .last_mut()
+            .expect("BUG: every variable has a segment")
     }
 }
 
 impl Segment {
     /// Notes that there are so many values within the same braces.
     fn note(&mut self, count: u64, name: &str, position: Position) -> Result<(), CdlError> {
-        let most = if self.stride == 0 { Some(0) } else { self.capacity };
+        let most = if self.stride == 0 {
+            Some(0)
+        } else {
+            self.capacity
+        };
         if let Some(elements) = most
             && count > elements
         {
@@ -299,8 +317,11 @@ fn segments(
     };
     for (at, path) in variable.dimensions.iter().enumerate() {
         let dimension = scopes.dimension_mut(path);
-        let (length, is_unlimited) = dimension.map_or((0, false), |it| (it.length, it.is_unlimited));
-        let last = segments.last_mut().expect("BUG: every variable has a segment");
+        let (length, is_unlimited) =
+            dimension.map_or((0, false), |it| (it.length, it.is_unlimited));
+        let last = segments
+            .last_mut()
+            .expect("BUG: every variable has a segment");
         if at > 0 && is_unlimited {
             if segments.len() == SEGMENTS {
                 let (what, limit) = ("unlimited dimensions of a variable", SEGMENTS as u64);
@@ -317,7 +338,10 @@ fn segments(
         }
     }
     // What the first dimension, if any, leaves room for.
-    let first = variable.dimensions.first().and_then(|path| scopes.dimension_mut(path));
+    let first = variable
+        .dimensions
+        .first()
+        .and_then(|path| scopes.dimension_mut(path));
     let length = first.map_or(Some(1), |it| (!it.is_unlimited).then_some(it.length));
     if let Some(length) = length {
         let capacity = segments[0].stride.checked_mul(length);
@@ -339,7 +363,10 @@ pub(super) fn placed(scopes: &mut Scopes, found: Vec<Found>) -> Result<Vec<Data>
             }
         }
     }
-    found.into_iter().map(|found| place_in_shape(scopes, found)).collect()
+    found
+        .into_iter()
+        .map(|found| place_in_shape(scopes, found))
+        .collect()
 }
 
 fn place_in_shape(scopes: &mut Scopes, found: Found) -> Result<Data, CdlError> {
@@ -360,12 +387,18 @@ fn place_in_shape(scopes: &mut Scopes, found: Found) -> Result<Data, CdlError> {
     };
     let elements = count(&lengths)?;
     // The elements of what stands in braces.
-    let inner = found.segments[1..].iter().map(|it| count(&lengths[it.dimension..]));
+    let inner = found.segments[1..]
+        .iter()
+        .map(|it| count(&lengths[it.dimension..]));
     let inner: Vec<u64> = inner.collect::<Result<_, _>>()?;
     let mut runs: Vec<Run> = Vec::new();
     for (number, place) in found.runs.iter().enumerate() {
         let outer = &found.outer[number * inner.len()..(number + 1) * inner.len()];
-        let offset: u64 = outer.iter().zip(&inner).map(|(index, size)| index * size).sum();
+        let offset: u64 = outer
+            .iter()
+            .zip(&inner)
+            .map(|(index, size)| index * size)
+            .sum();
         let start = offset + place.start;
         match runs.last_mut() {
             Some(last)

@@ -55,7 +55,13 @@ impl Scopes {
         let number = self.scopes.len();
         let before = self.scopes[parent].groups.insert(name.clone(), number);
         if before.is_some() || is_variable {
-            return Err(error(position, Rule::Twice { what: "group", name }));
+            return Err(error(
+                position,
+                Rule::Twice {
+                    what: "group",
+                    name,
+                },
+            ));
         }
         self.scopes.push(Scope::new(path, Some(parent), name));
         Ok(number)
@@ -191,7 +197,11 @@ impl Scopes {
                 self.charge(path.as_str().len(), position)?;
                 return Ok(path);
             }
-            above = if name.contains('/') { None } else { scope.parent };
+            above = if name.contains('/') {
+                None
+            } else {
+                scope.parent
+            };
         }
         Err(unknown("dimension", name, position))
     }
@@ -210,12 +220,17 @@ impl Scopes {
             return path.is_empty().then_some(0);
         };
         let mut segments = rest.split('/').filter(|_| !rest.is_empty());
-        segments.try_fold(0, |group, name| self.scopes[group].groups.get(name).copied())
+        segments.try_fold(0, |group, name| {
+            self.scopes[group].groups.get(name).copied()
+        })
     }
 
     fn charge(&mut self, bytes: usize, position: Position) -> Result<(), CdlError> {
         let left = self.budget.checked_sub(bytes);
-        let (what, limit) = ("the paths of all variables and dimensions together", PATHS as u64);
+        let (what, limit) = (
+            "the paths of all variables and dimensions together",
+            PATHS as u64,
+        );
         self.budget = left.ok_or_else(|| error(position, Rule::TooLarge { what, limit }))?;
         Ok(())
     }
