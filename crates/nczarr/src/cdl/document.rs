@@ -1,0 +1,166 @@
+//! What a text of CDL says.
+
+use std::convert::Infallible;
+use std::ops::Range;
+
+use crate::{Dataset, ModelError, Values};
+
+use super::list::{append, empty, repeat};
+
+/// The most values of a piece that [`Document::read`] gives.
+const PIECE: u64 = 8192;
+
+/// A dataset as a text of CDL describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// The name behind `netcdf`; it may be empty.
+    pub name: String,
+    /// The dataset. Unlimited dimensions are as long as the data asks for.
+    pub dataset: Dataset,
+    /// The data of those variables that have some, in the order of the text.
+    pub data: Vec<Data>,
+}
+
+impl Document {
+    /// Returns all values of the variable of a path, in C order and in pieces, as [`print`](fn@super::print) takes them.
+    /// Elements that the text gives no value for are the fill value. There are none for a path that is no variable.
+    pub fn read(&self, path: &str) -> impl Iterator<Item = Result<Values, Infallible>> + use<> {
+        let data = match self.data.iter().find(|data| data.path == path) {
+            Some(data) => Some(data.clone()),
+            None => Data::without_values(&self.dataset, path).ok().flatten(),
+        };
+        let end = data.as_ref().map_or(0, |data| data.elements);
+        let mut start = 0;
+        std::iter::from_fn(move || {
+            let data = data.as_ref()?;
+            let count = PIECE.min(end - start);
+            let range = start..start + count;
+            start += count;
+            (count > 0).then(|| Ok(data.values(range)))
+        })
+    }
+}
+
+/// The data of one variable: the values that the text gives, and where they are. All others are the fill value, and take no
+/// memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Data {
+    /// The absolute path of the variable.
+    pub path: String,
+    pub(super) elements: u64,
+    pub(super) fill: Values,
+    pub(super) given: Values,
+    /// Where the given values are, in ascending order, apart from each other and without empty ones.
+    pub(super) runs: Vec<Run>,
+}
+
+/// Given values that follow each other.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Run {
+    /// The first element.
+    pub start: u64,
+    /// Where its value is among those that are given.
+    pub given: usize,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Run {
+    fn end(&self) -> u64 {
+        self.start + self.count as u64
+    }
+}
+
+impl Data {
+    /// Returns the data of a variable that the text gives no values for.
+    fn without_values(dataset: &Dataset, path: &str) -> Result<Option<Self>, ModelError> {
+        let Some(variable) = dataset.variable(path) else {
+            return Ok(None);
+        };
+        let shape = dataset.shape(variable)?;
+        let elements = shape
+            .iter()
+            .try_fold(1u64, |n, &length| n.checked_mul(length));
+        Ok(elements.map(|elements| Self {
+            path: path.to_owned(),
+            elements,
+            fill: fill(variable),
+            given: empty(variable.data_type),
+            runs: Vec::new(),
+        }))
+    }
+
+    /// Returns how many elements the variable has.
+    pub fn elements(&self) -> u64 {
+        self.elements
+    }
+
+    /// Returns where values are given, as ranges of elements in C order: ascending, not empty, and apart from each other.
+    pub fn given(&self) -> impl Iterator<Item = Range<u64>> {
+        self.runs.iter().map(|run| run.start..run.end())
+    }
+
+    /// Returns the values of a range of elements in C order, cut at the end of the variable.
+    pub fn values(&self, range: Range<u64>) -> Values {
+        let mut values = empty(self.given.data_type());
+        self.append_to(&mut values, range.start, range.end.min(self.elements));
+        values
+    }
+
+    /// Returns the values of a block of the variable in C order: of `extent` elements along each dimension, beginning at
+    /// `origin`. What lies outside of the `shape` is the fill value. The three are of the variable's rank.
+    pub fn block(&self, shape: &[u64], origin: &[u64], extent: &[u64]) -> Values {
+        let mut values = empty(self.given.data_type());
+        let Some((&row, outer)) = extent.split_last() else {
+            self.append_to(&mut values, 0, self.elements);
+            return values;
+        };
+        let last = outer.len();
+        let rows: u64 = outer.iter().product();
+        for number in 0..rows {
+            // The first element of the row, if the row touches the variable at all.
+            let (mut rest, mut stride, mut start) = (number, shape[last], Some(0u64));
+            for at in (0..last).rev() {
+                let index = origin[at] + rest % extent[at];
+                rest /= extent[at];
+                start = start
+                    .filter(|_| index < shape[at])
+                    .map(|start| start + index * stride);
+                stride = stride.saturating_mul(shape[at]);
+            }
+            let inside = shape[last].saturating_sub(origin[last]).min(row);
+            let inside = if start.is_some() { inside } else { 0 };
+            let start = start.unwrap_or(0) + origin[last];
+            self.append_to(&mut values, start, start + inside);
+            repeat(&mut values, &self.fill, to_usize(row - inside));
+        }
+        values
+    }
+
+    fn append_to(&self, values: &mut Values, start: u64, end: u64) {
+        let mut at = start;
+        let first = self.runs.partition_point(|run| run.end() <= start);
+        for run in &self.runs[first..] {
+            if run.start >= end || at >= end {
+                break;
+            }
+            let from = run.start.max(at);
+            repeat(values, &self.fill, to_usize(from - at));
+            let to = run.end().min(end);
+            let given = run.given + to_usize(from - run.start);
+            append(values, &self.given, given..given + to_usize(to - from));
+            at = to;
+        }
+        repeat(values, &self.fill, to_usize(end.saturating_sub(at)));
+    }
+}
+
+/// Returns what elements without a value become.
+pub(super) fn fill(variable: &crate::Variable) -> Values {
+    let own = variable.fill_value().filter(|value| value.len() == 1);
+    own.unwrap_or_else(|| variable.data_type.default_fill())
+}
+
+fn to_usize(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,203 @@
+//! A dataset as text, in the order of `ncdump`.
+
+use std::io::Write;
+
+use crate::{Dataset, Group, Values};
+
+use super::data_printer::{DataPrinter, layout};
+use super::error::{DumpError, PrintError};
+use super::header::{header, line};
+use super::number::Digits;
+use super::text::name;
+
+/// What to print of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PrintOptions {
+    /// The name behind `netcdf`; `ncdump -n`. (`ncdump` itself takes the file's name up to its last point.)
+    pub name: String,
+    /// No data at all; `ncdump -h`.
+    pub header_only: bool,
+    /// Data only of coordinates: variables of one dimension that are called like a dimension; `ncdump -c`.
+    pub coordinates_only: bool,
+    /// Data only of these variables, if any: names, which hold in all groups, and absolute paths; `ncdump -v`.
+    pub variables: Vec<String>,
+    /// How the elements are stored, as attributes such as `_ChunkSizes`; `ncdump -s`.
+    pub special_attributes: bool,
+    /// Significant digits of floats, 7 unless told; 9 keep every value. `ncdump -p`.
+    pub float_digits: u8,
+    /// Significant digits of doubles, 15 unless told; 17 keep every value. `ncdump -p`.
+    pub double_digits: u8,
+}
+
+impl PrintOptions {
+    /// Returns options to print everything, under a name.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            header_only: false,
+            coordinates_only: false,
+            variables: Vec::new(),
+            special_attributes: false,
+            float_digits: 7,
+            double_digits: 15,
+        }
+    }
+
+    pub(super) fn digits(&self) -> Digits {
+        Digits {
+            float: usize::from(self.float_digits),
+            double: usize::from(self.double_digits),
+        }
+    }
+}
+
+/// A piece of the text of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// This text. It is UTF-8 unless a char attribute is not.
+    Text(Vec<u8>),
+    /// The data of the variable of this path, by a [`DataPrinter`]. It has at least one element.
+    Data(String),
+}
+
+/// Returns the text of a dataset in steps. Together they hold the header and no data.
+///
+/// # Errors
+/// [`PrintError::NoVariable`] for a variable of the options, [`PrintError::Model`], [`PrintError::TooLarge`].
+pub fn steps(dataset: &Dataset, options: &PrintOptions) -> Result<Vec<Step>, PrintError> {
+    for wanted in &options.variables {
+        let is_wanted = |(path, _): &(String, _)| matches(wanted, path);
+        if !dataset.variables().iter().any(is_wanted) {
+            return Err(PrintError::NoVariable {
+                name: wanted.clone(),
+            });
+        }
+    }
+    let mut walk = Walk {
+        dataset,
+        options,
+        steps: Vec::new(),
+        text: b"netcdf ".to_vec(),
+    };
+    name(&mut walk.text, &options.name);
+    walk.text.extend_from_slice(b" {\n");
+    // Groups are left as they were entered: the last one first.
+    let mut pending = vec![Visit::Enter(String::from("/"), &dataset.root, 0)];
+    while let Some(visit) = pending.pop() {
+        match visit {
+            Visit::Leave(group, depth) => walk.leave(group, depth),
+            Visit::Enter(path, group, depth) => {
+                walk.enter(&path, group, depth)?;
+                pending.push(Visit::Leave(group, depth));
+                let parent = path.trim_end_matches('/');
+                let below = group.groups.iter().rev();
+                pending.extend(below.map(|below| {
+                    Visit::Enter(format!("{parent}/{}", below.name), below, depth + 1)
+                }));
+            }
+        }
+    }
+    walk.end_text();
+    Ok(walk.steps)
+}
+
+enum Visit<'a> {
+    Enter(String, &'a Group, usize),
+    Leave(&'a Group, usize),
+}
+
+struct Walk<'a> {
+    dataset: &'a Dataset,
+    options: &'a PrintOptions,
+    steps: Vec<Step>,
+    text: Vec<u8>,
+}
+
+impl Walk<'_> {
+    fn enter(&mut self, path: &str, group: &Group, depth: usize) -> Result<(), PrintError> {
+        if depth > 0 {
+            self.text.push(b'\n');
+            self.text
+                .extend_from_slice("  ".repeat(depth - 1).as_bytes());
+            self.text.extend_from_slice(b"group: ");
+            name(&mut self.text, &group.name);
+            self.text.extend_from_slice(b" {\n");
+        }
+        let indent = "  ".repeat(depth);
+        let style = (self.options.digits(), self.options.special_attributes);
+        header(&mut self.text, self.dataset, (path, group), &indent, style)?;
+        if self.options.header_only || group.variables.is_empty() {
+            return Ok(());
+        }
+        line(&mut self.text, &indent, "data:");
+        for variable in &group.variables {
+            let scope = path;
+            let path = format!("{}/{}", path.trim_end_matches('/'), variable.name);
+            let wanted = &self.options.variables;
+            let is_coordinate = variable.dimensions.len() == 1
+                && self.dataset.in_scope(scope, &variable.name).is_some();
+            let is_wanted = (is_coordinate || !self.options.coordinates_only)
+                && (wanted.is_empty() || wanted.iter().any(|wanted| matches(wanted, &path)));
+            if is_wanted && layout(self.dataset, &path, variable)?.elements > 0 {
+                self.end_text();
+                self.steps.push(Step::Data(path));
+            }
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, group: &Group, depth: usize) {
+        if depth == 0 {
+            self.text.extend_from_slice(b"}\n");
+            return;
+        }
+        self.text.extend_from_slice("  ".repeat(depth).as_bytes());
+        self.text.extend_from_slice(b"} // group ");
+        name(&mut self.text, &group.name);
+        self.text.push(b'\n');
+    }
+
+    fn end_text(&mut self) {
+        if !self.text.is_empty() {
+            self.steps.push(Step::Text(std::mem::take(&mut self.text)));
+        }
+    }
+}
+
+/// Returns whether a name or path of the options means the variable of an absolute path.
+fn matches(wanted: &str, path: &str) -> bool {
+    wanted == path || path.rsplit('/').next() == Some(wanted)
+}
+
+/// Prints a dataset with its data. For each variable that is to be printed, `data` gives its values in C order, in pieces.
+///
+/// # Errors
+/// See [`DumpError`].
+pub fn print<E, I>(
+    out: &mut impl Write,
+    dataset: &Dataset,
+    options: &PrintOptions,
+    mut data: impl FnMut(&str) -> I,
+) -> Result<(), DumpError<E>>
+where
+    I: IntoIterator<Item = Result<Values, E>>,
+{
+    for step in steps(dataset, options)? {
+        match step {
+            Step::Text(text) => out.write_all(&text)?,
+            Step::Data(path) => {
+                let mut printer = DataPrinter::new(dataset, &path, options)?;
+                for values in data(&path) {
+                    let values = values.map_err(|source| DumpError::Data {
+                        path: path.clone(),
+                        source,
+                    })?;
+                    printer.push(out, &values)?;
+                }
+                printer.finish(out)?;
+            }
+        }
+    }
+    Ok(())
+}
