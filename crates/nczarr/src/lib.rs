@@ -6,9 +6,11 @@
 //! | spelling | module |
 //! |---|---|
 //! | CDL, the text of `ncdump` and `ncgen` | [`cdl`] |
+//! | URLs such as `file://data/sea.zarr#mode=nczarr,file` | [`url`] |
 
 pub mod cdl;
 mod model;
+pub mod url;
 
 pub use model::{
     Attribute, DataType, Dataset, Dimension, DimensionPath, Endian, Fill, Filter, Group,
