@@ -8,6 +8,7 @@
 //! | NCZarr of netCDF-C 4.8.0 to 4.10, plain Zarr of format 2 | [`read()`], and of the newest generation [`write()`] |
 //! | Zarr v3 metadata, as repositories have it | [`read_zarr3`], [`write_zarr3`] |
 //! | CDL, the text of `ncdump` and `ncgen` | [`cdl`] |
+//! | URLs such as `file://data/sea.zarr#mode=nczarr,file` | [`url`] |
 
 mod base64;
 pub mod cdl;
@@ -18,6 +19,7 @@ mod json;
 mod lenient;
 mod model;
 mod read;
+pub mod url;
 mod write;
 mod zarr3;
 

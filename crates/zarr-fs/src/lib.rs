@@ -43,6 +43,8 @@
 //!
 //! [`Naming`] has the names that file systems have for keys, and `file:` URIs, as pure functions for every platform.
 //!
+//! [`ZMap`] is NCZarr's view of a tree: keys as absolute paths, and netCDF's error numbers.
+//!
 //! # Feature `zarrs`
 //! [`ZarrsTree`] gives any tree the storage traits of the crate `zarrs`, sync and async.
 
@@ -58,6 +60,7 @@ mod uri;
 #[cfg(feature = "zarrs")]
 mod zarrs;
 mod zip;
+mod zmap;
 
 #[cfg(feature = "zarrs")]
 pub use self::zarrs::ZarrsTree;
@@ -72,6 +75,7 @@ pub use storage::StorageTree;
 pub use tree::{Child, Children, Entry, ReadTree, WriteTree};
 pub use uri::UriError;
 pub use zip::{ZipBuilder, ZipError, ZipLayout, ZipLimits, ZipTree, ZipWriter};
+pub use zmap::{MalformedKey, ZMap, ZMapError};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

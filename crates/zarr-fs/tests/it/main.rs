@@ -16,3 +16,4 @@ mod values;
 mod world;
 mod zarrs;
 mod zips;
+mod zmap;
