@@ -14,6 +14,7 @@ mod fuzz;
 mod interop;
 mod kill;
 mod layers;
+mod nczarr;
 mod process;
 mod python;
 mod servers;

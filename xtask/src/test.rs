@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::python::{ARCHIVES, ENVIRONMENTS, Environment};
 use crate::stage::{Outcome, Stages};
-use crate::{archives, demo, fuzz, interop, kill, process, servers, tour, workspace};
+use crate::{archives, demo, fuzz, interop, kill, nczarr, process, servers, tour, workspace};
 
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 10;
@@ -25,6 +25,7 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
     }
     let libraries = python_stage(&ARCHIVES);
     stages.needs("archives", &[&libraries, "programs"]);
+    stages.needs("nczarr", &[&libraries, "programs", "nczarr-peers"]);
     for environment in ENVIRONMENTS.iter().chain([&ARCHIVES]) {
         stages.stage(&python_stage(environment), || prepare(environment));
     }
@@ -85,6 +86,10 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
         needs(&[(ready, &libraries), (programs, "programs")], || {
             archives::run(tested)
         })
+    });
+    stages.stage("nczarr-peers", nczarr::peers);
+    stages.stage("nczarr", || {
+        needs(&[(ready, &libraries), (programs, "programs")], nczarr::run)
     });
     stages.stage("fuzz", || fuzz::run(FUZZ_SECONDS).map(|()| Outcome::Passed));
     stages.finish()

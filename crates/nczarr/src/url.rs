@@ -20,14 +20,23 @@
 //! A key without a value can stand for some words: `zarr` for `mode=nczarr,zarr`, `xarray` for `mode=zarr`, `noxarray` for
 //! `mode=nczarr,noxarray`, `s3` for `mode=s3,nczarr`, `gs3` for `mode=gs3,nczarr`, `bytes` for `mode=bytes`.
 //!
+//! ```
+//! use icefield_nczarr::url::{DatasetUrl, Format, Place, Store};
+//!
+//! let url = DatasetUrl::parse("file:///data/sea.zarr#mode=zarr,file")?;
+//! assert_eq!(url.place, Place::File("/data/sea.zarr".to_owned()));
+//! assert_eq!((url.format, url.store), (Some(Format::Zarr), Store::File));
+//! # Ok::<(), icefield_nczarr::url::UrlError>(())
+//! ```
+//!
 //! # Where this is not what others do
-//! - **Percent signs mean nothing**: `%20` in a path is three characters, and a blank is a blank. So it is in netCDF-C, against
-//!   RFC 8089: the `file:` URI of a directory tree must be decoded before it is written as such a URL.
+//! - **Percent signs mean nothing**: `%20` in a path is three characters, and a blank is a blank. So it is in netCDF-C,
+//!   against RFC 8089: the `file:` URI of a directory tree must be decoded before it is written as such a URL.
 //! - `file://name` is the relative path `name`, not the root of a host.
-//! - These are the rules of netCDF-C 4.9.3 and later. In 4.9.0 to 4.9.2 `noxarray` brought `nczarr` only, so that
-//!   `nczarr,noxarray` was NCZarr; 4.8.1 did not know the names of dimensions without the word `xarray`, nor 4.8.0 at all.
-//! - netCDF-C 4.10.1 keeps only the first word that `#zarr`, `#noxarray` and `#s3` stand for: to it, the first two are NCZarr,
-//!   and the last one is no dataset. A written `mode=` means the same to all.
+//! - These are the rules of netCDF-C 4.9.3 and later. In 4.9.0 `noxarray` brought `nczarr` only, so that `nczarr,noxarray`
+//!   was NCZarr; 4.8.1 did not write the names of dimensions without the word `xarray`, nor 4.8.0 at all.
+//! - netCDF-C 4.10.1 keeps only the first word that `#zarr`, `#noxarray` and `#s3` stand for: to it, the first two are
+//!   NCZarr, and the last one is no dataset. A written `mode=` means the same to all.
 //! - netCDF-C ignores words that it does not know, and storages that contradict each other; here they are errors.
 //! - A text without `://` is a path, whatever it has in it, and says nothing about the format.
 
