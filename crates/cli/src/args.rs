@@ -6,6 +6,7 @@ mod du;
 mod expire;
 mod fsck;
 mod gc;
+mod netcdf;
 mod rewrite_manifests;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ pub(crate) use du::{By, Du};
 pub(crate) use expire::Expire;
 pub(crate) use fsck::Fsck;
 pub(crate) use gc::Gc;
+pub(crate) use netcdf::{Ncdump, Ncgen, as_written};
 pub(crate) use rewrite_manifests::RewriteManifests;
 
 const EXIT_CODES: &str = "\
@@ -83,6 +85,11 @@ pub(crate) enum Command {
     Materialize(Materialize),
     /// Write a version out as a plain Zarr v3 directory.
     Export(Export),
+    /// Print a version as CDL, as netCDF's ncdump prints a file.
+    #[command(disable_help_flag = true)]
+    Ncdump(Ncdump),
+    /// Make a dataset of a text in CDL, in one commit.
+    Ncgen(Ncgen),
     /// List what is in a group.
     Ls(Ls),
     /// Show the whole hierarchy.

@@ -22,6 +22,8 @@ mod log;
 mod ls;
 mod materialize;
 mod mv;
+mod ncdump;
+mod ncgen;
 mod nodes;
 mod refs;
 mod rewrite_manifests;
@@ -58,6 +60,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Import(args) => import::run(&context, args).await,
         Command::Materialize(args) => materialize::run(&context, args).await,
         Command::Export(args) => export::run(&context, args).await,
+        Command::Ncdump(args) => ncdump::run(&context, args).await,
+        Command::Ncgen(args) => ncgen::run(&context, args).await,
         Command::Ls(args) => ls::run(&context, args).await,
         Command::Tree(args) => tree::run(&context, args).await,
         Command::Cat(args) => cat::run(&context, args).await,

@@ -21,7 +21,7 @@ use failure::Failure;
 const BLOCKING_THREADS: usize = 4;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let args = match Args::try_parse_from(args::as_written(std::env::args_os())) {
         Ok(args) => args,
         Err(error) => {
             // Help goes to standard output and is no failure. A closed pipe is none either.

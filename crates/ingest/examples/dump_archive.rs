@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use icefield_ingest::nczarr::ReadOptions;
 use icefield_ingest::{
     Archive, ArchiveFile, OpenUrl, SourceError, read_kerchunk, read_netcdf3, read_zarr,
 };
@@ -60,7 +61,7 @@ async fn read(
             let file = ArchiveFile::open(storage, &Key::parse(name)?, name).await?;
             read_netcdf3(file).await?
         }
-        "zarr" => read_zarr(storage, &Prefix::all(), ".").await?,
+        "zarr" => read_zarr(storage, &Prefix::all(), ".", ReadOptions::default()).await?,
         "kerchunk" => {
             let file = ArchiveFile::open(Arc::clone(&storage), &Key::parse(name)?, name).await?;
             read_kerchunk(file, &Below(storage)).await?

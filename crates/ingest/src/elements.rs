@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::num::NonZeroU64;
 
 use serde_json::{Value, json};
-use zarrs::array::codec::{ArrayToBytesCodecTraits, CodecOptions};
-use zarrs::array::{ArrayBytes, ArrayBytesOffsets, CodecChain, DataType, FillValue};
+
+use zarrs::array::{
+    ArrayBytes, ArrayBytesOffsets, ArrayToBytesCodecTraits, CodecChain, CodecOptions, DataType, FillValue,
+};
 use zarrs::metadata::v3::MetadataV3;
 
 /// The elements of a chunk, the last dimension fastest.

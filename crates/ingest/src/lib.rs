@@ -71,7 +71,7 @@ pub use error::{ExportError, ImportError, PlanError, SourceError};
 pub use export::{Export, ExportReport};
 #[cfg(feature = "hdf5")]
 pub use hdf5::{Hdf5Options, read_hdf5};
-pub use icefield_nczarr::ReadOptions;
+pub use icefield_nczarr as nczarr;
 pub use ignored::Ignored;
 pub use import::{Import, ImportReport, Imported};
 pub use kerchunk::{OpenUrl, is_kerchunk_parquet, read_kerchunk, read_kerchunk_parquet};

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use damage::Numbers;
 use icefield_core::{NodeMetadata, NodePath};
+use icefield_ingest::nczarr::ReadOptions;
 use icefield_ingest::{Archive, ArchiveNode, SourceError, read_zarr};
 use icefield_storage::wrap::CountingStorage;
 use icefield_storage::{Key, Prefix, PutMode, Storage};
@@ -54,7 +55,7 @@ async fn read_below(tree: &Tree, prefix: &str, url: &str) -> Result<Archive, Sou
         .put(&beside, "{}".into(), PutMode::Create.into())
         .await
         .unwrap();
-    read_zarr(storage, &prefix, url).await
+    read_zarr(storage, &prefix, url, ReadOptions::default()).await
 }
 
 async fn read(tree: &Tree) -> Result<Archive, SourceError> {
@@ -137,7 +138,7 @@ async fn no_chunk_is_asked_for() {
         let _ = put.await.unwrap();
     }
     counting.reset();
-    let archive = read_zarr(storage, &Prefix::all(), "s3://b").await.unwrap();
+    let archive = read_zarr(storage, &Prefix::all(), "s3://b", ReadOptions::default()).await.unwrap();
     assert_eq!(archive.files.len(), 1000);
     let counts = counting.snapshot().total;
     assert_eq!((counts.list, counts.get, counts.head), (1, 2, 0));

@@ -33,6 +33,7 @@ pub(super) fn hierarchy(root: &Root) -> Result<Hierarchy, SourceError> {
         false => Ok(Hierarchy {
             nodes: walk.nodes,
             ignored: walk.ignored,
+            warnings: Vec::new(),
         }),
     }
 }
