@@ -31,7 +31,7 @@ pub struct Group {
     /// Its variables.
     pub variables: Vec<Variable>,
     /// The groups below it.
-    pub groups: Vec<Group>,
+    pub groups: Vec<Self>,
 }
 
 /// An array of elements of one type.
