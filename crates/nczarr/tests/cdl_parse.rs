@@ -278,6 +278,37 @@ fn special_attributes_are_taken_into_the_variable() {
 }
 
 #[test]
+fn variables_of_other_groups_are_named_by_their_paths() {
+    let text = "netcdf a { dimensions: x = 2 ; variables: int v(x) ;
+        group: g { dimensions: x = 3 ; group: h { variables: int w(/x, x) ; /v:a = 1 ; int /v:b = 2 ; w:c = 3 ; :d = 4 ;
+        data: /v = 1, 2 ; /g/h/w = 5 ; } } }";
+    let document = parse(text).unwrap();
+    let names = |path: &str| {
+        let attributes = &document.dataset.variable(path).unwrap().attributes;
+        let names = attributes.iter().map(|attribute| attribute.name.as_str());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names("/v"), "a b");
+    assert_eq!(names("/g/h/w"), "c");
+    let w = document.dataset.variable("/g/h/w").unwrap();
+    assert_eq!(w.dimensions[0].as_str(), "/x");
+    assert_eq!(w.dimensions[1].as_str(), "/g/x");
+    let paths: Vec<_> = document
+        .data
+        .iter()
+        .map(|data| data.path.as_str())
+        .collect();
+    assert_eq!(paths, ["/v", "/g/h/w"]);
+    assert_eq!(document.data[1].elements(), 6);
+    // By its name alone a variable is known in its own group only.
+    let below = "netcdf a { variables: int v ; group: g { data: v = 1 ; } }";
+    assert!(matches!(
+        parse(below).unwrap_err().rule,
+        Rule::Unknown { .. }
+    ));
+}
+
+#[test]
 fn names_may_be_words_of_the_language() {
     let text = "netcdf a {\ndimensions:\n\tdata = 2 ;\n\tUNLIMITED = 1 ;\nvariables:\n\tint data(data) ;\n\t\tdata:units = \"m\" ;
 \tint int ;\n\t\tint:a = 1 ;\n\tint NaN ;\n\t\tNaN:a = 2 ;\n\tint group ;\n\t\tgroup:a = 3 ;\n\tint _ ;\ndata:\n\n data = 1, 2 ;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::{Dataset, Fill, Values, Variable};
 
-use super::error::{DumpError, PrintError};
+use super::error::PrintError;
 use super::layout::Layout;
 use super::number::{Digits, default_fill_shows, in_data};
 use super::print::PrintOptions;
@@ -78,14 +78,14 @@ impl DataPrinter {
     /// Prints the next values.
     ///
     /// # Errors
-    /// [`DumpError::Write`], and [`DumpError::Print`] with [`PrintError::DataType`] or [`PrintError::Count`].
-    pub fn push<E>(&mut self, out: &mut impl Write, values: &Values) -> Result<(), DumpError<E>> {
+    /// [`PrintError::Write`], [`PrintError::DataType`], [`PrintError::Count`].
+    pub fn push(&mut self, out: &mut impl Write, values: &Values) -> Result<(), PrintError> {
         if values.data_type() != self.variable.data_type {
-            return Err(DumpError::Print(PrintError::DataType {
+            return Err(PrintError::DataType {
                 path: self.path.clone(),
                 expected: self.variable.data_type,
                 found: values.data_type(),
-            }));
+            });
         }
         let count = u64::try_from(values.len()).unwrap_or(u64::MAX);
         if count > self.layout.elements - self.done {
@@ -107,8 +107,8 @@ impl DataPrinter {
     /// Ends the data.
     ///
     /// # Errors
-    /// [`DumpError::Write`], and [`DumpError::Print`] with [`PrintError::Count`] if values are missing.
-    pub fn finish<E>(self, out: &mut impl Write) -> Result<(), DumpError<E>> {
+    /// [`PrintError::Write`], [`PrintError::Count`] if values are missing.
+    pub fn finish(self, out: &mut impl Write) -> Result<(), PrintError> {
         if self.done != self.layout.elements {
             return Err(self.wrong_count(self.done));
         }
@@ -118,12 +118,12 @@ impl DataPrinter {
         Ok(())
     }
 
-    fn wrong_count<E>(&self, found: u64) -> DumpError<E> {
-        DumpError::Print(PrintError::Count {
+    fn wrong_count(&self, found: u64) -> PrintError {
+        PrintError::Count {
             path: self.path.clone(),
             expected: self.layout.elements,
             found,
-        })
+        }
     }
 
     /// Writes the zeros of a row of chars, of which there may be many, before a char that is none.
