@@ -1,5 +1,7 @@
 //! CDL is read as `ncgen` reads it, and refused where that would lose something.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::Path;
 
@@ -273,6 +275,37 @@ fn special_attributes_are_taken_into_the_variable() {
     assert_eq!(variable("c").storage.filters, [other, Filter::Deflate(1)]);
     assert_eq!(variable("d").fill, Fill::Value(Values::Char(vec![0])));
     assert_eq!(dataset.root.attributes.len(), 1);
+}
+
+#[test]
+fn variables_of_other_groups_are_named_by_their_paths() {
+    let text = "netcdf a { dimensions: x = 2 ; variables: int v(x) ;
+        group: g { dimensions: x = 3 ; group: h { variables: int w(/x, x) ; /v:a = 1 ; int /v:b = 2 ; w:c = 3 ; :d = 4 ;
+        data: /v = 1, 2 ; /g/h/w = 5 ; } } }";
+    let document = parse(text).unwrap();
+    let names = |path: &str| {
+        let attributes = &document.dataset.variable(path).unwrap().attributes;
+        let names = attributes.iter().map(|attribute| attribute.name.as_str());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names("/v"), "a b");
+    assert_eq!(names("/g/h/w"), "c");
+    let w = document.dataset.variable("/g/h/w").unwrap();
+    assert_eq!(w.dimensions[0].as_str(), "/x");
+    assert_eq!(w.dimensions[1].as_str(), "/g/x");
+    let paths: Vec<_> = document
+        .data
+        .iter()
+        .map(|data| data.path.as_str())
+        .collect();
+    assert_eq!(paths, ["/v", "/g/h/w"]);
+    assert_eq!(document.data[1].elements(), 6);
+    // By its name alone a variable is known in its own group only.
+    let below = "netcdf a { variables: int v ; group: g { data: v = 1 ; } }";
+    assert!(matches!(
+        parse(below).unwrap_err().rule,
+        Rule::Unknown { .. }
+    ));
 }
 
 #[test]

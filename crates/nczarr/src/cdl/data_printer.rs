@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::{Dataset, Fill, Values, Variable};
 
-use super::error::{DumpError, PrintError};
+use super::error::PrintError;
 use super::layout::Layout;
 use super::number::{Digits, default_fill_shows, in_data};
 use super::print::PrintOptions;
@@ -12,6 +12,8 @@ use super::text::{escape, name, quote};
 
 /// The widest line that `ncdump` fills, in bytes.
 const WIDTH: usize = 78;
+/// The bytes of text that are collected before they are written.
+const BUFFER: usize = 64 * 1024;
 
 /// Prints the values of one variable, which come in any number of pieces in C order. Its memory does not depend on how many
 /// there are, as long as the pieces are small.
@@ -30,6 +32,8 @@ pub struct DataPrinter {
     column: usize,
     /// Zeros of a row of chars that are shown only if another char follows.
     zeros: u64,
+    /// The memory of one value's text, which is used again.
+    token: Vec<u8>,
 }
 
 impl DataPrinter {
@@ -43,15 +47,14 @@ impl DataPrinter {
         };
         let variable = dataset.variable(path).ok_or_else(missing)?;
         let layout = layout(dataset, path, variable)?;
-        let fill = match &variable.fill {
-            Fill::Value(value) => Some(value.clone()),
-            Fill::Off | Fill::Default => match variable.attribute("_FillValue") {
-                Some(value) if value.len() == 1 => Some(value.clone()),
-                _ if default_fill_shows(variable.data_type) => {
-                    Some(variable.data_type.default_fill())
-                }
-                _ => None,
-            },
+        let own = match &variable.fill {
+            Fill::Value(value) => Some(value),
+            Fill::Off | Fill::Default => variable.attribute("_FillValue"),
+        };
+        let default = variable.data_type.default_fill();
+        let fill = match own.filter(|value| value.len() == 1) {
+            Some(value) => Some(value.clone()),
+            None => default_fill_shows(variable.data_type).then_some(default),
         };
         Ok(Self {
             path: path.to_owned(),
@@ -63,6 +66,7 @@ impl DataPrinter {
             done: 0,
             column: 0,
             zeros: 0,
+            token: Vec::new(),
         })
     }
 
@@ -74,14 +78,14 @@ impl DataPrinter {
     /// Prints the next values.
     ///
     /// # Errors
-    /// [`DumpError::Write`], and [`DumpError::Print`] with [`PrintError::DataType`] or [`PrintError::Count`].
-    pub fn push<E>(&mut self, out: &mut impl Write, values: &Values) -> Result<(), DumpError<E>> {
+    /// [`PrintError::Write`], [`PrintError::DataType`], [`PrintError::Count`].
+    pub fn push(&mut self, out: &mut impl Write, values: &Values) -> Result<(), PrintError> {
         if values.data_type() != self.variable.data_type {
-            return Err(DumpError::Print(PrintError::DataType {
+            return Err(PrintError::DataType {
                 path: self.path.clone(),
                 expected: self.variable.data_type,
                 found: values.data_type(),
-            }));
+            });
         }
         let count = u64::try_from(values.len()).unwrap_or(u64::MAX);
         if count > self.layout.elements - self.done {
@@ -89,8 +93,9 @@ impl DataPrinter {
         }
         let mut text = Vec::new();
         for at in 0..values.len() {
+            self.zeros_before(out, &mut text, values, at)?;
             self.element(&mut text, values, at);
-            if text.len() >= 1 << 16 {
+            if text.len() >= BUFFER {
                 out.write_all(&text)?;
                 text.clear();
             }
@@ -102,8 +107,8 @@ impl DataPrinter {
     /// Ends the data.
     ///
     /// # Errors
-    /// [`DumpError::Write`], and [`DumpError::Print`] with [`PrintError::Count`] if values are missing.
-    pub fn finish<E>(self, out: &mut impl Write) -> Result<(), DumpError<E>> {
+    /// [`PrintError::Write`], [`PrintError::Count`] if values are missing.
+    pub fn finish(self, out: &mut impl Write) -> Result<(), PrintError> {
         if self.done != self.layout.elements {
             return Err(self.wrong_count(self.done));
         }
@@ -113,12 +118,32 @@ impl DataPrinter {
         Ok(())
     }
 
-    fn wrong_count<E>(&self, found: u64) -> DumpError<E> {
-        DumpError::Print(PrintError::Count {
+    fn wrong_count(&self, found: u64) -> PrintError {
+        PrintError::Count {
             path: self.path.clone(),
             expected: self.layout.elements,
             found,
-        })
+        }
+    }
+
+    /// Writes the zeros of a row of chars, of which there may be many, before a char that is none.
+    fn zeros_before(
+        &mut self,
+        out: &mut impl Write,
+        text: &mut Vec<u8>,
+        values: &Values,
+        at: usize,
+    ) -> io::Result<()> {
+        if self.zeros > 0 && matches!(values, Values::Char(bytes) if bytes[at] != 0) {
+            for _ in 0..std::mem::take(&mut self.zeros) {
+                escape(text, 0);
+                if text.len() >= BUFFER {
+                    out.write_all(text)?;
+                    text.clear();
+                }
+            }
+        }
+        Ok(())
     }
 
     fn element(&mut self, out: &mut Vec<u8>, values: &Values, at: usize) {
@@ -140,7 +165,7 @@ impl DataPrinter {
                 out.resize(out.len() + closing, b'}');
             }
         } else {
-            let mut token = Vec::new();
+            let mut token = std::mem::take(&mut self.token);
             if self.is_fill(values, at) {
                 token.push(b'_');
             } else {
@@ -152,6 +177,8 @@ impl DataPrinter {
                 token.extend_from_slice(b", ");
             }
             self.place(out, &token);
+            token.clear();
+            self.token = token;
         }
         self.done += 1;
     }
@@ -196,9 +223,6 @@ impl DataPrinter {
         if byte == 0 {
             self.zeros += 1;
             return;
-        }
-        for _ in 0..std::mem::take(&mut self.zeros) {
-            escape(out, 0);
         }
         escape(out, byte);
         if byte == b'\n' {

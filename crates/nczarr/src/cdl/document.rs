@@ -1,9 +1,10 @@
 //! What a text of CDL says.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::ops::Range;
 
-use crate::{Dataset, ModelError, Values};
+use crate::{Dataset, Values};
 
 use super::list::{append, empty, repeat};
 
@@ -24,10 +25,13 @@ pub struct Document {
 impl Document {
     /// Returns all values of the variable of a path, in C order and in pieces, as [`print`](fn@super::print) takes them.
     /// Elements that the text gives no value for are the fill value. There are none for a path that is no variable.
-    pub fn read(&self, path: &str) -> impl Iterator<Item = Result<Values, Infallible>> + use<> {
+    pub fn read<'a>(
+        &'a self,
+        path: &str,
+    ) -> impl Iterator<Item = Result<Values, Infallible>> + use<'a> {
         let data = match self.data.iter().find(|data| data.path == path) {
-            Some(data) => Some(data.clone()),
-            None => Data::without_values(&self.dataset, path).ok().flatten(),
+            Some(data) => Some(Cow::Borrowed(data)),
+            None => Data::without_values(&self.dataset, path).map(Cow::Owned),
         };
         let end = data.as_ref().map_or(0, |data| data.elements);
         let mut start = 0;
@@ -73,21 +77,18 @@ impl Run {
 
 impl Data {
     /// Returns the data of a variable that the text gives no values for.
-    fn without_values(dataset: &Dataset, path: &str) -> Result<Option<Self>, ModelError> {
-        let Some(variable) = dataset.variable(path) else {
-            return Ok(None);
-        };
-        let shape = dataset.shape(variable)?;
-        let elements = shape
-            .iter()
-            .try_fold(1u64, |n, &length| n.checked_mul(length));
-        Ok(elements.map(|elements| Self {
+    fn without_values(dataset: &Dataset, path: &str) -> Option<Self> {
+        let variable = dataset.variable(path)?;
+        let shape = dataset.shape(variable).ok()?;
+        let mut lengths = shape.iter();
+        let elements = lengths.try_fold(1u64, |n, &length| n.checked_mul(length))?;
+        Some(Self {
             path: path.to_owned(),
             elements,
             fill: fill(variable),
             given: empty(variable.data_type),
             runs: Vec::new(),
-        }))
+        })
     }
 
     /// Returns how many elements the variable has.
@@ -116,21 +117,23 @@ impl Data {
             return values;
         };
         let last = outer.len();
-        let rows: u64 = outer.iter().product();
+        let is_of_rank = shape.len() == extent.len() && origin.len() == extent.len();
+        let rows = outer.iter().try_fold(1u64, |n, &it| n.checked_mul(it));
+        let rows = rows.filter(|_| is_of_rank).unwrap_or(0);
         for number in 0..rows {
             // The first element of the row, if the row touches the variable at all.
             let (mut rest, mut stride, mut start) = (number, shape[last], Some(0u64));
             for at in (0..last).rev() {
-                let index = origin[at] + rest % extent[at];
+                let index = origin[at].saturating_add(rest % extent[at]);
                 rest /= extent[at];
                 start = start
                     .filter(|_| index < shape[at])
-                    .map(|start| start + index * stride);
+                    .map(|start| start.saturating_add(index.saturating_mul(stride)));
                 stride = stride.saturating_mul(shape[at]);
             }
             let inside = shape[last].saturating_sub(origin[last]).min(row);
             let inside = if start.is_some() { inside } else { 0 };
-            let start = start.unwrap_or(0) + origin[last];
+            let start = start.unwrap_or(0).saturating_add(origin[last]);
             self.append_to(&mut values, start, start + inside);
             repeat(&mut values, &self.fill, to_usize(row - inside));
         }
@@ -157,7 +160,8 @@ impl Data {
 
 /// Returns what elements without a value become.
 pub(super) fn fill(variable: &crate::Variable) -> Values {
-    let own = variable.fill_value().filter(|value| value.len() == 1);
+    let is_right = |value: &Values| value.len() == 1 && value.data_type() == variable.data_type;
+    let own = variable.fill_value().filter(is_right);
     own.unwrap_or_else(|| variable.data_type.default_fill())
 }
 

@@ -156,7 +156,7 @@ pub enum Rule {
 }
 
 /// Why a dataset, or the data of a variable, cannot be printed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrintError {
     /// A variable that was asked for is nowhere in the dataset.
@@ -194,18 +194,18 @@ pub enum PrintError {
         /// How many came, or would have come.
         found: u64,
     },
+    /// The writer failed.
+    #[error("the text cannot be written")]
+    Write(#[from] std::io::Error),
 }
 
 /// Why printing a dataset together with its data ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DumpError<E> {
-    /// The dataset or the values do not fit together.
+    /// The dataset or the values cannot be printed.
     #[error(transparent)]
     Print(#[from] PrintError),
-    /// The writer failed.
-    #[error("the text cannot be written")]
-    Write(#[from] std::io::Error),
     /// The values of a variable cannot be read.
     #[error("the values of {path} cannot be read")]
     Data {

@@ -37,7 +37,10 @@ impl Layout {
 
     /// Returns how many braces open before an element.
     pub(super) fn opening(&self, at: u64) -> usize {
-        self.braces.iter().filter(|&&n| at % n == 0).count()
+        self.braces
+            .iter()
+            .filter(|&&n| at.is_multiple_of(n))
+            .count()
     }
 
     /// Returns how many braces close behind an element.

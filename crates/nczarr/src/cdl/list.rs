@@ -48,7 +48,7 @@ pub(super) fn append(to: &mut Values, from: &Values, range: Range<usize>) {
     both!(to, from, (to, from) => to.extend_from_slice(&from[range]));
 }
 
-/// Appends one value, which is the only one in `fill`, again and again.
+/// Appends the first value of `fill`, which must have one, again and again.
 pub(super) fn repeat(to: &mut Values, fill: &Values, count: usize) {
-    both!(to, fill, (to, fill) => to.resize(to.len() + count, fill[0].clone()));
+    both!(to, fill, (to, fill) => to.extend(std::iter::repeat_n(&fill[0], count).cloned()));
 }

@@ -124,7 +124,7 @@ mod tests {
         let cases = [
             (Values::Float(vec![1.0]), "1.f"),
             (Values::Float(vec![1e10]), "1.e+10f"),
-            (Values::Float(vec![9.1 + 0.8]), "9.9f"),
+            (Values::Float(vec![9.900_001]), "9.900001f"),
             (Values::Double(vec![-0.0]), "-0."),
             (Values::Double(vec![f64::NEG_INFINITY]), "-Infinity"),
             (Values::Float(vec![f32::NAN]), "NaNf"),

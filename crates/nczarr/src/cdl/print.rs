@@ -185,7 +185,7 @@ where
 {
     for step in steps(dataset, options)? {
         match step {
-            Step::Text(text) => out.write_all(&text)?,
+            Step::Text(text) => out.write_all(&text).map_err(PrintError::Write)?,
             Step::Data(path) => {
                 let mut printer = DataPrinter::new(dataset, &path, options)?;
                 for values in data(&path) {
