@@ -15,4 +15,5 @@ mod uris;
 mod values;
 mod world;
 mod zarrs;
+mod zip_objects;
 mod zips;
