@@ -217,8 +217,13 @@ pub(crate) struct Export {
     /// The repository.
     #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
-    /// The directory to write; it must not exist, or be empty.
-    pub(crate) destination: PathBuf,
+    /// The directory to write, which must not exist or be empty; a zip file, if its name ends in `.zip`; or a URL with
+    /// nothing below it.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) destination: Location,
+    /// Write a zip file, whatever its name is.
+    #[arg(long)]
+    pub(crate) zip: bool,
     #[command(flatten)]
     pub(crate) at: At,
     #[command(flatten)]

@@ -51,6 +51,8 @@ mod azure;
     expect(dead_code, reason = "redirects need a part of it")
 )]
 mod bucket_url;
+#[cfg(feature = "ingest")]
+mod destinations;
 mod error;
 #[cfg(feature = "gcs")]
 mod gcs;

@@ -8,7 +8,7 @@ use icefield_core::{VirtualAccess, VirtualLocation};
 use icefield_format::location_of;
 use icefield_ingest::{
     ArchiveFile, ArchiveSource, Source, SourceError, ZarrDirectory, is_kerchunk_parquet,
-    read_archive, read_kerchunk_parquet, read_zarr,
+    read_archive, read_archive_to_copy, read_kerchunk_parquet, read_zarr,
 };
 use icefield_storage::{Key, Prefix, Storage, StorageError};
 use tokio::sync::OnceCell;
@@ -57,8 +57,8 @@ impl Schemes {
 }
 
 impl Sources<'_> {
-    /// Opens what can be imported at a location: a Zarr hierarchy of format 2 or 3, or a file of HDF5, NetCDF-4,
-    /// NetCDF-3 or kerchunk's references, in JSON or in a directory of Parquet files. Those may name other files: below
+    /// Opens what can be imported at a location: a Zarr hierarchy of format 2 or 3, a zip file with one in it, or
+    /// a file of HDF5, NetCDF-4, NetCDF-3 or kerchunk's references, in JSON or in a directory of Parquet files. Those may name other files: below
     /// the folder they lie in, and below what `access` grants.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Sources<'_> {
     ) -> Result<OpenedSource, Error> {
         match location.path() {
             Some(path) => self.local_source(path, access, purpose).await,
-            None => self.remote_source(location, access).await,
+            None => self.remote_source(location, access, purpose).await,
         }
     }
 
@@ -128,13 +128,14 @@ impl Sources<'_> {
         }
         let name = whole.file_name().and_then(|name| name.to_str());
         let name = name.unwrap_or_default();
-        archive_source(storage, name, &url, access).await
+        archive_source(storage, name, &url, access, purpose).await
     }
 
     async fn remote_source(
         &self,
         location: &Location,
         access: VirtualAccess,
+        purpose: Purpose,
     ) -> Result<OpenedSource, Error> {
         let text = location.as_str();
         let (place, options) = match text.split_once('?') {
@@ -165,7 +166,7 @@ impl Sources<'_> {
         let storage = self.storage(&parent).await?;
         let key = Key::parse(&name).map_err(StorageError::from)?;
         match storage.head(&key).await {
-            Ok(_) => return archive_source(storage, &name, &url, access).await,
+            Ok(_) => return archive_source(storage, &name, &url, access, purpose).await,
             Err(StorageError::NotFound { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -189,11 +190,15 @@ async fn archive_source(
     name: &str,
     url: &VirtualLocation,
     access: VirtualAccess,
+    purpose: Purpose,
 ) -> Result<OpenedSource, Error> {
     let key = Key::parse(name).map_err(StorageError::from)?;
     let access = granted_beside(access, url, &storage)?;
     let file = ArchiveFile::open(storage, &key, url.as_str()).await?;
-    let archive = read_archive(file, &access).await?;
+    let archive = match purpose {
+        Purpose::Copy => read_archive_to_copy(file, &access).await?,
+        Purpose::Refer => read_archive(file, &access).await?,
+    };
     let source: Arc<dyn Source> = Arc::new(ArchiveSource::new(url.as_str(), archive));
     Ok(OpenedSource { source, access })
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use icefield_core::{VirtualAccess, VirtualLocation};
 
 use crate::archive::{Archive, ArchiveFile};
-use crate::{OpenUrl, SourceError, read_kerchunk, read_netcdf3};
+use crate::{OpenUrl, SourceError, read_kerchunk, read_netcdf3, read_zip};
 
 /// Kinds of archive files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +16,8 @@ pub enum Kind {
     NetCdf3,
     /// References of kerchunk, in JSON.
     Kerchunk,
+    /// A zip file, with a Zarr hierarchy in it.
+    Zip,
 }
 
 /// Where an HDF5 file may begin: at zero, or behind a block of the user's, of 512 bytes or twice as many, and so on.
@@ -33,6 +35,9 @@ impl Kind {
         }
         if first[..] == *SIGNATURE {
             return Ok(Some(Self::Hdf5));
+        }
+        if first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06") {
+            return Ok(Some(Self::Zip));
         }
         let text = first.iter().find(|byte| !byte.is_ascii_whitespace());
         if text == Some(&b'{') {
@@ -54,9 +59,29 @@ impl Kind {
 /// # Errors
 /// [`SourceError::Damaged`] for a file of no known kind, and those of its reader.
 pub async fn read_archive(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Archive, SourceError> {
+    read(file, files, true).await
+}
+
+/// As [`read_archive`], where nothing will be referred to: where in a zip file the chunks lie is not looked for.
+///
+/// # Errors
+/// As [`read_archive`].
+pub async fn read_archive_to_copy(
+    file: ArchiveFile,
+    files: &dyn OpenUrl,
+) -> Result<Archive, SourceError> {
+    read(file, files, false).await
+}
+
+async fn read(
+    file: ArchiveFile,
+    files: &dyn OpenUrl,
+    located: bool,
+) -> Result<Archive, SourceError> {
     match Kind::of(&file).await? {
         Some(Kind::NetCdf3) => read_netcdf3(file).await,
         Some(Kind::Kerchunk) => read_kerchunk(file, files).await,
+        Some(Kind::Zip) => read_zip(file, located).await,
         #[cfg(feature = "hdf5")]
         Some(Kind::Hdf5) => crate::read_hdf5(file, crate::Hdf5Options::default()).await,
         #[cfg(not(feature = "hdf5"))]
@@ -65,7 +90,8 @@ pub async fn read_archive(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Arch
             Err(SourceError::damaged(file.url(), problem))
         }
         None => {
-            let problem = "it begins like none of HDF5, NetCDF-4, NetCDF-3 and kerchunk's JSON";
+            let problem =
+                "it begins like none of HDF5, NetCDF-4, NetCDF-3, zip and kerchunk's JSON";
             Err(SourceError::damaged(file.url(), problem))
         }
     }

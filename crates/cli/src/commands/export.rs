@@ -31,13 +31,18 @@ pub(super) async fn run(context: &Context, args: Export) -> Result<(), Failure> 
     if let Some(repository) = args.location.path() {
         export = export.outside(repository);
     }
-    let report = export.run(&args.destination).await;
+    let zip = args.zip.then(ingest::ZipLayout::default);
+    let destination = context
+        .schemes
+        .destination(&args.destination, zip, &args.location)
+        .await?;
+    let report = export.run_to(&destination).await;
     bar.clear();
     let report = report?;
     let exported = Exported {
         location: output::location(&args.location),
         snapshot_id,
-        destination: args.destination.display().to_string(),
+        destination: output::location(&args.destination),
         groups: report.groups,
         arrays: report.arrays,
         chunks: report.chunks,
