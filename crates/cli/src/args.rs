@@ -12,7 +12,7 @@ mod rewrite_manifests;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
-use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, TagName};
+use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, SourceLocation, TagName};
 
 use crate::failure::chain;
 
@@ -36,8 +36,11 @@ Exit codes: 0 done, 1 failure, 2 wrong usage, 3 conflict (somebody was first, or
 Environment: ICEFIELD_LOG is a filter of log events such as `debug` or `icefield_core=trace`; NO_COLOR is honoured.";
 
 const SOURCES: &str = "\
-SOURCE is a Zarr directory (format 2 or 3), or a file of HDF5, NetCDF-4, NetCDF-3 or kerchunk's references, as a path or
+SOURCE is a Zarr directory (format 2 or 3; NCZarr of every generation), or a file of HDF5, NetCDF-4, NetCDF-3 or kerchunk's references, as a path or
 a URL. References may name files below the folder of their own file, and below what --grant says.
+
+The URLs of netCDF-C are understood, such as file:///data/sea.zarr#mode=nczarr,file; with #mode=zarr, what NCZarr recorded
+is not looked at.
 
 A repository of the alpha generation of the format (September 2024) is a SOURCE, too: its whole history, with branches and
 tags, is made again at LOCATION, where there must be nothing, or an empty repository.";
@@ -83,7 +86,7 @@ pub(crate) enum Command {
     Import(Import),
     /// Copy chunks that lie in foreign files into the repository, in one commit.
     Materialize(Materialize),
-    /// Write a version out as a plain Zarr v3 directory.
+    /// Write a version out for other programs: as Zarr of format 3 or 2, or as NCZarr.
     Export(Export),
     /// Print a version as CDL, as netCDF's ncdump prints a file.
     #[command(disable_help_flag = true)]
@@ -168,8 +171,8 @@ pub(crate) struct Init {
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Import {
     /// What to import.
-    #[arg(required = true, num_args = 1.., value_name = "SOURCE", value_parser = in_full(Location::parse))]
-    pub(crate) sources: Vec<Location>,
+    #[arg(required = true, num_args = 1.., value_name = "SOURCE", value_parser = in_full(SourceLocation::parse))]
+    pub(crate) sources: Vec<SourceLocation>,
     /// The repository.
     #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
@@ -194,6 +197,9 @@ pub(crate) struct Import {
     /// Copy this array all the same (repeatable).
     #[arg(long, value_name = "PATH", value_parser = in_full(node_path), requires = "virtual")]
     pub(crate) copy: Vec<NodePath>,
+    /// Big-endian arrays of NCZarr hold little-endian numbers, as netCDF-C before 4.9.3 wrote them.
+    #[arg(long)]
+    pub(crate) legacy_endian: bool,
     /// The commit message.
     #[arg(short, long)]
     pub(crate) message: Option<String>,
@@ -224,12 +230,31 @@ pub(crate) struct Export {
     /// The repository.
     #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
-    /// The directory to write; it must not exist, or be empty.
-    pub(crate) destination: PathBuf,
+    /// The directory to write, which must not exist or be empty; a zip file, if its name ends in `.zip`; or a URL with
+    /// nothing below it.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) destination: Location,
+    /// Write a zip file, whatever its name is.
+    #[arg(long)]
+    pub(crate) zip: bool,
+    /// The format to write.
+    #[arg(long, value_enum, default_value_t = Format::Zarr3, value_name = "FORMAT")]
+    pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) at: At,
     #[command(flatten)]
     pub(crate) facts: Facts,
+}
+
+/// What an export writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Zarr format 3, as it is in the repository.
+    Zarr3,
+    /// Zarr format 2, with the names of dimensions that xarray looks for.
+    Zarr2,
+    /// NCZarr, which netCDF-C reads since 4.9.3.
+    Nczarr,
 }
 
 /// Which version.

@@ -51,7 +51,8 @@ impl SourceLocation {
         };
         let is_zarr = url.format == Some(Format::Zarr);
         if url.store == Store::Http && url.format != Some(Format::Bytes) {
-            let problem = "a web server cannot list what a hierarchy has: use #mode=bytes for one file";
+            let problem =
+                "a web server cannot list what a hierarchy has: use #mode=bytes for one file";
             return Err(rule(problem.to_owned()));
         }
         Ok(Self {
@@ -100,9 +101,16 @@ mod tests {
         assert_eq!(parsed("file:///data/sea.zarr#mode=nczarr,file"), plain);
         let pure = parsed("file:///data/sea.zarr#mode=zarr");
         assert!(pure.options.is_pure && !pure.options.is_without_xarray);
-        assert!(parsed("file:///data/sea.zarr#mode=noxarray").options.is_without_xarray);
+        assert!(
+            parsed("file:///data/sea.zarr#mode=noxarray")
+                .options
+                .is_without_xarray
+        );
         // Percent signs are no escapes there.
-        assert_eq!(parsed("file:///a%20b#mode=nczarr").location, Location::of_path(Path::new("/a%20b")));
+        assert_eq!(
+            parsed("file:///a%20b#mode=nczarr").location,
+            Location::of_path(Path::new("/a%20b"))
+        );
     }
 
     #[test]

@@ -135,6 +135,8 @@ from_layers! {
     icefield_ingest::ImportError,
     #[cfg(feature = "ingest")]
     icefield_ingest::ExportError,
+    #[cfg(feature = "ingest")]
+    icefield_ingest::TreeError,
     #[cfg(feature = "alpha")]
     icefield_alpha::AlphaError,
     #[cfg(feature = "alpha")]

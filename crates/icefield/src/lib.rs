@@ -51,6 +51,10 @@ mod azure;
     expect(dead_code, reason = "redirects need a part of it")
 )]
 mod bucket_url;
+#[cfg(feature = "ingest")]
+mod dataset_url;
+#[cfg(feature = "ingest")]
+mod destinations;
 mod error;
 #[cfg(feature = "gcs")]
 mod gcs;
@@ -97,6 +101,8 @@ pub use icefield_zarr_store::{DirListing, ZarrKey, ZarrStore, ZarrStoreError};
 
 #[cfg(feature = "azure")]
 pub use azure::ConnectAzure;
+#[cfg(feature = "ingest")]
+pub use dataset_url::SourceLocation;
 pub use error::{Error, ErrorKind, Unsettled, committed, landed};
 #[cfg(feature = "gcs")]
 pub use gcs::ConnectGcs;

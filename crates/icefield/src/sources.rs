@@ -6,15 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use icefield_core::{VirtualAccess, VirtualLocation};
 use icefield_format::location_of;
+use icefield_ingest::nczarr::ReadOptions;
 use icefield_ingest::{
-    ArchiveFile, ArchiveSource, Source, SourceError, ZarrDirectory, is_kerchunk_parquet,
-    read_archive, read_kerchunk_parquet, read_zarr,
+    ArchiveFile, ArchiveOptions, ArchiveSource, Source, SourceError, ZarrDirectory,
+    is_kerchunk_parquet, read_archive_with, read_kerchunk_parquet, read_zarr,
 };
 use icefield_storage::{Key, Prefix, Storage, StorageError};
 use tokio::sync::OnceCell;
 
 use crate::location::{decode, without_options};
-use crate::{Error, ErrorKind, Location, LocationError, Schemes};
+use crate::{Error, ErrorKind, Location, LocationError, Schemes, SourceLocation};
 
 /// Something that can be imported.
 #[derive(Debug)]
@@ -57,8 +58,8 @@ impl Schemes {
 }
 
 impl Sources<'_> {
-    /// Opens what can be imported at a location: a Zarr hierarchy of format 2 or 3, or a file of HDF5, NetCDF-4,
-    /// NetCDF-3 or kerchunk's references, in JSON or in a directory of Parquet files. Those may name other files: below
+    /// Opens what can be imported at a location: a Zarr hierarchy of format 2 or 3, a zip file with one in it, or
+    /// a file of HDF5, NetCDF-4, NetCDF-3 or kerchunk's references, in JSON or in a directory of Parquet files. Those may name other files: below
     /// the folder they lie in, and below what `access` grants.
     ///
     /// # Errors
@@ -66,13 +67,17 @@ impl Sources<'_> {
     /// no file or hierarchy, and what its reader says.
     pub async fn open(
         &self,
-        location: &Location,
+        source: &SourceLocation,
         access: VirtualAccess,
         purpose: Purpose,
     ) -> Result<OpenedSource, Error> {
+        let SourceLocation { location, options } = source;
         match location.path() {
-            Some(path) => self.local_source(path, access, purpose).await,
-            None => self.remote_source(location, access).await,
+            Some(path) => self.local_source(path, access, purpose, *options).await,
+            None => {
+                self.remote_source(location, access, purpose, *options)
+                    .await
+            }
         }
     }
 
@@ -90,6 +95,7 @@ impl Sources<'_> {
         path: &Path,
         access: VirtualAccess,
         purpose: Purpose,
+        options: ReadOptions,
     ) -> Result<OpenedSource, Error> {
         let about = std::fs::metadata(path);
         let is_directory = about.as_ref().is_ok_and(std::fs::Metadata::is_dir);
@@ -120,7 +126,8 @@ impl Sources<'_> {
             return references_source(storage, &Prefix::all(), &url, beside, access).await;
         }
         if is_directory {
-            let archive = read_zarr(Arc::clone(&storage), &Prefix::all(), url.as_str()).await?;
+            let archive =
+                read_zarr(Arc::clone(&storage), &Prefix::all(), url.as_str(), options).await?;
             return Ok(OpenedSource {
                 access: granted(access, url.as_str(), &storage)?,
                 source: Arc::new(ArchiveSource::new(path.display().to_string(), archive)),
@@ -128,13 +135,15 @@ impl Sources<'_> {
         }
         let name = whole.file_name().and_then(|name| name.to_str());
         let name = name.unwrap_or_default();
-        archive_source(storage, name, &url, access).await
+        archive_source(storage, name, &url, access, purpose, options).await
     }
 
     async fn remote_source(
         &self,
         location: &Location,
         access: VirtualAccess,
+        purpose: Purpose,
+        read: ReadOptions,
     ) -> Result<OpenedSource, Error> {
         let text = location.as_str();
         let (place, options) = match text.split_once('?') {
@@ -165,7 +174,7 @@ impl Sources<'_> {
         let storage = self.storage(&parent).await?;
         let key = Key::parse(&name).map_err(StorageError::from)?;
         match storage.head(&key).await {
-            Ok(_) => return archive_source(storage, &name, &url, access).await,
+            Ok(_) => return archive_source(storage, &name, &url, access, purpose, read).await,
             Err(StorageError::NotFound { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -174,7 +183,7 @@ impl Sources<'_> {
             let beside = Arc::clone(&storage);
             return references_source(storage, &prefix, &url, beside, access).await;
         }
-        let archive = match read_zarr(Arc::clone(&storage), &prefix, url.as_str()).await {
+        let archive = match read_zarr(Arc::clone(&storage), &prefix, url.as_str(), read).await {
             Err(SourceError::NoNodes { name }) => return Err(SourceError::NotFound { name }.into()),
             archive => archive?,
         };
@@ -189,11 +198,17 @@ async fn archive_source(
     name: &str,
     url: &VirtualLocation,
     access: VirtualAccess,
+    purpose: Purpose,
+    options: ReadOptions,
 ) -> Result<OpenedSource, Error> {
     let key = Key::parse(name).map_err(StorageError::from)?;
     let access = granted_beside(access, url, &storage)?;
     let file = ArchiveFile::open(storage, &key, url.as_str()).await?;
-    let archive = read_archive(file, &access).await?;
+    let options = ArchiveOptions {
+        is_copied: purpose == Purpose::Copy,
+        format_2: options,
+    };
+    let archive = read_archive_with(file, &access, options).await?;
     let source: Arc<dyn Source> = Arc::new(ArchiveSource::new(url.as_str(), archive));
     Ok(OpenedSource { source, access })
 }

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 pub use extents::ChunkExtents;
 pub use file::ArchiveFile;
-pub(crate) use file::explained;
+pub(crate) use file::{explained, of_tree};
 pub(crate) use keyed::{KeyedNodes, Place};
 pub(crate) use pieces::pieces;
 pub use source::ArchiveSource;

@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use icefield_core::{VirtualAccess, VirtualLocation};
+use icefield_nczarr::ReadOptions;
 
 use crate::archive::{Archive, ArchiveFile};
-use crate::{OpenUrl, SourceError, read_kerchunk, read_netcdf3};
+use crate::{OpenUrl, SourceError, read_kerchunk, read_netcdf3, read_zip};
 
 /// Kinds of archive files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +17,8 @@ pub enum Kind {
     NetCdf3,
     /// References of kerchunk, in JSON.
     Kerchunk,
+    /// A zip file, with a Zarr hierarchy in it.
+    Zip,
 }
 
 /// Where an HDF5 file may begin: at zero, or behind a block of the user's, of 512 bytes or twice as many, and so on.
@@ -33,6 +36,9 @@ impl Kind {
         }
         if first[..] == *SIGNATURE {
             return Ok(Some(Self::Hdf5));
+        }
+        if first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06") {
+            return Ok(Some(Self::Zip));
         }
         let text = first.iter().find(|byte| !byte.is_ascii_whitespace());
         if text == Some(&b'{') {
@@ -54,9 +60,31 @@ impl Kind {
 /// # Errors
 /// [`SourceError::Damaged`] for a file of no known kind, and those of its reader.
 pub async fn read_archive(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Archive, SourceError> {
+    read_archive_with(file, files, ArchiveOptions::default()).await
+}
+
+/// How an archive is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArchiveOptions {
+    /// Nothing will be referred to: where in a zip file the chunks lie need not be looked for.
+    pub is_copied: bool,
+    /// How a hierarchy of Zarr format 2 is read.
+    pub format_2: ReadOptions,
+}
+
+/// As [`read_archive`], with options.
+///
+/// # Errors
+/// As [`read_archive`].
+pub async fn read_archive_with(
+    file: ArchiveFile,
+    files: &dyn OpenUrl,
+    options: ArchiveOptions,
+) -> Result<Archive, SourceError> {
     match Kind::of(&file).await? {
         Some(Kind::NetCdf3) => read_netcdf3(file).await,
         Some(Kind::Kerchunk) => read_kerchunk(file, files).await,
+        Some(Kind::Zip) => read_zip(file, !options.is_copied, options.format_2).await,
         #[cfg(feature = "hdf5")]
         Some(Kind::Hdf5) => crate::read_hdf5(file, crate::Hdf5Options::default()).await,
         #[cfg(not(feature = "hdf5"))]
@@ -65,7 +93,8 @@ pub async fn read_archive(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Arch
             Err(SourceError::damaged(file.url(), problem))
         }
         None => {
-            let problem = "it begins like none of HDF5, NetCDF-4, NetCDF-3 and kerchunk's JSON";
+            let problem =
+                "it begins like none of HDF5, NetCDF-4, NetCDF-3, zip and kerchunk's JSON";
             Err(SourceError::damaged(file.url(), problem))
         }
     }

@@ -6,7 +6,8 @@ use std::num::NonZeroU64;
 use serde_json::{Value, json};
 
 use zarrs::array::{
-    ArrayBytes, ArrayBytesOffsets, ArrayToBytesCodecTraits, CodecChain, CodecOptions, DataType, FillValue,
+    ArrayBytes, ArrayBytesOffsets, ArrayToBytesCodecTraits, CodecChain, CodecOptions, DataType,
+    FillValue,
 };
 use zarrs::metadata::v3::MetadataV3;
 
@@ -38,7 +39,11 @@ impl ChunkCodec {
         let shape = shape.and_then(|shape| lengths(shape));
         let shape = shape.ok_or("its chunk_grid has no chunk_shape")?;
         let codecs = document.get("codecs").unwrap_or(&Value::Null);
-        Self::of(codecs, document.get("data_type").unwrap_or(&Value::Null), &shape)
+        Self::of(
+            codecs,
+            document.get("data_type").unwrap_or(&Value::Null),
+            &shape,
+        )
     }
 
     /// As [`ChunkCodec::new`], with the parts of a document.
@@ -129,7 +134,9 @@ fn stored(data_type: &Value) -> (Value, Option<usize>) {
         .or_else(|| data_type.get("name")?.as_str())
         .unwrap_or_default();
     let bytes = data_type.pointer("/configuration/length_bytes");
-    let bytes = bytes.and_then(Value::as_u64).and_then(|it| usize::try_from(it).ok());
+    let bytes = bytes
+        .and_then(Value::as_u64)
+        .and_then(|it| usize::try_from(it).ok());
     match (name, bytes) {
         ("null_terminated_bytes" | "raw_bytes", Some(bytes)) => {
             (format!("r{}", bytes.saturating_mul(8)).into(), Some(bytes))
@@ -152,16 +159,26 @@ mod tests {
 
     #[test]
     fn elements_come_out_of_any_codecs() {
-        let plain: Vec<u8> = [1_i16, -2, 300].iter().flat_map(|it| it.to_be_bytes()).collect();
-        let little: Vec<u8> = [1_i16, -2, 300].iter().flat_map(|it| it.to_le_bytes()).collect();
+        let plain: Vec<u8> = [1_i16, -2, 300]
+            .iter()
+            .flat_map(|it| it.to_be_bytes())
+            .collect();
+        let little: Vec<u8> = [1_i16, -2, 300]
+            .iter()
+            .flat_map(|it| it.to_le_bytes())
+            .collect();
         let big = json!([{ "name": "bytes", "configuration": { "endian": "big" } }]);
         let codec = ChunkCodec::of(&big, &json!("int16"), &[3]).expect("known");
         assert_eq!(codec.decode(&plain), Ok(Elements::Fixed(little)));
         assert!(codec.decode(&plain[1..]).is_err());
 
-        let text = json!({ "name": "null_terminated_bytes", "configuration": { "length_bytes": 2 } });
+        let text =
+            json!({ "name": "null_terminated_bytes", "configuration": { "length_bytes": 2 } });
         let codec = ChunkCodec::of(&json!([{ "name": "bytes" }]), &text, &[2]).expect("known");
-        assert_eq!(codec.decode(b"abc\0"), Ok(Elements::Fixed(b"abc\0".to_vec())));
+        assert_eq!(
+            codec.decode(b"abc\0"),
+            Ok(Elements::Fixed(b"abc\0".to_vec()))
+        );
 
         let codec = ChunkCodec::of(&json!(["vlen-utf8"]), &json!("string"), &[2]);
         let chunk = [2, 0, 0, 0, 1, 0, 0, 0, b'a', 0, 0, 0, 0];

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use icefield_core::{
     ChunkIndex, CommitError, MetadataError, NodePath, RepositoryError, SessionError,
 };
+use icefield_zarr_fs::{TreeError, ZipError};
 
 use crate::Difference;
 
@@ -102,6 +103,14 @@ pub enum SourceError {
         name: String,
         /// What is wrong with it.
         problem: String,
+    },
+    /// A zip file that breaks a rule, or one of its entries does.
+    #[error("{name} is not a zip file that can be imported")]
+    Zip {
+        /// The file, or the entry in it.
+        name: String,
+        /// The rule.
+        source: ZipError,
     },
     /// A variable that cannot be had.
     #[error("{path} of {name} cannot be imported: {reason}")]
@@ -390,7 +399,7 @@ impl ImportError {
     }
 }
 
-/// Why an export failed. No directory was left behind.
+/// Why an export failed. No directory and no zip file was left behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -399,6 +408,36 @@ pub enum ExportError {
     AlreadyExists {
         /// The destination.
         path: PathBuf,
+    },
+    /// A prefix with something below it.
+    #[error("{place} holds {key} already: export below a prefix with nothing below it")]
+    NotEmpty {
+        /// The destination.
+        place: String,
+        /// A key there.
+        key: String,
+    },
+    /// An export to a storage backend broke off.
+    #[error(
+        "the export broke off, and {place} holds {written} of its objects: delete them, or export to another place"
+    )]
+    Partly {
+        /// The destination.
+        place: String,
+        /// Objects that were written.
+        written: u64,
+        /// Why it broke off.
+        source: Box<Self>,
+    },
+    /// Something that the format has no word for.
+    #[error("{path} cannot be written as {format}: {reason}")]
+    Unsupported {
+        /// The node.
+        path: NodePath,
+        /// The format.
+        format: &'static str,
+        /// What is in the way.
+        reason: String,
     },
     /// The export would put its files among those of the repository.
     #[error("{} lies in the repository {}: export to a place outside it", .path.display(), .repository.display())]
@@ -443,6 +482,9 @@ pub enum ExportError {
         /// What the system said.
         source: io::Error,
     },
+    /// The zip file or the tree could not be written, or cannot hold a key.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
     /// The session could not be read.
     #[error(transparent)]
     Session(#[from] SessionError),

@@ -1,6 +1,17 @@
-//! Exports: a session as a plain Zarr v3 directory.
+//! Exports: a session as a Zarr hierarchy that other tools read, in a directory, a zip file or a bucket.
+//!
+//! *What* is written is a [`Spelling`]'s to say, of a [`Dialect`]; *where to* is a [`Destination`]'s.
 
+mod dialect;
+mod format2;
+mod format3;
+mod sink;
 mod target;
+
+pub use dialect::{Dialect, ExportNode, Spelling, export_key};
+pub use format2::{NcZarr, ZarrV2};
+pub use format3::ZarrV3;
+pub use sink::Destination;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,28 +21,47 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use icefield_core::{
-    ArrayMetadata, ChunkIndex, ChunkInfo, ChunkRead, NodeInfo, NodeKind, NodePath, Session,
-    SessionError,
-};
-use icefield_zarr_store::ChunkKeys;
+use icefield_core::{ChunkIndex, ChunkInfo, ChunkRead, NodeKind, NodePath, Session, SessionError};
+
+use icefield_zarr_fs::TreeKey;
 
 use crate::document;
 use crate::limits::Budget;
 use crate::progress::most_chunks;
 use crate::{ExportError, Limits, Progress};
-use target::Target;
+use sink::Sink;
 
-type ArrayToWrite = (NodePath, ArrayMetadata);
-type ListedChunk = Result<(Arc<ArrayToWrite>, ChunkInfo), SessionError>;
+type ListedChunk = Result<(ArrayToWrite, ChunkInfo), SessionError>;
 type ChunkToWrite = Result<Chunk, ExportError>;
 
 /// Chunks that are listed before their bytes are read together.
 const BATCH: usize = 1024;
 
+/// An array among the nodes.
+#[derive(Clone)]
+struct ArrayToWrite {
+    nodes: Arc<[ExportNode]>,
+    at: usize,
+}
+
+impl ArrayToWrite {
+    fn node(&self) -> &ExportNode {
+        &self.nodes[self.at]
+    }
+
+    fn path(&self) -> &NodePath {
+        &self.node().path
+    }
+
+    /// As many chunks as its grid has room for.
+    fn most_chunks(&self) -> u64 {
+        self.node().array.as_ref().map_or(0, most_chunks)
+    }
+}
+
 /// A chunk that has been read.
 struct Chunk {
-    array: Arc<ArrayToWrite>,
+    array: ArrayToWrite,
     index: ChunkIndex,
     bytes: Bytes,
 }
@@ -52,12 +82,12 @@ pub struct ExportReport {
 
 /// An export that is being described: set what it needs, then [`Export::run`] it.
 ///
-/// Documents and chunks are written byte for byte as the session has them, under the keys that each
-/// array's own metadata asks for. Only the consolidated metadata of groups is left out: a copy of their children
-/// that nobody keeps up to date in a repository.
+/// What is written is up to a [`Dialect`]: by default [`ZarrV3`], byte for byte what the session has. Only the
+/// consolidated metadata of groups is left out: a copy of their children that nobody keeps up to date in a repository.
 #[must_use = "nothing is exported before it is run"]
 pub struct Export {
     session: Session,
+    dialect: Arc<dyn Dialect>,
     outside: Option<PathBuf>,
     limits: Limits,
     progress: Arc<dyn Progress>,
@@ -67,6 +97,7 @@ impl fmt::Debug for Export {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Export")
             .field("session", &self.session)
+            .field("dialect", &self.dialect)
             .field("outside", &self.outside)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
@@ -78,6 +109,7 @@ impl Export {
     pub fn new(session: Session) -> Self {
         Self {
             session,
+            dialect: Arc::new(ZarrV3),
             outside: None,
             limits: Limits::default(),
             progress: Arc::new(()),
@@ -102,70 +134,165 @@ impl Export {
         self
     }
 
+    /// Sets the format that is written; [`ZarrV3`] unless set.
+    pub fn dialect(mut self, dialect: Arc<dyn Dialect>) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
     /// Writes the directory `destination`, which must not exist or be empty.
     ///
     /// - A new one is filled under a temporary name beside it and renamed at the end, so that it is there whole
     ///   or not at all.
     /// - One that exists stays the directory it is, which may be a mount point. It is filled in a temporary
-    ///   directory inside, whose content moves up at the end, the root's `zarr.json` last.
+    ///   directory inside, whose content moves up at the end, the root's document last.
     ///
     /// A process that is killed leaves the temporary directory, `.icefield-….partial`, behind. Nothing is flushed
     /// to disk: after a loss of power, export again.
     ///
     /// # Errors
     /// The first thing that does not fit, by name. The temporary directory is removed.
-    #[tracing::instrument(level = "debug", skip_all)]
     pub async fn run(&self, destination: impl AsRef<Path>) -> Result<ExportReport, ExportError> {
-        let nodes = self.session.nodes(&NodePath::root())?;
+        let destination = Destination::Directory(destination.as_ref().to_owned());
+        self.run_to(&destination).await
+    }
+
+    /// Writes to any destination.
+    ///
+    /// # Errors
+    /// The first thing that does not fit, by name. A directory or zip file is not there then; of a tree on a storage
+    /// backend, [`ExportError::Partly`] says what is left.
+    #[tracing::instrument(level = "debug", skip_all)]
+    pub async fn run_to(&self, destination: &Destination) -> Result<ExportReport, ExportError> {
+        let nodes = self.nodes().await?;
         if nodes.is_empty() {
             return Err(ExportError::Empty);
         }
-        let target = Target::create(destination.as_ref(), self.outside.as_deref()).await?;
-        let target = Arc::new(target);
-        let mut report = ExportReport::default();
-        let mut arrays = Vec::new();
-        for node in nodes {
-            self.document(&target, &node).await?;
-            match node.kind {
-                NodeKind::Group => report.groups += 1,
-                NodeKind::Array => {
-                    report.arrays += 1;
-                    let array = self.session.array(&node.path)?;
-                    arrays.push(Arc::new((node.path, array)));
-                }
-            }
-        }
-        self.chunks(&target, arrays, &mut report).await?;
-        self.progress.finishing();
-        Target::finish(target).await?;
+        let spelling = self.dialect.spell(Arc::clone(&nodes))?;
+        let sink = destination.open(self.outside.as_deref()).await?;
+        let writing = Writing {
+            export: self,
+            spelling,
+            sink: &*sink,
+        };
+        let written = writing.run(&nodes).await;
+        let report = written.map_err(|error| sink.after(error))?;
+        sink.finish().await?;
         Ok(report)
     }
 
-    async fn document(&self, target: &Arc<Target>, node: &NodeInfo) -> Result<(), ExportError> {
-        let path = &node.path;
-        let gone = || SessionError::NodeNotFound { path: path.clone() };
-        let mut document = self.session.metadata(path)?.ok_or_else(gone)?;
-        if node.kind == NodeKind::Group {
-            document = document::without_consolidated(&document).map_err(|source| {
-                ExportError::Document {
-                    path: path.clone(),
-                    source,
+    /// Reads all documents.
+    async fn nodes(&self) -> Result<Arc<[ExportNode]>, ExportError> {
+        let found = self.session.nodes(&NodePath::root())?;
+        let mut nodes = Vec::with_capacity(found.len());
+        for node in found {
+            let path = node.path;
+            let gone = || SessionError::NodeNotFound { path: path.clone() };
+            let document = self.session.metadata(&path)?.ok_or_else(gone)?;
+            let (document, array) = match node.kind {
+                NodeKind::Array => (document, Some(self.session.array(&path)?)),
+                NodeKind::Group => {
+                    let document = document::without_consolidated(&document);
+                    let path = || path.clone();
+                    let document = document.map_err(|source| ExportError::Document {
+                        path: path(),
+                        source,
+                    })?;
+                    (document, None)
                 }
-            })?;
+            };
+            let mut node = ExportNode {
+                path,
+                document,
+                array,
+                longest: None,
+            };
+            if self.dialect.measures(&node) {
+                node.longest = Some(self.longest(&node).await?);
+            }
+            nodes.push(node);
         }
-        let file = target.document(path)?;
-        Target::write(target, file, document).await
+        Ok(nodes.into())
+    }
+
+    /// Reads all chunks of an array for its longest text.
+    async fn longest(&self, node: &ExportNode) -> Result<usize, ExportError> {
+        let chunks = self.session.chunks(&node.path)?;
+        let mut longest = 0;
+        let mut batches = chunks.try_chunks(BATCH);
+        while let Some(batch) = batches.next().await {
+            let batch = batch.map_err(|error| error.1)?;
+            let reads = batch
+                .iter()
+                .map(|chunk| ChunkRead::whole(node.path.clone(), chunk.index.clone()));
+            let limits = self.session.read_settings();
+            let each = self.limits.of_each_step().bytes;
+            let limits = limits.with_in_flight(self.limits.chunks, each);
+            let mut found = self.session.get_many_within(reads.collect(), limits);
+            while let Some((_, bytes)) = found.try_next().await? {
+                let bytes = bytes.unwrap_or_default();
+                longest = longest.max(self.dialect.longest(node, &bytes)?);
+            }
+        }
+        Ok(longest)
+    }
+}
+
+/// One export under way.
+struct Writing<'a> {
+    export: &'a Export,
+    spelling: Arc<dyn Spelling>,
+    sink: &'a dyn Sink,
+}
+
+impl Writing<'_> {
+    async fn run(&self, nodes: &Arc<[ExportNode]>) -> Result<ExportReport, ExportError> {
+        let arrays = nodes.iter().filter(|node| node.array.is_some()).count() as u64;
+        let mut report = ExportReport {
+            groups: nodes.len() as u64 - arrays,
+            arrays,
+            ..ExportReport::default()
+        };
+        let last = self.sink.is_seen_at_once();
+        if !last {
+            self.documents(nodes.iter()).await?;
+        }
+        let arrays = (0..nodes.len()).filter(|at| nodes[*at].array.is_some());
+        let arrays = arrays.map(|at| ArrayToWrite {
+            nodes: Arc::clone(nodes),
+            at,
+        });
+        self.chunks(arrays.collect(), &mut report).await?;
+        self.export.progress.finishing();
+        if last {
+            self.documents(nodes.iter().rev()).await?;
+        }
+        Ok(report)
+    }
+
+    async fn documents(
+        &self,
+        nodes: impl Iterator<Item = &ExportNode> + Send,
+    ) -> Result<(), ExportError> {
+        for node in nodes {
+            for (key, document) in self.spelling.documents(node)? {
+                self.sink.write(key, document).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn chunks(
         &self,
-        target: &Arc<Target>,
-        arrays: Vec<Arc<ArrayToWrite>>,
+        arrays: Vec<ArrayToWrite>,
         report: &mut ExportReport,
     ) -> Result<(), ExportError> {
-        let budget = Budget::new(self.limits.of_each_step());
-        let most = arrays.iter().map(|array| most_chunks(&array.1));
-        self.progress.expected(most.fold(0, u64::saturating_add));
+        let limits = self.export.limits;
+        let budget = Budget::new(limits.of_each_step());
+        let most = arrays.iter().map(ArrayToWrite::most_chunks);
+        self.export
+            .progress
+            .expected(most.fold(0, u64::saturating_add));
         let mut done = stream::iter(arrays)
             .flat_map(|array| self.listed(array))
             .map_err(ExportError::from)
@@ -176,18 +303,20 @@ impl Export {
             .try_flatten()
             // One at a time, so that nothing is read for which there is no room.
             .and_then(|chunk| async {
-                let held = budget.hold(chunk.bytes.len() as u64).await;
+                let recoding = self.spelling.recoding(chunk.array.node()).unwrap_or(0);
+                let bytes = recoding.saturating_add(chunk.bytes.len() as u64);
+                let held = budget.hold(bytes).await;
                 Ok((chunk, held))
             })
             // Boxed, or the compiler loses sight of the whole being `Send`.
             .map_ok(|(chunk, held)| {
                 async move {
                     let _held = held;
-                    self.write(target, chunk).await
+                    self.write(chunk).await
                 }
                 .boxed()
             })
-            .try_buffer_unordered(self.limits.chunks.max(1))
+            .try_buffer_unordered(limits.chunks.max(1))
             .boxed();
         while let Some(length) = done.try_next().await? {
             report.chunks += 1;
@@ -197,21 +326,22 @@ impl Export {
     }
 
     /// Reads the chunks of a listing, by as few requests as their places allow.
-    fn read(&self, batch: Vec<(Arc<ArrayToWrite>, ChunkInfo)>) -> BoxStream<'static, ChunkToWrite> {
+    fn read(&self, batch: Vec<(ArrayToWrite, ChunkInfo)>) -> BoxStream<'static, ChunkToWrite> {
         let reads = batch
             .iter()
-            .map(|(array, chunk)| ChunkRead::whole(array.0.clone(), chunk.index.clone()));
-        let limits = self.session.read_settings();
-        let limits = limits.with_in_flight(self.limits.chunks, self.limits.of_each_step().bytes);
-        let found = self.session.get_many_within(reads.collect(), limits);
+            .map(|(array, chunk)| ChunkRead::whole(array.path().clone(), chunk.index.clone()));
+        let (session, bounds) = (&self.export.session, self.export.limits);
+        let limits = session.read_settings();
+        let limits = limits.with_in_flight(bounds.chunks, bounds.of_each_step().bytes);
+        let found = session.get_many_within(reads.collect(), limits);
         found
             .map(move |found| {
                 let (at, bytes) = found?;
                 let (array, chunk) = &batch[at];
-                let path = || array.0.clone();
+                let path = || array.path().clone();
                 let bytes = bytes.ok_or_else(|| SessionError::NodeNotFound { path: path() })?;
                 Ok(Chunk {
-                    array: Arc::clone(array),
+                    array: array.clone(),
                     index: chunk.index.clone(),
                     bytes,
                 })
@@ -220,13 +350,14 @@ impl Export {
     }
 
     /// The chunks of one array, each with the array; at the end, it is known how many do not exist.
-    fn listed(&self, array: Arc<ArrayToWrite>) -> BoxStream<'static, ListedChunk> {
-        self.progress.array(&array.0);
-        let chunks = match self.session.chunks(&array.0) {
+    fn listed(&self, array: ArrayToWrite) -> BoxStream<'static, ListedChunk> {
+        let progress = Arc::clone(&self.export.progress);
+        progress.array(array.path());
+        let chunks = match self.export.session.chunks(array.path()) {
             Ok(chunks) => chunks,
             Err(error) => return stream::once(async { Err(error) }).boxed(),
         };
-        let (progress, most) = (Arc::clone(&self.progress), most_chunks(&array.1));
+        let most = array.most_chunks();
         let listed = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&listed);
         let end = stream::once(async move {
@@ -236,7 +367,7 @@ impl Export {
         chunks
             .map_ok(move |chunk| {
                 listed.fetch_add(1, Ordering::Relaxed);
-                (Arc::clone(&array), chunk)
+                (array.clone(), chunk)
             })
             .map(Some)
             .chain(end)
@@ -244,14 +375,31 @@ impl Export {
             .boxed()
     }
 
-    /// Writes a chunk, and returns how long it was.
-    async fn write(&self, target: &Arc<Target>, chunk: Chunk) -> Result<u64, ExportError> {
-        let (path, array) = &*chunk.array;
-        let length = chunk.bytes.len() as u64;
-        let key = ChunkKeys::of(array).key(&chunk.index);
-        let file = target.chunk(path, &key)?;
-        Target::write(target, file, chunk.bytes).await?;
-        self.progress.chunk(length);
+    /// Writes a chunk, and returns how long what was written is.
+    async fn write(&self, chunk: Chunk) -> Result<u64, ExportError> {
+        let written = match self.spelling.recoding(chunk.array.node()) {
+            None => {
+                let node = chunk.array.node();
+                self.spelling.chunks(node, &chunk.index, chunk.bytes)?
+            }
+            Some(_) => self.encoded(chunk).await?,
+        };
+        let mut length = 0;
+        for (key, bytes) in written {
+            length += bytes.len() as u64;
+            self.sink.write(key, bytes).await?;
+        }
+        self.export.progress.chunk(length);
         Ok(length)
+    }
+
+    /// Encodes a chunk anew, where that may take its time.
+    async fn encoded(&self, chunk: Chunk) -> Result<Vec<(TreeKey, Bytes)>, ExportError> {
+        let spelling = Arc::clone(&self.spelling);
+        let encode = move || spelling.chunks(chunk.array.node(), &chunk.index, chunk.bytes);
+        match tokio::task::spawn_blocking(encode).await {
+            Ok(encoded) => encoded,
+            Err(error) => Err(SessionError::Aborted(error.to_string()).into()),
+        }
     }
 }

@@ -70,7 +70,8 @@ impl Array2 {
             (_, chain) => {
                 let level = chain.map_or(Some(1), |chain| chain.level());
                 let codecs = Value::Array(codecs);
-                let recoder = Recoder::new(&codecs, field("data_type"), &chunk_shape, &stored, level);
+                let recoder =
+                    Recoder::new(&codecs, field("data_type"), &chunk_shape, &stored, level);
                 (Chain::deflated(level), Some(recoder?))
             }
         };
@@ -89,7 +90,9 @@ impl Array2 {
         Ok(Self {
             document,
             keys: ChunkKeys::new(ChunkKeyEncoding::V2 { separator: '.' }, array.rank()),
-            grid: lengths.map(|(all, one)| all.div_ceil((*one).max(1))).collect(),
+            grid: lengths
+                .map(|(all, one)| all.div_ceil((*one).max(1)))
+                .collect(),
             shards,
             recoder,
             chunk_bytes: chunk_shape
@@ -111,14 +114,19 @@ impl Array2 {
     /// Returns whether the array's texts have to be measured before it can be written.
     pub(crate) fn needs_longest(document: &Value, reader: Reader) -> bool {
         let nothing = Value::Null;
-        reader == Reader::NetCdf && data_type::is_text(document.get("data_type").unwrap_or(&nothing))
+        reader == Reader::NetCdf
+            && data_type::is_text(document.get("data_type").unwrap_or(&nothing))
     }
 
     /// Makes what is written of a chunk: keys below the array's directory, and bytes.
     ///
     /// # Errors
     /// What is wrong with the bytes.
-    pub(crate) fn chunks(&self, index: &[u32], bytes: Bytes) -> Result<Vec<(String, Bytes)>, String> {
+    pub(crate) fn chunks(
+        &self,
+        index: &[u32],
+        bytes: Bytes,
+    ) -> Result<Vec<(String, Bytes)>, String> {
         let recoded = |bytes: Bytes| match &self.recoder {
             None => Ok(bytes),
             Some(recoder) => recoder.chunk(&bytes),
@@ -128,7 +136,10 @@ impl Array2 {
         };
         let mut written = Vec::new();
         for (index, bytes) in shards.chunks(index, &bytes)? {
-            let is_inside = index.iter().zip(&self.grid).all(|(at, end)| u64::from(*at) < *end);
+            let is_inside = index
+                .iter()
+                .zip(&self.grid)
+                .all(|(at, end)| u64::from(*at) < *end);
             if is_inside {
                 written.push((self.keys.key(&index), recoded(bytes)?));
             }
@@ -152,7 +163,9 @@ fn configured<'a>(extension: &'a Value, field: &str) -> Option<&'a Value> {
 
 /// Returns the name of a codec or a type, which may stand alone.
 fn name_of(extension: &Value) -> &str {
-    let name = extension.as_str().or_else(|| extension.get("name")?.as_str());
+    let name = extension
+        .as_str()
+        .or_else(|| extension.get("name")?.as_str());
     name.unwrap_or_default()
 }
 

@@ -2,7 +2,8 @@
 //!
 //! An [`Import`] reads a [`Source`] and stages what it holds in a writable session; one commit at the end
 //! makes it visible. [`ZarrDirectory`] is the source for Zarr v3 hierarchies in plain directories; sources
-//! of other formats implement the same trait. An [`Export`] writes any session out as such a directory.
+//! of other formats implement the same trait. An [`Export`] writes any session out to a
+//! [`Destination`]: such a directory, a zip file, or a prefix of a bucket; in Zarr v3, or in another [`Dialect`].
 //!
 //! Both copy chunks in parallel, within [`Limits`] on their number and on their bytes, so that memory does
 //! not grow with the size of the data. Neither decodes a chunk: bytes go in and come out as they are.
@@ -62,16 +63,20 @@ pub use archive::{
     Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ArchiveSource, ChunkExtents,
     Expected, Recode,
 };
-pub use detect::{Kind, read_archive};
+pub use detect::{ArchiveOptions, Kind, read_archive, read_archive_with};
 pub use directory::ZarrDirectory;
 pub use document::Difference;
 #[cfg(feature = "codecs")]
 pub use elements::{ChunkCodec, Elements};
 pub use error::{ExportError, ImportError, PlanError, SourceError};
-pub use export::{Export, ExportReport};
+pub use export::{
+    Destination, Dialect, Export, ExportNode, ExportReport, NcZarr, Spelling, ZarrV2, ZarrV3,
+    export_key,
+};
 #[cfg(feature = "hdf5")]
 pub use hdf5::{Hdf5Options, read_hdf5};
 pub use icefield_nczarr as nczarr;
+pub use icefield_zarr_fs::{StorageTree, TreeError, TreeKey, TreePrefix, ZipLayout};
 pub use ignored::Ignored;
 pub use import::{Import, ImportReport, Imported};
 pub use kerchunk::{OpenUrl, is_kerchunk_parquet, read_kerchunk, read_kerchunk_parquet};
@@ -82,7 +87,7 @@ pub use netcdf::{NetcdfError, VariableReader, archive_of_cdl, dataset_of};
 pub use netcdf3::read_netcdf3;
 pub use progress::Progress;
 pub use source::{ChunkEntry, Hierarchy, References, Source, SourceNode};
-pub use zarr_tree::read_zarr;
+pub use zarr_tree::{read_zarr, read_zip};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -9,7 +9,6 @@ mod dataset;
 mod document;
 mod fill;
 
-
 use std::collections::BTreeMap;
 
 use icefield_core::NodePath;

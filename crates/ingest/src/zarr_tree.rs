@@ -1,21 +1,24 @@
-//! Zarr hierarchies on any storage, of format 2 or 3.
+//! Zarr hierarchies on any storage, of format 2 or 3: objects below a prefix, or the entries of a zip file.
 //!
-//! One list of the objects tells of every chunk: its key, its size and its state. Each is a file of its own, all of it
-//! a chunk; none is asked for. Only the documents are read.
+//! One list tells of every chunk: its key, its size and its state. None of them is asked for: only the documents are
+//! read.
 
 pub(crate) mod format3;
+mod zip;
 
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield_format::encoded_key;
 use icefield_nczarr::ReadOptions;
-use icefield_storage::{ListOptions, ObjectMeta, Prefix, Storage};
+use icefield_storage::{ListOptions, Prefix, Storage};
 use serde_json::Value;
 
 use crate::SourceError;
-use crate::archive::{Archive, ArchiveFile, KeyedNodes, explained};
+use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place, explained};
 use crate::zarr2;
+
+pub use zip::read_zip;
 
 /// Documents read at a time.
 const AT_ONCE: usize = 16;
@@ -41,143 +44,153 @@ pub async fn read_zarr(
     options: ReadOptions,
 ) -> Result<Archive, SourceError> {
     let url = url.trim_end_matches('/');
-    let tree = Tree {
-        storage,
-        prefix: prefix.clone(),
-        url,
-        options,
-    };
-    let (documents, objects) = tree.list().await?;
-    let nodes = tree.nodes(documents).await?;
-    if nodes.is_empty() {
-        let problem = "it holds no zarr.json and no .zgroup or .zarray";
-        return Err(SourceError::damaged(url, problem));
+    let mut listed = Listed::default();
+    let mut list = storage.list(ListOptions::prefix(prefix.clone()));
+    while let Some(object) = list
+        .try_next()
+        .await
+        .map_err(|error| explained(url, error))?
+    {
+        let key = object.key.below(prefix).unwrap_or_default().to_owned();
+        let name = url_of(url, &key);
+        let file = ArchiveFile::of_object(Arc::clone(&storage), object, name);
+        listed.add(Item { key, file });
     }
-    tree.archive(nodes, objects)
+    let (mut nodes, chunks) = listed.read(url, options).await?;
+    let mut files = Vec::with_capacity(chunks.len());
+    for (place, value) in chunks {
+        add_file(&mut nodes, &mut files, &place, value.file, url)?;
+    }
+    Ok(nodes.into_archive(files))
 }
 
-struct Tree<'a> {
-    storage: Arc<dyn Storage>,
-    prefix: Prefix,
-    url: &'a str,
-    options: ReadOptions,
+fn url_of(url: &str, key: &str) -> String {
+    format!("{url}/{}", encoded_key(key))
 }
 
-impl Tree<'_> {
-    /// Lists all objects: documents, and others.
-    async fn list(&self) -> Result<(Vec<ObjectMeta>, Vec<ObjectMeta>), SourceError> {
-        let (mut documents, mut others) = (Vec::new(), Vec::new());
-        let mut list = self.storage.list(ListOptions::prefix(self.prefix.clone()));
-        while let Some(object) = list
-            .try_next()
-            .await
-            .map_err(|error| explained(self.url, error))?
-        {
-            let key = self.relative(&object);
-            match is_document(key) {
-                true => documents.push(object),
-                false => others.push(object),
-            }
+/// A value of a tree: a document, a chunk, or something else.
+#[derive(Debug)]
+struct Item {
+    key: String,
+    file: ArchiveFile,
+}
+
+/// All values of a tree.
+#[derive(Debug, Default)]
+struct Listed {
+    documents: Vec<Item>,
+    others: Vec<Item>,
+}
+
+impl Listed {
+    fn add(&mut self, item: Item) {
+        match is_document(&item.key) {
+            true => self.documents.push(item),
+            false => self.others.push(item),
         }
-        Ok((documents, others))
     }
 
-    fn relative<'k>(&self, object: &'k ObjectMeta) -> &'k str {
-        object.key.below(&self.prefix).unwrap_or_default()
-    }
-
-    fn url_of(&self, object: &ObjectMeta) -> String {
-        format!("{}/{}", self.url, encoded_key(self.relative(object)))
-    }
-
-    /// Reads documents: keys, and what they hold.
-    async fn read(&self, objects: Vec<ObjectMeta>) -> Result<Vec<(String, Value)>, SourceError> {
-        let reads = objects.into_iter().map(|object| async move {
-            let (key, name) = (self.relative(&object).to_owned(), self.url_of(&object));
-            if object.size > MAX_DOCUMENT {
-                let problem = "it is longer than 64 MiB, the most that is read of a document";
-                return Err(SourceError::damaged(&name, problem));
-            }
-            let size = object.size;
-            let file = ArchiveFile::of_object(Arc::clone(&self.storage), object, name.as_str());
-            let bytes = file.read(0..size).await?;
-            match zarr2::parse_json(&bytes) {
-                Ok(document) => Ok((key, document)),
-                Err(error) => Err(SourceError::damaged(
-                    &name,
-                    format!("it is not JSON: {error}"),
-                )),
-            }
-        });
-        stream::iter(reads).buffered(AT_ONCE).try_collect().await
-    }
-
-    async fn nodes(&self, objects: Vec<ObjectMeta>) -> Result<KeyedNodes, SourceError> {
-        let is = |object: &ObjectMeta, name: &str| {
-            let key = self.relative(object);
-            key.rsplit('/').next() == Some(name)
-        };
-        if objects.iter().any(|object| is(object, FORMAT_3)) {
-            let objects = objects.into_iter().filter(|object| is(object, FORMAT_3));
-            return format3::nodes(self.read(objects.collect()).await?, self.url);
+    /// Reads the nodes, and finds the chunks among the other values.
+    async fn read(
+        self,
+        url: &str,
+        options: ReadOptions,
+    ) -> Result<(KeyedNodes, Vec<(Place, Item)>), SourceError> {
+        let nodes = nodes(documents(self.documents).await?, url, options)?;
+        if nodes.is_empty() {
+            let problem = "it holds no zarr.json and no .zgroup or .zarray";
+            return Err(SourceError::damaged(url, problem));
         }
-        let all = objects
-            .iter()
-            .find(|object| self.relative(object) == zarr2::CONSOLIDATED);
-        let found = match all {
-            Some(all) => self.consolidated(all.clone()).await?,
-            None => {
-                let nodes = |object: &ObjectMeta| zarr2::is_document(self.relative(object));
-                self.read(objects.into_iter().filter(nodes).collect())
-                    .await?
-            }
-        };
-        zarr2::nodes(found, self.url, self.options)
-    }
-
-    async fn consolidated(&self, object: ObjectMeta) -> Result<Vec<(String, Value)>, SourceError> {
-        let name = self.url_of(&object);
-        let found = self.read(vec![object]).await?;
-        for (_, document) in found {
-            if let Value::Object(mut fields) = document
-                && let Some(Value::Object(documents)) = fields.remove("metadata")
-            {
-                let keys = documents.into_iter();
-                return Ok(keys.filter(|(key, _)| zarr2::is_document(key)).collect());
-            }
-        }
-        Err(SourceError::damaged(&name, "it has no object \"metadata\""))
-    }
-
-    /// Makes chunks of the objects that are some.
-    fn archive(
-        &self,
-        mut nodes: KeyedNodes,
-        objects: Vec<ObjectMeta>,
-    ) -> Result<Archive, SourceError> {
-        let mut files = Vec::new();
-        for object in objects {
-            let Some(place) = nodes.place(self.relative(&object), || self.url_of(&object))? else {
+        let mut chunks = Vec::new();
+        for value in self.others {
+            let name = || value.file.url().to_owned();
+            let Some(place) = nodes.place(&value.key, name)? else {
                 continue;
             };
-            let url = self.url_of(&object);
-            let Ok(file) = u32::try_from(files.len()) else {
-                let problem = "it has more than 4294967295 chunks, the most that are read";
-                return Err(SourceError::damaged(self.url, problem));
-            };
-            if object.size == 0 {
-                return Err(SourceError::EmptyChunk { name: url });
+            if value.file.size() == 0 {
+                return Err(SourceError::EmptyChunk { name: name() });
             }
-            nodes.add_extent(&place, file, 0, object.size);
-            files.push(ArchiveFile::of_object(
-                Arc::clone(&self.storage),
-                object,
-                url,
-            ));
+            chunks.push((place, value));
         }
-        files.shrink_to_fit();
-        Ok(nodes.into_archive(files))
+        Ok((nodes, chunks))
     }
+}
+
+/// Makes a value a file of its own, all of which is a chunk.
+fn add_file(
+    nodes: &mut KeyedNodes,
+    files: &mut Vec<ArchiveFile>,
+    place: &Place,
+    file: ArchiveFile,
+    url: &str,
+) -> Result<(), SourceError> {
+    let Ok(number) = u32::try_from(files.len()) else {
+        let problem = "it has more than 4294967295 chunks, the most that are read";
+        return Err(SourceError::damaged(url, problem));
+    };
+    nodes.add_extent(place, number, 0, file.size());
+    files.push(file);
+    Ok(())
+}
+
+/// Reads those documents that say what nodes there are: the ones of format 3, or `.zmetadata`, or the ones of
+/// format 2.
+async fn documents(values: Vec<Item>) -> Result<Vec<(String, Value)>, SourceError> {
+    let is_format_3 = |value: &Item| value.key.rsplit('/').next() == Some(FORMAT_3);
+    if values.iter().any(is_format_3) {
+        return parsed(values.into_iter().filter(is_format_3).collect()).await;
+    }
+    let all = |value: &Item| value.key == zarr2::CONSOLIDATED;
+    if values.iter().any(all) {
+        return consolidated(values.into_iter().filter(all).collect()).await;
+    }
+    parsed(values).await
+}
+
+/// Reads documents: keys, and what they hold.
+async fn parsed(values: Vec<Item>) -> Result<Vec<(String, Value)>, SourceError> {
+    let reads = values.into_iter().map(|Item { key, file }| async move {
+        if file.size() > MAX_DOCUMENT {
+            let problem = "it is longer than 64 MiB, the most that is read of a document";
+            return Err(SourceError::damaged(file.url(), problem));
+        }
+        let bytes = file.read(0..file.size()).await?;
+        match zarr2::parse_json(&bytes) {
+            Ok(document) => Ok((key, document)),
+            Err(error) => {
+                let problem = format!("it is not JSON: {error}");
+                Err(SourceError::damaged(file.url(), problem))
+            }
+        }
+    });
+    stream::iter(reads).buffered(AT_ONCE).try_collect().await
+}
+
+async fn consolidated(values: Vec<Item>) -> Result<Vec<(String, Value)>, SourceError> {
+    let name = values.first().map(|value| value.file.url().to_owned());
+    for (_, document) in parsed(values).await? {
+        if let Value::Object(mut fields) = document
+            && let Some(Value::Object(documents)) = fields.remove("metadata")
+        {
+            let keys = documents.into_iter();
+            return Ok(keys.filter(|(key, _)| zarr2::is_document(key)).collect());
+        }
+    }
+    let problem = "it has no object \"metadata\"";
+    Err(SourceError::damaged(&name.unwrap_or_default(), problem))
+}
+
+/// Returns the nodes that documents describe, by key, wherever they lie. `url` is what messages call their root.
+fn nodes(
+    documents: Vec<(String, Value)>,
+    url: &str,
+    options: ReadOptions,
+) -> Result<KeyedNodes, SourceError> {
+    let is_format_3 = |(key, _): &(String, Value)| key.rsplit('/').next() == Some(FORMAT_3);
+    if documents.iter().any(is_format_3) {
+        return format3::nodes(documents, url);
+    }
+    zarr2::nodes(documents, url, options)
 }
 
 fn is_document(key: &str) -> bool {

@@ -4,12 +4,23 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{Tree, array, files, group, path, repository, run};
+use bytes::Bytes;
+use common::{Tree, array, exported, files, group, path, repository, run};
+use futures::TryStreamExt;
 use icefield_core::{BranchName, NodePath, Session, WriteMode};
-use icefield_ingest::{Export, ExportError, Progress};
+use icefield_ingest::nczarr::ReadOptions;
+use icefield_ingest::{
+    ArchiveFile, ArchiveSource, Destination, Dialect, Export, ExportError, ExportNode, Import,
+    Limits, Progress, Spelling, StorageTree, TreeKey, TreePrefix, ZarrV3, ZipLayout, read_zip,
+};
+use icefield_storage::{Key, Payload, Prefix, PutMode, Storage};
+use icefield_storage_memory::MemoryStorage;
 use serde_json::json;
 
 async fn session() -> Session {
@@ -289,4 +300,238 @@ async fn progress_is_told() {
             "finishing"
         ]
     );
+}
+
+async fn session_of(steps: u64, chunk: usize) -> Session {
+    let tree = Tree::new();
+    tree.json("x/zarr.json", &array(&[steps], &[1], &["t"]));
+    for step in 0..steps {
+        tree.file(&format!("x/c/{step}"), vec![step as u8; chunk]);
+    }
+    let repository = repository().await;
+    run(tree.import(), &repository).await;
+    repository.read_session(BranchName::main()).await.unwrap()
+}
+
+/// Imports a zip file into a new repository, and returns the files of an export of that.
+async fn imported(zip: &Path, located: bool) -> BTreeMap<String, Vec<u8>> {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let key = Key::parse("x.zip").unwrap();
+    let payload = Payload::from(fs::read(zip).unwrap());
+    let _ = storage
+        .put(&key, payload, PutMode::Create.into())
+        .await
+        .unwrap();
+    let file = ArchiveFile::open(storage, &key, "s3://b/x.zip")
+        .await
+        .unwrap();
+    let archive = read_zip(file, located, ReadOptions::default())
+        .await
+        .unwrap();
+    let repository = repository().await;
+    let source = ArchiveSource::new("x.zip", archive);
+    run(Import::new(Arc::new(source)), &repository).await;
+    exported(&repository).await
+}
+
+fn zip(path: &Path, layout: ZipLayout) -> Destination {
+    Destination::Zip {
+        path: path.to_owned(),
+        layout,
+    }
+}
+
+#[tokio::test]
+async fn a_zip_file_holds_what_a_directory_does() {
+    let (session, place) = (session().await, Tree::new());
+    let directory = place.path().join("d");
+    let report = Export::new(session.clone()).run(&directory).await.unwrap();
+    let top = ZipLayout::TopFolder(TreePrefix::parse("top/").unwrap());
+    for layout in [ZipLayout::Flat, top] {
+        let path = place.path().join("x.zip");
+        let written = Export::new(session.clone())
+            .run_to(&zip(&path, layout))
+            .await
+            .unwrap();
+        assert_eq!(written, report);
+        for located in [false, true] {
+            let again = imported(&path, located).await;
+            // Documents are written anew by an import of archives.
+            let chunks = |files: BTreeMap<String, Vec<u8>>| {
+                let chunks = files.into_iter().filter(|(key, _)| !key.ends_with(".json"));
+                chunks.collect::<Vec<_>>()
+            };
+            assert_eq!(chunks(again), chunks(files(&directory)));
+        }
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_zip_file_is_there_whole_or_not_at_all() {
+    let (session, place) = (session().await, Tree::new());
+    place.file("file", "mine");
+    fs::create_dir(place.path().join("empty")).unwrap();
+    for taken in ["file", "empty"] {
+        let error = Export::new(session.clone())
+            .run_to(&zip(&place.path().join(taken), ZipLayout::Flat))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, ExportError::AlreadyExists { .. }),
+            "{error}"
+        );
+    }
+    let nowhere = zip(&place.path().join("no/such/x.zip"), ZipLayout::Flat);
+    let error = Export::new(session.clone())
+        .run_to(&nowhere)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ExportError::NoParent { .. }), "{error}");
+    let inside = zip(&place.path().join("empty/x.zip"), ZipLayout::Flat);
+    let export = Export::new(session.clone()).outside(place.path().join("empty"));
+    let error = export.run_to(&inside).await.unwrap_err();
+    assert!(
+        matches!(error, ExportError::InsideRepository { .. }),
+        "{error}"
+    );
+    let export = Export::new(session).dialect(Arc::new(Watched::failing(1)));
+    export.run_to(&inside).await.unwrap_err();
+    assert_eq!(files(place.path()).len(), 1);
+    assert_eq!(fs::read_dir(place.path().join("empty")).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn an_export_to_a_zip_file_holds_few_bytes_however_many_there_are() {
+    const CHUNK: usize = 64 << 10;
+    let (session, place) = (session_of(200, CHUNK).await, Tree::new());
+    let watched = Watched::default();
+    let path = place.path().join("x.zip");
+    let limits = Limits::default().with_bytes(1 << 20);
+    let report = Export::new(session)
+        .limits(limits)
+        .dialect(Arc::new(watched.clone()))
+        .run_to(&zip(&path, ZipLayout::Flat))
+        .await
+        .unwrap();
+    assert_eq!((report.chunks, report.bytes), (200, (200 * CHUNK) as u64));
+    let most = watched.most.load(Ordering::SeqCst);
+    assert!(most >= CHUNK && most <= 512 << 10, "{most} bytes at once");
+    assert_eq!(watched.now.load(Ordering::SeqCst), 0);
+    assert!(fs::metadata(path).unwrap().len() > 200 * CHUNK as u64);
+}
+
+#[tokio::test]
+async fn a_bucket_gets_the_document_of_the_root_last() {
+    let storage = Arc::new(MemoryStorage::new());
+    let tree = || {
+        StorageTree::new(
+            Arc::clone(&storage) as _,
+            Prefix::parse("some/place").unwrap(),
+        )
+    };
+    let keys = async || {
+        use icefield_zarr_fs::ReadTree;
+        let entries: Vec<_> = tree().list(&TreePrefix::all()).try_collect().await.unwrap();
+        let keys = entries.into_iter().map(|entry| entry.key.to_string());
+        keys.collect::<Vec<_>>()
+    };
+    let session = session().await;
+    let destination = Destination::Tree(tree());
+
+    let failing = Export::new(session.clone()).dialect(Arc::new(Watched::failing(2)));
+    let failing = failing.limits(Limits::default().with_chunks(1));
+    let error = failing.run_to(&destination).await.unwrap_err();
+    assert!(
+        matches!(error, ExportError::Partly { written: 1, .. }),
+        "{error}"
+    );
+    assert_eq!(keys().await, ["x/c/0"]);
+    let export = Export::new(session);
+    let error = export.run_to(&destination).await.unwrap_err();
+    assert!(
+        matches!(&error, ExportError::NotEmpty { key, .. } if key == "x/c/0"),
+        "{error}"
+    );
+    let key = Key::parse("some/place/x/c/0").unwrap();
+    use icefield_storage::{Deletion, StorageExt};
+    let _ = storage.delete_one(Deletion::from(key)).await.unwrap();
+    let report = export.run_to(&destination).await.unwrap();
+    assert_eq!((report.groups, report.chunks), (1, 2));
+    assert_eq!(keys().await, ["x/c/0", "x/c/1", "x/zarr.json", "zarr.json"]);
+}
+
+/// Zarr v3 that counts the bytes which it has handed out and nobody has dropped, and may fail at a chunk.
+#[derive(Clone, Debug, Default)]
+struct Watched {
+    now: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+    chunks: Arc<AtomicUsize>,
+    fails_at: usize,
+}
+
+impl Watched {
+    fn failing(at: usize) -> Self {
+        Self {
+            fails_at: at,
+            ..Self::default()
+        }
+    }
+}
+
+impl Dialect for Watched {
+    fn spell(&self, nodes: Arc<[ExportNode]>) -> Result<Arc<dyn Spelling>, ExportError> {
+        ZarrV3.spell(nodes)?;
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl Spelling for Watched {
+    fn documents(&self, node: &ExportNode) -> Result<Vec<(TreeKey, Bytes)>, ExportError> {
+        ZarrV3.documents(node)
+    }
+
+    fn recoding(&self, _: &ExportNode) -> Option<u64> {
+        Some(0)
+    }
+
+    fn chunks(
+        &self,
+        node: &ExportNode,
+        index: &[u32],
+        bytes: Bytes,
+    ) -> Result<Vec<(TreeKey, Bytes)>, ExportError> {
+        if self.chunks.fetch_add(1, Ordering::SeqCst) + 1 == self.fails_at {
+            return Err(ExportError::Unsupported {
+                path: node.path.clone(),
+                format: "a test",
+                reason: "it was asked to fail".to_owned(),
+            });
+        }
+        let now = self.now.fetch_add(bytes.len(), Ordering::SeqCst) + bytes.len();
+        self.most.fetch_max(now, Ordering::SeqCst);
+        let held = Bytes::from_owner(Held {
+            bytes,
+            now: Arc::clone(&self.now),
+        });
+        ZarrV3.chunks(node, index, held)
+    }
+}
+
+/// Bytes that say when they are dropped.
+struct Held {
+    bytes: Bytes,
+    now: Arc<AtomicUsize>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.now.fetch_sub(self.bytes.len(), Ordering::SeqCst);
+    }
 }

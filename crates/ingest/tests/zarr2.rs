@@ -138,7 +138,9 @@ async fn no_chunk_is_asked_for() {
         let _ = put.await.unwrap();
     }
     counting.reset();
-    let archive = read_zarr(storage, &Prefix::all(), "s3://b", ReadOptions::default()).await.unwrap();
+    let archive = read_zarr(storage, &Prefix::all(), "s3://b", ReadOptions::default())
+        .await
+        .unwrap();
     assert_eq!(archive.files.len(), 1000);
     let counts = counting.snapshot().total;
     assert_eq!((counts.list, counts.get, counts.head), (1, 2, 0));

@@ -8,7 +8,7 @@
 //! |---|---|---|---|
 //! | a directory | `DirectoryTree` (Unix) | yes | value by value, atomically |
 //! | a storage backend, below a prefix | [`StorageTree`] | yes | value by value |
-//! | a zip file | [`ZipTree`] | yes | |
+//! | a zip file, also on a storage backend | [`ZipTree`] | yes | |
 //! | a zip file | [`ZipWriter`] | | once, in one pass |
 //!
 //! Readers take an `Arc<dyn `[`ReadTree`]`>`, writers an `Arc<dyn `[`WriteTree`]`>`. What all of them keep:

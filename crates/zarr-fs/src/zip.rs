@@ -4,6 +4,7 @@ mod error;
 mod index;
 mod layout;
 mod limits;
+mod object;
 mod read;
 mod write;
 
@@ -12,3 +13,5 @@ pub use layout::ZipLayout;
 pub use limits::ZipLimits;
 pub use read::{ZipBuilder, ZipTree};
 pub use write::ZipWriter;
+
+use read::inflate;

@@ -35,7 +35,13 @@ pub(crate) struct Ncdump {
     #[arg(short, long, conflicts_with = "header")]
     pub(crate) coordinates: bool,
     /// The values of these variables alone, by name or by path, with commas between them (repeatable); -v as well.
-    #[arg(short = 'V', long, value_name = "VAR", value_delimiter = ',', conflicts_with = "header")]
+    #[arg(
+        short = 'V',
+        long,
+        value_name = "VAR",
+        value_delimiter = ',',
+        conflicts_with = "header"
+    )]
     pub(crate) variables: Vec<String>,
     /// The name of the dataset; that of the repository unless given.
     #[arg(short, long)]
@@ -79,9 +85,15 @@ mod tests {
     fn v_names_variables_only_for_ncdump() {
         let of = |line: &str| {
             let words = as_written(line.split(' ').map(OsString::from));
-            words.join(std::ffi::OsStr::new(" ")).into_string().expect("UTF-8")
+            words
+                .join(std::ffi::OsStr::new(" "))
+                .into_string()
+                .expect("UTF-8")
         };
         assert_eq!(of("icefield -v ls x"), "icefield -v ls x");
-        assert_eq!(of("icefield -v ncdump -v a,b x -vc"), "icefield -v ncdump -V a,b x -Vc");
+        assert_eq!(
+            of("icefield -v ncdump -v a,b x -vc"),
+            "icefield -v ncdump -V a,b x -Vc"
+        );
     }
 }

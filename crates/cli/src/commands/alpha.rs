@@ -6,7 +6,7 @@ use std::sync::Arc;
 use icefield::alpha::{self, AlphaRepository, ImportReport};
 use icefield::maintenance::Progress as _;
 use icefield::storage::Storage;
-use icefield::{Location, SnapshotId};
+use icefield::{Location, SnapshotId, SourceLocation};
 use serde::Serialize;
 
 use super::Context;
@@ -67,7 +67,9 @@ pub(super) async fn local_source(
     args: &Import,
 ) -> Result<Option<AlphaRepository>, Failure> {
     match &args.sources[..] {
-        [location] if location.path().is_some_and(|it| it.join("r").is_dir()) => {
+        [SourceLocation { location, .. }]
+            if location.path().is_some_and(|it| it.join("r").is_dir()) =>
+        {
             open(context, location).await
         }
         _ => Ok(None),
@@ -80,7 +82,7 @@ pub(super) async fn instead(
     args: &Import,
     failure: Failure,
 ) -> Result<AlphaRepository, Failure> {
-    let [location] = &args.sources[..] else {
+    let [SourceLocation { location, .. }] = &args.sources[..] else {
         return Err(failure);
     };
     if failure.exit != Exit::NotFound {

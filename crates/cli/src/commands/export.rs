@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use icefield::SnapshotId;
 use icefield::ingest;
+use icefield::{Location, SnapshotId};
 use serde::Serialize;
 
 use super::Context;
-use crate::args::Export;
+use crate::args::{Export, Format};
 use crate::failure::Failure;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
@@ -31,13 +31,27 @@ pub(super) async fn run(context: &Context, args: Export) -> Result<(), Failure> 
     if let Some(repository) = args.location.path() {
         export = export.outside(repository);
     }
-    let report = export.run(&args.destination).await;
+    let dialect: Arc<dyn ingest::Dialect> = match args.format {
+        Format::Zarr3 => Arc::new(ingest::ZarrV3),
+        Format::Zarr2 => Arc::new(ingest::ZarrV2),
+        Format::Nczarr => Arc::new(ingest::NcZarr),
+    };
+    export = export.dialect(dialect);
+    let layout = match args.format {
+        Format::Nczarr => folder_layout(&args.destination),
+        Format::Zarr2 | Format::Zarr3 => ingest::ZipLayout::Flat,
+    };
+    let destination = context
+        .schemes
+        .destination(&args.destination, args.zip, layout, &args.location)
+        .await?;
+    let report = export.run_to(&destination).await;
     bar.clear();
     let report = report?;
     let exported = Exported {
         location: output::location(&args.location),
         snapshot_id,
-        destination: args.destination.display().to_string(),
+        destination: output::location(&args.destination),
         groups: report.groups,
         arrays: report.arrays,
         chunks: report.chunks,
@@ -55,4 +69,23 @@ pub(super) async fn run(context: &Context, args: Export) -> Result<(), Failure> 
             output::bytes(facts.bytes)
         )
     })
+}
+
+/// As netCDF-C builds zip files: all below a folder that is called like the file.
+fn folder_layout(destination: &Location) -> ingest::ZipLayout {
+    let name = destination.path().and_then(|path| path.file_name());
+    let name = name.map(|name| name.to_string_lossy().into_owned());
+    let name = name.unwrap_or_default();
+    let stem = match name
+        .len()
+        .checked_sub(4)
+        .and_then(|end| name.split_at_checked(end))
+    {
+        Some((stem, end)) if end.eq_ignore_ascii_case(".zip") => stem,
+        _ => name.as_str(),
+    };
+    match ingest::TreePrefix::all().join(stem) {
+        Ok(folder) => ingest::ZipLayout::TopFolder(folder),
+        Err(_) => ingest::ZipLayout::Flat,
+    }
 }

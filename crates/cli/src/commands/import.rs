@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use icefield::ingest::{self, ImportReport};
-use icefield::{Purpose, SnapshotId, VirtualAccess};
+use icefield::{Purpose, SnapshotId, SourceLocation, VirtualAccess};
 use serde::Serialize;
 
 use super::{Context, alpha};
@@ -33,6 +33,7 @@ struct Imported {
     virtual_bytes: u64,
     compared_chunks: u64,
     ignored: Ignored,
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -123,10 +124,18 @@ async fn open_sources(
         false => Purpose::Copy,
     };
     let all = context.schemes.sources();
-    let opened = args
+    let sources: Vec<SourceLocation> = args
         .sources
         .iter()
-        .map(|location| all.open(location, context.access.clone(), purpose));
+        .cloned()
+        .map(|mut source| {
+            source.options.has_legacy_endian |= args.legacy_endian;
+            source
+        })
+        .collect();
+    let opened = sources
+        .iter()
+        .map(|source| all.open(source, context.access.clone(), purpose));
     // Collected first: a closure that borrows makes the whole future not `Send`.
     let opened: Vec<_> = opened.collect();
     let mut opened = stream::iter(opened).buffered(OPENED_AT_ONCE);
@@ -141,7 +150,7 @@ async fn open_sources(
 
 /// Only the name of the source: where it lay is nobody's business later.
 fn default_message(args: &Import) -> String {
-    let first = &args.sources[0];
+    let first = &args.sources[0].location;
     let name = match first.path().map(Path::canonicalize) {
         Some(Ok(path)) => path
             .file_name()
@@ -188,6 +197,7 @@ fn facts(
             count: report.ignored.count(),
             examples: report.ignored.examples().to_vec(),
         },
+        warnings: report.warnings,
     }
 }
 
@@ -233,6 +243,9 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
             "kept the attributes of {}; the source has others",
             printable(path)
         )?;
+    }
+    for warning in &facts.warnings {
+        writeln!(out, "warning: {}", printable(warning))?;
     }
     if facts.ignored.count > 0 {
         let names: Vec<_> = facts

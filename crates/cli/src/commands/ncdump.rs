@@ -1,9 +1,8 @@
 //! `icefield ncdump`
 
-use std::convert::Infallible;
 use std::io::{BufWriter, Write};
 
-use icefield::ingest::nczarr::cdl::{self, DataPrinter, DumpError, PrintError, PrintOptions, Step};
+use icefield::ingest::nczarr::cdl::{self, DataPrinter, PrintError, PrintOptions, Step};
 use icefield::ingest::{NetcdfError, VariableReader, dataset_of};
 use icefield::{Location, NodePath, Session};
 
@@ -55,9 +54,9 @@ async fn values(
     reader: &mut VariableReader,
 ) -> Result<(), Failure> {
     while let Some(values) = reader.next().await.map_err(failed)? {
-        printer.push::<Infallible>(out, &values).map_err(stopped)?;
+        printer.push(out, &values).map_err(refused)?;
     }
-    printer.finish::<Infallible>(out).map_err(stopped)
+    printer.finish(out).map_err(refused)
 }
 
 /// As `ncdump` names a dataset: by the file's name up to its last point.
@@ -92,16 +91,9 @@ pub(super) fn failed(error: NetcdfError) -> Failure {
 
 fn refused(error: PrintError) -> Failure {
     let exit = match error {
+        PrintError::Write(error) => return error.into(),
         PrintError::NoVariable { .. } => Exit::NotFound,
         _ => Exit::Failure,
     };
     Failure::new(exit, chain(&error))
-}
-
-fn stopped(error: DumpError<Infallible>) -> Failure {
-    match error {
-        DumpError::Write(error) => error.into(),
-        DumpError::Print(error) => refused(error),
-        DumpError::Data(never) => match never {},
-    }
 }

@@ -84,7 +84,10 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     };
     let mut text = Vec::new();
     let read = match file.to_str() {
-        Some("-") => std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut text),
+        Some("-") => std::io::stdin()
+            .lock()
+            .take(LONGEST + 1)
+            .read_to_end(&mut text),
         _ => {
             let opened = std::fs::File::open(file).map_err(failed)?;
             opened.take(LONGEST + 1).read_to_end(&mut text)

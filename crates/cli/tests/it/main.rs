@@ -21,3 +21,4 @@ mod readme;
 mod terminal;
 mod web_server;
 mod world;
+mod zips;

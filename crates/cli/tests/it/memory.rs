@@ -55,6 +55,15 @@ fn half_a_gigabyte_goes_in_and_out_under_150_megabytes() {
         eprintln!("chunks of {chunk} bytes: import {import} KiB, export {export} KiB");
         assert!(import > 0 && import < LIMIT_KIB, "import: {import} KiB");
         assert!(export > 0 && export < LIMIT_KIB, "export: {export} KiB");
+        let zip = peak(&world, &["export", "r", "out.zip"]);
+        eprintln!("to a zip file: {zip} KiB");
+        assert!(
+            zip > 0 && zip < LIMIT_KIB,
+            "export to a zip file: {zip} KiB"
+        );
+        let length = fs::metadata(world.path("out.zip")).unwrap().len();
+        assert!(length > TREE, "{length} bytes");
+        fs::remove_file(world.path("out.zip")).unwrap();
         let facts = world.facts(&["ls", "-l", "r"]);
         assert_eq!(facts["nodes"][0]["chunks"]["native"]["bytes"], TREE);
         let last = TREE / chunk - 1;

@@ -255,7 +255,7 @@ mod copies;
 
 #[cfg(feature = "ingest")]
 mod ingest {
-    use icefield_ingest::{ExportError, ImportError, PlanError, SourceError};
+    use icefield_ingest::{ExportError, ImportError, PlanError, SourceError, TreeError};
 
     use super::{Classify, ErrorKind};
 
@@ -288,12 +288,29 @@ mod ingest {
         }
     }
 
+    impl Classify for TreeError {
+        fn kind(&self) -> ErrorKind {
+            match self {
+                Self::Storage { source, .. } => source.kind(),
+                Self::InDoubt { .. } => ErrorKind::OutcomeUnknown,
+                Self::ReadOnly { .. } => ErrorKind::ReadOnly,
+                Self::Missing { .. } => ErrorKind::NotFound,
+                Self::Name { .. } | Self::CaseCollision { .. } => ErrorKind::Unsupported,
+                error if error.io_kind().is_some() => ErrorKind::Io,
+                Self::Lost { .. } => ErrorKind::Other,
+                _ => ErrorKind::Invalid,
+            }
+        }
+    }
+
     impl Classify for ExportError {
         fn kind(&self) -> ErrorKind {
             match self {
-                Self::AlreadyExists { .. } => ErrorKind::AlreadyExists,
+                Self::AlreadyExists { .. } | Self::NotEmpty { .. } => ErrorKind::AlreadyExists,
                 Self::NoParent { .. } | Self::Empty => ErrorKind::NotFound,
-                Self::NodeName { .. } => ErrorKind::Unsupported,
+                Self::NodeName { .. } | Self::Unsupported { .. } => ErrorKind::Unsupported,
+                Self::Partly { source, .. } => source.kind(),
+                Self::Tree(error) => error.kind(),
                 Self::InsideRepository { .. } => ErrorKind::Invalid,
                 Self::Document { .. } => ErrorKind::Corrupt,
                 Self::Io { .. } => ErrorKind::Io,

@@ -35,7 +35,9 @@ async fn imported(names: &[&str], along: Option<&str>, purpose: Purpose) -> Sess
     let all = schemes.sources();
     for name in names {
         let location = Location::of_path(ocean().join(name));
-        let opened = all.open(&location, VirtualAccess::none(), purpose).await;
+        let opened = all
+            .open(&location.into(), VirtualAccess::none(), purpose)
+            .await;
         let opened = opened.expect("a sound file");
         access = access.and(opened.access);
         sources.push(opened.source);

@@ -1,4 +1,4 @@
-//! A file on some storage, read by ranges.
+//! A file on some storage, or an entry of a zip file there, read by ranges.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,15 +6,22 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_storage::{GetOptions, GetRange, Key, ObjectMeta, Storage, StorageError};
+use icefield_zarr_fs::{ReadTree, TreeError, TreeKey, ZipTree};
 
 use crate::SourceError;
 
 /// One state of a file on some storage: every read is of that state, or an error.
 #[derive(Clone)]
 pub struct ArchiveFile {
-    storage: Arc<dyn Storage>,
-    meta: ObjectMeta,
+    place: Place,
     url: Arc<str>,
+}
+
+#[derive(Clone)]
+enum Place {
+    Object(Arc<dyn Storage>, ObjectMeta),
+    /// An entry of a zip file, which no reference can name.
+    Entry(ZipTree, TreeKey, u64),
 }
 
 impl ArchiveFile {
@@ -29,7 +36,7 @@ impl ArchiveFile {
     ) -> Result<Self, SourceError> {
         let url = url.into();
         match storage.head(key).await {
-            Ok(meta) => Ok(Self { storage, meta, url }),
+            Ok(meta) => Ok(Self::of_object(storage, meta, url)),
             Err(error) => Err(explained(&url, error)),
         }
     }
@@ -40,8 +47,18 @@ impl ArchiveFile {
         meta: ObjectMeta,
         url: impl Into<Arc<str>>,
     ) -> Self {
-        let url = url.into();
-        Self { storage, meta, url }
+        Self {
+            place: Place::Object(storage, meta),
+            url: url.into(),
+        }
+    }
+
+    /// Returns an entry of a zip file that has so many bytes.
+    pub(crate) fn of_entry(tree: ZipTree, key: TreeKey, size: u64, url: String) -> Self {
+        Self {
+            place: Place::Entry(tree, key, size),
+            url: url.into(),
+        }
     }
 
     /// Returns the URL.
@@ -51,12 +68,37 @@ impl ArchiveFile {
 
     /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
-        self.meta.size
+        match &self.place {
+            Place::Object(_, meta) => meta.size,
+            Place::Entry(_, _, size) => *size,
+        }
     }
 
-    /// Returns what is known of the file.
-    pub fn meta(&self) -> &ObjectMeta {
-        &self.meta
+    /// Returns what the store says of the file; `None` of an entry of a zip file, to which nothing can refer.
+    pub fn meta(&self) -> Option<&ObjectMeta> {
+        match &self.place {
+            Place::Object(_, meta) => Some(meta),
+            Place::Entry(..) => None,
+        }
+    }
+
+    /// Opens the file as a zip file.
+    pub(crate) async fn zip(&self) -> Result<ZipTree, SourceError> {
+        let Place::Object(storage, meta) = &self.place else {
+            return Err(SourceError::damaged(&self.url, "it lies in a zip file"));
+        };
+        let builder = ZipTree::builder(&*self.url);
+        let opened = builder.open_on(Arc::clone(storage), meta.clone()).await;
+        opened.map_err(|error| of_tree(&self.url, error))
+    }
+
+    /// Returns where in its zip file an entry lies, if it lies there as it is.
+    pub(crate) async fn stored(&self) -> Result<Option<Range<u64>>, SourceError> {
+        let Place::Entry(tree, key, _) = &self.place else {
+            return Ok(None);
+        };
+        let stored = tree.stored(key).await;
+        stored.map_err(|error| of_tree(&self.url, error))
     }
 
     /// Reads a range, all of it.
@@ -73,13 +115,36 @@ impl ArchiveFile {
         if range.start == range.end {
             return Ok(Bytes::new());
         }
-        let options = GetOptions::range(GetRange::Bounded(range));
-        let options = options.with_if_match(self.meta.version.clone());
-        let object = match self.storage.get(&self.meta.key, options).await {
+        let range = GetRange::Bounded(range);
+        let (storage, meta) = match &self.place {
+            Place::Object(storage, meta) => (storage, meta),
+            Place::Entry(tree, key, _) => {
+                let found = tree.get(key, range).await;
+                let found = found.map_err(|error| of_tree(&self.url, error))?;
+                return found.ok_or_else(|| SourceError::Changed {
+                    name: self.url.to_string(),
+                });
+            }
+        };
+        let options = GetOptions::range(range).with_if_match(meta.version.clone());
+        let object = match storage.get(&meta.key, options).await {
             Ok(object) => object.bytes().await,
             Err(error) => Err(error),
         };
         object.map_err(|error| explained(&self.url, error))
+    }
+}
+
+/// What a tree says, of something that messages call `name`.
+pub(crate) fn of_tree(name: &str, error: TreeError) -> SourceError {
+    let name = name.to_owned();
+    match error {
+        TreeError::Zip { source, .. } => SourceError::Zip { name, source },
+        TreeError::Storage { source, .. } => explained(&name, *source),
+        error => SourceError::Other {
+            name,
+            source: error.into(),
+        },
     }
 }
 
@@ -99,7 +164,7 @@ impl fmt::Debug for ArchiveFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ArchiveFile")
             .field("url", &self.url)
-            .field("size", &self.meta.size)
+            .field("size", &self.size())
             .finish_non_exhaustive()
     }
 }

@@ -203,7 +203,8 @@ impl Source for ArchiveSource {
 
     fn urls(&self) -> Vec<String> {
         let files = self.archive.files.iter();
-        files.map(|file| file.url().to_owned()).collect()
+        let named = files.filter(|file| file.meta().is_some());
+        named.map(|file| file.url().to_owned()).collect()
     }
 
     fn is_at_hand(&self, path: &NodePath) -> bool {
@@ -216,9 +217,12 @@ impl Source for ArchiveSource {
 
 /// How a reference names a file.
 fn reference(file: &ArchiveFile) -> Result<VirtualSource, String> {
+    let Some(meta) = file.meta() else {
+        return Err(format!("{} is deflated in its zip file", file.url()));
+    };
     let source = VirtualSource::new(file.url());
     let source = source.map_err(|rule| format!("{}: {rule}", file.url()))?;
-    Ok(match file.meta().last_modified.and_then(seconds) {
+    Ok(match meta.last_modified.and_then(seconds) {
         Some(seconds) => source.with_checksum(VirtualChecksum::LastModified(seconds)),
         None => source,
     })

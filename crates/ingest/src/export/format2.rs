@@ -9,7 +9,7 @@ use icefield_nczarr::{self as nczarr, RECORD};
 use icefield_zarr_fs::TreeKey;
 use serde_json::{Map, Value, json};
 
-use super::dialect::{Dialect, ExportNode, Spelling, key_of};
+use super::dialect::{Dialect, ExportNode, Spelling, export_key};
 use crate::ExportError;
 use crate::format2::{Array2, Reader, longest};
 
@@ -37,13 +37,13 @@ impl Dialect for ZarrV2 {
         let mut all = Map::new();
         for node in &*nodes {
             for (name, document) in tree.plain(node)? {
-                let key = key_of(&node.path, name, &TAKEN)?;
+                let key = export_key(&node.path, name, &TAKEN)?;
                 all.insert(key.as_str().to_owned(), document.clone());
                 tree.put(&node.path, key, &document);
             }
         }
         let consolidated = json!({ "zarr_consolidated_format": 1, "metadata": all });
-        let key = key_of(&NodePath::root(), TAKEN[3], &TAKEN)?;
+        let key = export_key(&NodePath::root(), TAKEN[3], &TAKEN)?;
         tree.put(&NodePath::root(), key, &consolidated);
         Ok(Arc::new(tree))
     }
@@ -64,7 +64,7 @@ impl Dialect for NcZarr {
         let mut tree = Tree::default();
         let (mut documents, mut arrays) = (BTreeMap::new(), BTreeMap::new());
         for node in &*nodes {
-            key_of(&node.path, TAKEN[0], &TAKEN)?;
+            export_key(&node.path, TAKEN[0], &TAKEN)?;
             let document = parsed(node)?;
             if let Some(metadata) = &node.array {
                 let array = Array2::new(&document, metadata, Reader::NetCdf, node.longest)
@@ -86,7 +86,7 @@ impl Dialect for NcZarr {
                 name: directory.to_owned(),
             })?;
             let name = key.rsplit('/').next().unwrap_or(&key);
-            let key = key_of(&path, name, &TAKEN)?;
+            let key = export_key(&path, name, &TAKEN)?;
             tree.put(&path, key, &document);
         }
         Ok(Arc::new(tree))
@@ -152,14 +152,18 @@ impl Spelling for Tree {
     ) -> Result<Vec<(TreeKey, Bytes)>, ExportError> {
         let refuse = |reason| {
             let index = icefield_core::ChunkIndex::from(index.to_vec());
-            unsupported(&array.path, "Zarr format 2", format!("its chunk {index}: {reason}"))
+            unsupported(
+                &array.path,
+                "Zarr format 2",
+                format!("its chunk {index}: {reason}"),
+            )
         };
         let Some(stored) = self.arrays.get(&array.path) else {
             return Ok(Vec::new());
         };
         let chunks = stored.chunks(index, bytes).map_err(refuse)?;
         let chunks = chunks.into_iter();
-        let keyed = chunks.map(|(key, bytes)| Ok((key_of(&array.path, &key, &TAKEN)?, bytes)));
+        let keyed = chunks.map(|(key, bytes)| Ok((export_key(&array.path, &key, &TAKEN)?, bytes)));
         keyed.collect()
     }
 
@@ -171,7 +175,11 @@ impl Spelling for Tree {
 
 fn parsed(node: &ExportNode) -> Result<Value, ExportError> {
     let refuse = |error: serde_json::Error| {
-        unsupported(&node.path, "Zarr format 2", format!("its metadata is not JSON: {error}"))
+        unsupported(
+            &node.path,
+            "Zarr format 2",
+            format!("its metadata is not JSON: {error}"),
+        )
     };
     serde_json::from_slice(&node.document).map_err(refuse)
 }

@@ -1,19 +1,30 @@
 //! The directory that an export fills: made under a temporary name, put in its final place at the end.
+//!
+//! Files are made here, and not by a tree of directories: nobody sees them before the directory has its name, so that
+//! they need no names of their own until then, and it works on every platform.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_core::{NodePath, SessionError};
+use icefield_core::SessionError;
+use icefield_zarr_fs::{Naming, TreeError, TreeKey};
 use tempfile::TempDir;
 
 use crate::ExportError;
 
-/// The document of a node.
-const DOCUMENT: &str = "zarr.json";
+/// What makes a directory a hierarchy, whatever the format.
+const DOCUMENTS: [&str; 6] = [
+    "zarr.json",
+    ".zgroup",
+    ".zarray",
+    ".zattrs",
+    ".zmetadata",
+    ".nczarr",
+];
 
 /// What the name of the temporary directory begins and ends with. Short, whatever the destination is called: a
 /// name has 255 bytes at most.
@@ -95,43 +106,21 @@ impl Target {
         }
     }
 
-    /// The place of a node's document.
-    pub(super) fn document(&self, path: &NodePath) -> Result<PathBuf, ExportError> {
-        Ok(self.node(path)?.join(DOCUMENT))
-    }
-
-    /// The place of a chunk.
-    pub(super) fn chunk(&self, path: &NodePath, key: &str) -> Result<PathBuf, ExportError> {
-        Ok(self.node(path)?.join(key))
-    }
-
-    /// The directory of a node: below ours, whatever the repository says.
-    fn node(&self, path: &NodePath) -> Result<PathBuf, ExportError> {
-        let mut directory = self.temporary.path().to_owned();
-        for name in path.as_str().split('/').filter(|name| !name.is_empty()) {
-            let mut components = Path::new(name).components();
-            let plain = matches!(
-                (components.next(), components.next()),
-                (Some(Component::Normal(_)), None)
-            );
-            if !plain || name == DOCUMENT || name.contains('\0') {
-                return Err(ExportError::NodeName {
-                    path: path.clone(),
-                    name: name.to_owned(),
-                });
-            }
-            directory.push(name);
-        }
-        Ok(directory)
-    }
-
     /// Writes a new file, and the directories that lead to it.
     pub(super) async fn write(
         target: &Arc<Self>,
-        file: PathBuf,
+        key: TreeKey,
         bytes: Bytes,
     ) -> Result<(), ExportError> {
         let target = Arc::clone(target);
+        let refused = |source| TreeError::Name {
+            store: target.destination.display().to_string(),
+            key: key.to_string(),
+            source,
+        };
+        Naming::native().check(&key).map_err(refused)?;
+        let mut file = target.temporary.path().to_owned();
+        file.extend(key.segments());
         blocking(move || {
             write_new(&file, &bytes).map_err(|source| ExportError::Io {
                 path: target.shown(&file),
@@ -205,17 +194,17 @@ impl Target {
     }
 }
 
-/// The names in a directory, that of the root's document last: a hierarchy without it is not yet one.
+/// The names in a directory, those of the root's documents last: a hierarchy without them is not yet one.
 fn names(directory: &Path) -> io::Result<Vec<OsString>> {
     let mut names = fs::read_dir(directory)?
         .map(|entry| Ok(entry?.file_name()))
         .collect::<io::Result<Vec<_>>>()?;
-    names.sort_by_key(|name| name == DOCUMENT);
+    names.sort_by_key(|name| name.to_str().is_some_and(|name| DOCUMENTS.contains(&name)));
     Ok(names)
 }
 
 /// Returns whether a directory is another one or lies below it, whatever links lead there.
-fn is_within(directory: &Path, above: &Path) -> bool {
+pub(super) fn is_within(directory: &Path, above: &Path) -> bool {
     match (fs::canonicalize(directory), fs::canonicalize(above)) {
         (Ok(directory), Ok(above)) => directory.starts_with(above),
         // One of them does not exist.
@@ -224,7 +213,7 @@ fn is_within(directory: &Path, above: &Path) -> bool {
 }
 
 /// Fails if there is anything but an empty directory, or one with nothing in it but `ours`.
-fn check_free(destination: &Path, ours: Option<&Path>) -> Result<(), ExportError> {
+pub(super) fn check_free(destination: &Path, ours: Option<&Path>) -> Result<(), ExportError> {
     let taken = || ExportError::AlreadyExists {
         path: destination.to_owned(),
     };

@@ -26,7 +26,8 @@ impl Chain {
         // The last filter is what format 2 calls the compressor, unless it makes bytes of elements.
         let is_array = |codec: &Value| {
             let id = codec.get("id").and_then(Value::as_str);
-            matches!(id, Some("vlen-utf8" | "vlen-bytes")) || is_array_filter(id.unwrap_or_default())
+            matches!(id, Some("vlen-utf8" | "vlen-bytes"))
+                || is_array_filter(id.unwrap_or_default())
         };
         chain.compressor = match chain.filters.pop() {
             Some(last) if is_array(&last) => {
@@ -95,7 +96,11 @@ impl Chain {
             | "fletcher32" | "adler32") => put(id),
             other => match other.strip_prefix("numcodecs.") {
                 Some(id) => put(id),
-                None => return Err(format!("its codec {other:?} has no counterpart in format 2")),
+                None => {
+                    return Err(format!(
+                        "its codec {other:?} has no counterpart in format 2"
+                    ));
+                }
             },
         }
         Ok(())
@@ -111,7 +116,8 @@ impl Chain {
         let is_known = |codec: &Value| {
             let id = codec.get("id").and_then(Value::as_str);
             let known = ["zlib", "zstd", "blosc", "bz2", "shuffle", "fletcher32"];
-            codec.is_null() || id.is_some_and(|id| known.contains(&id)) && codec.get("checksum").is_none()
+            codec.is_null()
+                || id.is_some_and(|id| known.contains(&id)) && codec.get("checksum").is_none()
         };
         !self.is_fortran && all.all(is_known)
     }
@@ -156,7 +162,10 @@ mod tests {
         ]);
         let chain = Chain::of(codecs.as_array().expect("a list"), 2).expect("known");
         assert!(chain.is_fortran && chain.is_big);
-        assert_eq!(chain.filters, [json!({ "elementsize": 4, "id": "shuffle" })]);
+        assert_eq!(
+            chain.filters,
+            [json!({ "elementsize": 4, "id": "shuffle" })]
+        );
         assert_eq!(chain.compressor, json!({ "level": 3, "id": "zlib" }));
         assert!(chain.is_known_to(Reader::Anybody) && !chain.is_known_to(Reader::NetCdf));
         assert_eq!(chain.level(), Some(3));
@@ -167,7 +176,10 @@ mod tests {
         let codecs = json!(["vlen-utf8"]);
         let chain = Chain::of(codecs.as_array().expect("a list"), 1).expect("known");
         assert_eq!(chain.filters, [json!({ "id": "vlen-utf8" })]);
-        assert_eq!((chain.compressor.clone(), chain.level()), (Value::Null, None));
+        assert_eq!(
+            (chain.compressor.clone(), chain.level()),
+            (Value::Null, None)
+        );
         let codecs = json!(["numcodecs.delta", "bytes"]);
         let chain = Chain::of(codecs.as_array().expect("a list"), 1).expect("known");
         assert_eq!(chain.compressor, Value::Null);

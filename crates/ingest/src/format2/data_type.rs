@@ -55,9 +55,10 @@ impl Stored {
                 let bytes = bytes.map_err(|_| "its texts are longer than 4 GiB".to_owned())?;
                 (Kind::Bytes(bytes), false)
             }
-            Kind::Number('i' | 'u', _) | Kind::Number('f', 4 | 8) | Kind::Byte(_) | Kind::Bytes(_) => {
-                (kind, true)
-            }
+            Kind::Number('i' | 'u', _)
+            | Kind::Number('f', 4 | 8)
+            | Kind::Byte(_)
+            | Kind::Bytes(_) => (kind, true),
             _ => {
                 return Err(format!(
                     "its data_type is {data_type}, which netCDF has no type for: convert the array, or export to format 2 without netCDF (zarr2)"
@@ -198,7 +199,8 @@ mod tests {
         assert_eq!(dtype(json!("float32")).as_deref(), Some(">f4"));
         assert_eq!(dtype(json!("r24")).as_deref(), Some("|V3"));
         assert_eq!(dtype(json!("string")).as_deref(), Some("|O"));
-        let time = json!({"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 10}});
+        let time =
+            json!({"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 10}});
         assert_eq!(dtype(time).as_deref(), Some(">M8[10s]"));
         assert_eq!(dtype(json!("int4")), None);
     }

@@ -38,7 +38,10 @@ impl Recoder {
 
 #[cfg(not(feature = "codecs"))]
 pub(super) fn longest(_: &Value, _: &[u8]) -> Result<usize, String> {
-    Err("its texts have to be decoded, and this program was built without the feature `codecs`".to_owned())
+    Err(
+        "its texts have to be decoded, and this program was built without the feature `codecs`"
+            .to_owned(),
+    )
 }
 
 #[cfg(feature = "codecs")]
@@ -105,7 +108,9 @@ mod with_codecs {
     fn wide(data_type: &Value) -> Option<usize> {
         let is_wide = name_of(data_type) == "fixed_length_utf32";
         let bytes = configured(data_type, "length_bytes").filter(|_| is_wide)?;
-        usize::try_from(bytes.as_u64()?).ok().filter(|bytes| *bytes > 0)
+        usize::try_from(bytes.as_u64()?)
+            .ok()
+            .filter(|bytes| *bytes > 0)
     }
 
     /// Texts in UTF-8.
@@ -119,7 +124,9 @@ mod with_codecs {
 
     fn narrow(text: &[u8]) -> Result<Vec<u8>, String> {
         let (units, _) = text.as_chunks::<4>();
-        let characters = units.iter().map(|unit| char::from_u32(u32::from_le_bytes(*unit)));
+        let characters = units
+            .iter()
+            .map(|unit| char::from_u32(u32::from_le_bytes(*unit)));
         let text: Option<String> = characters.collect();
         let text = text.ok_or("a text in it is no Unicode")?;
         Ok(text.trim_end_matches('\0').as_bytes().to_vec())

@@ -50,14 +50,19 @@ impl Shards {
             }
             [bytes] if name_of(bytes) == "bytes" => false,
             [bytes, sum] if name_of(bytes) == "bytes" && name_of(sum) == "crc32c" => true,
-            _ => return Err("the index of its shards has other codecs than bytes and crc32c".to_owned()),
+            _ => {
+                return Err(
+                    "the index of its shards has other codecs than bytes and crc32c".to_owned(),
+                );
+            }
         };
         let pairs = chunk_shape.iter().zip(&inner);
         Ok(Some(Self {
             counts: pairs.map(|(all, one)| all.div_ceil(*one)).collect(),
             inner,
             codecs,
-            is_at_start: configured(codec, "index_location").and_then(Value::as_str) == Some("start"),
+            is_at_start: configured(codec, "index_location").and_then(Value::as_str)
+                == Some("start"),
             has_checksum,
         }))
     }
@@ -68,9 +73,16 @@ impl Shards {
         shard: &[u32],
         bytes: &Bytes,
     ) -> Result<Vec<(ChunkIndex, Bytes)>, String> {
-        let count = self.counts.iter().try_fold(1_u64, |all, one| all.checked_mul(*one));
+        let count = self
+            .counts
+            .iter()
+            .try_fold(1_u64, |all, one| all.checked_mul(*one));
         let length = count
-            .and_then(|count| count.checked_mul(16)?.checked_add(if self.has_checksum { 4 } else { 0 }))
+            .and_then(|count| {
+                count
+                    .checked_mul(16)?
+                    .checked_add(if self.has_checksum { 4 } else { 0 })
+            })
             .and_then(|length| usize::try_from(length).ok());
         let length = length.filter(|length| *length <= bytes.len());
         let length = length.ok_or("it is shorter than the index of a shard")?;
@@ -114,7 +126,9 @@ impl Shards {
         let mut index = vec![0_u32; self.counts.len()];
         for (at, count) in self.counts.iter().enumerate().rev() {
             let first = shard.get(at).map_or(0, |shard| u64::from(*shard) * count);
-            let place = first.checked_add(number % count).and_then(|it| u32::try_from(it).ok());
+            let place = first
+                .checked_add(number % count)
+                .and_then(|it| u32::try_from(it).ok());
             index[at] = place.ok_or("it has more than 4294967295 inner chunks in a dimension")?;
             number /= count;
         }
@@ -137,7 +151,9 @@ mod tests {
     }
 
     fn index(entries: &[(u64, u64)]) -> Vec<u8> {
-        let words = entries.iter().flat_map(|(offset, length)| [*offset, *length]);
+        let words = entries
+            .iter()
+            .flat_map(|(offset, length)| [*offset, *length]);
         words.flat_map(u64::to_le_bytes).collect()
     }
 

@@ -72,7 +72,9 @@ fn array(dataset: &Dataset, variable: &Variable) -> Result<ArchiveArray, NetcdfE
     if chosen.is_empty() && shape.len() == 1 && is_unlimited(0) {
         chunk_shape = vec![shape[0].clamp(RECORDS, RECORDS * RECORDS)];
     }
-    chunk_shape.iter_mut().for_each(|length| *length = (*length).max(1));
+    chunk_shape
+        .iter_mut()
+        .for_each(|length| *length = (*length).max(1));
     Ok(ArchiveArray {
         data_type: data_type(variable.data_type),
         fill_value: fill_value(variable),
@@ -139,17 +141,17 @@ fn codecs(variable: &Variable) -> Vec<Value> {
         Some(1) => json!({ "name": "bytes" }),
         Some(_) => json!({ "name": "bytes", "configuration": { "endian": endian } }),
     }];
-    let named = |name: &str, configuration: Value| json!({ "name": name, "configuration": configuration });
+    let named =
+        |name: &str, configuration: Value| json!({ "name": name, "configuration": configuration });
     for filter in &variable.storage.filters {
         codecs.push(match filter {
             Filter::Deflate(level) => named("numcodecs.zlib", json!({ "level": level })),
-            Filter::Shuffle => {
-                named("numcodecs.shuffle", json!({ "elementsize": width.unwrap_or(1) }))
-            }
+            Filter::Shuffle => named(
+                "numcodecs.shuffle",
+                json!({ "elementsize": width.unwrap_or(1) }),
+            ),
             Filter::Fletcher32 => named("numcodecs.fletcher32", json!({})),
-            Filter::Zstandard(level) => {
-                named("zstd", json!({ "level": level, "checksum": false }))
-            }
+            Filter::Zstandard(level) => named("zstd", json!({ "level": level, "checksum": false })),
             Filter::Bzip2(level) => named("numcodecs.bz2", json!({ "level": level })),
             // Its codec by name, as this crate's reader left it.
             Filter::Other(codec) => codec.clone(),
@@ -161,24 +163,37 @@ fn codecs(variable: &Variable) -> Vec<Value> {
 /// Cuts the values of a variable into chunks; those behind the last value that was given are not made.
 fn chunks(array: &ArchiveArray, data: &Data) -> Result<Vec<(ChunkIndex, Bytes)>, String> {
     let width = array.element_bytes().unwrap_or(24) as u64;
-    let bytes = array.chunk_shape.iter().fold(width, |all, one| all.saturating_mul(*one));
+    let bytes = array
+        .chunk_shape
+        .iter()
+        .fold(width, |all, one| all.saturating_mul(*one));
     if bytes > MAX_CHUNK {
         return Err("its chunks have more than 1 GiB: choose smaller _ChunkSizes".to_owned());
     }
     let end = data.given().last().map_or(0, |range| range.end);
-    let row = array.shape.iter().skip(1).fold(1_u64, |all, one| all.saturating_mul(*one));
+    let row = array
+        .shape
+        .iter()
+        .skip(1)
+        .fold(1_u64, |all, one| all.saturating_mul(*one));
     let codecs = Value::Array(array.codecs.clone());
     let codec = ChunkCodec::of(&codecs, &array.data_type, &array.chunk_shape)?;
     let mut made = Vec::new();
     each(&array.grid(), |place| {
-        let starts = place.iter().zip(&array.chunk_shape).map(|(at, one)| at * one);
+        let starts = place
+            .iter()
+            .zip(&array.chunk_shape)
+            .map(|(at, one)| at * one);
         let start: Vec<u64> = starts.collect();
         if start.first().map_or(0, |first| first.saturating_mul(row)) >= end {
             return Ok::<_, String>(false);
         }
         let values = data.block(&array.shape, &start, &array.chunk_shape);
         let index: Vec<u32> = place.iter().map(|at| *at as u32).collect();
-        made.push((ChunkIndex::from(index), codec.encode(elements(values))?.into()));
+        made.push((
+            ChunkIndex::from(index),
+            codec.encode(elements(values))?.into(),
+        ));
         Ok(true)
     })?;
     Ok(made)
@@ -199,6 +214,8 @@ fn elements(values: Values) -> Elements {
         Values::Float(list) => fixed(&list, |it| it.to_le_bytes()),
         Values::Double(list) => fixed(&list, |it| it.to_le_bytes()),
         Values::UByte(list) | Values::Char(list) => Elements::Fixed(list),
-        Values::String(list) => Elements::Variable(list.into_iter().map(String::into_bytes).collect()),
+        Values::String(list) => {
+            Elements::Variable(list.into_iter().map(String::into_bytes).collect())
+        }
     }
 }

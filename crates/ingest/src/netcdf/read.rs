@@ -39,7 +39,11 @@ impl VariableReader {
     ///
     /// # Errors
     /// [`NetcdfError::Variable`] for an array whose codecs are not known.
-    pub fn new(session: &Session, path: &NodePath, data_type: DataType) -> Result<Self, NetcdfError> {
+    pub fn new(
+        session: &Session,
+        path: &NodePath,
+        data_type: DataType,
+    ) -> Result<Self, NetcdfError> {
         let refuse = |problem: String| NetcdfError::variable(path, problem);
         let array = session.array(path)?;
         let bytes = session.metadata(path)?.unwrap_or_default();
@@ -135,7 +139,8 @@ impl VariableReader {
         if kept > KEPT {
             self.kept.clear();
         }
-        self.kept.retain(|index, _| chunks.iter().any(|(known, _)| known == index));
+        self.kept
+            .retain(|index, _| chunks.iter().any(|(known, _)| known == index));
         for (index, of) in chunks {
             if !self.kept.contains_key(&index) {
                 let decoded = self.chunk(&index).await?;
@@ -287,7 +292,12 @@ fn values(elements: Elements, data_type: DataType, width: Option<usize>) -> Resu
             if !rest.is_empty() {
                 return Err("its elements are not of its type".to_owned());
             }
-            Values::$kind(numbers.iter().map(|it| <$type>::from_le_bytes(*it)).collect())
+            Values::$kind(
+                numbers
+                    .iter()
+                    .map(|it| <$type>::from_le_bytes(*it))
+                    .collect(),
+            )
         }};
     }
     let text = |bytes: &[u8]| {

@@ -14,7 +14,10 @@ impl Region {
 
     /// Returns the number of elements; `None` if no memory could hold as many.
     pub(super) fn elements(&self) -> Option<usize> {
-        let all = self.shape.iter().try_fold(1_u64, |all, one| all.checked_mul(*one));
+        let all = self
+            .shape
+            .iter()
+            .try_fold(1_u64, |all, one| all.checked_mul(*one));
         usize::try_from(all?).ok()
     }
 
@@ -96,7 +99,10 @@ pub(super) fn each<E>(
         if !visit(&place)? {
             return Ok(());
         }
-        let Some(at) = (0..counts.len()).rev().find(|at| place[*at] + 1 < counts[*at]) else {
+        let Some(at) = (0..counts.len())
+            .rev()
+            .find(|at| place[*at] + 1 < counts[*at])
+        else {
             return Ok(());
         };
         place[at] += 1;

@@ -32,7 +32,17 @@ pub(super) struct Index {
     pub(super) slots: Vec<(String, Slot)>,
     /// Where entries begin, in order, also those that do not count.
     pub(super) places: Vec<u64>,
+    /// Where the central directory begins.
+    pub(super) end: u64,
     pub(super) layout: ZipLayout,
+}
+
+impl Index {
+    /// Where the data of an entry must end: at the next entry, or the central directory.
+    pub(super) fn end_of(&self, slot: Slot) -> u64 {
+        let next = self.places.partition_point(|place| *place <= slot.offset);
+        self.places.get(next).copied().unwrap_or(self.end)
+    }
 }
 
 /// Reads and checks the central directory.
@@ -77,6 +87,7 @@ pub(super) fn read<R: ReaderAt>(
     Ok(Index {
         slots,
         places,
+        end,
         layout,
     })
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,16 +11,17 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use flate2::read::DeflateDecoder;
 use futures::stream::{self, BoxStream, StreamExt};
-use icefield_storage::GetRange;
+use icefield_storage::{GetRange, ObjectMeta, Storage};
 use rawzip::{FileReader, ReaderAt, ZipArchive};
 
 use super::index::{self, Index, Slot};
+use super::object::ObjectFile;
 use super::{ZipError, ZipLayout, ZipLimits};
 use crate::blocking::Threads;
 use crate::storage::child;
 use crate::{Child, Entry, ReadTree, TreeError, TreeKey, TreePrefix};
 
-/// A zip file as a Zarr store that can be read. Clones share one open file.
+/// A zip file as a Zarr store that can be read, on the disk or on a storage backend. Clones share one open file.
 ///
 /// The whole central directory is read and checked when the file is opened; names and places stay in memory, about
 /// 100 bytes and the name for each entry. Ranges of stored entries are read in place; of a deflated entry all that
@@ -31,9 +33,15 @@ pub struct ZipTree(Arc<Opened>);
 struct Opened {
     path: PathBuf,
     name: String,
-    archive: ZipArchive<FileReader>,
+    place: Place,
     index: Index,
     threads: Threads,
+}
+
+/// Where the bytes come from.
+enum Place {
+    File(ZipArchive<FileReader>),
+    Object(ObjectFile),
 }
 
 /// Opens a [`ZipTree`]; made by [`ZipTree::builder`].
@@ -108,7 +116,33 @@ impl ZipBuilder {
         Ok(ZipTree(Arc::new(Opened {
             path: self.path,
             name,
-            archive,
+            place: Place::File(archive),
+            index,
+            threads: Threads::default(),
+        })))
+    }
+
+    /// Opens a file on a storage backend, by ranges of the state that `object` describes; the builder's path is what
+    /// messages call it. One request for the end of the file, and one more for a directory that is longer than 64 KiB,
+    /// which is held in memory while it is checked. A value takes one request.
+    ///
+    /// # Errors
+    /// [`TreeError::Storage`], and [`TreeError::Zip`] with the broken rule.
+    pub async fn open_on(
+        self,
+        storage: Arc<dyn Storage>,
+        object: ObjectMeta,
+    ) -> Result<ZipTree, TreeError> {
+        let name = self.path.display().to_string();
+        let object = ObjectFile::new(storage, object, name.clone());
+        let mut index = object.index(self.limits, self.last_wins).await?;
+        if let Some(layout) = self.layout {
+            index.layout = layout;
+        }
+        Ok(ZipTree(Arc::new(Opened {
+            path: self.path,
+            name,
+            place: Place::Object(object),
             index,
             threads: Threads::default(),
         })))
@@ -137,6 +171,30 @@ impl ZipTree {
     /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.0.path
+    }
+
+    /// Returns where in the file the bytes of a value lie, if they lie there as they are: `None` for one that is
+    /// deflated or absent.
+    ///
+    /// # Errors
+    /// As [`ReadTree::get_ranges`]: the entry's own header is read.
+    pub async fn stored(&self, key: &TreeKey) -> Result<Option<Range<u64>>, TreeError> {
+        let Some((at, slot)) = self.0.find(key).filter(|(_, slot)| !slot.deflated) else {
+            return Ok(None);
+        };
+        if let Place::Object(object) = &self.0.place {
+            let (name, end) = (&self.0.index.slots[at].0, self.0.index.end_of(slot));
+            return object.place(name, slot, end).await.map(Some);
+        }
+        let tree = Arc::clone(&self.0);
+        let look = move || match &tree.place {
+            Place::File(archive) => tree
+                .place(archive, at, slot)
+                .map(Some)
+                .map_err(|source| tree.refused(source)),
+            Place::Object(_) => Ok(None),
+        };
+        self.0.threads.run("read", &self.0.name, look).await
     }
 
     /// Returns where in the file the tree begins.
@@ -168,13 +226,13 @@ impl Opened {
         at.ok().map(|at| (at, slots[at].1))
     }
 
-    fn read(
+    /// The offsets and lengths of ranges.
+    fn resolve(
         &self,
         key: &TreeKey,
-        at: usize,
         slot: Slot,
         ranges: &[GetRange],
-    ) -> Result<Vec<Bytes>, TreeError> {
+    ) -> Result<Vec<(u64, usize)>, TreeError> {
         let mut wanted = Vec::with_capacity(ranges.len());
         for range in ranges {
             let bytes = range.resolve(slot.size).ok_or_else(|| TreeError::Range {
@@ -191,15 +249,45 @@ impl Opened {
             let length = usize::try_from(bytes.end - bytes.start).map_err(too_long)?;
             wanted.push((bytes.start, length));
         }
-        self.read_slot(at, slot, &wanted)
-            .map_err(|source| TreeError::Zip {
-                store: self.name.clone(),
-                source,
-            })
+        Ok(wanted)
+    }
+
+    fn refused(&self, source: ZipError) -> TreeError {
+        TreeError::Zip {
+            store: self.name.clone(),
+            source,
+        }
+    }
+
+    /// Where the data of an entry lies in a file on the disk.
+    fn place(
+        &self,
+        archive: &ZipArchive<FileReader>,
+        at: usize,
+        slot: Slot,
+    ) -> Result<Range<u64>, ZipError> {
+        let entry = archive.get_entry(slot.way)?;
+        let name = &self.index.slots[at].0;
+        let (start, end) = entry.compressed_data_range();
+        let content = |problem: &str| ZipError::Content {
+            name: name.clone(),
+            problem: problem.to_owned(),
+        };
+        // The extra fields of the local header may push the data into the next entry.
+        if end > self.index.end_of(slot) {
+            return Err(content("its data reaches into what follows it"));
+        }
+        let mut local = vec![0; rawzip::MAX_CENTRAL_DIRECTORY_RECORD_SIZE];
+        let header = entry.local_header(&mut local)?;
+        if header.file_path().as_bytes() != name.as_bytes() {
+            return Err(content("it has another name in its own header"));
+        }
+        Ok(start..end)
     }
 
     fn read_slot(
         &self,
+        archive: &ZipArchive<FileReader>,
         at: usize,
         slot: Slot,
         wanted: &[(u64, usize)],
@@ -209,18 +297,9 @@ impl Opened {
             name: name(),
             problem,
         };
-        let entry = self.archive.get_entry(slot.way)?;
-        let (start, end) = entry.compressed_data_range();
-        // The extra fields of the local header may push the data into the next entry.
-        if end > self.end_of(slot) {
-            return Err(content("its data reaches into what follows it".to_owned()));
-        }
-        let mut local = vec![0; rawzip::MAX_CENTRAL_DIRECTORY_RECORD_SIZE];
-        let header = entry.local_header(&mut local)?;
-        if header.file_path().as_bytes() != name().as_bytes() {
-            return Err(content("it has another name in its own header".to_owned()));
-        }
-        let source = self.archive.get_ref();
+        let entry = archive.get_entry(slot.way)?;
+        let start = self.place(archive, at, slot)?.start;
+        let source = archive.get_ref();
         let is_whole = |(offset, length): (u64, usize)| offset == 0 && length as u64 == slot.size;
         let mut values = Vec::with_capacity(wanted.len());
         let mut unpacked: Option<Bytes> = None;
@@ -229,7 +308,7 @@ impl Opened {
                 let whole = match &unpacked {
                     Some(whole) => whole.clone(),
                     None => {
-                        let whole = self.inflate(&entry, slot, &content)?;
+                        let whole = inflate(entry.reader(), slot, &name())?;
                         unpacked.insert(whole).clone()
                     }
                 };
@@ -253,36 +332,27 @@ impl Opened {
         }
         Ok(values)
     }
+}
 
-    /// Decompresses an entry, which has at most as many bytes as the limit allowed when it was opened.
-    fn inflate<R: ReaderAt>(
-        &self,
-        entry: &rawzip::ZipEntry<'_, R>,
-        slot: Slot,
-        content: &dyn Fn(String) -> ZipError,
-    ) -> Result<Bytes, ZipError> {
-        let mut bytes = Vec::new();
-        // One byte more than it may have, to see that it ends; no room before there are bytes to fill it.
-        let mut reader = DeflateDecoder::new(entry.reader()).take(slot.size.saturating_add(1));
-        reader
-            .read_to_end(&mut bytes)
-            .map_err(|error| content(error.to_string()))?;
-        if bytes.len() as u64 != slot.size {
-            return Err(content("it has another length than it says".to_owned()));
-        }
-        if rawzip::crc32(&bytes) != slot.crc {
-            return Err(content("its checksum does not match".to_owned()));
-        }
-        Ok(bytes.into())
+/// Decompresses an entry, which has at most as many bytes as the limit allowed when the file was opened.
+pub(super) fn inflate(data: impl Read, slot: Slot, name: &str) -> Result<Bytes, ZipError> {
+    let content = |problem: String| ZipError::Content {
+        name: name.to_owned(),
+        problem,
+    };
+    let mut bytes = Vec::new();
+    // One byte more than it may have, to see that it ends; no room before there are bytes to fill it.
+    let mut reader = DeflateDecoder::new(data).take(slot.size.saturating_add(1));
+    reader
+        .read_to_end(&mut bytes)
+        .map_err(|error| content(error.to_string()))?;
+    if bytes.len() as u64 != slot.size {
+        return Err(content("it has another length than it says".to_owned()));
     }
-
-    /// Where the data of an entry must end: the next entry, or the central directory.
-    fn end_of(&self, slot: Slot) -> u64 {
-        let places = &self.index.places;
-        let next = places.partition_point(|place| *place <= slot.offset);
-        let end = self.archive.directory_offset();
-        places.get(next).copied().unwrap_or(end)
+    if rawzip::crc32(&bytes) != slot.crc {
+        return Err(content("its checksum does not match".to_owned()));
     }
+    Ok(bytes.into())
 }
 
 #[async_trait]
@@ -295,8 +365,18 @@ impl ReadTree for ZipTree {
         let Some((at, slot)) = self.0.find(key) else {
             return Ok(None);
         };
-        let (tree, key, ranges) = (Arc::clone(&self.0), key.clone(), ranges.to_vec());
-        let read = move || tree.read(&key, at, slot, &ranges);
+        let wanted = self.0.resolve(key, slot, ranges)?;
+        if let Place::Object(object) = &self.0.place {
+            let (name, end) = (&self.0.index.slots[at].0, self.0.index.end_of(slot));
+            return object.read(name, slot, end, &wanted).await.map(Some);
+        }
+        let tree = Arc::clone(&self.0);
+        let read = move || match &tree.place {
+            Place::File(archive) => tree
+                .read_slot(archive, at, slot, &wanted)
+                .map_err(|source| tree.refused(source)),
+            Place::Object(_) => Ok(Vec::new()),
+        };
         self.0
             .threads
             .run("read", &self.0.name, read)

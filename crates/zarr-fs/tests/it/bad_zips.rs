@@ -1,8 +1,12 @@
 //! Zip files that are refused, each with the broken rule. Made by hand: no program writes such files.
 
 use flate2::{Compression, write::DeflateEncoder};
+use icefield_storage::{Key, Payload, PutMode, PutOutcome, Storage};
+use icefield_storage_memory::MemoryStorage;
 use icefield_zarr_fs::{GetRange, ReadTree, TreeError, ZipError, ZipLimits, ZipTree};
 use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
 
 use crate::world::{World, get, key, list, words, world};
 
@@ -84,14 +88,32 @@ fn zip(entries: &[Raw]) -> Vec<u8> {
     file
 }
 
-fn open(world: &World, bytes: &[u8]) -> Result<ZipTree, TreeError> {
+/// Opens a file on the disk, and the same on a storage backend, which must say the same.
+async fn open(world: &World, bytes: &[u8]) -> Result<ZipTree, TreeError> {
     let path = world.outer.path().join("bad.zip");
     std::fs::write(&path, bytes).unwrap();
-    ZipTree::open(path)
+    let there = on_storage(&path, bytes).await;
+    let here = ZipTree::open(path);
+    match (&here, &there) {
+        (Ok(here), Ok(there)) => assert_eq!(list(here, "").await, list(there, "").await),
+        (Err(here), Err(there)) => assert_eq!(words(here), words(there)),
+        (here, there) => panic!("{here:?} {there:?}"),
+    }
+    here
 }
 
-fn refusal(bytes: &[u8]) -> ZipError {
-    match open(&world(), bytes) {
+async fn on_storage(path: &Path, bytes: &[u8]) -> Result<ZipTree, TreeError> {
+    let storage = Arc::new(MemoryStorage::new());
+    let object = Key::parse("some/bad.zip").unwrap();
+    let payload = Payload::from(bytes.to_vec());
+    let put = storage.put(&object, payload, PutMode::Create.into()).await;
+    assert!(matches!(put, Ok(PutOutcome::Written(_))), "{put:?}");
+    let meta = storage.head(&object).await.unwrap();
+    ZipTree::builder(path).open_on(storage, meta).await
+}
+
+async fn refusal(bytes: &[u8]) -> ZipError {
+    match open(&world(), bytes).await {
         Err(TreeError::Zip { source, .. }) => source,
         other => panic!("{other:?}"),
     }
@@ -105,19 +127,19 @@ async fn what_is_made_here_is_good_where_it_should_be() {
         deflated("b", b"deflated"),
         stored("d/", ""),
     ]);
-    let tree = open(&world, &bytes).unwrap();
+    let tree = open(&world, &bytes).await.unwrap();
     assert_eq!(get(&tree, "a").await.as_deref(), Some(&b"stored"[..]));
     assert_eq!(get(&tree, "b").await.as_deref(), Some(&b"deflated"[..]));
     assert_eq!(list(&tree, "").await, ["a", "b"]);
     // Something before it, as self-extracting files have.
     let mut behind = b"#!/bin/sh\n".to_vec();
     behind.extend(zip(&[stored("a", "stored")]));
-    let tree = open(&world, &behind).unwrap();
+    let tree = open(&world, &behind).await.unwrap();
     assert_eq!(get(&tree, "a").await.as_deref(), Some(&b"stored"[..]));
 }
 
-#[test]
-fn bad_zip_files_are_refused_with_the_broken_rule() {
+#[tokio::test]
+async fn bad_zip_files_are_refused_with_the_broken_rule() {
     let ok = stored("ok", "fine");
     let raw = |name: &[u8]| Raw {
         name: name.into(),
@@ -238,7 +260,7 @@ fn bad_zip_files_are_refused_with_the_broken_rule() {
         ),
     ];
     for (bytes, words_of_it) in table {
-        let refused = words(&refusal(&bytes));
+        let refused = words(&refusal(&bytes).await);
         assert!(
             refused.contains(words_of_it),
             "{refused} does not say {words_of_it:?}"
@@ -246,11 +268,11 @@ fn bad_zip_files_are_refused_with_the_broken_rule() {
     }
 }
 
-#[test]
-fn truncated_files_and_wrong_counts_are_refused() {
+#[tokio::test]
+async fn truncated_files_and_wrong_counts_are_refused() {
     let whole = zip(&[stored("a", "one"), stored("b", "two")]);
     for length in 0..whole.len() {
-        let refused = refusal(&whole[..length]);
+        let refused = refusal(&whole[..length]).await;
         assert!(
             matches!(refused, ZipError::Damaged { .. }),
             "{length}: {refused}"
@@ -260,7 +282,7 @@ fn truncated_files_and_wrong_counts_are_refused() {
     let at = whole.len() - 22 + 8;
     counts[at] = 9;
     counts[at + 2] = 9;
-    assert!(words(&refusal(&counts)).contains("9 entries"));
+    assert!(words(&refusal(&counts).await).contains("9 entries"));
 }
 
 #[tokio::test]
@@ -311,9 +333,13 @@ async fn entries_that_lie_are_found_out_when_they_are_read() {
     ];
     for (entry, words_of_it) in table {
         let world = world();
-        let tree = open(&world, &zip(&[entry])).unwrap();
+        let bytes = zip(&[entry]);
+        let tree = open(&world, &bytes).await.unwrap();
         let read = tree.get(&key("v"), GetRange::All).await;
         let refused = words(&read.unwrap_err());
+        let there = on_storage(tree.path(), &bytes).await.unwrap();
+        let read = there.get(&key("v"), GetRange::All).await;
+        assert_eq!(words(&read.unwrap_err()), refused);
         assert!(
             refused.contains(words_of_it),
             "{refused} does not say {words_of_it:?}"
@@ -327,13 +353,18 @@ async fn an_entry_whose_own_header_pushes_its_data_into_the_next_is_refused() {
     let mut bytes = zip(&[stored("v", "value"), stored("w", "next")]);
     // The length of the extra field in the first local header.
     bytes[28] = 4;
-    let tree = open(&world, &bytes).unwrap();
+    let tree = open(&world, &bytes).await.unwrap();
     let refused = tree.get(&key("v"), GetRange::All).await.unwrap_err();
     assert!(
         words(&refused).contains("reaches into"),
         "{}",
         words(&refused)
     );
+    let there = on_storage(tree.path(), &bytes).await.unwrap();
+    let read = there.get(&key("v"), GetRange::All).await.unwrap_err();
+    assert_eq!(words(&read), words(&refused));
+    assert!(there.stored(&key("v")).await.is_err());
+    assert!(tree.stored(&key("v")).await.is_err());
     assert_eq!(get(&tree, "w").await.as_deref(), Some(&b"next"[..]));
 }
 
@@ -345,7 +376,7 @@ async fn the_last_of_several_entries_counts_when_that_is_asked_for() {
         stored("b", "other"),
         stored("a", "newer"),
     ]);
-    assert!(matches!(refusal(&bytes), ZipError::Duplicate { name } if name == "a"));
+    assert!(matches!(refusal(&bytes).await, ZipError::Duplicate { name } if name == "a"));
     let path = world.outer.path().join("twice.zip");
     std::fs::write(&path, bytes).unwrap();
     let tree = ZipTree::builder(path).last_entry_wins(true).open().unwrap();

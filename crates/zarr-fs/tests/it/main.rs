@@ -15,5 +15,6 @@ mod uris;
 mod values;
 mod world;
 mod zarrs;
+mod zip_objects;
 mod zips;
 mod zmap;

@@ -1,0 +1,98 @@
+//! How a hierarchy is spelt in a tree of keys and values: which documents, which keys, which bytes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_core::{ArrayMetadata, NodePath};
+use icefield_zarr_fs::TreeKey;
+
+use crate::ExportError;
+
+/// A node to be exported, as the session has it.
+#[derive(Clone, Debug)]
+pub struct ExportNode {
+    /// Its path.
+    pub path: NodePath,
+    /// Its Zarr v3 document; of a group without the consolidated metadata, which nobody keeps up to date.
+    pub document: Bytes,
+    /// What the document says of an array; `None` for a group.
+    pub array: Option<ArrayMetadata>,
+    /// Bytes of the longest text of an array that [`Dialect::measures`] asked for.
+    pub longest: Option<usize>,
+}
+
+/// A format of hierarchies, such as Zarr v3.
+pub trait Dialect: fmt::Debug + Send + Sync + 'static {
+    /// Returns whether the texts of an array have to be measured first: then all its chunks are read once more.
+    fn measures(&self, node: &ExportNode) -> bool {
+        let _ = node;
+        false
+    }
+
+    /// Returns the bytes of the longest text of a chunk, of an array that is to be measured.
+    ///
+    /// # Errors
+    /// [`ExportError::Unsupported`] for a chunk that is damaged.
+    fn longest(&self, node: &ExportNode, bytes: &[u8]) -> Result<usize, ExportError> {
+        let _ = (node, bytes);
+        Ok(0)
+    }
+
+    /// Looks at all nodes together, sorted by path, before anything is written anywhere.
+    ///
+    /// # Errors
+    /// [`ExportError::Unsupported`] for what the format has no word for; [`ExportError::NodeName`] for a name that
+    /// is taken.
+    fn spell(&self, nodes: Arc<[ExportNode]>) -> Result<Arc<dyn Spelling>, ExportError>;
+}
+
+/// One hierarchy in the terms of a [`Dialect`].
+pub trait Spelling: Send + Sync + 'static {
+    /// Returns the documents of a node, each with its key. Called once for each node: from the root down, or, where
+    /// what is written can be seen at once, from the leaves up and after all chunks.
+    ///
+    /// # Errors
+    /// As [`Dialect::spell`].
+    fn documents(&self, node: &ExportNode) -> Result<Vec<(TreeKey, Bytes)>, ExportError>;
+
+    /// Returns how many bytes at most it takes to encode one chunk of an array anew, beside those that it has in the
+    /// session; `None`, as by default, if its chunks stay as they are.
+    fn recoding(&self, array: &ExportNode) -> Option<u64> {
+        let _ = array;
+        None
+    }
+
+    /// Returns what is written of a chunk of an array, with keys: one value, or several of a shard that is cut up. Called
+    /// on a thread that may compute where [`Spelling::recoding`] says that it takes anything.
+    ///
+    /// # Errors
+    /// [`ExportError::NodeName`]; [`ExportError::Unsupported`], with the array and the chunk.
+    fn chunks(
+        &self,
+        array: &ExportNode,
+        index: &[u32],
+        bytes: Bytes,
+    ) -> Result<Vec<(TreeKey, Bytes)>, ExportError>;
+}
+
+/// Returns the key of something directly in the directory of a node.
+///
+/// # Errors
+/// [`ExportError::NodeName`] for a node whose name no key can have, or which is `taken` by a document of the format.
+pub fn export_key(node: &NodePath, rest: &str, taken: &[&str]) -> Result<TreeKey, ExportError> {
+    let refused = |name: &str| ExportError::NodeName {
+        path: node.clone(),
+        name: name.to_owned(),
+    };
+    let directory = node.as_str().trim_matches('/');
+    let mut names = directory.split('/');
+    if let Some(name) = names.find(|name| taken.contains(name)) {
+        return Err(refused(name));
+    }
+    let text = match directory {
+        "" => rest.to_owned(),
+        directory => format!("{directory}/{rest}"),
+    };
+    TreeKey::parse(&text).map_err(|_| refused(directory))
+}

@@ -1,0 +1,193 @@
+//! Where an export goes: a directory, a zip file, or a tree on a storage backend.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::TryStreamExt;
+use icefield_zarr_fs::{
+    ReadTree, StorageTree, TreeKey, TreePrefix, WriteTree, ZipLayout, ZipWriter,
+};
+use tokio::sync::Mutex;
+
+use super::target::{Target, check_free, is_within};
+use crate::ExportError;
+
+/// Where an export goes.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Destination {
+    /// A directory, which must not exist or be empty. A new one is there whole or not at all.
+    Directory(PathBuf),
+    /// A zip file, which must not exist: there whole or not at all, written in one pass. Chunks are stored in it as
+    /// they are.
+    Zip {
+        /// The file.
+        path: PathBuf,
+        /// Whether names begin with a folder.
+        layout: ZipLayout,
+    },
+    /// A tree on a storage backend, below a prefix with nothing below it. Chunks come first and the document of the
+    /// root last, so that what an export leaves that was stopped is no hierarchy.
+    Tree(StorageTree),
+}
+
+/// What takes the values of an export. Dropped before [`Sink::finish`], it leaves nothing that looks complete.
+#[async_trait]
+pub(super) trait Sink: Send + Sync {
+    /// Writes a value; each key comes once.
+    async fn write(&self, key: TreeKey, bytes: Bytes) -> Result<(), ExportError>;
+
+    /// Whether others see a value as soon as it is written: then documents come last.
+    fn is_seen_at_once(&self) -> bool {
+        false
+    }
+
+    /// Puts what was written in its final place.
+    async fn finish(self: Box<Self>) -> Result<(), ExportError>;
+
+    /// Says what is left behind after an error.
+    fn after(&self, error: ExportError) -> ExportError {
+        error
+    }
+}
+
+impl Destination {
+    /// Prepares the place; none at or below `outside`.
+    pub(super) async fn open(&self, outside: Option<&Path>) -> Result<Box<dyn Sink>, ExportError> {
+        Ok(match self {
+            Self::Directory(path) => {
+                let target = Target::create(path, outside).await?;
+                Box::new(Directory(Arc::new(target)))
+            }
+            Self::Zip { path, layout } => {
+                Box::new(Zip::create(path, layout.clone(), outside).await?)
+            }
+            Self::Tree(tree) => {
+                check_empty(tree).await?;
+                Box::new(Tree {
+                    tree: tree.clone(),
+                    written: AtomicU64::new(0),
+                })
+            }
+        })
+    }
+}
+
+struct Directory(Arc<Target>);
+
+#[async_trait]
+impl Sink for Directory {
+    async fn write(&self, key: TreeKey, bytes: Bytes) -> Result<(), ExportError> {
+        Target::write(&self.0, key, bytes).await
+    }
+
+    async fn finish(self: Box<Self>) -> Result<(), ExportError> {
+        Target::finish(self.0).await
+    }
+}
+
+struct Zip {
+    path: PathBuf,
+    /// One value is written after the other; those that wait count as under way.
+    writer: Mutex<ZipWriter>,
+}
+
+impl Zip {
+    async fn create(
+        path: &Path,
+        layout: ZipLayout,
+        outside: Option<&Path>,
+    ) -> Result<Self, ExportError> {
+        let path = std::path::absolute(path).map_err(|source| ExportError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+        let Some(parent) = path.parent().filter(|_| path.file_name().is_some()) else {
+            return Err(ExportError::AlreadyExists { path });
+        };
+        if let Some(repository) = outside
+            && is_within(parent, repository)
+        {
+            return Err(ExportError::InsideRepository {
+                repository: repository.to_owned(),
+                path,
+            });
+        }
+        check_absent(&path)?;
+        if !parent.is_dir() {
+            return Err(ExportError::NoParent { path });
+        }
+        let writer = Mutex::new(ZipWriter::create(&path, layout).await?);
+        Ok(Self { path, writer })
+    }
+}
+
+/// Fails if there is anything, be it an empty directory.
+fn check_absent(path: &Path) -> Result<(), ExportError> {
+    check_free(path, None)?;
+    match path.is_dir() {
+        true => Err(ExportError::AlreadyExists {
+            path: path.to_owned(),
+        }),
+        false => Ok(()),
+    }
+}
+
+#[async_trait]
+impl Sink for Zip {
+    async fn write(&self, key: TreeKey, bytes: Bytes) -> Result<(), ExportError> {
+        Ok(self.writer.lock().await.add(&key, bytes).await?)
+    }
+
+    async fn finish(self: Box<Self>) -> Result<(), ExportError> {
+        // It would be replaced.
+        check_absent(&self.path)?;
+        Ok(self.writer.into_inner().finish().await?)
+    }
+}
+
+struct Tree {
+    tree: StorageTree,
+    written: AtomicU64,
+}
+
+async fn check_empty(tree: &StorageTree) -> Result<(), ExportError> {
+    match tree.list(&TreePrefix::all()).try_next().await? {
+        None => Ok(()),
+        Some(entry) => Err(ExportError::NotEmpty {
+            place: tree.to_string(),
+            key: entry.key.to_string(),
+        }),
+    }
+}
+
+#[async_trait]
+impl Sink for Tree {
+    async fn write(&self, key: TreeKey, bytes: Bytes) -> Result<(), ExportError> {
+        self.tree.set(&key, bytes).await?;
+        self.written.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn is_seen_at_once(&self) -> bool {
+        true
+    }
+
+    async fn finish(self: Box<Self>) -> Result<(), ExportError> {
+        Ok(())
+    }
+
+    fn after(&self, error: ExportError) -> ExportError {
+        match self.written.load(Ordering::Relaxed) {
+            0 => error,
+            written => ExportError::Partly {
+                place: self.tree.to_string(),
+                written,
+                source: Box::new(error),
+            },
+        }
+    }
+}
