@@ -2,30 +2,12 @@
 //!
 //! Other programs do not agree on them: some take percent signs literally. Give *paths* to those.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use std::fmt::Write;
 
 use crate::Naming;
 
-/// All but what RFC 3986 lets stand in a segment (`pchar`), and the slash between segments.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'/')
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'!')
-    .remove(b'$')
-    .remove(b'&')
-    .remove(b'\'')
-    .remove(b'(')
-    .remove(b')')
-    .remove(b'*')
-    .remove(b'+')
-    .remove(b',')
-    .remove(b';')
-    .remove(b'=')
-    .remove(b':')
-    .remove(b'@');
+/// What RFC 3986 lets stand in a segment beside letters and digits (`pchar`), and the slash between segments.
+const PLAIN: &[u8] = b"/-._~!$&'()*+,;=:@";
 
 /// Why a text names no directory of this machine, or a path has no URI.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,19 +72,18 @@ impl Naming {
         let relative = || UriError::Relative {
             text: path.to_owned(),
         };
-        let encoded = |path: &str| utf8_percent_encode(path, ENCODED).to_string();
         if self == Self::Posix {
             return match path.starts_with('/') {
-                true => Ok(format!("file://{}", encoded(path))),
+                true => Ok(format!("file://{}", encode(path))),
                 false => Err(relative()),
             };
         }
         let slashes = path.replace('\\', "/");
         if let Some(share) = slashes.strip_prefix("//") {
-            return Ok(format!("file://{}", encoded(share)));
+            return Ok(format!("file://{}", encode(share)));
         }
         match is_drive(&slashes, ':') {
-            true => Ok(format!("file:///{}", encoded(&slashes))),
+            true => Ok(format!("file:///{}", encode(&slashes))),
             false => Err(relative()),
         }
     }
@@ -163,26 +144,40 @@ impl Naming {
         let bad = || UriError::Encoding {
             text: text.to_owned(),
         };
-        let bytes = path.as_bytes();
-        for (at, _) in path.match_indices('%') {
-            let digits = bytes.get(at + 1..at + 3).ok_or_else(bad)?;
-            if !digits.iter().all(u8::is_ascii_hexdigit) {
-                return Err(bad());
+        let mut decoded = Vec::with_capacity(path.len());
+        let mut rest = path.bytes();
+        while let Some(byte) = rest.next() {
+            if byte != b'%' {
+                decoded.push(byte);
+                continue;
             }
-            let taken = match digits.to_ascii_uppercase().as_slice() {
-                b"2F" => '/',
-                b"00" => '\0',
-                b"5C" if self == Self::Windows => '\\',
-                _ => continue,
-            };
-            return Err(UriError::Character {
-                text: text.to_owned(),
-                character: taken,
-            });
+            let mut digit = || char::from(rest.next()?).to_digit(16);
+            let (high, low) = digit().zip(digit()).ok_or_else(bad)?;
+            let byte = u8::try_from(high << 4 | low).map_err(|_| bad())?;
+            let is_taken = matches!(byte, b'/' | 0) || byte == b'\\' && self == Self::Windows;
+            if is_taken {
+                return Err(UriError::Character {
+                    text: text.to_owned(),
+                    character: char::from(byte),
+                });
+            }
+            decoded.push(byte);
         }
-        let decoded = percent_decode_str(path).decode_utf8();
-        decoded.map(Into::into).map_err(|_| bad())
+        String::from_utf8(decoded).map_err(|_| bad())
     }
+}
+
+fn encode(path: &str) -> String {
+    let mut encoded = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte.is_ascii_alphanumeric() || PLAIN.contains(&byte) {
+            true => encoded.push(char::from(byte)),
+            false => {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
 }
 
 /// `/c:/x`, `/c|/x`, `c:/x` and `//server/share` as Windows writes them.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_core::SessionError;
+use icefield_storage::{Entropy, SystemEntropy};
 use icefield_zarr_fs::{Naming, TreeError, TreeKey};
-use tempfile::TempDir;
 
 use crate::ExportError;
 
@@ -33,9 +33,36 @@ const TEMPORARY: (&str, &str) = (".icefield-", ".partial");
 /// A directory under its temporary name; removed when dropped before [`Target::finish`].
 #[derive(Debug)]
 pub(super) struct Target {
-    temporary: TempDir,
+    temporary: Temporary,
     destination: PathBuf,
     place: Place,
+}
+
+/// A new directory with a name of its own; what is in it goes with it, unless it was renamed.
+#[derive(Debug)]
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn create_in(parent: &Path) -> io::Result<Self> {
+        loop {
+            let mut random = [0; 16];
+            SystemEntropy.fill(&mut random);
+            let random = u128::from_ne_bytes(random);
+            let name = format!("{}{random:032x}{}", TEMPORARY.0, TEMPORARY.1);
+            let path = parent.join(name);
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| Self(path)),
+            }
+        }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After a rename there is nothing of this name, nor will there ever be again.
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Where the temporary directory is.
@@ -82,15 +109,7 @@ impl Target {
             });
         }
         check_free(&destination, None)?;
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(TEMPORARY.0).suffix(TEMPORARY.1);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // As any directory that a program makes; the process's mask takes away from it.
-            builder.permissions(fs::Permissions::from_mode(0o777));
-        }
-        match builder.tempdir_in(parent) {
+        match Temporary::create_in(parent) {
             Ok(temporary) => Ok(Self {
                 temporary,
                 destination,
@@ -119,7 +138,7 @@ impl Target {
             source,
         };
         Naming::native().check(&key).map_err(refused)?;
-        let mut file = target.temporary.path().to_owned();
+        let mut file = target.temporary.0.clone();
         file.extend(key.segments());
         blocking(move || {
             write_new(&file, &bytes).map_err(|source| ExportError::Io {
@@ -132,7 +151,7 @@ impl Target {
 
     /// What messages call a file: its final place.
     fn shown(&self, file: &Path) -> PathBuf {
-        match file.strip_prefix(self.temporary.path()) {
+        match file.strip_prefix(&self.temporary.0) {
             Ok(relative) => self.destination.join(relative),
             Err(_) => file.to_owned(),
         }
@@ -143,10 +162,10 @@ impl Target {
         blocking(move || match target.place {
             Place::Beside => {
                 check_free(&target.destination, None)?;
-                target.rename(target.temporary.path(), &target.destination)
+                target.rename(&target.temporary.0, &target.destination)
             }
             Place::Inside => {
-                check_free(&target.destination, Some(target.temporary.path()))?;
+                check_free(&target.destination, Some(&target.temporary.0))?;
                 target.move_up()
             }
         })
@@ -156,7 +175,7 @@ impl Target {
     /// Moves what is in the temporary directory up to the destination. If that fails half-way, what was moved is
     /// moved back, to be removed with the rest.
     fn move_up(&self) -> Result<(), ExportError> {
-        let temporary = self.temporary.path();
+        let temporary = &self.temporary.0;
         let mut moved: Vec<OsString> = Vec::new();
         let all = names(temporary)
             .map_err(|source| self.failed(source))
