@@ -127,6 +127,17 @@ impl ChunkCodec {
     }
 }
 
+/// Returns the text of an element of UTF-32, little-endian, in UTF-8.
+pub(crate) fn text_of_utf32(element: &[u8]) -> Result<String, String> {
+    let (units, _) = element.as_chunks::<4>();
+    let characters = units
+        .iter()
+        .map(|unit| char::from_u32(u32::from_le_bytes(*unit)));
+    let text: Option<String> = characters.collect();
+    let text = text.ok_or("a text in it is no Unicode")?;
+    Ok(text.trim_end_matches('\0').to_owned())
+}
+
 /// A type whose elements are the same bytes, known to the decoder, and their number.
 fn stored(data_type: &Value) -> (Value, Option<usize>) {
     let name = data_type

@@ -64,11 +64,17 @@ impl Array2 {
         };
         let stored = Stored::of(field("data_type"), reader, longest)?;
         let chain = Chain::of(&codecs, array.rank());
-        let is_kept = stored.is_same && chain.as_ref().is_ok_and(|chain| chain.is_known_to(reader));
+        // netCDF has no filters for scalars.
+        let is_bare = reader == Reader::NetCdf && array.rank() == 0;
+        let is_known =
+            |chain: &Chain| chain.is_known_to(reader) && !(is_bare && chain.level().is_some());
+        let is_kept = stored.is_same && chain.as_ref().is_ok_and(is_known);
         let (chain, recoder) = match (is_kept, chain) {
             (true, Ok(chain)) => (chain, None),
             (_, chain) => {
-                let level = chain.map_or(Some(1), |chain| chain.level());
+                let level = chain
+                    .map_or(Some(1), |chain| chain.level())
+                    .filter(|_| !is_bare);
                 let codecs = Value::Array(codecs);
                 let recoder =
                     Recoder::new(&codecs, field("data_type"), &chunk_shape, &stored, level);

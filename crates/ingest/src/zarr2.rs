@@ -51,8 +51,15 @@ pub(crate) fn nodes(
     if !options.is_pure && icefield_nczarr::generation(&all) != icefield_nczarr::Generation::Pure {
         return dataset::nodes(&all, file, options);
     }
+    // Under every mode, netCDF-C has stored chars as `<U1`, and of each one byte.
+    let has_bytes = all
+        .get(ATTRIBUTES)
+        .is_some_and(|root| root.get("_NCProperties").is_some());
     let mut documents = Documents::default();
-    for (key, document) in all {
+    for (key, mut document) in all {
+        if has_bytes && document.get("dtype").is_some_and(|dtype| dtype == "<U1") {
+            document["dtype"] = "|S1".into();
+        }
         if !matches!(name_of(&key), GROUP | ARRAY | ATTRIBUTES) {
             continue;
         }

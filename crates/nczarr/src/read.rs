@@ -6,7 +6,7 @@ mod dimensions;
 mod sniff;
 
 pub(crate) use array::filter;
-pub(crate) use attributes::FILL_VALUE;
+pub(crate) use attributes::{FILL_VALUE, is_reserved};
 pub(crate) use dimensions::{ANONYMOUS, declare};
 use std::collections::BTreeMap;
 

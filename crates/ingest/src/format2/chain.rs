@@ -133,8 +133,9 @@ impl Chain {
                     let level = codec.get("level").and_then(Value::as_u64);
                     return Some(level.map_or(1, |level| level.min(9) as u32));
                 }
-                Some("zstd" | "blosc" | "lz4" | "lzma" | "bz2") => found = Some(1),
-                _ => {}
+                Some("vlen-utf8" | "vlen-bytes") | None => {}
+                // Checksums and the like are left out with them.
+                Some(_) => found = Some(1),
             }
         }
         found

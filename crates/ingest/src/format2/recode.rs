@@ -56,6 +56,7 @@ mod with_codecs {
 
     use super::super::{configured, data_type, name_of};
     use super::*;
+    use crate::elements::text_of_utf32;
     use crate::{ChunkCodec, Elements};
 
     impl Recoder {
@@ -123,13 +124,7 @@ mod with_codecs {
     }
 
     fn narrow(text: &[u8]) -> Result<Vec<u8>, String> {
-        let (units, _) = text.as_chunks::<4>();
-        let characters = units
-            .iter()
-            .map(|unit| char::from_u32(u32::from_le_bytes(*unit)));
-        let text: Option<String> = characters.collect();
-        let text = text.ok_or("a text in it is no Unicode")?;
-        Ok(text.trim_end_matches('\0').as_bytes().to_vec())
+        text_of_utf32(text).map(String::into_bytes)
     }
 
     pub(in super::super) fn longest(document: &Value, bytes: &[u8]) -> Result<usize, String> {

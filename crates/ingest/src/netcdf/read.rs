@@ -10,6 +10,7 @@ use super::NetcdfError;
 use super::regions::{Region, copy, each};
 use crate::archive::element_bytes;
 use crate::archive::values::base64_bytes;
+use crate::elements::text_of_utf32;
 use crate::{ChunkCodec, Elements};
 
 /// Bytes of a part, unless one row of chunks has more.
@@ -27,6 +28,8 @@ pub struct VariableReader {
     decoder: ChunkCodec,
     /// An element that nobody wrote.
     fill: Elements,
+    /// Whether texts are UTF-32.
+    is_wide: bool,
     /// The dimension along which parts are cut at chunks; those before it are walked one by one.
     cut: usize,
     /// The first element of the next part; `None` at the end.
@@ -64,6 +67,7 @@ impl VariableReader {
             next: (!is_empty).then(|| vec![0; array.rank()]),
             array,
             data_type,
+            is_wide: document.pointer("/data_type/name") == Some(&"fixed_length_utf32".into()),
             decoder,
             fill,
             kept: HashMap::new(),
@@ -81,7 +85,7 @@ impl VariableReader {
         let region = self.region(start);
         let elements = self.read(&region).await?;
         self.next = self.after(&region);
-        values(elements, self.data_type, self.width())
+        values(elements, self.data_type, self.width(), self.is_wide)
             .map(Some)
             .map_err(|problem| NetcdfError::variable(&self.path, problem))
     }
@@ -241,7 +245,7 @@ fn fill(document: &Value) -> Result<Elements, String> {
         return Ok(Elements::Variable(vec![text.as_bytes().to_vec()]));
     };
     let mut bytes = match (name, value) {
-        (Some("null_terminated_bytes"), Value::String(text)) => {
+        (Some("null_terminated_bytes" | "raw_bytes"), Value::String(text)) => {
             base64_bytes(text).ok_or_else(refuse)?
         }
         (Some("fixed_length_utf32"), Value::String(text)) => text
@@ -260,6 +264,16 @@ fn fill(document: &Value) -> Result<Elements, String> {
             value.to_le_bytes().to_vec()
         }
         (Some("float64"), value) => float(value).ok_or_else(refuse)?.to_le_bytes().to_vec(),
+        (Some("complex64"), Value::Array(parts)) => {
+            let parts: Option<Vec<f64>> = parts.iter().map(float).collect();
+            let parts = parts.ok_or_else(refuse)?.into_iter();
+            parts.flat_map(|it| (it as f32).to_le_bytes()).collect()
+        }
+        (Some("complex128"), Value::Array(parts)) => {
+            let parts: Option<Vec<f64>> = parts.iter().map(float).collect();
+            let parts = parts.ok_or_else(refuse)?.into_iter();
+            parts.flat_map(f64::to_le_bytes).collect()
+        }
         (_, Value::Number(number)) => {
             let whole = number.as_i128().ok_or_else(refuse)?;
             whole.to_le_bytes().to_vec()
@@ -285,7 +299,12 @@ fn float(value: &Value) -> Option<f64> {
 }
 
 /// Values of elements, which are little-endian.
-fn values(elements: Elements, data_type: DataType, width: Option<usize>) -> Result<Values, String> {
+fn values(
+    elements: Elements,
+    data_type: DataType,
+    width: Option<usize>,
+    is_wide: bool,
+) -> Result<Values, String> {
     macro_rules! numbers {
         ($kind:ident, $type:ty, $bytes:expr) => {{
             let (numbers, rest) = $bytes.as_chunks::<{ size_of::<$type>() }>();
@@ -325,7 +344,11 @@ fn values(elements: Elements, data_type: DataType, width: Option<usize>) -> Resu
         DataType::Double => numbers!(Double, f64, bytes),
         DataType::String => {
             let width = width.filter(|width| *width > 0).unwrap_or(1);
-            Values::String(bytes.chunks(width).map(text).collect())
+            let texts = bytes.chunks(width);
+            Values::String(match is_wide {
+                true => texts.map(text_of_utf32).collect::<Result<_, _>>()?,
+                false => texts.map(text).collect(),
+            })
         }
     })
 }

@@ -233,6 +233,10 @@ fn compressor(
             });
             (id.to_owned(), configuration)
         }
+        // At the end, as in format 3.
+        "crc32c" if configuration.get("location").is_none_or(|it| it == "end") => {
+            ("crc32c".to_owned(), json!({}))
+        }
         "shuffle" if number("elementsize", 4)? == 0 => {
             // netCDF-C means the size of the array's elements.
             (

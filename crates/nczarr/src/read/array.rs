@@ -92,23 +92,15 @@ impl Tree<'_> {
             None | Some(Value::Null) => return Ok(Fill::Off),
             Some(stored) => stored,
         };
-        let mut value = match data_type {
+        let value = match data_type {
             DataType::Char | DataType::String => self.text_fill(&stored, data_type)?,
             _ => values::typed(&stored, data_type)
                 .map_err(|problem| format!("its fill_value: {problem}"))?,
         };
-        let default = data_type.default_fill();
-        // Of the default, netCDF-C writes six digits.
-        if let (Values::Double(found), Values::Double(exact)) = (&value, &default) {
-            let same = |(one, other): (&f64, &f64)| *one as f32 == *other as f32;
-            if set.is_none() && found.iter().zip(exact).all(same) {
-                value = default.clone();
-            }
-        }
         document.insert("fill_value".to_owned(), in_document(&value));
         Ok(match set {
             Some(set) => Fill::Value(set),
-            None if value == default => Fill::Default,
+            None if value == data_type.default_fill() => Fill::Default,
             None => Fill::Value(value),
         })
     }

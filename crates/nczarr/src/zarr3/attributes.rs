@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::RECORD;
-use crate::read::FILL_VALUE;
+use crate::read::{FILL_VALUE, is_reserved};
 use crate::{Attribute, DataType, Values, base64, json};
 
 /// The type of a char attribute whose bytes are no text.
@@ -35,7 +35,9 @@ pub(super) fn read(
     data_type: Option<DataType>,
 ) -> Result<Vec<Attribute>, String> {
     let types = json::object(record, "attributes");
-    let users = attributes.iter().filter(|(name, _)| *name != RECORD);
+    let users = attributes
+        .iter()
+        .filter(|(name, value)| *name != RECORD && !is_reserved(name, value));
     let read = |(name, value): (&String, &Value)| {
         let data_type = data_type.filter(|_| name == FILL_VALUE);
         let known = types.and_then(|types| types.get(name)?.as_str());

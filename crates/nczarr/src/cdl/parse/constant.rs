@@ -149,7 +149,7 @@ impl Constant {
                 let number = match &self.kind {
                     Kind::Whole(number, _) => *number as f64,
                     Kind::MinusZero(_) => -0.0,
-                    Kind::Real(number, _) => real(number, str::parse, f64::is_finite)?,
+                    Kind::Real(number, _) => double(number)?,
                     Kind::Char(byte) => f64::from(*byte),
                     _ => return None,
                 };
@@ -266,6 +266,18 @@ fn special(word: &str) -> Option<Kind> {
         _ => return None,
     };
     Some(Kind::Real(format!("{sign}{word}"), data_type))
+}
+
+/// The largest double with the 15 digits that `ncdump` prints, which are rounded up.
+const LARGEST: &str = "1.79769313486232e+308";
+
+/// Reads a double; `None` if it is out of range.
+fn double(text: &str) -> Option<f64> {
+    match text.strip_prefix('-') {
+        Some(LARGEST) => Some(f64::MIN),
+        None if text == LARGEST => Some(f64::MAX),
+        _ => real(text, str::parse, f64::is_finite),
+    }
 }
 
 /// Reads a number; `None` if it is none.
