@@ -17,6 +17,7 @@ mod logging;
 mod machine_keys;
 mod memory;
 mod nemo;
+mod netcdf;
 mod readme;
 mod terminal;
 mod web_server;

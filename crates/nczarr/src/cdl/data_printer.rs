@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::{Dataset, Fill, Values, Variable};
+use crate::{Dataset, Values, Variable};
 
 use super::error::PrintError;
 use super::layout::Layout;
@@ -47,10 +47,8 @@ impl DataPrinter {
         };
         let variable = dataset.variable(path).ok_or_else(missing)?;
         let layout = layout(dataset, path, variable)?;
-        let own = match &variable.fill {
-            Fill::Value(value) => Some(value),
-            Fill::Off | Fill::Default => variable.attribute("_FillValue"),
-        };
+        // What Zarr fills with is not asked: without the attribute, netCDF's default counts.
+        let own = variable.attribute("_FillValue");
         let default = variable.data_type.default_fill();
         let fill = match own.filter(|value| value.len() == 1) {
             Some(value) => Some(value.clone()),
