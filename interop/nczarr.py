@@ -314,6 +314,10 @@ def beyond(reader, place, path, expected):
         return expected["dtype"]
     if reader == "GDAL" and 0 in expected["shape"]:
         return "no elements"
+    if reader == "GDAL" and expected["dtype"] == "uint64" and document.get("fill_value"):
+        return "a fill value of 64 bits, which it takes for a double"
+    if reader == "GDAL" and (document.get("compressor") or {}).get("id") == "bz2":
+        return "bz2"
     if reader == "tensorstore" and len(set(expected["dims"])) < len(expected["dims"]):
         return "a dimension twice"
     if reader != "zarr-python" and "codecs" in document:
@@ -405,7 +409,8 @@ def zarr2_by_gdal(_):
 
 def by_xarray(form):
     def check(source):
-        if any(array["shape"] and not array["dims"] for array in source.arrays.values()):
+        unnamed = any(array["shape"] and not array["dims"] for array in source.arrays.values())
+        if unnamed or "noxarray" in str(source.name):
             raise Skip("xarray needs names of dimensions, and there are none")
         place = source.exported(form)
         dataset = xarray.open_zarr(place, consolidated=False, decode_cf=False, chunks=None)

@@ -509,7 +509,8 @@ def source(target, name):
     lines = text(target, name, "-s", "-p", "9,17").split("\n")
     unwanted = re.compile(r"^\s*:(_NCProperties|_Format|_SuperblockVersion|_IsNetcdf4|_NCZARR\w*|_nczarr\w*) =")
     kept = [re.sub(r"(^| )// .*$", "", line) for line in lines if not unwanted.match(line)]
-    return "\n".join(kept)
+    # Of scalars, it prints an attribute without a value, and no end of the line.
+    return re.sub(r"\t+\S+:_ChunkSizes = (?=\t)", "", "\n".join(kept))
 
 
 def main(out, patterns):

@@ -92,31 +92,33 @@ mod tests {
         let schemes = Schemes::standard();
         let here = Location::of_path("r");
         let at = |text: &str| Location::parse(text).expect(text);
-        let of = async |text: &str, zip| schemes.destination(&at(text), zip, &here).await;
+        let of = async |text: &str, is_zip| {
+            let layout = ZipLayout::Flat;
+            schemes.destination(&at(text), is_zip, layout, &here).await
+        };
         assert!(matches!(
-            of("a.zarr", None).await,
+            of("a.zarr", false).await,
             Ok(Destination::Directory(_))
         ));
-        for (text, zip) in [
-            ("a.ZIP", None),
-            ("a", Some(ZipLayout::Flat)),
-            ("file:///x/a.zip", None),
-        ] {
+        for (text, zip) in [("a.ZIP", false), ("a", true), ("file:///x/a.zip", false)] {
             assert!(
                 matches!(of(text, zip).await, Ok(Destination::Zip { .. })),
                 "{text}"
             );
         }
         assert!(matches!(
-            of("memory:", None).await,
+            of("memory:", false).await,
             Ok(Destination::Tree(_))
         ));
-        let refused = of("memory:", Some(ZipLayout::Flat))
-            .await
-            .expect_err("no file");
+        let refused = of("memory:", true).await.expect_err("no file");
         assert_eq!(refused.kind(), ErrorKind::Unsupported);
         let inside = schemes
-            .destination(&at("s3://b/r/x"), None, &at("s3://b/r?region=x"))
+            .destination(
+                &at("s3://b/r/x"),
+                false,
+                ZipLayout::Flat,
+                &at("s3://b/r?region=x"),
+            )
             .await;
         assert_eq!(inside.expect_err("inside").kind(), ErrorKind::Invalid);
     }

@@ -36,7 +36,7 @@ impl ChunkCodec {
     /// What in it is not known here.
     pub fn new(document: &Value) -> Result<Self, String> {
         let shape = document.pointer("/chunk_grid/configuration/chunk_shape");
-        let shape = shape.and_then(|shape| lengths(shape));
+        let shape = shape.and_then(lengths);
         let shape = shape.ok_or("its chunk_grid has no chunk_shape")?;
         let codecs = document.get("codecs").unwrap_or(&Value::Null);
         Self::of(

@@ -80,6 +80,7 @@ impl Stored {
     }
 
     /// The bytes of a text.
+    #[cfg(feature = "codecs")]
     pub(super) fn bytes(&self) -> Option<u32> {
         match self.kind {
             Kind::Bytes(bytes) => Some(bytes),

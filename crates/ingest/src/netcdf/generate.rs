@@ -153,11 +153,25 @@ fn codecs(variable: &Variable) -> Vec<Value> {
             Filter::Fletcher32 => named("numcodecs.fletcher32", json!({})),
             Filter::Zstandard(level) => named("zstd", json!({ "level": level, "checksum": false })),
             Filter::Bzip2(level) => named("numcodecs.bz2", json!({ "level": level })),
-            // Its codec by name, as this crate's reader left it.
-            Filter::Other(codec) => codec.clone(),
+            Filter::Other(codec) => other(codec),
         });
     }
     codecs
+}
+
+/// The codec of a configuration of format 2, or one that is named as in format 3 already.
+fn other(codec: &Value) -> Value {
+    let id = codec.get("id").and_then(Value::as_str);
+    let (Some(id), Some(fields)) = (id, codec.as_object()) else {
+        return codec.clone();
+    };
+    let mut fields = fields.clone();
+    fields.remove("id");
+    let name = match id {
+        "gzip" | "crc32c" => id.to_owned(),
+        other => format!("numcodecs.{other}"),
+    };
+    json!({ "name": name, "configuration": fields })
 }
 
 /// Cuts the values of a variable into chunks; those behind the last value that was given are not made.

@@ -48,10 +48,9 @@ impl Region {
             strides[at] = strides[at + 1].saturating_mul(self.shape[at + 1]);
         }
         let mut firsts = vec![0_u64];
-        for at in 0..rank {
+        for (at, step) in strides.into_iter().enumerate() {
             let offset = part.start[at].saturating_sub(self.start[at]);
             let count = if at == last { 1 } else { part.shape[at] };
-            let step = strides[at];
             firsts = firsts
                 .iter()
                 .flat_map(|first| (0..count).map(move |n| first + (offset + n) * step))

@@ -150,7 +150,8 @@ fn of_codecs(text: &str) -> Option<Vec<Filter>> {
         let small = level.and_then(|level| u32::try_from(level).ok());
         let known = match (codec.get("id")?.as_str()?, keys) {
             ("zlib", 2) => small.map(Filter::Deflate),
-            ("shuffle", 1) => Some(Filter::Shuffle),
+            // With the size of an element, which is that of the variable.
+            ("shuffle", 1 | 2) => Some(Filter::Shuffle),
             ("fletcher32", 1) => Some(Filter::Fletcher32),
             ("zstd", 2) => level
                 .and_then(|it| i32::try_from(it).ok())
