@@ -11,6 +11,11 @@ use zarrs::array::{
 };
 use zarrs::metadata::v3::MetadataV3;
 
+use crate::archive::values::base64_bytes;
+
+/// Most bytes of one element.
+const MAX_ELEMENT: usize = 16 << 20;
+
 /// The elements of a chunk, the last dimension fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Elements {
@@ -27,6 +32,8 @@ pub struct ChunkCodec {
     data_type: DataType,
     fill_value: FillValue,
     shape: Vec<NonZeroU64>,
+    /// An element that nobody wrote.
+    filled: Elements,
 }
 
 impl ChunkCodec {
@@ -38,22 +45,25 @@ impl ChunkCodec {
         let shape = document.pointer("/chunk_grid/configuration/chunk_shape");
         let shape = shape.and_then(lengths);
         let shape = shape.ok_or("its chunk_grid has no chunk_shape")?;
-        let codecs = document.get("codecs").unwrap_or(&Value::Null);
-        Self::of(
-            codecs,
-            document.get("data_type").unwrap_or(&Value::Null),
-            &shape,
-        )
+        let field = |name: &str| document.get(name).unwrap_or(&Value::Null);
+        let (codecs, data_type) = (field("codecs"), field("data_type"));
+        Self::of(codecs, data_type, field("fill_value"), &shape)
     }
 
     /// As [`ChunkCodec::new`], with the parts of a document.
     ///
     /// # Errors
     /// What in them is not known here.
-    pub fn of(codecs: &Value, data_type: &Value, shape: &[u64]) -> Result<Self, String> {
+    pub fn of(
+        codecs: &Value,
+        data_type: &Value,
+        fill_value: &Value,
+        shape: &[u64],
+    ) -> Result<Self, String> {
+        let filled = filled(data_type, fill_value)?;
         let shape: Option<Vec<NonZeroU64>> = shape.iter().map(|it| NonZeroU64::new(*it)).collect();
         let shape = shape.ok_or("its chunks have a length of 0")?;
-        let (stored, bytes) = stored(data_type);
+        let stored = stored(data_type);
         let refuse = |what: &str, error: String| format!("its {what} {error}");
         let parsed: MetadataV3 = serde_json::from_value(stored)
             .map_err(|error| refuse("data_type is not understood:", error.to_string()))?;
@@ -63,14 +73,23 @@ impl ChunkCodec {
             .map_err(|error| refuse("codecs are not understood:", error.to_string()))?;
         let codecs = CodecChain::from_metadata(&codecs)
             .map_err(|error| refuse("codecs are not understood:", error.to_string()))?;
-        // Nothing is filled while a chunk is decoded, except inner chunks that a shard lacks.
-        let fill_value = FillValue::new(vec![0; bytes.unwrap_or(0)]);
+        // Inner chunks that a shard lacks are filled with it.
+        let fill_value = FillValue::new(match &filled {
+            Elements::Fixed(bytes) => bytes.clone(),
+            Elements::Variable(texts) => texts.first().cloned().unwrap_or_default(),
+        });
         Ok(Self {
             codecs,
             data_type,
             fill_value,
             shape,
+            filled,
         })
+    }
+
+    /// Returns one element as it reads that nobody wrote.
+    pub fn filled(&self) -> &Elements {
+        &self.filled
     }
 
     /// Encodes a chunk; the inverse of [`ChunkCodec::decode`].
@@ -138,30 +157,95 @@ pub(crate) fn text_of_utf32(element: &[u8]) -> Result<String, String> {
     Ok(text.trim_end_matches('\0').to_owned())
 }
 
-/// A type whose elements are the same bytes, known to the decoder, and their number.
-fn stored(data_type: &Value) -> (Value, Option<usize>) {
+/// A type whose elements are the same bytes, known to the decoder.
+fn stored(data_type: &Value) -> Value {
     let name = data_type
         .as_str()
         .or_else(|| data_type.get("name")?.as_str())
         .unwrap_or_default();
     let bytes = data_type.pointer("/configuration/length_bytes");
-    let bytes = bytes
-        .and_then(Value::as_u64)
-        .and_then(|it| usize::try_from(it).ok());
-    match (name, bytes) {
+    match (name, bytes.and_then(Value::as_u64)) {
         ("null_terminated_bytes" | "raw_bytes", Some(bytes)) => {
-            (format!("r{}", bytes.saturating_mul(8)).into(), Some(bytes))
+            format!("r{}", bytes.saturating_mul(8)).into()
         }
-        ("numpy.datetime64" | "numpy.timedelta64", _) => ("int64".into(), Some(8)),
-        ("variable_length_bytes", _) => ("bytes".into(), None),
-        ("fixed_length_utf32", Some(bytes)) => (data_type.clone(), Some(bytes)),
-        ("string" | "bytes", _) => (json!(name), None),
-        _ => (data_type.clone(), crate::archive::element_bytes(data_type)),
+        ("numpy.datetime64" | "numpy.timedelta64", _) => "int64".into(),
+        ("variable_length_bytes", _) => "bytes".into(),
+        ("string" | "bytes", _) => json!(name),
+        _ => data_type.clone(),
     }
 }
 
 fn lengths(value: &Value) -> Option<Vec<u64>> {
     value.as_array()?.iter().map(Value::as_u64).collect()
+}
+
+/// One element with a fill value.
+fn filled(data_type: &Value, value: &Value) -> Result<Elements, String> {
+    let refuse = || format!("its fill_value is {value}, which is not of its type {data_type}");
+    let name = data_type
+        .as_str()
+        .or_else(|| data_type.get("name")?.as_str());
+    let Some(width) = crate::archive::element_bytes(data_type) else {
+        let text = value.as_str().unwrap_or_default();
+        return Ok(Elements::Variable(vec![text.as_bytes().to_vec()]));
+    };
+    if width > MAX_ELEMENT {
+        return Err(format!(
+            "its elements have {width} bytes, and {MAX_ELEMENT} are the most"
+        ));
+    }
+    let mut bytes = match (name, value) {
+        (Some("null_terminated_bytes" | "raw_bytes"), Value::String(text)) => {
+            base64_bytes(text).ok_or_else(refuse)?
+        }
+        (Some("fixed_length_utf32"), Value::String(text)) => text
+            .chars()
+            .flat_map(|it| u32::from(it).to_le_bytes())
+            .collect(),
+        (Some("bool"), Value::Bool(value)) => vec![u8::from(*value)],
+        (Some("float32"), Value::String(text)) if text.starts_with("0x") => {
+            hex(text).ok_or_else(refuse)?.to_le_bytes().to_vec()
+        }
+        (Some("float64"), Value::String(text)) if text.starts_with("0x") => {
+            hex(text).ok_or_else(refuse)?.to_le_bytes().to_vec()
+        }
+        (Some("float32"), value) => {
+            let value = float(value).ok_or_else(refuse)? as f32;
+            value.to_le_bytes().to_vec()
+        }
+        (Some("float64"), value) => float(value).ok_or_else(refuse)?.to_le_bytes().to_vec(),
+        (Some("complex64"), Value::Array(parts)) => {
+            let parts: Option<Vec<f64>> = parts.iter().map(float).collect();
+            let parts = parts.ok_or_else(refuse)?.into_iter();
+            parts.flat_map(|it| (it as f32).to_le_bytes()).collect()
+        }
+        (Some("complex128"), Value::Array(parts)) => {
+            let parts: Option<Vec<f64>> = parts.iter().map(float).collect();
+            let parts = parts.ok_or_else(refuse)?.into_iter();
+            parts.flat_map(f64::to_le_bytes).collect()
+        }
+        (_, Value::Number(number)) => {
+            let whole = number.as_i128().ok_or_else(refuse)?;
+            whole.to_le_bytes().to_vec()
+        }
+        _ => return Err(refuse()),
+    };
+    bytes.resize(width, 0);
+    Ok(Elements::Fixed(bytes))
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+fn float(value: &Value) -> Option<f64> {
+    match value.as_str() {
+        None => value.as_f64(),
+        Some("NaN") => Some(f64::NAN),
+        Some("Infinity") => Some(f64::INFINITY),
+        Some("-Infinity") => Some(f64::NEG_INFINITY),
+        Some(_) => None,
+    }
 }
 
 #[cfg(test)]
@@ -179,24 +263,50 @@ mod tests {
             .flat_map(|it| it.to_le_bytes())
             .collect();
         let big = json!([{ "name": "bytes", "configuration": { "endian": "big" } }]);
-        let codec = ChunkCodec::of(&big, &json!("int16"), &[3]).expect("known");
+        let codec = ChunkCodec::of(&big, &json!("int16"), &json!(0), &[3]).expect("known");
         assert_eq!(codec.decode(&plain), Ok(Elements::Fixed(little)));
         assert!(codec.decode(&plain[1..]).is_err());
 
         let text =
             json!({ "name": "null_terminated_bytes", "configuration": { "length_bytes": 2 } });
-        let codec = ChunkCodec::of(&json!([{ "name": "bytes" }]), &text, &[2]).expect("known");
+        let codec =
+            ChunkCodec::of(&json!([{ "name": "bytes" }]), &text, &json!(""), &[2]).expect("known");
         assert_eq!(
             codec.decode(b"abc\0"),
             Ok(Elements::Fixed(b"abc\0".to_vec()))
         );
 
-        let codec = ChunkCodec::of(&json!(["vlen-utf8"]), &json!("string"), &[2]);
+        let codec = ChunkCodec::of(&json!(["vlen-utf8"]), &json!("string"), &json!(""), &[2]);
         let chunk = [2, 0, 0, 0, 1, 0, 0, 0, b'a', 0, 0, 0, 0];
         let expected = Elements::Variable(vec![b"a".to_vec(), Vec::new()]);
         assert_eq!(codec.expect("known").decode(&chunk), Ok(expected));
 
-        assert!(ChunkCodec::of(&json!(["zap"]), &json!("int8"), &[1]).is_err());
-        assert!(ChunkCodec::of(&json!([]), &json!("int8"), &[1]).is_err());
+        assert!(ChunkCodec::of(&json!(["zap"]), &json!("int8"), &json!(0), &[1]).is_err());
+        assert!(ChunkCodec::of(&json!([]), &json!("int8"), &json!(0), &[1]).is_err());
+    }
+
+    #[test]
+    fn what_a_shard_lacks_reads_as_the_fill_value() {
+        let shard = json!([{ "name": "sharding_indexed", "configuration": {
+            "chunk_shape": [1],
+            "codecs": [{ "name": "bytes", "configuration": { "endian": "little" } }],
+            "index_codecs": [{ "name": "bytes", "configuration": { "endian": "little" } }],
+            "index_location": "end",
+        }}]);
+        let index = [0_u64, 2, u64::MAX, u64::MAX]
+            .map(u64::to_le_bytes)
+            .concat();
+        let chunk = [&5_i16.to_le_bytes()[..], &index].concat();
+        let codec = ChunkCodec::of(&shard, &json!("int16"), &json!(7), &[2]).expect("known");
+        let expected = [5_i16, 7].iter().flat_map(|it| it.to_le_bytes()).collect();
+        assert_eq!(codec.decode(&chunk), Ok(Elements::Fixed(expected)));
+    }
+
+    #[test]
+    fn elements_that_no_memory_holds_are_refused() {
+        let name = "null_terminated_bytes";
+        let text =
+            json!({ "name": name, "configuration": { "length_bytes": 1_000_000_000_000_000_u64 } });
+        assert!(ChunkCodec::of(&json!(["bytes"]), &text, &json!(""), &[1]).is_err());
     }
 }

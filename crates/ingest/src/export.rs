@@ -206,13 +206,30 @@ impl Export {
                 document,
                 array,
                 longest: None,
+                is_whole: None,
             };
+            if self.dialect.counts(&node) {
+                node.is_whole = Some(self.is_whole(&node).await?);
+            }
             if self.dialect.measures(&node) {
                 node.longest = Some(self.longest(&node).await?);
             }
             nodes.push(node);
         }
         Ok(nodes.into())
+    }
+
+    /// Lists all chunks of an array.
+    async fn is_whole(&self, node: &ExportNode) -> Result<bool, ExportError> {
+        let mut chunks = self.session.chunks(&node.path)?;
+        let mut count = 0_u64;
+        while chunks.try_next().await?.is_some() {
+            count += 1;
+        }
+        Ok(node
+            .array
+            .as_ref()
+            .is_some_and(|array| count >= most_chunks(array)))
     }
 
     /// Reads all chunks of an array for its longest text.

@@ -18,6 +18,9 @@ use data_type::Stored;
 use recode::Recoder;
 use shards::Shards;
 
+/// Most bytes of a chunk that is encoded anew, decoded.
+const MAX_RECODED: u64 = 4 << 30;
+
 /// For whom arrays are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
@@ -76,12 +79,23 @@ impl Array2 {
                     .map_or(Some(1), |chain| chain.level())
                     .filter(|_| !is_bare);
                 let codecs = Value::Array(codecs);
-                let recoder =
-                    Recoder::new(&codecs, field("data_type"), &chunk_shape, &stored, level);
+                let (data_type, fill) = (field("data_type"), field("fill_value"));
+                let recoder = Recoder::new(&codecs, data_type, fill, &chunk_shape, &stored, level);
                 (Chain::deflated(level), Some(recoder?))
             }
         };
         let fill_value = stored.fill_value(field("fill_value"))?;
+        let chunk_bytes = chunk_shape
+            .iter()
+            .fold(stored.width(), |all, one| all.saturating_mul(*one));
+        if recoder.is_some() && chunk_bytes > MAX_RECODED {
+            return Err(format!(
+                "its chunks have to be encoded anew and would have {chunk_bytes} bytes each, more than 4 GiB"
+            ));
+        }
+        if recoder.is_some() && stored.is_object() {
+            return Err("its texts have codecs that format 2 has no word for".to_owned());
+        }
         let document = json!({
             "zarr_format": 2,
             "shape": array.shape,
@@ -101,9 +115,7 @@ impl Array2 {
                 .collect(),
             shards,
             recoder,
-            chunk_bytes: chunk_shape
-                .iter()
-                .fold(stored.width(), |all, one| all.saturating_mul(*one)),
+            chunk_bytes,
         })
     }
 
@@ -112,7 +124,10 @@ impl Array2 {
         match (&self.recoder, &self.shards) {
             (None, None) => None,
             // Decoded, and encoded.
-            (Some(_), _) => Some(self.chunk_bytes.saturating_mul(2)),
+            (Some(_), shards) => {
+                let chunks = shards.as_ref().map_or(1, Shards::count);
+                Some(self.chunk_bytes.saturating_mul(2).saturating_mul(chunks))
+            }
             (None, Some(_)) => Some(0),
         }
     }

@@ -41,6 +41,11 @@ pub(crate) fn is_document(key: &str) -> bool {
     icefield_nczarr::is_document(key)
 }
 
+/// Returns what an attribute `_FillValue` of a Zarr v3 array says, as a fill value of a `dtype`.
+pub(crate) fn fill_of_attribute(dtype: &str, value: &Value) -> Option<Value> {
+    fill::of_attribute(&data_type::DataType::of_text(dtype)?, value)
+}
+
 /// Returns the nodes of the documents of a tree, by NCZarr's records where it has some. `file` is what messages call it.
 pub(crate) fn nodes(
     documents: Vec<(String, Value)>,
@@ -57,6 +62,12 @@ pub(crate) fn nodes(
         .is_some_and(|root| root.get("_NCProperties").is_some());
     let mut documents = Documents::default();
     for (key, mut document) in all {
+        if options.is_without_xarray
+            && name_of(&key) == ATTRIBUTES
+            && let Some(attributes) = document.as_object_mut()
+        {
+            attributes.remove("_ARRAY_DIMENSIONS");
+        }
         if has_bytes && document.get("dtype").is_some_and(|dtype| dtype == "<U1") {
             document["dtype"] = "|S1".into();
         }

@@ -79,6 +79,16 @@ pub fn read(documents: &Documents, options: ReadOptions) -> Result<Opened, Nczar
     let mut root = tree.group("", 0, &mut opened)?;
     root.name = String::new();
     opened.dataset.root = root;
+    let lost = documents.keys().find(|key| {
+        let path = key
+            .strip_suffix(".zarray")
+            .map(|path| path.trim_end_matches('/'));
+        path.is_some_and(|path| !opened.arrays.contains_key(&format!("/{path}")))
+    });
+    if let Some(key) = lost {
+        let problem = "no group leads to this array: a .zgroup is missing above it, or it lies in another array";
+        return Err(NczarrError::new(key, problem));
+    }
     let mut dimensions = dimensions::Dimensions::new(&tree, &mut opened);
     dimensions.resolve()?;
     Ok(opened)

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::generation::{NEWEST, SCALAR, XARRAY};
 use crate::{
-    Attribute, DataType, Dataset, Endian, Group, NczarrError, Values, Variable, base64, dtype,
-    json as values,
+    Attribute, DataType, Dataset, Endian, Fill, Group, NczarrError, Values, Variable, base64,
+    dtype, json as values,
 };
 
 /// The version of NCZarr that is written.
@@ -148,6 +148,9 @@ fn array(variable: &Variable, document: &Value) -> Value {
         }
         DataType::String => document["fill_value"] = text_fill(&document),
         _ => {}
+    }
+    if variable.fill == Fill::Off {
+        document["fill_value"] = Value::Null;
     }
     document
 }

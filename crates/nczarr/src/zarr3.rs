@@ -14,7 +14,7 @@
 //! | of an array | |
 //! |---|---|
 //! | `type` | the type, where that of Zarr does not tell |
-//! | `dimensions` | paths, where names alone would mean others |
+//! | `dimensions` | where names alone would mean others: `x` of its own group, `../x` of the one above |
 //! | `fill` | `off` where filling was switched off |
 //! | `attributes` | as of a group |
 //!

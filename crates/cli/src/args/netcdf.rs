@@ -9,14 +9,20 @@ use super::{At, Facts, in_full, node_path};
 
 /// Lets `ncdump` have the `-v` that it has everywhere, which asks all other commands to say more.
 pub(crate) fn as_written(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut is_ncdump = false;
+    let (mut command, mut is_value) = (None, true);
     let one = |argument: OsString| {
         let Some(text) = argument.to_str() else {
             return argument;
         };
-        is_ncdump |= text == "ncdump";
+        match command {
+            // The program itself, or what belongs to an option before the command.
+            None if is_value => is_value = false,
+            None if text.starts_with('-') => is_value = matches!(text, "--grant" | "--fsync"),
+            None => command = Some(text == "ncdump"),
+            Some(_) => {}
+        }
         match text.strip_prefix("-v") {
-            Some(rest) if is_ncdump => format!("-V{rest}").into(),
+            Some(rest) if command == Some(true) => format!("-V{rest}").into(),
             _ => argument,
         }
     };
@@ -90,7 +96,11 @@ mod tests {
                 .into_string()
                 .expect("UTF-8")
         };
-        assert_eq!(of("icefield -v ls x"), "icefield -v ls x");
+        assert_eq!(of("icefield -v ls ncdump -v"), "icefield -v ls ncdump -v");
+        assert_eq!(
+            of("icefield --grant x ncdump -v y z"),
+            "icefield --grant x ncdump -V y z"
+        );
         assert_eq!(
             of("icefield -v ncdump -v a,b x -vc"),
             "icefield -v ncdump -V a,b x -Vc"

@@ -20,12 +20,20 @@ pub struct ExportNode {
     pub array: Option<ArrayMetadata>,
     /// Bytes of the longest text of an array that [`Dialect::measures`] asked for.
     pub longest: Option<usize>,
+    /// Whether all chunks of an array are there, where [`Dialect::counts`] asked for that.
+    pub is_whole: Option<bool>,
 }
 
 /// A format of hierarchies, such as Zarr v3.
 pub trait Dialect: fmt::Debug + Send + Sync + 'static {
     /// Returns whether the texts of an array have to be measured first: then all its chunks are read once more.
     fn measures(&self, node: &ExportNode) -> bool {
+        let _ = node;
+        false
+    }
+
+    /// Returns whether it has to be known of an array that no chunk is missing: then its chunks are listed once more.
+    fn counts(&self, node: &ExportNode) -> bool {
         let _ = node;
         false
     }

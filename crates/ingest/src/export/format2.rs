@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::dialect::{Dialect, ExportNode, Spelling, export_key};
 use crate::ExportError;
 use crate::format2::{Array2, Reader, longest};
+use crate::zarr2;
 
 /// The documents of format 2; no node can have such a name.
 const TAKEN: [&str; 4] = [".zgroup", ".zarray", ".zattrs", ".zmetadata"];
@@ -32,6 +33,10 @@ pub struct ZarrV2;
 pub struct NcZarr;
 
 impl Dialect for ZarrV2 {
+    fn counts(&self, node: &ExportNode) -> bool {
+        node.array.is_some()
+    }
+
     fn spell(&self, nodes: Arc<[ExportNode]>) -> Result<Arc<dyn Spelling>, ExportError> {
         let mut tree = Tree::default();
         let mut all = Map::new();
@@ -67,7 +72,10 @@ impl Dialect for NcZarr {
             export_key(&node.path, TAKEN[0], &TAKEN)?;
             let document = parsed(node)?;
             if let Some(metadata) = &node.array {
-                let array = Array2::new(&document, metadata, Reader::NetCdf, node.longest)
+                let fill = document.get("fill_value").and_then(Value::as_str);
+                let fill = fill.map_or(0, str::len);
+                let longest = node.longest.map(|longest| longest.max(fill));
+                let array = Array2::new(&document, metadata, Reader::NetCdf, longest)
                     .map_err(|reason| unsupported(&node.path, "NCZarr", reason))?;
                 arrays.insert(node.path.to_string(), array.document.clone());
                 tree.arrays.insert(node.path.clone(), array);
@@ -120,12 +128,28 @@ impl Tree {
         };
         let mut array = Array2::new(&document, metadata, Reader::Anybody, None)
             .map_err(|reason| unsupported(&node.path, "Zarr format 2", reason))?;
-        // Of format 2, xarray masks by the fill value itself, and knows no attribute.
-        let is_masked = attributes.remove(FILL_VALUE).is_some();
-        let fill = array.document.get("fill_value");
-        let is_nothing = fill.is_some_and(|it| it.as_f64() == Some(0.0) || it == "" || it == false);
-        if !is_masked && is_nothing {
-            array.document["fill_value"] = Value::Null;
+        // Of format 2, xarray masks by the fill value itself, and knows no attribute. Where no chunk is missing, nothing else
+        // needs that value.
+        let is_whole = node.is_whole == Some(true);
+        let masked = attributes.remove(FILL_VALUE);
+        let dtype = array.document["dtype"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        let masked = masked.and_then(|value| zarr2::fill_of_attribute(&dtype, &value));
+        match masked {
+            None if is_whole => array.document["fill_value"] = Value::Null,
+            None => {}
+            Some(value) if is_whole || value == array.document["fill_value"] => {
+                array.document["fill_value"] = value;
+            }
+            Some(value) => {
+                let fill = &array.document["fill_value"];
+                let reason = format!(
+                    "chunks are missing, which read as {fill}, and {value} is masked (its _FillValue): format 2 has one value for both; write the missing chunks, or make the two values equal"
+                );
+                return Err(unsupported(&node.path, "Zarr format 2", reason));
+            }
         }
         let names = metadata.dimension_names.iter().flatten();
         let names: Option<Vec<&String>> = names.map(Option::as_ref).collect();

@@ -68,6 +68,11 @@ impl Stored {
         Ok(Self { kind, is_same })
     }
 
+    /// Whether elements are Python's objects.
+    pub(super) fn is_object(&self) -> bool {
+        matches!(self.kind, Kind::Object { .. })
+    }
+
     /// The bytes of an element; of those of any length, those of a short one.
     pub(super) fn width(&self) -> u64 {
         match self.kind {

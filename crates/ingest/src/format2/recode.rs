@@ -22,6 +22,7 @@ impl Recoder {
     pub(super) fn new(
         codecs: &Value,
         _: &Value,
+        _: &Value,
         _: &[u64],
         _: &Stored,
         _: Option<u32>,
@@ -63,6 +64,7 @@ mod with_codecs {
         pub(in super::super) fn new(
             codecs: &Value,
             data_type: &Value,
+            fill_value: &Value,
             chunk_shape: &[u64],
             stored: &Stored,
             level: Option<u32>,
@@ -71,7 +73,7 @@ mod with_codecs {
             let bytes = stored.bytes().filter(|_| is_text);
             let wide = wide(data_type);
             Ok(Self {
-                decoder: ChunkCodec::of(codecs, data_type, chunk_shape)?,
+                decoder: ChunkCodec::of(codecs, data_type, fill_value, chunk_shape)?,
                 level,
                 texts: bytes.map(|bytes| (bytes as usize, wide)),
             })

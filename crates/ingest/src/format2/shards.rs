@@ -56,6 +56,12 @@ impl Shards {
                 );
             }
         };
+        let mut pairs = chunk_shape.iter().zip(&inner);
+        if pairs.any(|(all, one)| !all.is_multiple_of(*one)) {
+            return Err(format!(
+                "its shards of {chunk_shape:?} cannot be divided into chunks of {inner:?}"
+            ));
+        }
         let pairs = chunk_shape.iter().zip(&inner);
         Ok(Some(Self {
             counts: pairs.map(|(all, one)| all.div_ceil(*one)).collect(),
@@ -65,6 +71,12 @@ impl Shards {
                 == Some("start"),
             has_checksum,
         }))
+    }
+
+    /// Returns how many inner chunks a shard has room for.
+    pub(super) fn count(&self) -> u64 {
+        let counts = self.counts.iter();
+        counts.fold(1, |all, one| all.saturating_mul(*one))
     }
 
     /// Cuts a shard up: the inner chunks that are there, with their places in the array's grid of inner chunks.
@@ -188,6 +200,10 @@ mod tests {
 
     #[test]
     fn others_are_refused() {
+        let odd = json!({ "name": "sharding_indexed", "configuration": {
+            "chunk_shape": [2], "codecs": ["bytes"],
+        }});
+        assert!(Shards::of(&[odd], &[5]).is_err(), "two do not divide five");
         assert!(shards("end", json!([{ "name": "gzip" }])).is_err());
         let big = json!([{ "name": "bytes", "configuration": { "endian": "big" } }]);
         assert!(shards("end", big).is_err());

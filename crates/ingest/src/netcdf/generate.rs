@@ -191,7 +191,12 @@ fn chunks(array: &ArchiveArray, data: &Data) -> Result<Vec<(ChunkIndex, Bytes)>,
         .skip(1)
         .fold(1_u64, |all, one| all.saturating_mul(*one));
     let codecs = Value::Array(array.codecs.clone());
-    let codec = ChunkCodec::of(&codecs, &array.data_type, &array.chunk_shape)?;
+    let codec = ChunkCodec::of(
+        &codecs,
+        &array.data_type,
+        &array.fill_value,
+        &array.chunk_shape,
+    )?;
     let mut made = Vec::new();
     each(&array.grid(), |place| {
         let starts = place
@@ -201,6 +206,13 @@ fn chunks(array: &ArchiveArray, data: &Data) -> Result<Vec<(ChunkIndex, Bytes)>,
         let start: Vec<u64> = starts.collect();
         if start.first().map_or(0, |first| first.saturating_mul(row)) >= end {
             return Ok::<_, String>(false);
+        }
+        let first = start.iter().zip(&array.shape);
+        let first = first.fold(0_u64, |all, (at, length)| {
+            all.saturating_mul(*length).saturating_add(*at)
+        });
+        if first >= end {
+            return Ok(true);
         }
         let values = data.block(&array.shape, &start, &array.chunk_shape);
         let index: Vec<u32> = place.iter().map(|at| *at as u32).collect();

@@ -1,6 +1,6 @@
 //! The values of a variable, in parts that memory holds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use icefield_core::{ArrayMetadata, ChunkIndex, NodePath, Session};
 use icefield_nczarr::{DataType, Values};
@@ -8,15 +8,17 @@ use serde_json::Value;
 
 use super::NetcdfError;
 use super::regions::{Region, copy, each};
-use crate::archive::element_bytes;
-use crate::archive::values::base64_bytes;
 use crate::elements::text_of_utf32;
 use crate::{ChunkCodec, Elements};
 
 /// Bytes of a part, unless one row of chunks has more.
 const PART: u64 = 16 << 20;
-/// Bytes of decoded chunks that are kept for the next part.
+/// Bytes of decoded chunks that are kept for the next parts.
 const KEPT: usize = 64 << 20;
+/// Chunks of a part, at most.
+const MOST_CHUNKS: u64 = 4096;
+/// Bytes of a text, where nobody knows them.
+const TEXT: u64 = 64;
 
 /// Reads the values of a variable from first to last, the last dimension fastest.
 #[derive(Debug)]
@@ -53,11 +55,10 @@ impl VariableReader {
         let document: Value =
             serde_json::from_slice(&bytes).map_err(|error| refuse(error.to_string()))?;
         let decoder = ChunkCodec::new(&document).map_err(refuse)?;
-        let fill = fill(&document).map_err(refuse)?;
+        let fill = decoder.filled().clone();
         let width = match &fill {
             Elements::Fixed(bytes) => bytes.len() as u64,
-            // Nobody knows: as long as short texts are.
-            Elements::Variable(_) => 64,
+            Elements::Variable(_) => TEXT,
         };
         let is_empty = array.shape.contains(&0);
         Ok(Self {
@@ -101,16 +102,29 @@ impl VariableReader {
     /// The part that begins at an element.
     fn region(&self, start: Vec<u64>) -> Region {
         let mut shape = self.array.shape.clone();
+        let last = shape.len().saturating_sub(1);
         for (at, length) in shape.iter_mut().enumerate() {
+            let rest = *length - start[at];
             if at < self.cut {
                 *length = 1;
+            } else if at == self.cut && at < last {
+                let chunk = self.array.chunk_shape[at];
+                *length = rest.min(chunk - start[at] % chunk);
             } else if at == self.cut {
-                let chunk = self.array.chunk_shape[at].max(1);
-                let end = (start[at] / chunk + 1).saturating_mul(chunk).min(*length);
-                *length = end - start[at];
+                // Whole chunks of the last dimension, as many as a part holds, or a part of one.
+                let chunk = self.array.chunk_shape[at];
+                let most = (PART / self.element_bytes()).max(1);
+                let chunks = (most / chunk).clamp(1, MOST_CHUNKS);
+                let whole = chunk.saturating_mul(chunks) - start[at] % chunk;
+                *length = rest.min(whole).min(most);
             }
         }
         Region::new(start, shape)
+    }
+
+    /// Bytes of an element; of texts, those of a short one.
+    fn element_bytes(&self) -> u64 {
+        self.width().map_or(TEXT, |width| width as u64).max(1)
     }
 
     /// The first element after a part.
@@ -141,10 +155,9 @@ impl VariableReader {
         let chunks = self.chunks(region);
         let kept: usize = self.kept.values().flatten().map(bytes).sum();
         if kept > KEPT {
-            self.kept.clear();
+            let wanted: HashSet<&ChunkIndex> = chunks.iter().map(|(index, _)| index).collect();
+            self.kept.retain(|index, _| wanted.contains(index));
         }
-        self.kept
-            .retain(|index, _| chunks.iter().any(|(known, _)| known == index));
         for (index, of) in chunks {
             if !self.kept.contains_key(&index) {
                 let decoded = self.chunk(&index).await?;
@@ -219,7 +232,13 @@ fn cut(array: &ArrayMetadata, width: u64) -> usize {
         let row = rest.fold(array.chunk_shape[*at].min(array.shape[*at]), |all, one| {
             all.saturating_mul(*one)
         });
-        row.saturating_mul(width) <= PART
+        let chunks = array.shape[at + 1..]
+            .iter()
+            .zip(&array.chunk_shape[at + 1..]);
+        let chunks = chunks.fold(1_u64, |all, (length, chunk)| {
+            all.saturating_mul(length.div_ceil((*chunk).max(1)))
+        });
+        row.saturating_mul(width) <= PART && chunks <= MOST_CHUNKS
     };
     (0..last).find(fits).unwrap_or(last)
 }
@@ -228,73 +247,6 @@ fn bytes(elements: &Elements) -> usize {
     match elements {
         Elements::Fixed(bytes) => bytes.len(),
         Elements::Variable(texts) => texts.iter().map(|text| text.len() + 24).sum(),
-    }
-}
-
-/// One element with the fill value of a document.
-fn fill(document: &Value) -> Result<Elements, String> {
-    let nothing = Value::Null;
-    let data_type = document.get("data_type").unwrap_or(&nothing);
-    let value = document.get("fill_value").unwrap_or(&nothing);
-    let refuse = || format!("its fill_value is {value}, which is not of its type {data_type}");
-    let name = data_type
-        .as_str()
-        .or_else(|| data_type.get("name")?.as_str());
-    let Some(width) = element_bytes(data_type) else {
-        let text = value.as_str().unwrap_or_default();
-        return Ok(Elements::Variable(vec![text.as_bytes().to_vec()]));
-    };
-    let mut bytes = match (name, value) {
-        (Some("null_terminated_bytes" | "raw_bytes"), Value::String(text)) => {
-            base64_bytes(text).ok_or_else(refuse)?
-        }
-        (Some("fixed_length_utf32"), Value::String(text)) => text
-            .chars()
-            .flat_map(|it| u32::from(it).to_le_bytes())
-            .collect(),
-        (Some("bool"), Value::Bool(value)) => vec![u8::from(*value)],
-        (Some("float32"), Value::String(text)) if text.starts_with("0x") => {
-            hex(text).ok_or_else(refuse)?.to_le_bytes().to_vec()
-        }
-        (Some("float64"), Value::String(text)) if text.starts_with("0x") => {
-            hex(text).ok_or_else(refuse)?.to_le_bytes().to_vec()
-        }
-        (Some("float32"), value) => {
-            let value = float(value).ok_or_else(refuse)? as f32;
-            value.to_le_bytes().to_vec()
-        }
-        (Some("float64"), value) => float(value).ok_or_else(refuse)?.to_le_bytes().to_vec(),
-        (Some("complex64"), Value::Array(parts)) => {
-            let parts: Option<Vec<f64>> = parts.iter().map(float).collect();
-            let parts = parts.ok_or_else(refuse)?.into_iter();
-            parts.flat_map(|it| (it as f32).to_le_bytes()).collect()
-        }
-        (Some("complex128"), Value::Array(parts)) => {
-            let parts: Option<Vec<f64>> = parts.iter().map(float).collect();
-            let parts = parts.ok_or_else(refuse)?.into_iter();
-            parts.flat_map(f64::to_le_bytes).collect()
-        }
-        (_, Value::Number(number)) => {
-            let whole = number.as_i128().ok_or_else(refuse)?;
-            whole.to_le_bytes().to_vec()
-        }
-        _ => return Err(refuse()),
-    };
-    bytes.resize(width, 0);
-    Ok(Elements::Fixed(bytes))
-}
-
-fn hex(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
-}
-
-fn float(value: &Value) -> Option<f64> {
-    match value.as_str() {
-        None => value.as_f64(),
-        Some("NaN") => Some(f64::NAN),
-        Some("Infinity") => Some(f64::INFINITY),
-        Some("-Infinity") => Some(f64::NEG_INFINITY),
-        Some(_) => None,
     }
 }
 

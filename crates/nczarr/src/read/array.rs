@@ -81,6 +81,7 @@ impl Tree<'_> {
         let stored = document.get("fill_value").cloned();
         let set = attributes.iter().find(|it| it.name == FILL_VALUE);
         let set = set.map(|attribute| attribute.values.clone());
+        let set = set.filter(|set| set.data_type() == data_type);
         let stored = match stored {
             // The first releases wrote none.
             None if self.generation != Generation::Pure => {

@@ -9,12 +9,26 @@ use crate::{Attribute, DataType, Values, base64, json};
 /// The type of a char attribute whose bytes are no text.
 const BYTES: &str = "bytes";
 
-/// Writes attributes; returns the types that have to be recorded.
-pub(super) fn written(attributes: &[Attribute]) -> (Map<String, Value>, Map<String, Value>) {
+/// The elements of an array, for its fill value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OfArray {
+    pub(super) data_type: DataType,
+    /// Whether texts have a number of bytes; xarray encodes the fill values of those.
+    pub(super) is_bytes: bool,
+}
+
+/// Writes attributes, of a group without `array`; returns the types that have to be recorded.
+pub(super) fn written(
+    attributes: &[Attribute],
+    array: Option<OfArray>,
+) -> (Map<String, Value>, Map<String, Value>) {
     let (mut found, mut types) = (Map::new(), Map::new());
     for Attribute { name, values } in attributes {
-        if name == FILL_VALUE {
-            found.insert(name.clone(), fill(values));
+        let array = array.filter(|array| array.data_type == values.data_type());
+        if name == FILL_VALUE
+            && let Some(array) = array
+        {
+            found.insert(name.clone(), fill(values, array.is_bytes));
             continue;
         }
         let written = json::written(values);
@@ -28,21 +42,22 @@ pub(super) fn written(attributes: &[Attribute]) -> (Map<String, Value>, Map<Stri
     (found, types)
 }
 
-/// Reads attributes; of an array, `data_type` is that of its fill value.
+/// Reads attributes, of a group without `array`.
 pub(super) fn read(
     attributes: &Map<String, Value>,
     record: &Map<String, Value>,
-    data_type: Option<DataType>,
+    array: Option<OfArray>,
 ) -> Result<Vec<Attribute>, String> {
     let types = json::object(record, "attributes");
     let users = attributes
         .iter()
         .filter(|(name, value)| *name != RECORD && !is_reserved(name, value));
     let read = |(name, value): (&String, &Value)| {
-        let data_type = data_type.filter(|_| name == FILL_VALUE);
+        let array = array.filter(|_| name == FILL_VALUE);
+        let fill = array.and_then(|array| read_fill(value, array));
         let known = types.and_then(|types| types.get(name)?.as_str());
-        let values = match (data_type, known) {
-            (Some(data_type), _) => read_fill(value, data_type),
+        let values = match (fill, known) {
+            (Some(values), _) => Ok(values),
             (None, None) => Ok(json::untyped(value)),
             (None, Some(BYTES)) => bytes(value),
             // A type of somebody else's, or an attribute that changed since: what it is now counts.
@@ -72,7 +87,7 @@ fn bytes(value: &Value) -> Result<Values, String> {
 
 /// The fill value as xarray has it in a Zarr v3 document: floats as base64 of a little-endian `float64`, chars and
 /// strings as base64 of their bytes.
-fn fill(values: &Values) -> Value {
+fn fill(values: &Values, is_bytes: bool) -> Value {
     let float = |value: f64| base64::encoded(&value.to_le_bytes()).into();
     match values {
         Values::Float(list) => list.first().map_or(Value::Null, |it| float(f64::from(*it))),
@@ -80,28 +95,32 @@ fn fill(values: &Values) -> Value {
         Values::Char(bytes) => base64::encoded(bytes).into(),
         Values::String(texts) => {
             let text = texts.first().map_or("", String::as_str);
-            base64::encoded(text.as_bytes()).into()
+            match is_bytes {
+                true => base64::encoded(text.as_bytes()).into(),
+                false => text.into(),
+            }
         }
         other => json::written(other),
     }
 }
 
-fn read_fill(value: &Value, data_type: DataType) -> Result<Values, String> {
+/// Reads a fill value; `None` if it is none of the array's elements.
+fn read_fill(value: &Value, array: OfArray) -> Option<Values> {
+    let data_type = array.data_type;
     let encoded = value.as_str().and_then(base64::decoded);
-    let float = |bytes: &[u8]| Some(f64::from_le_bytes(bytes.try_into().ok()?));
-    Ok(match (data_type, encoded) {
+    Some(match (data_type, encoded) {
         (DataType::Float | DataType::Double, Some(bytes)) if bytes.len() == 8 => {
-            let value = float(&bytes).unwrap_or_default();
+            let value = f64::from_le_bytes(bytes.try_into().ok()?);
             match data_type {
                 DataType::Float => Values::Float(vec![value as f32]),
                 _ => Values::Double(vec![value]),
             }
         }
         (DataType::Char, Some(bytes)) if bytes.len() == 1 => Values::Char(bytes),
-        (DataType::String, Some(bytes)) => {
+        (DataType::String, Some(bytes)) if array.is_bytes => {
             Values::String(vec![String::from_utf8_lossy(&bytes).into_owned()])
         }
-        _ => json::typed(value, data_type)?,
+        _ => json::typed(value, data_type).ok()?,
     })
 }
 

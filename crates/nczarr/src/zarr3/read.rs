@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 use super::scope::Named;
 use super::{RECORD, array, attributes, scope};
 use crate::read::FILL_VALUE;
-use crate::{Dataset, Dimension, DimensionPath, Fill, Group, NczarrError, Variable, json};
+use crate::{
+    DataType, Dataset, Dimension, DimensionPath, Fill, Group, NczarrError, Variable, json,
+};
 
 /// Makes a dataset of a hierarchy: its `zarr.json` documents by path, such as `/` and `/g/v`. Groups that only their
 /// children imply may be missing.
@@ -64,6 +66,28 @@ fn record(attributes: &Map<String, Value>) -> Map<String, Value> {
         .unwrap_or_default()
 }
 
+/// Whether a type can be another one because elements of both are the same bytes.
+fn is_stored_alike(natural: DataType, recorded: DataType) -> bool {
+    let is_byte = |it: DataType| it.bytes() == Some(1);
+    match natural {
+        DataType::Char => is_byte(recorded) || recorded == DataType::String,
+        natural => is_byte(natural) && is_byte(recorded) || natural == recorded,
+    }
+}
+
+/// A dimension that an array of a group names from there: `x` of the group, `../x` of the one above.
+fn resolved(group: &str, text: &str) -> Option<DimensionPath> {
+    let (mut group, mut text) = (group, text);
+    if text.starts_with('/') {
+        return DimensionPath::parse(text);
+    }
+    while let Some(rest) = text.strip_prefix("../") {
+        group = group.rsplit_once('/')?.0;
+        text = rest;
+    }
+    DimensionPath::parse(&format!("{group}/{text}"))
+}
+
 /// The group of a path, made if it is not there yet.
 fn group_of<'a>(dataset: &'a mut Dataset, path: &str) -> &'a mut Group {
     let mut group = &mut dataset.root;
@@ -110,7 +134,7 @@ fn variable(
     let recorded = record.get("type").and_then(Value::as_str);
     let data_type = match recorded.and_then(attributes::of_name) {
         // Only what is stored alike can be another type.
-        Some(recorded) if natural.bytes().is_none() || natural.bytes() == Some(1) => recorded,
+        Some(recorded) if is_stored_alike(natural, recorded) => recorded,
         _ => natural,
     };
     let shape = array::lengths(fields.get("shape")).ok_or("its shape is no list of lengths")?;
@@ -118,12 +142,18 @@ fn variable(
     let names = names.into_iter().flatten();
     let names = names.map(|name| name.as_str().map(str::to_owned)).collect();
     let paths = record.get("dimensions").and_then(Value::as_array);
+    let group = path.rsplit_once('/').map_or("", |(group, _)| group);
     let paths: Option<Vec<DimensionPath>> = paths.and_then(|paths| {
         let paths = paths.iter();
-        paths.map(|it| DimensionPath::parse(it.as_str()?)).collect()
+        paths.map(|it| resolved(group, it.as_str()?)).collect()
     });
-    let read = attributes::read(found, record, Some(data_type))?;
+    let of_array = attributes::OfArray {
+        data_type,
+        is_bytes: array::name_of(stored) == Some("null_terminated_bytes"),
+    };
+    let read = attributes::read(found, record, Some(of_array))?;
     let set = read.iter().find(|attribute| attribute.name == FILL_VALUE);
+    let set = set.filter(|set| set.values.data_type() == data_type);
     let fill = match (record.get("fill"), set) {
         (Some(_), _) => Fill::Off,
         (None, Some(set)) => Fill::Value(set.values.clone()),

@@ -43,7 +43,12 @@ fn of(
         let recorded = array.recorded.as_ref().and_then(|paths| paths.get(at));
         let name = array.names.get(at).and_then(Option::as_ref);
         let known = match (recorded, name) {
-            (Some(path), name) if name.is_none_or(|name| name == path.name()) => Some(path.clone()),
+            (Some(path), name)
+                if name.is_none_or(|name| name == path.name())
+                    && dataset.dimension(path).is_some() =>
+            {
+                Some(path.clone())
+            }
             (_, Some(name)) => dataset.in_scope(group, name),
             _ => None,
         };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::scope::Named;
 use super::{RECORD, attributes, scope};
-use crate::{DataType, Dataset, Fill, Group, ModelError, Variable};
+use crate::{DataType, Dataset, DimensionPath, Fill, Group, ModelError, Variable};
 
 /// What the Zarr v3 document of a group or array has of netCDF's.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,7 +45,8 @@ pub fn write_zarr3(
             false => same.is_some_and(|same| same.dimensions == variable.dimensions),
         };
         let dtype = dtypes.get(&path).map(String::as_str);
-        nodes.insert(path, of_variable(variable, !by_name, dtype));
+        let node = of_variable(&path, variable, !by_name, dtype);
+        nodes.insert(path, node);
     }
     Ok(nodes)
 }
@@ -88,7 +89,7 @@ fn is_in_scope(dataset: &Dataset, path: &str, variable: &Variable) -> bool {
 }
 
 fn of_group(group: &Group, has_dimensions: bool) -> Zarr3Node {
-    let (attributes, types) = attributes::written(&group.attributes);
+    let (attributes, types) = attributes::written(&group.attributes, None);
     let mut record = Map::new();
     if has_dimensions && !group.dimensions.is_empty() {
         let mut dimensions = Map::new();
@@ -115,15 +116,21 @@ fn order(record: &mut Map<String, Value>, list: &str, names: Vec<&str>) {
     }
 }
 
-fn of_variable(variable: &Variable, has_paths: bool, dtype: Option<&str>) -> Zarr3Node {
-    let (attributes, types) = attributes::written(&variable.attributes);
+fn of_variable(path: &str, variable: &Variable, has_paths: bool, dtype: Option<&str>) -> Zarr3Node {
+    let of_array = attributes::OfArray {
+        data_type: variable.data_type,
+        is_bytes: dtype.is_some_and(|dtype| dtype.starts_with("|S")),
+    };
+    let (attributes, types) = attributes::written(&variable.attributes, Some(of_array));
     let mut record = Map::new();
     if variable.data_type == DataType::String && dtype == Some("|S1") {
         record.insert("type".to_owned(), variable.data_type.name().into());
     }
     if has_paths {
-        let paths = variable.dimensions.iter().map(|it| it.as_str());
-        record.insert("dimensions".to_owned(), json!(paths.collect::<Vec<_>>()));
+        let group = path.rsplit_once('/').map_or("", |(group, _)| group);
+        let paths = variable.dimensions.iter();
+        let paths: Vec<String> = paths.map(|it| seen_from(group, it)).collect();
+        record.insert("dimensions".to_owned(), json!(paths));
     }
     if variable.fill == Fill::Off {
         record.insert("fill".to_owned(), "off".into());
@@ -131,6 +138,21 @@ fn of_variable(variable: &Variable, has_paths: bool, dtype: Option<&str>) -> Zar
     let names = variable.dimensions.iter();
     let names = names.map(|it| it.name().to_owned()).collect();
     node(attributes, types, record, names)
+}
+
+/// A dimension as a group names it: `../x` for one of the group above, so that a dataset may lie anywhere.
+fn seen_from(group: &str, dimension: &DimensionPath) -> String {
+    let (mut group, mut ups) = (group, String::new());
+    let owner = dimension.group().trim_end_matches('/');
+    while group != owner {
+        let Some((above, _)) = group.rsplit_once('/') else {
+            // Of no group above: netCDF has no such dimensions.
+            return dimension.to_string();
+        };
+        group = above;
+        ups.push_str("../");
+    }
+    format!("{ups}{}", dimension.name())
 }
 
 fn node(
