@@ -1,8 +1,8 @@
 //! Values of attributes as JSON: with a type beside them, and without one.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, json};
 
-use crate::{DataType, Values};
+use crate::{DataType, Dimension, Values};
 
 /// Spellings of the numbers that JSON lacks; the first of each is written.
 const NAN: [&str; 2] = ["NaN", "nan"];
@@ -201,6 +201,18 @@ fn text(value: &Value) -> String {
     }
 }
 
+/// Returns dimensions as records have them, by name and in order.
+pub(crate) fn dimensions(dimensions: &[Dimension]) -> Map<String, Value> {
+    let one = |dimension: &Dimension| {
+        let size = match dimension.is_unlimited {
+            true => json!({ "size": dimension.length, "unlimited": 1 }),
+            false => dimension.length.into(),
+        };
+        (dimension.name.clone(), size)
+    };
+    dimensions.iter().map(one).collect()
+}
+
 /// Returns what a key holds if that is an object.
 pub(crate) fn object<'a>(
     fields: &'a Map<String, Value>,
@@ -211,8 +223,6 @@ pub(crate) fn object<'a>(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -100,14 +100,7 @@ impl Typed {
 fn group_attributes(group: &Group, is_root: bool) -> Value {
     let mut typed = Typed::default();
     group.attributes.iter().for_each(|it| typed.add(it));
-    let mut dimensions = Map::new();
-    for dimension in &group.dimensions {
-        let size = match dimension.is_unlimited {
-            true => json!({ "size": dimension.length, "unlimited": 1 }),
-            false => dimension.length.into(),
-        };
-        dimensions.insert(dimension.name.clone(), size);
-    }
+    let dimensions = values::dimensions(&group.dimensions);
     let arrays: Vec<&str> = group.variables.iter().map(|it| it.name.as_str()).collect();
     let groups: Vec<&str> = group.groups.iter().map(|it| it.name.as_str()).collect();
     let record = json!({ "dimensions": dimensions, "arrays": arrays, "groups": groups });

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::scope::Named;
 use super::{RECORD, attributes, scope};
-use crate::{DataType, Dataset, DimensionPath, Fill, Group, ModelError, Variable};
+use crate::{DataType, Dataset, DimensionPath, Fill, Group, ModelError, Variable, json};
 
 /// What the Zarr v3 document of a group or array has of netCDF's.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,14 +92,7 @@ fn of_group(group: &Group, has_dimensions: bool) -> Zarr3Node {
     let (attributes, types) = attributes::written(&group.attributes, None);
     let mut record = Map::new();
     if has_dimensions && !group.dimensions.is_empty() {
-        let mut dimensions = Map::new();
-        for dimension in &group.dimensions {
-            let size = match dimension.is_unlimited {
-                true => json!({ "size": dimension.length, "unlimited": 1 }),
-                false => dimension.length.into(),
-            };
-            dimensions.insert(dimension.name.clone(), size);
-        }
+        let dimensions = json::dimensions(&group.dimensions);
         record.insert("dimensions".to_owned(), dimensions.into());
     }
     let variables = group.variables.iter().map(|it| it.name.as_str());

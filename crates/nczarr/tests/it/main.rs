@@ -1,4 +1,5 @@
 //! Datasets that other programs wrote, and what must be read from them.
 
 mod fixtures;
+mod odd;
 mod vectors;
