@@ -60,6 +60,8 @@ pub(crate) fn nodes(
     let has_bytes = all
         .get(ATTRIBUTES)
         .is_some_and(|root| root.get("_NCProperties").is_some());
+    let swaps = icefield_nczarr::may_swap(&all, options);
+    let mut suspects = Vec::new();
     let mut documents = Documents::default();
     for (key, mut document) in all {
         if options.is_without_xarray
@@ -74,9 +76,33 @@ pub(crate) fn nodes(
         if !matches!(name_of(&key), GROUP | ARRAY | ATTRIBUTES) {
             continue;
         }
+        let dtype = document.get("dtype").and_then(Value::as_str);
+        let dtype = dtype.filter(|dtype| swaps && is_big_endian(dtype));
+        if let Some(dtype) = dtype.map(str::to_owned) {
+            match options.has_legacy_endian {
+                true => document["dtype"] = dtype.replacen('>', "<", 1).into(),
+                false => suspects.push(format!(
+                    "/{}",
+                    key.trim_end_matches(ARRAY).trim_end_matches('/')
+                )),
+            }
+        }
         documents.add(&key, &format!("{file}/{key}"), document)?;
     }
-    documents.nodes(file)
+    let mut nodes = documents.nodes(file)?;
+    suspects.iter().for_each(|path| nodes.warn(suspicion(path)));
+    Ok(nodes)
+}
+
+fn is_big_endian(dtype: &str) -> bool {
+    dtype.starts_with('>') && !dtype.ends_with('1')
+}
+
+/// What is said of an array whose writer may have swapped its numbers.
+fn suspicion(path: &str) -> String {
+    format!(
+        "{path} says that its numbers are big-endian, and its writer, netCDF-C before 4.9.3, stored little-endian ones: if the values are wrong, import with --legacy-endian"
+    )
 }
 
 fn name_of(key: &str) -> &str {

@@ -295,3 +295,33 @@ async fn a_repository_that_goes_out_as_format_2_comes_back_with_its_values() {
         "{refused:#?}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn arrays_larger_than_memory_are_read_in_parts() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("huge.zarr");
+    let document = |name: &str, chunks: u64| {
+        let array = json!({
+            "zarr_format": 2, "shape": [1_u64 << 31, 300], "chunks": [chunks, 300], "dtype": "<i2",
+            "compressor": null, "fill_value": 5, "order": "C", "filters": null,
+        });
+        std::fs::create_dir_all(root.join(name)).unwrap();
+        std::fs::write(root.join(name).join(".zarray"), array.to_string()).unwrap();
+    };
+    std::fs::create_dir_all(&root).unwrap();
+    std::fs::write(root.join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
+    document("one_chunk", 1 << 31);
+    document("rows", 1);
+    let session = imported(&root, ReadOptions::default()).await;
+    for name in ["/one_chunk", "/rows"] {
+        let path = NodePath::parse(name).unwrap();
+        let mut reader = VariableReader::new(&session, &path, DataType::Short).unwrap();
+        for _ in 0..3 {
+            let Some(Values::Short(part)) = reader.next().await.unwrap() else {
+                panic!("{name} ended");
+            };
+            assert!(part.len() <= 8 << 20, "{name}: {} numbers", part.len());
+            assert!(part.iter().all(|value| *value == 5), "{name}");
+        }
+    }
+}

@@ -20,6 +20,23 @@ pub enum NczarrError {
 }
 
 impl NczarrError {
+    /// Returns the key of the document, or the path of the node, that breaks a rule.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Document { key, .. } => key,
+            Self::Model(ModelError::NoDimension { variable, .. }) => variable,
+            Self::Model(ModelError::Reserved { path, .. }) => path,
+        }
+    }
+
+    /// Returns what is wrong there, and what to do.
+    pub fn problem(&self) -> String {
+        match self {
+            Self::Document { problem, .. } => problem.clone(),
+            Self::Model(error) => error.to_string(),
+        }
+    }
+
     pub(crate) fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Document {
             key: key.into(),

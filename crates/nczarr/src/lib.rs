@@ -31,7 +31,7 @@ pub use model::{
     ModelError, Storage, Values, Variable,
 };
 use read::filter;
-pub use read::{Documents, Opened, ReadOptions, generation, is_document, read};
+pub use read::{Documents, Opened, ReadOptions, generation, is_document, may_swap, read};
 pub use write::write;
 pub use zarr3::{RECORD, Zarr3Node, read_zarr3, write_zarr3};
 

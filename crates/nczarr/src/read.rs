@@ -99,6 +99,12 @@ pub fn generation(documents: &Documents) -> Generation {
     sniff::generation(documents)
 }
 
+/// Returns whether the writer of a tree may have stored little-endian numbers in arrays that it calls big-endian. What
+/// `options` ask for is believed where the tree names no version of its writer.
+pub fn may_swap(documents: &Documents, options: ReadOptions) -> bool {
+    sniff::may_swap(documents, options)
+}
+
 /// The documents of a tree, and how they are read.
 pub(crate) struct Tree<'a> {
     documents: &'a Documents,

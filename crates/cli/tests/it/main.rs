@@ -18,6 +18,7 @@ mod machine_keys;
 mod memory;
 mod nemo;
 mod netcdf;
+mod netcdf_exports;
 mod readme;
 mod terminal;
 mod web_server;

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use crate::world::World;
 
-fn fixtures() -> PathBuf {
+pub(crate) fn fixtures() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/nczarr");
     root.canonicalize().unwrap()
 }
 
 /// The datasets of one feature each: directories with `data` and `ncdump.cdl`.
-fn features() -> Vec<PathBuf> {
+pub(crate) fn features() -> Vec<PathBuf> {
     let entries = fs::read_dir(fixtures().join("features")).unwrap();
     let mut found: Vec<PathBuf> = entries
         .map(|entry| entry.unwrap().path())
@@ -23,7 +23,7 @@ fn features() -> Vec<PathBuf> {
 }
 
 /// The name behind `netcdf`.
-fn name_of(text: &str) -> &str {
+pub(crate) fn name_of(text: &str) -> &str {
     let line = text.lines().next().unwrap();
     let name = line.strip_prefix("netcdf ").unwrap();
     name.strip_suffix(" {").unwrap()
@@ -127,6 +127,21 @@ fn numbers_whose_order_is_in_doubt_are_told_of() {
         world.ok(&["ncdump", "asked"]),
     );
     assert_ne!(told.replace("told", "asked"), asked);
+    // As plain Zarr, the numbers are the same ones.
+    let url = format!("file://{data}#mode=zarr,file");
+    world.ok(&["init", "plain"]);
+    let told = world.ok(&["import", &url, "plain"]);
+    assert!(told.contains("--legacy-endian"), "{told}");
+    world.ok(&["init", "plain-asked"]);
+    world.ok(&["import", &url, "plain-asked", "--legacy-endian"]);
+    let data = |text: &str| {
+        let mut lines: Vec<&str> = text.split_once("data:").unwrap().1.lines().collect();
+        lines.sort_unstable();
+        lines.join("\n")
+    };
+    let plain = world.ok(&["ncdump", "plain-asked"]);
+    assert_eq!(data(&plain), data(&asked));
+    assert_ne!(data(&world.ok(&["ncdump", "plain"])), data(&asked));
 }
 
 #[test]

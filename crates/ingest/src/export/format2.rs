@@ -18,6 +18,9 @@ use crate::zarr2;
 const TAKEN: [&str; 4] = [".zgroup", ".zarray", ".zattrs", ".zmetadata"];
 /// xarray's names of dimensions.
 const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
+/// What messages call the formats.
+const PLAIN: &str = "Zarr format 2";
+const NCZARR: &str = "NCZarr";
 const FILL_VALUE: &str = "_FillValue";
 
 /// Zarr format 2, with `_ARRAY_DIMENSIONS` for xarray and consolidated metadata.
@@ -38,7 +41,7 @@ impl Dialect for ZarrV2 {
     }
 
     fn spell(&self, nodes: Arc<[ExportNode]>) -> Result<Arc<dyn Spelling>, ExportError> {
-        let mut tree = Tree::default();
+        let mut tree = Tree::new(PLAIN);
         let mut all = Map::new();
         for node in &*nodes {
             for (name, document) in tree.plain(node)? {
@@ -61,12 +64,12 @@ impl Dialect for NcZarr {
     }
 
     fn longest(&self, node: &ExportNode, bytes: &[u8]) -> Result<usize, ExportError> {
-        let refuse = |reason| unsupported(&node.path, "NCZarr", reason);
+        let refuse = |reason| unsupported(&node.path, NCZARR, reason);
         longest(&parsed(node)?, bytes).map_err(refuse)
     }
 
     fn spell(&self, nodes: Arc<[ExportNode]>) -> Result<Arc<dyn Spelling>, ExportError> {
-        let mut tree = Tree::default();
+        let mut tree = Tree::new(NCZARR);
         let (mut documents, mut arrays) = (BTreeMap::new(), BTreeMap::new());
         for node in &*nodes {
             export_key(&node.path, TAKEN[0], &TAKEN)?;
@@ -76,14 +79,15 @@ impl Dialect for NcZarr {
                 let fill = fill.map_or(0, str::len);
                 let longest = node.longest.map(|longest| longest.max(fill));
                 let array = Array2::new(&document, metadata, Reader::NetCdf, longest)
-                    .map_err(|reason| unsupported(&node.path, "NCZarr", reason))?;
+                    .map_err(|reason| unsupported(&node.path, NCZARR, reason))?;
                 arrays.insert(node.path.to_string(), array.document.clone());
                 tree.arrays.insert(node.path.clone(), array);
             }
             documents.insert(node.path.to_string(), document);
         }
         let refuse = |error: nczarr::NczarrError| {
-            unsupported(&NodePath::root(), "NCZarr", error.to_string())
+            let path = NodePath::parse(error.path()).unwrap_or_else(|_| NodePath::root());
+            unsupported(&path, NCZARR, error.problem())
         };
         let dataset = nczarr::read_zarr3(&documents).map_err(refuse)?;
         for (key, document) in nczarr::write(&dataset, &arrays).map_err(refuse)? {
@@ -102,13 +106,23 @@ impl Dialect for NcZarr {
 }
 
 /// A hierarchy in format 2.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Tree {
+    /// What messages call the format.
+    format: &'static str,
     documents: HashMap<NodePath, Vec<(TreeKey, Bytes)>>,
     arrays: HashMap<NodePath, Array2>,
 }
 
 impl Tree {
+    fn new(format: &'static str) -> Self {
+        Self {
+            format,
+            documents: HashMap::new(),
+            arrays: HashMap::new(),
+        }
+    }
+
     fn put(&mut self, path: &NodePath, key: TreeKey, document: &Value) {
         // A `Value` has no other keys than texts, and no numbers that JSON lacks.
         let bytes = serde_json::to_vec_pretty(document).expect("BUG: a JSON value can be written");
@@ -127,7 +141,7 @@ impl Tree {
             return Ok(vec![(TAKEN[0], group), (TAKEN[2], attributes.into())]);
         };
         let mut array = Array2::new(&document, metadata, Reader::Anybody, None)
-            .map_err(|reason| unsupported(&node.path, "Zarr format 2", reason))?;
+            .map_err(|reason| unsupported(&node.path, PLAIN, reason))?;
         // Of format 2, xarray masks by the fill value itself, and knows no attribute. Where no chunk is missing, nothing else
         // needs that value.
         let is_whole = node.is_whole == Some(true);
@@ -148,7 +162,7 @@ impl Tree {
                 let reason = format!(
                     "chunks are missing, which read as {fill}, and {value} is masked (its _FillValue): format 2 has one value for both; write the missing chunks, or make the two values equal"
                 );
-                return Err(unsupported(&node.path, "Zarr format 2", reason));
+                return Err(unsupported(&node.path, PLAIN, reason));
             }
         }
         let names = metadata.dimension_names.iter().flatten();
@@ -178,7 +192,7 @@ impl Spelling for Tree {
             let index = icefield_core::ChunkIndex::from(index.to_vec());
             unsupported(
                 &array.path,
-                "Zarr format 2",
+                self.format,
                 format!("its chunk {index}: {reason}"),
             )
         };
@@ -201,7 +215,7 @@ fn parsed(node: &ExportNode) -> Result<Value, ExportError> {
     let refuse = |error: serde_json::Error| {
         unsupported(
             &node.path,
-            "Zarr format 2",
+            PLAIN,
             format!("its metadata is not JSON: {error}"),
         )
     };

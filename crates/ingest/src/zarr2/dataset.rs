@@ -41,9 +41,7 @@ pub(super) fn nodes(
         nodes.add_array(parsed, array, keys);
     }
     for path in opened.suspects {
-        nodes.warn(format!(
-            "{path} says that its numbers are big-endian, and its writer, netCDF-C before 4.9.3, stored little-endian ones: if the values are wrong, import with --legacy-endian"
-        ));
+        nodes.warn(super::suspicion(&path));
     }
     Ok(nodes)
 }

@@ -14,4 +14,14 @@ pub enum ModelError {
         /// The path that it names.
         dimension: DimensionPath,
     },
+    /// A group or variable has an attribute that only we write.
+    #[error(
+        "{path} has an attribute {name:?}, which is kept for what Zarr v3 cannot say of netCDF; rename it"
+    )]
+    Reserved {
+        /// The group or variable.
+        path: String,
+        /// The attribute.
+        name: String,
+    },
 }

@@ -49,9 +49,10 @@ pub(super) fn read(
     array: Option<OfArray>,
 ) -> Result<Vec<Attribute>, String> {
     let types = json::object(record, "attributes");
-    let users = attributes
-        .iter()
-        .filter(|(name, value)| *name != RECORD && !is_reserved(name, value));
+    // What has the record's name and is none is somebody's attribute.
+    let users = attributes.iter().filter(|(name, value)| {
+        (*name != RECORD || record.is_empty()) && !is_reserved(name, value)
+    });
     let read = |(name, value): (&String, &Value)| {
         let array = array.filter(|_| name == FILL_VALUE);
         let fill = array.and_then(|array| read_fill(value, array));

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::scope::Named;
 use super::{RECORD, attributes, scope};
-use crate::{DataType, Dataset, DimensionPath, Fill, Group, ModelError, Variable, json};
+use crate::{Attribute, DataType, Dataset, DimensionPath, Fill, Group, ModelError, Variable, json};
 
 /// What the Zarr v3 document of a group or array has of netCDF's.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Zarr3Node {
 /// by the path of the variable; others are strings of any length.
 ///
 /// # Errors
-/// [`ModelError::NoDimension`].
+/// [`ModelError::NoDimension`], [`ModelError::Reserved`].
 pub fn write_zarr3(
     dataset: &Dataset,
     dtypes: &BTreeMap<String, String>,
@@ -36,9 +36,11 @@ pub fn write_zarr3(
     });
     let mut nodes = BTreeMap::new();
     for (path, group) in dataset.groups() {
+        refuse_record(&path, &group.attributes)?;
         nodes.insert(path, of_group(group, has_dimensions));
     }
     for (path, variable) in dataset.variables() {
+        refuse_record(&path, &variable.attributes)?;
         let same = implied.as_ref().and_then(|implied| implied.variable(&path));
         let by_name = match has_dimensions {
             true => is_in_scope(dataset, &path, variable),
@@ -49,6 +51,17 @@ pub fn write_zarr3(
         nodes.insert(path, node);
     }
     Ok(nodes)
+}
+
+/// Refuses an attribute that would be taken for a record, or be lost to one.
+fn refuse_record(path: &str, attributes: &[Attribute]) -> Result<(), ModelError> {
+    match attributes.iter().any(|attribute| attribute.name == RECORD) {
+        false => Ok(()),
+        true => Err(ModelError::Reserved {
+            path: path.to_owned(),
+            name: RECORD.to_owned(),
+        }),
+    }
 }
 
 /// The dataset that the arrays alone imply; `None` if they contradict each other without records.
