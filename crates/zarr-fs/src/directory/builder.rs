@@ -7,7 +7,8 @@ use std::{fmt, io};
 
 use icefield_storage::{Clock, Entropy, SystemClock, SystemEntropy};
 
-use super::{Base, DirectoryTree};
+use super::buffers::Buffers;
+use super::{Base, DirectoryTree, files};
 use crate::TreeError;
 use crate::blocking::Threads;
 
@@ -76,6 +77,7 @@ pub struct DirectoryBuilder {
     durability: Durability,
     read_only: bool,
     must_exist: bool,
+    hold: bool,
     leftover_age: Duration,
     ignores_case: bool,
     clock: Arc<dyn Clock>,
@@ -104,6 +106,7 @@ impl DirectoryBuilder {
             durability: Durability::default(),
             read_only: false,
             must_exist: false,
+            hold: false,
             leftover_age: Duration::from_secs(24 * 60 * 60),
             ignores_case: false,
             clock: Arc::new(SystemClock),
@@ -137,6 +140,13 @@ impl DirectoryBuilder {
     /// Makes a missing base an error instead of an empty store; off unless set. A write makes the base otherwise.
     pub fn must_exist(mut self, must_exist: bool) -> Self {
         self.must_exist = must_exist;
+        self
+    }
+
+    /// Keeps the base open, which must exist: every operation is in the directory that it is now, whatever becomes of
+    /// its name and of links that lead to it. Off unless set: each operation looks the base up.
+    pub fn hold(mut self, hold: bool) -> Self {
+        self.hold = hold;
         self
     }
 
@@ -184,7 +194,15 @@ impl DirectoryBuilder {
             store: name.clone(),
             source,
         })?;
-        check(&path, &name, self.must_exist)?;
+        let must_exist = self.must_exist || self.hold;
+        check(&path, &name, must_exist)?;
+        let held = self.hold.then(|| files::open_base(&path)).transpose();
+        let held = held.map_err(|errno| TreeError::Io {
+            action: "open",
+            name: name.clone(),
+            store: name.clone(),
+            source: errno.into(),
+        })?;
         let case_matters = OnceLock::new();
         if self.ignores_case {
             let _ = case_matters.set(false);
@@ -192,15 +210,17 @@ impl DirectoryBuilder {
         Ok(DirectoryTree(Arc::new(Base {
             path,
             name,
+            held,
             links: self.links,
             durability: self.durability,
             read_only: self.read_only,
-            must_exist: self.must_exist,
+            must_exist,
             leftover_age: self.leftover_age,
             clock: self.clock,
             entropy: self.entropy,
             skipped: self.skipped,
             threads: Threads::default(),
+            buffers: Buffers::default(),
             case_matters,
             #[cfg(test)]
             before_rename: self.before_rename,

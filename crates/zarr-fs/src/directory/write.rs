@@ -85,8 +85,8 @@ impl Base {
 
     /// Opens the directory of a key and makes it, and those above it, if need be. `None` if one was removed again.
     fn make_parents(&self, key: &TreeKey) -> Result<Option<OwnedFd>, TreeError> {
-        let mut here = match files::open_base(&self.path) {
-            Err(Errno::NOENT) => {
+        let mut here = match self.reopen() {
+            Err(Errno::NOENT) if self.held.is_none() => {
                 std::fs::create_dir_all(&self.path)
                     .map_err(|error| self.io("write", key.as_str(), error))?;
                 files::open_base(&self.path)
@@ -268,7 +268,7 @@ impl Base {
             return Ok(());
         }
         let fail = |errno| self.failed("write", key.as_str(), errno);
-        let mut here = files::open_base(&self.path).map_err(fail)?;
+        let mut here = self.reopen().map_err(fail)?;
         for segment in key.segments() {
             let folded = segment.to_lowercase();
             let mut existing = None;
