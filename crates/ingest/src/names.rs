@@ -57,7 +57,13 @@ mod tests {
         for key in ["zarr.json", "a/zarr.json"] {
             assert!(is_format_3(key) && !is_format_2(key), "{key}");
         }
-        for key in [".zarray", "a/.zgroup", "a/.zattrs", ".zmetadata", "a/.nczgroup"] {
+        for key in [
+            ".zarray",
+            "a/.zgroup",
+            "a/.zattrs",
+            ".zmetadata",
+            "a/.nczgroup",
+        ] {
             assert!(is_format_2(key) && !is_format_3(key), "{key}");
         }
         for key in ["azarr.json", "zarr.json/c", "zarray", ".zarray/0"] {

@@ -52,6 +52,8 @@ struct Base {
     durability: Durability,
     read_only: bool,
     must_exist: bool,
+    /// Whether values are written in their places.
+    unseen: bool,
     leftover_age: Duration,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,

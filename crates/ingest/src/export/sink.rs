@@ -1,6 +1,7 @@
 //! Where an export goes: a directory, a zip file, or a tree on a storage backend.
 
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,14 +13,16 @@ use icefield_zarr_fs::{
 };
 use tokio::sync::Mutex;
 
-use super::target::{Target, check_free, is_within};
+use super::place::{check_free, is_within};
+#[cfg(unix)]
+use super::target::Target;
 use crate::ExportError;
 
 /// Where an export goes.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Destination {
-    /// A directory, which must not exist or be empty. A new one is there whole or not at all.
+    /// A directory, which must not exist or be empty. A new one is there whole or not at all. On Unix.
     Directory(PathBuf),
     /// A zip file, which must not exist: there whole or not at all, written in one pass. Chunks are stored in it as
     /// they are.
@@ -58,9 +61,13 @@ impl Destination {
     /// Prepares the place; none at or below `outside`.
     pub(super) async fn open(&self, outside: Option<&Path>) -> Result<Box<dyn Sink>, ExportError> {
         Ok(match self {
+            #[cfg(unix)]
+            Self::Directory(path) => Box::new(Directory::create(path, outside).await?),
+            #[cfg(not(unix))]
             Self::Directory(path) => {
-                let target = Target::create(path, outside).await?;
-                Box::new(Directory(Arc::new(target)))
+                let path = path.clone();
+                let source = std::io::ErrorKind::Unsupported.into();
+                return Err(ExportError::Io { path, source });
             }
             Self::Zip { path, layout } => {
                 Box::new(Zip::create(path, layout.clone(), outside).await?)
@@ -76,8 +83,17 @@ impl Destination {
     }
 }
 
+#[cfg(unix)]
 struct Directory(Arc<Target>);
 
+#[cfg(unix)]
+impl Directory {
+    async fn create(path: &Path, outside: Option<&Path>) -> Result<Self, ExportError> {
+        Ok(Self(Arc::new(Target::create(path, outside).await?)))
+    }
+}
+
+#[cfg(unix)]
 #[async_trait]
 impl Sink for Directory {
     async fn write(&self, key: TreeKey, bytes: Bytes) -> Result<(), ExportError> {

@@ -73,11 +73,13 @@ impl fmt::Display for WhySkipped {
 #[must_use = "nothing is opened until `open`"]
 pub struct DirectoryBuilder {
     path: PathBuf,
+    name: String,
     links: Links,
     durability: Durability,
     read_only: bool,
     must_exist: bool,
     hold: bool,
+    unseen: bool,
     leftover_age: Duration,
     ignores_case: bool,
     clock: Arc<dyn Clock>,
@@ -101,12 +103,14 @@ impl fmt::Debug for DirectoryBuilder {
 impl DirectoryBuilder {
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
+            name: path.display().to_string(),
             path,
             links: Links::default(),
             durability: Durability::default(),
             read_only: false,
             must_exist: false,
             hold: false,
+            unseen: false,
             leftover_age: Duration::from_secs(24 * 60 * 60),
             ignores_case: false,
             clock: Arc::new(SystemClock),
@@ -117,6 +121,12 @@ impl DirectoryBuilder {
             #[cfg(test)]
             before_rename: None,
         }
+    }
+
+    /// Sets what messages call the store; the path unless set.
+    pub fn called(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
     }
 
     /// Sets what becomes of symbolic links; [`Links::Refuse`] unless set.
@@ -147,6 +157,13 @@ impl DirectoryBuilder {
     /// its name and of links that lead to it. Off unless set: each operation looks the base up.
     pub fn hold(mut self, hold: bool) -> Self {
         self.hold = hold;
+        self
+    }
+
+    /// Writes new values in their places, without a temporary file beside each: for a directory that nobody looks into
+    /// before all of it is written. Off unless set: then a value that is half written is never seen.
+    pub fn unseen(mut self, unseen: bool) -> Self {
+        self.unseen = unseen;
         self
     }
 
@@ -186,7 +203,7 @@ impl DirectoryBuilder {
     /// # Errors
     /// [`TreeError::NotADirectory`]; [`TreeError::Missing`] if it must exist; [`TreeError::Io`].
     pub fn open(self) -> Result<DirectoryTree, TreeError> {
-        let name = self.path.display().to_string();
+        let name = self.name;
         // The working directory may change before a missing base is made.
         let path = std::path::absolute(&self.path).map_err(|source| TreeError::Io {
             action: "open",
@@ -215,6 +232,7 @@ impl DirectoryBuilder {
             durability: self.durability,
             read_only: self.read_only,
             must_exist,
+            unseen: self.unseen,
             leftover_age: self.leftover_age,
             clock: self.clock,
             entropy: self.entropy,

@@ -90,8 +90,7 @@ pub(super) fn open_directory(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd
 #[cfg(target_os = "linux")]
 pub(super) fn open_below(at: BorrowedFd<'_>, path: &OsStr) -> Result<OwnedFd, Errno> {
     use rustix::fs::ResolveFlags;
-    let resolve =
-        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     retry_on_intr(|| fs::openat2(at, path, DIRECTORY, Mode::empty(), resolve))
 }
 
@@ -106,6 +105,7 @@ pub(super) fn open_file(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Err
     retry_on_intr(|| fs::openat(at, name, flags, Mode::empty()))
 }
 
+/// Makes a file (`EEXIST` if anything is there).
 pub(super) fn create_file(at: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     retry_on_intr(|| fs::openat(at, name, flags, Mode::from_raw_mode(0o666)))

@@ -149,7 +149,11 @@ impl Level {
         let open = || Names::of(files::open_directory(self.names.directory()?, name)?);
         let names = open().map_err(|errno| {
             let is_link = self.stat(name).is_ok_and(|stat| stat.kind == Kind::Link);
-            let stop = if is_link { Stop::Link } else { Stop::System(errno) };
+            let stop = if is_link {
+                Stop::Link
+            } else {
+                Stop::System(errno)
+            };
             base.stopped("list", &entry.path, stop)
         })?;
         Ok(Self {

@@ -246,7 +246,9 @@ impl Base {
             });
         }
         // One byte more is asked for, to see the end.
-        let room = usize::try_from(size).ok().and_then(|size| size.checked_add(1));
+        let room = usize::try_from(size)
+            .ok()
+            .and_then(|size| size.checked_add(1));
         let room = room.ok_or_else(|| self.too_long(key, size))?;
         let value = self.read(&file, key, room, 0)?;
         match value.len() as u64 == size {

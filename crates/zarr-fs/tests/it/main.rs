@@ -11,6 +11,7 @@ mod keys;
 mod links;
 mod lists;
 mod places;
+mod raw;
 mod uris;
 mod values;
 mod world;
