@@ -114,10 +114,11 @@ impl DirectoryTree {
             .await
     }
 
-    /// Tells what stands under a key, whatever it is, without opening or following it; `None` if nothing does.
+    /// Tells what stands under a key, whatever it is, without opening or following it; `None` if nothing does. Of
+    /// temporary files, too, which no value can be called.
     ///
     /// # Errors
-    /// For a key that the store cannot hold and links on the way to it: as [`ReadTree::get_ranges`].
+    /// For links on the way to it: as [`ReadTree::get_ranges`]. What the system says.
     pub async fn raw_kind(&self, key: &TreeKey) -> Result<Option<RawKind>, TreeError> {
         let key = key.clone();
         self.run("read", move |base| base.raw_kind(&key)).await

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use super::Base;
 use super::files::{self, Errno, Kind, Names, Stat, at};
 use super::resolve::{self, Found, Stop};
-use crate::{Naming, TreeError, TreeKey, TreePrefix};
+use crate::{TreeError, TreeKey, TreePrefix};
 
 /// Something that stands in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,9 +184,6 @@ impl Base {
     }
 
     pub(super) fn raw_kind(&self, key: &TreeKey) -> Result<Option<RawKind>, TreeError> {
-        Naming::native()
-            .check(key)
-            .map_err(|source| self.unnameable(key, source))?;
         let stopped = |stop| self.stopped("read", key.as_str(), stop);
         let Some(root) = self.open_base()? else {
             return Ok(None);

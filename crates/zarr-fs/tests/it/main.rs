@@ -12,6 +12,7 @@ mod links;
 mod lists;
 mod places;
 mod raw;
+mod unseen;
 mod uris;
 mod values;
 mod world;

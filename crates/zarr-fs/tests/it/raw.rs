@@ -177,6 +177,9 @@ async fn what_stands_under_a_key() {
         let found = world.tree.raw_kind(&key(name)).await.unwrap();
         assert_eq!(found, kind, "{name}");
     }
+    let temporary = format!("a/{}1", icefield_zarr_fs::TEMPORARY);
+    let found = world.tree.raw_kind(&key(&temporary)).await.unwrap();
+    assert_eq!(found, Some(RawKind::File { size: 4 }));
     let over = world.tree.raw_kind(&key("a/link/0")).await.unwrap_err();
     assert!(matches!(over, TreeError::Link { .. }), "{over}");
 }
