@@ -11,6 +11,7 @@ mod tests;
 mod walk;
 mod write;
 
+use std::any::Any;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
@@ -58,6 +59,8 @@ struct Base {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     skipped: Arc<dyn Fn(&Skipped) + Send + Sync>,
+    /// What must not be dropped while the tree is in use.
+    _kept: Option<Arc<dyn Any + Send + Sync>>,
     threads: Threads,
     buffers: Buffers,
     /// Whether the file system tells `a` from `A`: known after the first write.

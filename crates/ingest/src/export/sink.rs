@@ -1,8 +1,6 @@
 //! Where an export goes: a directory, a zip file, or a tree on a storage backend.
 
 use std::path::{Path, PathBuf};
-#[cfg(unix)]
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
@@ -62,7 +60,7 @@ impl Destination {
     pub(super) async fn open(&self, outside: Option<&Path>) -> Result<Box<dyn Sink>, ExportError> {
         Ok(match self {
             #[cfg(unix)]
-            Self::Directory(path) => Box::new(Directory::create(path, outside).await?),
+            Self::Directory(path) => Box::new(Target::create(path, outside).await?),
             #[cfg(not(unix))]
             Self::Directory(path) => {
                 let path = path.clone();
@@ -84,24 +82,14 @@ impl Destination {
 }
 
 #[cfg(unix)]
-struct Directory(Arc<Target>);
-
-#[cfg(unix)]
-impl Directory {
-    async fn create(path: &Path, outside: Option<&Path>) -> Result<Self, ExportError> {
-        Ok(Self(Arc::new(Target::create(path, outside).await?)))
-    }
-}
-
-#[cfg(unix)]
 #[async_trait]
-impl Sink for Directory {
+impl Sink for Target {
     async fn write(&self, key: TreeKey, bytes: Bytes) -> Result<(), ExportError> {
-        Target::write(&self.0, key, bytes).await
+        Self::write(self, &key, bytes).await
     }
 
     async fn finish(self: Box<Self>) -> Result<(), ExportError> {
-        Target::finish(self.0).await
+        Self::finish(*self).await
     }
 }
 

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_core::SessionError;
@@ -32,8 +31,9 @@ const TEMPORARY: (&str, &str) = (".icefield-", ".partial");
 /// A directory under its temporary name; removed when dropped before [`Target::finish`].
 #[derive(Debug)]
 pub(super) struct Target {
+    /// It holds the directory, so that a write that nobody waits for any more is removed with the rest.
     tree: DirectoryTree,
-    temporary: Temporary,
+    temporary: PathBuf,
     destination: PathBuf,
     place: Place,
 }
@@ -121,45 +121,37 @@ impl Target {
                 });
             }
         };
-        let tree = DirectoryTree::builder(&temporary.0)
+        let path = temporary.0.clone();
+        let tree = DirectoryTree::builder(&path)
             .called(destination.display().to_string())
             .hold(true)
             .unseen(true)
             .durability(Durability::None)
+            .keep(temporary)
             .open()?;
         Ok(Self {
             tree,
-            temporary,
+            temporary: path,
             destination,
             place,
         })
     }
 
     /// Writes a value.
-    pub(super) async fn write(
-        target: &Arc<Self>,
-        key: TreeKey,
-        bytes: Bytes,
-    ) -> Result<(), ExportError> {
-        let target = Arc::clone(target);
-        // In a task, so that the directory outlasts a write that nobody waits for any more, and is then removed.
-        let write = tokio::spawn(async move { target.tree.set(&key, bytes).await });
-        match write.await {
-            Ok(written) => Ok(written?),
-            Err(error) => Err(SessionError::Aborted(error.to_string()).into()),
-        }
+    pub(super) async fn write(&self, key: &TreeKey, bytes: Bytes) -> Result<(), ExportError> {
+        Ok(self.tree.set(key, bytes).await?)
     }
 
     /// Puts what was written in its final place.
-    pub(super) async fn finish(target: Arc<Self>) -> Result<(), ExportError> {
-        blocking(move || match target.place {
+    pub(super) async fn finish(self) -> Result<(), ExportError> {
+        blocking(move || match self.place {
             Place::Beside => {
-                check_free(&target.destination, None)?;
-                target.rename(&target.temporary.0, &target.destination)
+                check_free(&self.destination, None)?;
+                self.rename(&self.temporary, &self.destination)
             }
             Place::Inside => {
-                check_free(&target.destination, Some(&target.temporary.0))?;
-                target.move_up()
+                check_free(&self.destination, Some(&self.temporary))?;
+                self.move_up()
             }
         })
         .await
@@ -168,7 +160,7 @@ impl Target {
     /// Moves what is in the temporary directory up to the destination. If that fails half-way, what was moved is
     /// moved back, to be removed with the rest.
     fn move_up(&self) -> Result<(), ExportError> {
-        let temporary = &self.temporary.0;
+        let temporary = &self.temporary;
         let mut moved: Vec<OsString> = Vec::new();
         let all = names(temporary)
             .map_err(|source| self.failed(source))

@@ -1,5 +1,6 @@
 //! How a directory is opened.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -85,6 +86,7 @@ pub struct DirectoryBuilder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     skipped: Arc<dyn Fn(&Skipped) + Send + Sync>,
+    kept: Option<Arc<dyn Any + Send + Sync>>,
     #[cfg(test)]
     pub(super) before_rename: Option<fn()>,
 }
@@ -118,6 +120,7 @@ impl DirectoryBuilder {
             skipped: Arc::new(
                 |skipped| tracing::warn!(name = skipped.name, why = %skipped.why, "skipped"),
             ),
+            kept: None,
             #[cfg(test)]
             before_rename: None,
         }
@@ -198,6 +201,13 @@ impl DirectoryBuilder {
         self
     }
 
+    /// Keeps a value until the last handle is gone and nothing is under way any more, be it a write that nobody waits
+    /// for: one that removes the directory when it is dropped, for instance.
+    pub fn keep(mut self, value: impl Any + Send + Sync) -> Self {
+        self.kept = Some(Arc::new(value));
+        self
+    }
+
     /// Opens the directory. Writes nothing.
     ///
     /// # Errors
@@ -237,6 +247,7 @@ impl DirectoryBuilder {
             clock: self.clock,
             entropy: self.entropy,
             skipped: self.skipped,
+            _kept: self.kept,
             threads: Threads::default(),
             buffers: Buffers::default(),
             case_matters,

@@ -85,3 +85,27 @@ async fn what_is_refused_elsewhere_is_refused() {
     std::fs::create_dir(world.base().join("empty")).unwrap();
     set(&tree, "empty", "v").await;
 }
+
+/// Says when it is dropped.
+struct Guard(Arc<AtomicU64>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn what_is_kept_goes_with_the_last_handle() {
+    let world = world();
+    let dropped = Arc::new(AtomicU64::new(0));
+    let gone = || dropped.load(Ordering::Relaxed);
+    let builder = DirectoryTree::builder(world.base());
+    let tree = builder.keep(Guard(Arc::clone(&dropped))).open().unwrap();
+    let other = tree.clone();
+    let listed = other.raw_entries(&"".parse().unwrap(), |_| true);
+    drop((tree, other));
+    assert_eq!(gone(), 0, "a list is still under way");
+    drop(listed);
+    assert_eq!(gone(), 1);
+}
