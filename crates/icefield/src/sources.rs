@@ -8,8 +8,8 @@ use icefield_core::{VirtualAccess, VirtualLocation};
 use icefield_format::location_of;
 use icefield_ingest::nczarr::ReadOptions;
 use icefield_ingest::{
-    ArchiveFile, ArchiveOptions, ArchiveSource, Source, SourceError, ZarrDirectory,
-    is_kerchunk_parquet, read_archive_with, read_kerchunk_parquet, read_zarr,
+    ArchiveFile, ArchiveOptions, ArchiveSource, Source, SourceError, is_kerchunk_parquet,
+    read_archive_with, read_kerchunk_parquet, read_zarr,
 };
 use icefield_storage::{Key, Prefix, Storage, StorageError};
 use tokio::sync::OnceCell;
@@ -55,6 +55,20 @@ impl Schemes {
             stores: Mutex::default(),
         }
     }
+}
+
+#[cfg(unix)]
+fn directory(path: &Path) -> Result<Arc<dyn Source>, Error> {
+    Ok(Arc::new(icefield_ingest::ZarrDirectory::open(path)?))
+}
+
+#[cfg(not(unix))]
+fn directory(path: &Path) -> Result<Arc<dyn Source>, Error> {
+    let problem = format!(
+        "{} is a directory, and those are read on Unix only",
+        path.display()
+    );
+    Err(Error::new(ErrorKind::Unsupported, problem))
 }
 
 impl Sources<'_> {
@@ -104,7 +118,7 @@ impl Sources<'_> {
         let by_names = is_directory && !is_format_2 && purpose == Purpose::Copy;
         if by_names || is_special || about.is_err() {
             // It says what is wrong with everything else, too.
-            let source: Arc<dyn Source> = Arc::new(ZarrDirectory::open(path)?);
+            let source = directory(path)?;
             return Ok(OpenedSource { source, access });
         }
         let whole = path.canonicalize().map_err(Error::io)?;

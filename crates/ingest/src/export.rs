@@ -5,7 +5,9 @@
 mod dialect;
 mod format2;
 mod format3;
+mod place;
 mod sink;
+#[cfg(unix)]
 mod target;
 
 pub use dialect::{Dialect, ExportNode, Spelling, export_key};

@@ -20,7 +20,8 @@ use serde_json::Value;
 use crate::SourceError;
 use crate::archive::values::base64_bytes;
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place};
-use crate::zarr_tree::{FORMAT_3, MAX_DOCUMENT, format3};
+use crate::names::{MAX_DOCUMENT, is_format_2, is_format_3};
+use crate::zarr_tree::format3;
 use crate::zarr2::{self, Documents};
 
 pub use directory::is_kerchunk_parquet;
@@ -91,8 +92,7 @@ pub async fn read_kerchunk(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Arc
 }
 
 fn is_document(key: &str) -> bool {
-    let name = key.rsplit('/').next().unwrap_or(key);
-    zarr2::is_document(key) || name == zarr2::CONSOLIDATED || name == FORMAT_3
+    is_format_2(key) || is_format_3(key)
 }
 
 /// Reads the documents among the references.
@@ -140,9 +140,8 @@ async fn read_nodes(
 /// Makes nodes of documents by key: of those of format 3 if there are any, of the consolidated ones only if there are no
 /// others.
 fn nodes_of(mut documents: Vec<(String, Value)>, name: &str) -> Result<KeyedNodes, SourceError> {
-    let is_3 = |key: &str| key.rsplit('/').next() == Some(FORMAT_3);
-    if documents.iter().any(|(key, _)| is_3(key)) {
-        documents.retain(|(key, _)| is_3(key));
+    if documents.iter().any(|(key, _)| is_format_3(key)) {
+        documents.retain(|(key, _)| is_format_3(key));
         return format3::nodes(documents, name);
     }
     if !documents.iter().any(|(key, _)| zarr2::is_document(key))

@@ -36,6 +36,7 @@
 mod archive;
 mod decode;
 mod detect;
+#[cfg(unix)]
 mod directory;
 mod document;
 #[cfg(feature = "codecs")]
@@ -50,6 +51,7 @@ mod import;
 mod kerchunk;
 mod limits;
 mod materialize;
+mod names;
 #[cfg(feature = "codecs")]
 mod netcdf;
 mod netcdf3;
@@ -64,6 +66,7 @@ pub use archive::{
     Expected, Recode,
 };
 pub use detect::{ArchiveOptions, Kind, read_archive, read_archive_with};
+#[cfg(unix)]
 pub use directory::ZarrDirectory;
 pub use document::Difference;
 #[cfg(feature = "codecs")]

@@ -16,16 +16,13 @@ use serde_json::Value;
 
 use crate::SourceError;
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place, explained};
+use crate::names::{MAX_DOCUMENT, is_format_3};
 use crate::zarr2;
 
 pub use zip::read_zip;
 
 /// Documents read at a time.
 const AT_ONCE: usize = 16;
-/// Longest document that is read, in bytes.
-pub(crate) const MAX_DOCUMENT: u64 = 64 << 20;
-/// The name of a document of format 3.
-pub(crate) const FORMAT_3: &str = "zarr.json";
 
 /// Reads what a Zarr hierarchy holds. `url` is what messages and virtual references call its root; the objects have
 /// URLs below it.
@@ -136,9 +133,9 @@ fn add_file(
 /// Reads those documents that say what nodes there are: the ones of format 3, or `.zmetadata`, or the ones of
 /// format 2.
 async fn documents(values: Vec<Item>) -> Result<Vec<(String, Value)>, SourceError> {
-    let is_format_3 = |value: &Item| value.key.rsplit('/').next() == Some(FORMAT_3);
-    if values.iter().any(is_format_3) {
-        return parsed(values.into_iter().filter(is_format_3).collect()).await;
+    let of_3 = |value: &Item| is_format_3(&value.key);
+    if values.iter().any(of_3) {
+        return parsed(values.into_iter().filter(of_3).collect()).await;
     }
     let all = |value: &Item| value.key == zarr2::CONSOLIDATED;
     if values.iter().any(all) {
@@ -186,15 +183,12 @@ fn nodes(
     url: &str,
     options: ReadOptions,
 ) -> Result<KeyedNodes, SourceError> {
-    let is_format_3 = |(key, _): &(String, Value)| key.rsplit('/').next() == Some(FORMAT_3);
-    if documents.iter().any(is_format_3) {
+    if documents.iter().any(|(key, _)| is_format_3(key)) {
         return format3::nodes(documents, url);
     }
     zarr2::nodes(documents, url, options)
 }
 
 fn is_document(key: &str) -> bool {
-    zarr2::is_document(key)
-        || key == zarr2::CONSOLIDATED
-        || key.rsplit('/').next() == Some(FORMAT_3)
+    zarr2::is_document(key) || key == zarr2::CONSOLIDATED || is_format_3(key)
 }

@@ -1,15 +1,20 @@
 //! A Zarr store in a plain directory: a file per key, its path the key, letter by letter.
 
+mod buffers;
 mod builder;
 mod erase;
 mod files;
+mod raw;
 mod resolve;
 #[cfg(test)]
 mod tests;
 mod walk;
 mod write;
 
+use std::any::Any;
 use std::fmt;
+use std::ops::RangeInclusive;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,9 +25,12 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_storage::{Clock, Entropy, GetRange};
 
 pub use builder::{DirectoryBuilder, Durability, Links, Skipped, WhySkipped};
+pub use raw::{RawEntry, RawKind};
 
 use crate::blocking::Threads;
 use crate::{Child, Entry, Naming, ReadTree, TreeError, TreeKey, TreePrefix, UriError, WriteTree};
+use buffers::Buffers;
+use raw::RawWalk;
 use walk::Walk;
 
 /// Entries that one hop to a thread brings back at most.
@@ -39,15 +47,22 @@ pub struct DirectoryTree(Arc<Base>);
 struct Base {
     path: PathBuf,
     name: String,
+    /// The base itself, if another that takes its name is not to be gone into.
+    held: Option<OwnedFd>,
     links: Links,
     durability: Durability,
     read_only: bool,
     must_exist: bool,
+    /// Whether values are written in their places.
+    unseen: bool,
     leftover_age: Duration,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     skipped: Arc<dyn Fn(&Skipped) + Send + Sync>,
+    /// What must not be dropped while the tree is in use.
+    _kept: Option<Arc<dyn Any + Send + Sync>>,
     threads: Threads,
+    buffers: Buffers,
     /// Whether the file system tells `a` from `A`: known after the first write.
     case_matters: OnceLock<bool>,
     /// What tests do between the last byte of a temporary file and its renaming.
@@ -86,6 +101,51 @@ impl DirectoryTree {
         Naming::native().file_uri(path)
     }
 
+    /// Reads a value whole, if its size is among those given; `None` if there is none. For who was told the size by a
+    /// list, or takes no more than so much.
+    ///
+    /// # Errors
+    /// [`TreeError::Size`] if it is not, [`TreeError::Changed`] if the size changes under the reader's hands;
+    /// otherwise as [`ReadTree::get_ranges`].
+    pub async fn get_sized(
+        &self,
+        key: &TreeKey,
+        sizes: RangeInclusive<u64>,
+    ) -> Result<Option<Bytes>, TreeError> {
+        let key = key.clone();
+        self.run("read", move |base| base.get_sized(&key, sizes))
+            .await
+    }
+
+    /// Tells what stands under a key, whatever it is, without opening or following it; `None` if nothing does. Of
+    /// temporary files, too, which no value can be called.
+    ///
+    /// # Errors
+    /// For links on the way to it: as [`ReadTree::get_ranges`]. What the system says.
+    pub async fn raw_kind(&self, key: &TreeKey) -> Result<Option<RawKind>, TreeError> {
+        let key = key.clone();
+        self.run("read", move |base| base.raw_kind(&key)).await
+    }
+
+    /// Tells everything that stands in the directory of a prefix, whatever it is, in no order: also what is no key and
+    /// what lists leave out. Links are told, not followed. A directory is gone into after it was told, if `enter` says
+    /// so of it.
+    ///
+    /// One directory is open for each level that the walk is in, and nothing is held in memory but the next few
+    /// hundred entries. What appears or vanishes meanwhile may or may not be told.
+    ///
+    /// # Errors
+    /// [`TreeError::Link`] where a link has taken the place of a directory, [`TreeError::Io`] also if there is no
+    /// directory, and what the system says. After an error the stream ends.
+    pub fn raw_entries(
+        &self,
+        prefix: &TreePrefix,
+        enter: impl FnMut(&RawEntry) -> bool + Send + 'static,
+    ) -> BoxStream<'static, Result<RawEntry, TreeError>> {
+        let walk = RawWalk::new(prefix.clone(), Box::new(enter));
+        self.portions(walk, RawWalk::entries)
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         action: &'static str,
@@ -97,10 +157,10 @@ impl DirectoryTree {
     }
 
     /// A stream of what a walk finds, portion by portion; no thread is held in between.
-    fn portions<T: Send + 'static>(
+    fn portions<W: Send + 'static, T: Send + 'static>(
         &self,
-        walk: Walk,
-        next: fn(&mut Walk, &Base, usize) -> Result<Vec<T>, TreeError>,
+        walk: W,
+        next: fn(&mut W, &Base, usize) -> Result<Vec<T>, TreeError>,
     ) -> BoxStream<'static, Result<T, TreeError>> {
         let tree = self.clone();
         let portions = stream::try_unfold(walk, move |mut walk| {

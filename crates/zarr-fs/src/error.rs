@@ -1,6 +1,7 @@
 //! Why an operation on a tree failed. That a key is absent is an answer, not an error.
 
 use std::io;
+use std::ops::RangeInclusive;
 
 use icefield_storage::{GetRange, StorageError};
 
@@ -34,6 +35,26 @@ pub enum TreeError {
         wanted: GetRange,
         /// Bytes of the value.
         size: u64,
+    },
+    /// A value was asked for on the condition of its size.
+    #[error("{key} in {store} has {size} bytes, and {} were expected", bounds(.wanted))]
+    Size {
+        /// The store.
+        store: String,
+        /// The key.
+        key: TreeKey,
+        /// Bytes of the value.
+        size: u64,
+        /// How many it should have.
+        wanted: RangeInclusive<u64>,
+    },
+    /// Another program wrote into a value, in place, while it was being read.
+    #[error("{key} in {store} changed while it was being read: read it again")]
+    Changed {
+        /// The store.
+        store: String,
+        /// The key.
+        key: TreeKey,
     },
     /// A value was to lie below another value.
     #[error(
@@ -187,6 +208,13 @@ pub enum TreeError {
         /// The store.
         name: String,
     },
+}
+
+fn bounds(sizes: &RangeInclusive<u64>) -> String {
+    match sizes.start() == sizes.end() {
+        true => sizes.end().to_string(),
+        false => format!("{} to {}", sizes.start(), sizes.end()),
+    }
 }
 
 impl TreeError {

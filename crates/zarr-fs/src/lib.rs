@@ -66,7 +66,9 @@ mod zmap;
 pub use self::zarrs::ZarrsTree;
 pub use bytes::Bytes;
 #[cfg(unix)]
-pub use directory::{DirectoryBuilder, DirectoryTree, Durability, Links, Skipped, WhySkipped};
+pub use directory::{
+    DirectoryBuilder, DirectoryTree, Durability, Links, RawEntry, RawKind, Skipped, WhySkipped,
+};
 pub use error::TreeError;
 pub use icefield_storage::GetRange;
 pub use key::{KeyError, TreeKey, TreePrefix};

@@ -295,6 +295,7 @@ mod ingest {
                 Self::InDoubt { .. } => ErrorKind::OutcomeUnknown,
                 Self::ReadOnly { .. } => ErrorKind::ReadOnly,
                 Self::Missing { .. } => ErrorKind::NotFound,
+                Self::Changed { .. } => ErrorKind::Conflict,
                 Self::Name { .. } | Self::CaseCollision { .. } => ErrorKind::Unsupported,
                 error if error.io_kind().is_some() => ErrorKind::Io,
                 Self::Lost { .. } => ErrorKind::Other,

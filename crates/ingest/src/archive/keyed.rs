@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents};
 use crate::SourceError;
-use crate::directory::names::is_foreign;
+use crate::names::is_foreign;
 
 /// Longest key that is looked at, in bytes.
 const MAX_KEY: usize = 8 << 10;

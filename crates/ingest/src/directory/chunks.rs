@@ -1,180 +1,149 @@
-//! Listing the chunks of one array: a walk on a thread of its own, a few entries ahead of the copying.
+//! Listing the chunks of one array: a walk in a task of its own, some entries ahead of the copying.
 
-use std::fs::{self, ReadDir};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
+use futures::TryStreamExt;
 use futures::stream::{self, BoxStream, StreamExt};
 use icefield_core::{ArrayMetadata, ChunkKeyEncoding, NodePath};
+use icefield_zarr_fs::{RawEntry, RawKind};
 use icefield_zarr_store::ChunkKeys;
 use tokio::sync::mpsc;
 
 use super::Root;
-use super::names::{DOCUMENT, is_foreign};
+use crate::names::{DOCUMENT, is_foreign};
 use crate::{ChunkEntry, SourceError};
 
-/// Entries listed ahead.
+/// Entries listed ahead, besides those that the tree brings at once.
 const AHEAD: usize = 256;
 
 type Sender = mpsc::Sender<Result<ChunkEntry, SourceError>>;
 
-/// Nobody is listening any more, or the walk has failed and said so.
-struct Ended;
-
 /// Lists the chunks of the array at `path`.
 pub(super) fn list(
-    root: Arc<Root>,
+    root: Root,
     path: &NodePath,
     array: &ArrayMetadata,
 ) -> BoxStream<'static, Result<ChunkEntry, SourceError>> {
     let walk = ChunkWalk {
-        directory: root.directory_of(path),
         root,
+        path: path.clone(),
         encoding: array.chunk_key_encoding,
         keys: ChunkKeys::of(array),
     };
     let start = async move {
         let (sender, receiver) = mpsc::channel(AHEAD);
-        tokio::task::spawn_blocking(move || {
-            if let Err(error) = walk.run(&sender) {
-                let _ = sender.blocking_send(Err(error));
+        let name = walk.root.name_of(&walk.path.as_str()[1..]);
+        let task = tokio::spawn(async move {
+            if let Err(error) = walk.run(&sender).await {
+                let _ = sender.send(Err(error)).await;
             }
         });
-        stream::unfold(receiver, |mut receiver| async move {
-            let entry = receiver.recv().await?;
-            Some((entry, receiver))
+        stream::unfold((receiver, Some(task)), move |(mut receiver, mut task)| {
+            let name = name.clone();
+            async move {
+                if let Some(entry) = receiver.recv().await {
+                    return Some((entry, (receiver, task)));
+                }
+                // A task that did not come to its end must not look like a shorter list.
+                let source = task.take()?.await.err()?.into();
+                let lost = SourceError::Other { name, source };
+                Some((Err(lost), (receiver, None)))
+            }
         })
     };
     stream::once(start).flatten().boxed()
 }
 
 struct ChunkWalk {
-    root: Arc<Root>,
-    directory: PathBuf,
+    root: Root,
+    path: NodePath,
     encoding: ChunkKeyEncoding,
     keys: ChunkKeys,
 }
 
 impl ChunkWalk {
-    fn run(&self, sender: &Sender) -> Result<(), SourceError> {
-        // One open directory per level; a level that no key of this array has is not entered.
-        let mut open: Vec<(PathBuf, ReadDir)> = vec![self.enter(self.directory.clone())?];
-        while let Some((directory, entries)) = open.last_mut() {
-            let Some(entry) = entries.next() else {
-                open.pop();
-                continue;
-            };
-            let entry = entry.map_err(|error| self.root.io_error(directory, error))?;
-            let file = entry.path();
-            let kind = entry
-                .file_type()
-                .map_err(|error| self.root.io_error(&file, error))?;
-            if kind.is_symlink() {
-                return Err(SourceError::Link {
-                    name: self.root.name_of(&file),
-                });
-            }
-            let found = match self.key(&file)? {
-                None if kind.is_dir() && self.root.has_document(&file)? => {
-                    return Err(
-                        self.no_chunk(&file, "it is a node, and an array has none below it")
-                    );
-                }
-                None => Some(ChunkEntry::Ignored {
-                    name: self.root.name_of(&file),
-                }),
-                Some(key) if kind.is_dir() => {
-                    self.check_depth(&file, &key)?;
-                    let next = self.enter(file)?;
-                    open.push(next);
-                    None
-                }
-                Some(key) if key == DOCUMENT => None,
-                Some(key) if kind.is_file() => Some(self.chunk(&file, &key, &entry)?),
-                Some(_) => return Err(self.no_chunk(&file, "it is not a regular file")),
-            };
-            if let Some(found) = found
-                && send(sender, found).is_err()
+    async fn run(&self, sender: &Sender) -> Result<(), SourceError> {
+        let directory = self.root.directory_of(&self.path)?;
+        let (own, deepest) = (directory.as_str().len(), self.deepest());
+        // A level that no key of this array has is not entered.
+        let enter = move |entry: &RawEntry| {
+            let depth = entry.path[own..].split('/').count();
+            entry.is_utf8 && !is_foreign(entry.name()) && depth <= deepest
+        };
+        let mut entries = self.root.0.raw_entries(&directory, enter);
+        let fail = |error| self.root.explained(directory.as_str(), error);
+        while let Some(entry) = entries.try_next().await.map_err(fail)? {
+            let key = &entry.path[own..];
+            if let Some(found) = self.look(&entry, key, deepest).await?
+                && sender.send(Ok(found)).await.is_err()
             {
+                // Nobody is listening any more.
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    fn enter(&self, directory: PathBuf) -> Result<(PathBuf, ReadDir), SourceError> {
-        let entries =
-            fs::read_dir(&directory).map_err(|error| self.root.io_error(&directory, error))?;
-        Ok((directory, entries))
-    }
-
-    /// The key of a file below the array; `None` if it is one that programs leave lying about.
-    fn key(&self, file: &Path) -> Result<Option<String>, SourceError> {
-        let name = file.file_name().and_then(|name| name.to_str());
-        if name.is_some_and(is_foreign) {
-            return Ok(None);
+    /// Says what an entry is; `None` if it is a directory with chunks below it, or the document.
+    async fn look(
+        &self,
+        entry: &RawEntry,
+        key: &str,
+        deepest: usize,
+    ) -> Result<Option<ChunkEntry>, SourceError> {
+        let name = || self.root.name_of(&entry.path);
+        let is_directory = entry.kind == RawKind::Directory;
+        if entry.kind == RawKind::Link {
+            return Err(SourceError::Link { name: name() });
         }
-        let relative = file.strip_prefix(&self.directory).unwrap_or(file);
-        let mut key = String::new();
-        for part in relative {
-            let Some(part) = part.to_str() else {
-                return Err(self.no_chunk(file, "its name is not UTF-8"));
-            };
-            if !key.is_empty() {
-                key.push('/');
+        if !entry.is_utf8 {
+            return Err(self.no_chunk(entry, "its name is not UTF-8"));
+        }
+        if is_foreign(entry.name()) {
+            if is_directory && self.root.has_document(&entry.path).await? {
+                return Err(self.no_chunk(entry, "it is a node, and an array has none below it"));
             }
-            key.push_str(part);
+            return Ok(Some(ChunkEntry::Ignored { name: name() }));
         }
-        Ok(Some(key))
+        match entry.kind {
+            // Deeper than the keys of the array go.
+            RawKind::Directory if key.split('/').count() > deepest => {
+                Err(self.no_chunk(entry, "it is a directory where a chunk should be"))
+            }
+            RawKind::Directory => Ok(None),
+            _ if key == DOCUMENT => Ok(None),
+            RawKind::File { size } => self.chunk(entry, key, size).map(Some),
+            _ => Err(self.no_chunk(entry, "it is not a regular file")),
+        }
     }
 
-    /// Refuses to go deeper than the keys of the array do.
-    fn check_depth(&self, directory: &Path, key: &str) -> Result<(), SourceError> {
-        let depth = key.split('/').count();
-        let deepest = match self.encoding {
+    /// Levels of directories in the keys of the array.
+    fn deepest(&self) -> usize {
+        match self.encoding {
             ChunkKeyEncoding::Default { separator: '/' } => self.keys.rank(),
             ChunkKeyEncoding::V2 { separator: '/' } => self.keys.rank().saturating_sub(1),
             _ => 0,
-        };
-        match depth > deepest {
-            true => Err(self.no_chunk(directory, "it is a directory where a chunk should be")),
-            false => Ok(()),
         }
     }
 
-    fn chunk(
-        &self,
-        file: &Path,
-        key: &str,
-        entry: &fs::DirEntry,
-    ) -> Result<ChunkEntry, SourceError> {
+    fn chunk(&self, entry: &RawEntry, key: &str, length: u64) -> Result<ChunkEntry, SourceError> {
         let index = self.keys.decode(key).map_err(|problem| {
             let example = self.keys.key(&vec![0; self.keys.rank()]);
             self.no_chunk(
-                file,
+                entry,
                 &format!("{problem}; its chunks have keys such as {example}"),
             )
         })?;
-        let length = entry
-            .metadata()
-            .map_err(|error| self.root.io_error(file, error))?
-            .len();
         match length {
             0 => Err(SourceError::EmptyChunk {
-                name: self.root.name_of(file),
+                name: self.root.name_of(&entry.path),
             }),
             _ => Ok(ChunkEntry::Chunk { index, length }),
         }
     }
 
-    fn no_chunk(&self, file: &Path, problem: &str) -> SourceError {
+    fn no_chunk(&self, entry: &RawEntry, problem: &str) -> SourceError {
         SourceError::NotAChunk {
-            name: self.root.name_of(file),
+            name: self.root.name_of(&entry.path),
             problem: problem.to_owned(),
         }
     }
-}
-
-fn send(sender: &Sender, entry: ChunkEntry) -> Result<(), Ended> {
-    sender.blocking_send(Ok(entry)).map_err(|_| Ended)
 }

@@ -1,34 +1,32 @@
 //! Finding the nodes: one pass over the directories that are no arrays.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 
+use futures::TryStreamExt;
 use icefield_core::NodePath;
+use icefield_zarr_fs::{RawEntry, RawKind, TreeError, TreePrefix};
 
-use super::names::{DOCUMENT, is_foreign, is_format_2};
-use super::{MAX_DOCUMENT, Root};
+use super::Root;
+use crate::names::{DOCUMENT, MAX_DOCUMENT, is_foreign, is_format_2};
 use crate::{Hierarchy, Ignored, SourceError, SourceNode};
 
 /// Directories still to look into; deep trees must not overflow the stack.
-type Pending = Vec<(PathBuf, NodePath)>;
+type Pending = Vec<(TreePrefix, NodePath)>;
 
 /// Reads all nodes below the root.
-pub(super) fn hierarchy(root: &Root) -> Result<Hierarchy, SourceError> {
+pub(super) async fn hierarchy(root: &Root) -> Result<Hierarchy, SourceError> {
     let mut walk = Walk {
         root,
         nodes: BTreeMap::new(),
         ignored: Ignored::default(),
-        pending: vec![(root.path.clone(), NodePath::root())],
+        pending: vec![(TreePrefix::all(), NodePath::root())],
     };
     while let Some((directory, path)) = walk.pending.pop() {
-        walk.visit(&directory, path)?;
+        walk.visit(&directory, path).await?;
     }
     match walk.nodes.is_empty() {
         true => Err(SourceError::NoNodes {
-            name: root.name.clone(),
+            name: root.name_of(""),
         }),
         false => Ok(Hierarchy {
             nodes: walk.nodes,
@@ -46,8 +44,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn visit(&mut self, directory: &Path, path: NodePath) -> Result<(), SourceError> {
-        let node = self.document(&directory.join(DOCUMENT))?;
+    async fn visit(&mut self, directory: &TreePrefix, path: NodePath) -> Result<(), SourceError> {
+        let node = self.document(directory).await?;
         let is_node = node.is_some();
         if let Some(node) = node {
             let is_array = node.array().is_some();
@@ -57,88 +55,92 @@ impl Walk<'_> {
                 return Ok(());
             }
         }
-        self.enter(directory, &path, is_node)
+        self.enter(directory, &path, is_node).await
     }
 
-    fn document(&self, file: &Path) -> Result<Option<SourceNode>, SourceError> {
-        let metadata = match fs::symlink_metadata(file) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.root.io_error(file, error)),
-        };
-        let name = || self.root.name_of(file);
-        if metadata.is_symlink() {
-            return Err(SourceError::Link { name: name() });
-        }
-        if !metadata.is_file() {
-            return Err(SourceError::NoDocument { name: name() });
-        }
+    async fn document(&self, directory: &TreePrefix) -> Result<Option<SourceNode>, SourceError> {
+        let key = directory.key(DOCUMENT);
+        let key = key.map_err(|error| self.root.explained(directory.as_str(), error))?;
+        let name = || self.root.name_of(key.as_str());
         let limit = MAX_DOCUMENT as usize;
-        if metadata.len() > MAX_DOCUMENT {
-            return Err(SourceError::Metadata {
-                name: name(),
-                source: icefield_core::MetadataError::TooLong {
-                    length: usize::try_from(metadata.len()).unwrap_or(usize::MAX),
+        let refused = |source| SourceError::Metadata {
+            name: name(),
+            source,
+        };
+        match self.root.0.get_sized(&key, 0..=MAX_DOCUMENT).await {
+            Ok(None) => Ok(None),
+            Ok(Some(bytes)) => SourceNode::parse(bytes, limit).map(Some).map_err(refused),
+            Err(TreeError::NotAFile { .. }) => Err(SourceError::NoDocument { name: name() }),
+            Err(TreeError::Size { size, .. }) => {
+                let length = usize::try_from(size).unwrap_or(usize::MAX);
+                Err(refused(icefield_core::MetadataError::TooLong {
+                    length,
                     limit,
-                },
-            });
+                }))
+            }
+            Err(error) => Err(self.root.explained(key.as_str(), error)),
         }
-        let bytes = self.root.read(file, None)?;
-        SourceNode::parse(bytes, limit)
-            .map(Some)
-            .map_err(|source| SourceError::Metadata {
-                name: name(),
-                source,
-            })
     }
 
-    fn enter(
+    async fn enter(
         &mut self,
-        directory: &Path,
+        directory: &TreePrefix,
         path: &NodePath,
         is_node: bool,
     ) -> Result<(), SourceError> {
-        let fail = |error| self.root.io_error(directory, error);
-        for entry in fs::read_dir(directory).map_err(fail)? {
-            let entry = entry.map_err(fail)?;
-            let (file, kind) = (entry.path(), entry.file_type().map_err(fail)?);
-            let name = entry.file_name();
-            let called = || self.root.name_of(&file);
-            if name == DOCUMENT {
+        let own = directory.as_str().len();
+        // A directory whose name no node can have is looked into only to see whether it should be one.
+        let is_direct = move |entry: &RawEntry| !entry.path[own..].contains('/');
+        let look = move |entry: &RawEntry| !entry.is_utf8 && is_direct(entry);
+        let mut entries = self.root.0.raw_entries(directory, look);
+        let fail = |error| self.root.explained(directory.as_str(), error);
+        while let Some(entry) = entries.try_next().await.map_err(fail)? {
+            let called = || self.root.name_of(&entry.path);
+            let name = entry.name();
+            if !is_direct(&entry) {
+                if name == DOCUMENT {
+                    let above = entry.path.rsplit_once('/').map_or("", |(above, _)| above);
+                    return Err(SourceError::NodeName {
+                        name: self.root.name_of(above),
+                        source: "the name is not UTF-8".into(),
+                    });
+                }
                 continue;
             }
-            if kind.is_symlink() {
+            if name == DOCUMENT {
+                if is_node {
+                    continue;
+                }
+                return Err(match entry.kind {
+                    RawKind::Directory => SourceError::NoDocument { name: called() },
+                    // It was not there a moment ago.
+                    _ => SourceError::Changed { name: called() },
+                });
+            }
+            if entry.kind == RawKind::Link {
                 return Err(SourceError::Link { name: called() });
             }
-            if !is_node && name.to_str().is_some_and(is_format_2) {
+            if !is_node && is_format_2(name) {
                 return Err(SourceError::ZarrFormat2 { name: called() });
             }
             // `.a` and `a.partial` are legal names of nodes. What is a node is decided by its document, never
             // by its name alone.
-            let is_foreign = name.to_str().is_none_or(is_foreign);
-            if !kind.is_dir() || is_foreign && !self.root.has_document(&file)? {
+            let may_be_node = entry.kind == RawKind::Directory
+                && entry.is_utf8
+                && (!is_foreign(name) || self.root.has_document(&entry.path).await?);
+            if !may_be_node {
                 self.ignored.note(called());
                 continue;
             }
-            self.pending
-                .push((file.clone(), child(path, &name, called)?));
+            let refused = |source| SourceError::NodeName {
+                name: called(),
+                source,
+            };
+            let child = path.join(name).map_err(|error| refused(error.into()))?;
+            let below = directory.join(name);
+            let below = below.map_err(|error| self.root.explained(&entry.path, error))?;
+            self.pending.push((below, child));
         }
         Ok(())
     }
-}
-
-/// The path of a directory that is a node, or may have nodes below it.
-fn child(
-    path: &NodePath,
-    name: &OsStr,
-    called: impl Fn() -> String,
-) -> Result<NodePath, SourceError> {
-    let refused = |source| SourceError::NodeName {
-        name: called(),
-        source,
-    };
-    let name = name
-        .to_str()
-        .ok_or_else(|| refused("the name is not UTF-8".into()))?;
-    path.join(name).map_err(|error| refused(error.into()))
 }

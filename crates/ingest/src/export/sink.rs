@@ -1,7 +1,6 @@
 //! Where an export goes: a directory, a zip file, or a tree on a storage backend.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
@@ -12,14 +11,16 @@ use icefield_zarr_fs::{
 };
 use tokio::sync::Mutex;
 
-use super::target::{Target, check_free, is_within};
+use super::place::{check_free, is_within};
+#[cfg(unix)]
+use super::target::Target;
 use crate::ExportError;
 
 /// Where an export goes.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Destination {
-    /// A directory, which must not exist or be empty. A new one is there whole or not at all.
+    /// A directory, which must not exist or be empty. A new one is there whole or not at all. On Unix.
     Directory(PathBuf),
     /// A zip file, which must not exist: there whole or not at all, written in one pass. Chunks are stored in it as
     /// they are.
@@ -58,9 +59,13 @@ impl Destination {
     /// Prepares the place; none at or below `outside`.
     pub(super) async fn open(&self, outside: Option<&Path>) -> Result<Box<dyn Sink>, ExportError> {
         Ok(match self {
+            #[cfg(unix)]
+            Self::Directory(path) => Box::new(Target::create(path, outside).await?),
+            #[cfg(not(unix))]
             Self::Directory(path) => {
-                let target = Target::create(path, outside).await?;
-                Box::new(Directory(Arc::new(target)))
+                let path = path.clone();
+                let source = std::io::ErrorKind::Unsupported.into();
+                return Err(ExportError::Io { path, source });
             }
             Self::Zip { path, layout } => {
                 Box::new(Zip::create(path, layout.clone(), outside).await?)
@@ -76,16 +81,15 @@ impl Destination {
     }
 }
 
-struct Directory(Arc<Target>);
-
+#[cfg(unix)]
 #[async_trait]
-impl Sink for Directory {
+impl Sink for Target {
     async fn write(&self, key: TreeKey, bytes: Bytes) -> Result<(), ExportError> {
-        Target::write(&self.0, key, bytes).await
+        Self::write(self, &key, bytes).await
     }
 
     async fn finish(self: Box<Self>) -> Result<(), ExportError> {
-        Target::finish(self.0).await
+        Self::finish(*self).await
     }
 }
 

@@ -1,19 +1,17 @@
-//! The directory that an export fills: made under a temporary name, put in its final place at the end.
-//!
-//! Files are made here, and not by a tree of directories: nobody sees them before the directory has its name, so that
-//! they need no names of their own until then, and it works on every platform.
+//! The directory that an export fills: made under a temporary name, put in its final place at the end. What is in it
+//! is written as a tree.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_core::SessionError;
 use icefield_storage::{Entropy, SystemEntropy};
-use icefield_zarr_fs::{Naming, TreeError, TreeKey};
+use icefield_zarr_fs::{DirectoryTree, Durability, TreeKey, WriteTree};
 
+use super::place::{check_free, is_within};
 use crate::ExportError;
 
 /// What makes a directory a hierarchy, whatever the format.
@@ -33,7 +31,9 @@ const TEMPORARY: (&str, &str) = (".icefield-", ".partial");
 /// A directory under its temporary name; removed when dropped before [`Target::finish`].
 #[derive(Debug)]
 pub(super) struct Target {
-    temporary: Temporary,
+    /// It holds the directory, so that a write that nobody waits for any more is removed with the rest.
+    tree: DirectoryTree,
+    temporary: PathBuf,
     destination: PathBuf,
     place: Place,
 }
@@ -109,64 +109,49 @@ impl Target {
             });
         }
         check_free(&destination, None)?;
-        match Temporary::create_in(parent) {
-            Ok(temporary) => Ok(Self {
-                temporary,
-                destination,
-                place,
-            }),
+        let temporary = match Temporary::create_in(parent) {
+            Ok(temporary) => temporary,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(ExportError::NoParent { path: destination })
+                return Err(ExportError::NoParent { path: destination });
             }
-            Err(source) => Err(ExportError::Io {
-                path: destination,
-                source,
-            }),
-        }
-    }
-
-    /// Writes a new file, and the directories that lead to it.
-    pub(super) async fn write(
-        target: &Arc<Self>,
-        key: TreeKey,
-        bytes: Bytes,
-    ) -> Result<(), ExportError> {
-        let target = Arc::clone(target);
-        let refused = |source| TreeError::Name {
-            store: target.destination.display().to_string(),
-            key: key.to_string(),
-            source,
+            Err(source) => {
+                return Err(ExportError::Io {
+                    path: destination,
+                    source,
+                });
+            }
         };
-        Naming::native().check(&key).map_err(refused)?;
-        let mut file = target.temporary.0.clone();
-        file.extend(key.segments());
-        blocking(move || {
-            write_new(&file, &bytes).map_err(|source| ExportError::Io {
-                path: target.shown(&file),
-                source,
-            })
+        let path = temporary.0.clone();
+        let tree = DirectoryTree::builder(&path)
+            .called(destination.display().to_string())
+            .hold(true)
+            .unseen(true)
+            .durability(Durability::None)
+            .keep(temporary)
+            .open()?;
+        Ok(Self {
+            tree,
+            temporary: path,
+            destination,
+            place,
         })
-        .await
     }
 
-    /// What messages call a file: its final place.
-    fn shown(&self, file: &Path) -> PathBuf {
-        match file.strip_prefix(&self.temporary.0) {
-            Ok(relative) => self.destination.join(relative),
-            Err(_) => file.to_owned(),
-        }
+    /// Writes a value.
+    pub(super) async fn write(&self, key: &TreeKey, bytes: Bytes) -> Result<(), ExportError> {
+        Ok(self.tree.set(key, bytes).await?)
     }
 
     /// Puts what was written in its final place.
-    pub(super) async fn finish(target: Arc<Self>) -> Result<(), ExportError> {
-        blocking(move || match target.place {
+    pub(super) async fn finish(self) -> Result<(), ExportError> {
+        blocking(move || match self.place {
             Place::Beside => {
-                check_free(&target.destination, None)?;
-                target.rename(&target.temporary.0, &target.destination)
+                check_free(&self.destination, None)?;
+                self.rename(&self.temporary, &self.destination)
             }
             Place::Inside => {
-                check_free(&target.destination, Some(&target.temporary.0))?;
-                target.move_up()
+                check_free(&self.destination, Some(&self.temporary))?;
+                self.move_up()
             }
         })
         .await
@@ -175,7 +160,7 @@ impl Target {
     /// Moves what is in the temporary directory up to the destination. If that fails half-way, what was moved is
     /// moved back, to be removed with the rest.
     fn move_up(&self) -> Result<(), ExportError> {
-        let temporary = &self.temporary.0;
+        let temporary = &self.temporary;
         let mut moved: Vec<OsString> = Vec::new();
         let all = names(temporary)
             .map_err(|source| self.failed(source))
@@ -220,53 +205,6 @@ fn names(directory: &Path) -> io::Result<Vec<OsString>> {
         .collect::<io::Result<Vec<_>>>()?;
     names.sort_by_key(|name| name.to_str().is_some_and(|name| DOCUMENTS.contains(&name)));
     Ok(names)
-}
-
-/// Returns whether a directory is another one or lies below it, whatever links lead there.
-pub(super) fn is_within(directory: &Path, above: &Path) -> bool {
-    match (fs::canonicalize(directory), fs::canonicalize(above)) {
-        (Ok(directory), Ok(above)) => directory.starts_with(above),
-        // One of them does not exist.
-        _ => false,
-    }
-}
-
-/// Fails if there is anything but an empty directory, or one with nothing in it but `ours`.
-pub(super) fn check_free(destination: &Path, ours: Option<&Path>) -> Result<(), ExportError> {
-    let taken = || ExportError::AlreadyExists {
-        path: destination.to_owned(),
-    };
-    let fail = |source| ExportError::Io {
-        path: destination.to_owned(),
-        source,
-    };
-    match fs::symlink_metadata(destination) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(fail(error)),
-        Ok(metadata) if metadata.is_dir() => {
-            for entry in fs::read_dir(destination).map_err(fail)? {
-                if ours != Some(&entry.map_err(fail)?.path()) {
-                    return Err(taken());
-                }
-            }
-            Ok(())
-        }
-        Ok(_) => Err(taken()),
-    }
-}
-
-fn write_new(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let create = || OpenOptions::new().write(true).create_new(true).open(file);
-    let mut opened = match create() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if let Some(parent) = file.parent() {
-                fs::create_dir_all(parent)?;
-            }
-            create()?
-        }
-        result => result?,
-    };
-    opened.write_all(bytes)
 }
 
 /// Runs file access on a thread that may wait for it.

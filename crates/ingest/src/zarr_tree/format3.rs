@@ -4,9 +4,9 @@ use icefield_core::{MetadataError, NodeMetadata, NodePath};
 use icefield_zarr_store::ChunkKeys;
 use serde_json::{Map, Value};
 
-use super::{FORMAT_3, MAX_DOCUMENT};
 use crate::SourceError;
 use crate::archive::{ArchiveArray, ArchiveChunks, ChunkExtents, KeyedNodes};
+use crate::names::{DOCUMENT, MAX_DOCUMENT};
 
 /// What an array's document may have, besides what nobody must understand.
 const ARRAY_FIELDS: [&str; 11] = [
@@ -29,7 +29,7 @@ pub(crate) fn nodes(documents: Vec<(String, Value)>, url: &str) -> Result<KeyedN
     for (key, document) in documents {
         let name = format!("{url}/{key}");
         let directory = key
-            .strip_suffix(FORMAT_3)
+            .strip_suffix(DOCUMENT)
             .unwrap_or_default()
             .trim_end_matches('/');
         let path =

@@ -1,5 +1,6 @@
 //! How a directory is opened.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -7,7 +8,8 @@ use std::{fmt, io};
 
 use icefield_storage::{Clock, Entropy, SystemClock, SystemEntropy};
 
-use super::{Base, DirectoryTree};
+use super::buffers::Buffers;
+use super::{Base, DirectoryTree, files};
 use crate::TreeError;
 use crate::blocking::Threads;
 
@@ -72,15 +74,19 @@ impl fmt::Display for WhySkipped {
 #[must_use = "nothing is opened until `open`"]
 pub struct DirectoryBuilder {
     path: PathBuf,
+    name: String,
     links: Links,
     durability: Durability,
     read_only: bool,
     must_exist: bool,
+    hold: bool,
+    unseen: bool,
     leftover_age: Duration,
     ignores_case: bool,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     skipped: Arc<dyn Fn(&Skipped) + Send + Sync>,
+    kept: Option<Arc<dyn Any + Send + Sync>>,
     #[cfg(test)]
     pub(super) before_rename: Option<fn()>,
 }
@@ -99,11 +105,14 @@ impl fmt::Debug for DirectoryBuilder {
 impl DirectoryBuilder {
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
+            name: path.display().to_string(),
             path,
             links: Links::default(),
             durability: Durability::default(),
             read_only: false,
             must_exist: false,
+            hold: false,
+            unseen: false,
             leftover_age: Duration::from_secs(24 * 60 * 60),
             ignores_case: false,
             clock: Arc::new(SystemClock),
@@ -111,9 +120,16 @@ impl DirectoryBuilder {
             skipped: Arc::new(
                 |skipped| tracing::warn!(name = skipped.name, why = %skipped.why, "skipped"),
             ),
+            kept: None,
             #[cfg(test)]
             before_rename: None,
         }
+    }
+
+    /// Sets what messages call the store; the path unless set.
+    pub fn called(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
     }
 
     /// Sets what becomes of symbolic links; [`Links::Refuse`] unless set.
@@ -137,6 +153,20 @@ impl DirectoryBuilder {
     /// Makes a missing base an error instead of an empty store; off unless set. A write makes the base otherwise.
     pub fn must_exist(mut self, must_exist: bool) -> Self {
         self.must_exist = must_exist;
+        self
+    }
+
+    /// Keeps the base open, which must exist: every operation is in the directory that it is now, whatever becomes of
+    /// its name and of links that lead to it. Off unless set: each operation looks the base up.
+    pub fn hold(mut self, hold: bool) -> Self {
+        self.hold = hold;
+        self
+    }
+
+    /// Writes new values in their places, without a temporary file beside each: for a directory that nobody looks into
+    /// before all of it is written. Off unless set: then a value that is half written is never seen.
+    pub fn unseen(mut self, unseen: bool) -> Self {
+        self.unseen = unseen;
         self
     }
 
@@ -171,12 +201,19 @@ impl DirectoryBuilder {
         self
     }
 
+    /// Keeps a value until the last handle is gone and nothing is under way any more, be it a write that nobody waits
+    /// for: one that removes the directory when it is dropped, for instance.
+    pub fn keep(mut self, value: impl Any + Send + Sync) -> Self {
+        self.kept = Some(Arc::new(value));
+        self
+    }
+
     /// Opens the directory. Writes nothing.
     ///
     /// # Errors
     /// [`TreeError::NotADirectory`]; [`TreeError::Missing`] if it must exist; [`TreeError::Io`].
     pub fn open(self) -> Result<DirectoryTree, TreeError> {
-        let name = self.path.display().to_string();
+        let name = self.name;
         // The working directory may change before a missing base is made.
         let path = std::path::absolute(&self.path).map_err(|source| TreeError::Io {
             action: "open",
@@ -184,7 +221,15 @@ impl DirectoryBuilder {
             store: name.clone(),
             source,
         })?;
-        check(&path, &name, self.must_exist)?;
+        let must_exist = self.must_exist || self.hold;
+        check(&path, &name, must_exist)?;
+        let held = self.hold.then(|| files::open_base(&path)).transpose();
+        let held = held.map_err(|errno| TreeError::Io {
+            action: "open",
+            name: name.clone(),
+            store: name.clone(),
+            source: errno.into(),
+        })?;
         let case_matters = OnceLock::new();
         if self.ignores_case {
             let _ = case_matters.set(false);
@@ -192,15 +237,19 @@ impl DirectoryBuilder {
         Ok(DirectoryTree(Arc::new(Base {
             path,
             name,
+            held,
             links: self.links,
             durability: self.durability,
             read_only: self.read_only,
-            must_exist: self.must_exist,
+            must_exist,
+            unseen: self.unseen,
             leftover_age: self.leftover_age,
             clock: self.clock,
             entropy: self.entropy,
             skipped: self.skipped,
+            _kept: self.kept,
             threads: Threads::default(),
+            buffers: Buffers::default(),
             case_matters,
             #[cfg(test)]
             before_rename: self.before_rename,

@@ -1,7 +1,8 @@
 //! The system calls: each relative to an open directory, none following a symbolic link in its last segment.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::buffer::spare_capacity;
@@ -46,21 +47,24 @@ pub(super) struct Stat {
     pub(super) id: (u64, u64),
 }
 
-#[expect(
-    clippy::unnecessary_cast,
-    reason = "the integer types of `stat` differ among platforms"
-)]
-fn describe(stat: &fs::Stat) -> Stat {
-    let kind = match FileType::from_raw_mode(stat.st_mode) {
+fn kind_of(found: FileType) -> Kind {
+    match found {
         FileType::RegularFile => Kind::File,
         FileType::Directory => Kind::Directory,
         FileType::Symlink => Kind::Link,
         FileType::Fifo => Kind::Fifo,
         FileType::Socket => Kind::Socket,
         _ => Kind::Device,
-    };
+    }
+}
+
+#[expect(
+    clippy::unnecessary_cast,
+    reason = "the integer types of `stat` differ among platforms"
+)]
+fn describe(stat: &fs::Stat) -> Stat {
     Stat {
-        kind,
+        kind: kind_of(FileType::from_raw_mode(stat.st_mode)),
         size: u64::try_from(stat.st_size).unwrap_or(0),
         modified: stat.st_mtime as i64,
         id: (stat.st_dev as u64, stat.st_ino as u64),
@@ -81,12 +85,27 @@ pub(super) fn open_directory(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd
     retry_on_intr(|| fs::openat(at, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()))
 }
 
+/// Opens a directory some levels down in one call, if no link is on the way; whatever the error, the way step by step
+/// tells more, and goes where this cannot: along paths without end, and on systems without the call.
+#[cfg(target_os = "linux")]
+pub(super) fn open_below(at: BorrowedFd<'_>, path: &OsStr) -> Result<OwnedFd, Errno> {
+    use rustix::fs::ResolveFlags;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    retry_on_intr(|| fs::openat2(at, path, DIRECTORY, Mode::empty(), resolve))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn open_below(_: BorrowedFd<'_>, _: &OsStr) -> Result<OwnedFd, Errno> {
+    Err(Errno::NOSYS)
+}
+
 /// Opens a file that is known to be regular; should it be a FIFO by now, does not wait for its other end.
 pub(super) fn open_file(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     retry_on_intr(|| fs::openat(at, name, flags, Mode::empty()))
 }
 
+/// Makes a file (`EEXIST` if anything is there).
 pub(super) fn create_file(at: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     retry_on_intr(|| fs::openat(at, name, flags, Mode::from_raw_mode(0o666)))
@@ -124,20 +143,51 @@ pub(super) fn read_directory(
     Ok(())
 }
 
-/// Reads up to `length` bytes; fewer only at the end of the file.
-pub(super) fn read_at(file: BorrowedFd<'_>, length: usize, offset: u64) -> Result<Vec<u8>, Errno> {
-    let mut bytes = Vec::new();
-    // The size comes from the file system: it must not abort the process.
-    bytes.try_reserve_exact(length).map_err(|_| Errno::NOMEM)?;
+/// A directory that is read name by name.
+pub(super) struct Names(fs::Dir);
+
+impl Names {
+    pub(super) fn of(directory: OwnedFd) -> Result<Self, Errno> {
+        fs::Dir::new(directory).map(Self)
+    }
+
+    /// Returns the next name but `.` and `..`, in no order, and what stands there, if the directory itself tells.
+    pub(super) fn next(&mut self) -> Result<Option<(OsString, Option<Kind>)>, Errno> {
+        while let Some(entry) = self.0.read() {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name != c"." && name != c".." {
+                let kind = match entry.file_type() {
+                    FileType::Unknown => None,
+                    known => Some(kind_of(known)),
+                };
+                return Ok(Some((OsStr::from_bytes(name.to_bytes()).to_owned(), kind)));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn directory(&self) -> Result<BorrowedFd<'_>, Errno> {
+        self.0.fd()
+    }
+}
+
+/// Reads up to `length` bytes into an empty buffer with that much room; fewer only at the end of the file.
+pub(super) fn read_at(
+    file: BorrowedFd<'_>,
+    bytes: &mut Vec<u8>,
+    length: usize,
+    offset: u64,
+) -> Result<(), Errno> {
     while bytes.len() < length {
         let at = offset + bytes.len() as u64;
-        if retry_on_intr(|| rustix::io::pread(file, spare_capacity(&mut bytes), at))? == 0 {
+        if retry_on_intr(|| rustix::io::pread(file, spare_capacity(bytes), at))? == 0 {
             break;
         }
     }
-    // The allocator may have given more room than was asked for.
+    // The buffer may have more room than was asked for.
     bytes.truncate(length);
-    Ok(bytes)
+    Ok(())
 }
 
 pub(super) fn write_all(file: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Errno> {

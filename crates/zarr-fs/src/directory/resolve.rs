@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
+use std::ops::RangeInclusive;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -54,6 +55,9 @@ pub(super) fn open<S: Into<OsString>>(
     let mut left: VecDeque<OsString> = segments.map(Into::into).collect();
     // Where `..` in the target of a link leads back to; without links only the last one is kept open.
     let mut way = vec![base];
+    if links == Links::Refuse {
+        skip_ahead(&mut way, &mut left);
+    }
     let mut followed = 0;
     while let Some(name) = left.pop_front() {
         match name.as_bytes() {
@@ -99,6 +103,21 @@ pub(super) fn open<S: Into<OsString>>(
     Ok(Found::Directory(directory, stat))
 }
 
+/// Goes to the last directory on the way at once, if nothing but directories is on it.
+fn skip_ahead(way: &mut [OwnedFd], left: &mut VecDeque<OsString>) {
+    let Some(parents) = left.len().checked_sub(1).filter(|parents| *parents > 1) else {
+        return;
+    };
+    let segments: Vec<&OsStr> = left.range(..parents).map(OsString::as_os_str).collect();
+    let path = segments.join(OsStr::new("/"));
+    if let Some(here) = way.last_mut()
+        && let Ok(directory) = files::open_below(at(here), &path)
+    {
+        *here = directory;
+        left.drain(..parents);
+    }
+}
+
 enum Step {
     Into(OwnedFd),
     File(OwnedFd, Stat),
@@ -133,9 +152,17 @@ fn step(here: BorrowedFd<'_>, name: &OsStr, is_last: bool) -> Result<Step, Stop>
 }
 
 impl Base {
+    /// Opens the base, whether or not it must exist.
+    pub(super) fn reopen(&self) -> Result<OwnedFd, Errno> {
+        match &self.held {
+            Some(held) => files::open_directory(at(held), OsStr::new(".")),
+            None => files::open_base(&self.path),
+        }
+    }
+
     /// Opens the base; `None` if it does not exist and need not.
     pub(super) fn open_base(&self) -> Result<Option<OwnedFd>, TreeError> {
-        match files::open_base(&self.path) {
+        match self.reopen() {
             Ok(base) => Ok(Some(base)),
             Err(Errno::NOENT) if !self.must_exist => Ok(None),
             Err(Errno::NOENT) => Err(TreeError::Missing {
@@ -163,15 +190,22 @@ impl Base {
         }
     }
 
+    /// Opens the file of a key; `None` if there is none, be there a directory or nothing.
+    fn file(&self, key: &TreeKey) -> Result<Option<(OwnedFd, u64)>, TreeError> {
+        match self.find(key)? {
+            Some(Found::File(file, stat)) => Ok(Some((file, stat.size))),
+            Some(Found::Other(kind)) => Err(self.not_a_file(key.as_str(), kind)),
+            Some(Found::Directory(..)) | None => Ok(None),
+        }
+    }
+
     pub(super) fn get_ranges(
         &self,
         key: &TreeKey,
         ranges: &[GetRange],
     ) -> Result<Option<Vec<Bytes>>, TreeError> {
-        let (file, size) = match self.find(key)? {
-            Some(Found::File(file, stat)) => (file, stat.size),
-            Some(Found::Other(kind)) => return Err(self.not_a_file(key.as_str(), kind)),
-            Some(Found::Directory(..)) | None => return Ok(None),
+        let Some((file, size)) = self.file(key)? else {
+            return Ok(None);
         };
         let mut values = Vec::with_capacity(ranges.len());
         for range in ranges {
@@ -183,28 +217,71 @@ impl Base {
             };
             let bytes = range.resolve(size).ok_or_else(wrong)?;
             let length = bytes.end - bytes.start;
-            let room = usize::try_from(length).map_err(|_| TreeError::TooLong {
-                store: self.name.clone(),
-                key: key.clone(),
-                size,
-            })?;
-            let value = files::read_at(at(&file), room, bytes.start)
-                .map_err(|errno| self.failed("read", key.as_str(), errno))?;
+            let room = usize::try_from(length).map_err(|_| self.too_long(key, size))?;
+            let value = self.read(&file, key, room, bytes.start)?;
             // Another program writes into the file in place.
             if value.len() as u64 != length {
                 let short = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
                 return Err(self.io("read", key.as_str(), short));
             }
-            values.push(value.into());
+            values.push(self.buffers.lend(value));
         }
         Ok(Some(values))
     }
 
+    pub(super) fn get_sized(
+        &self,
+        key: &TreeKey,
+        sizes: RangeInclusive<u64>,
+    ) -> Result<Option<Bytes>, TreeError> {
+        let Some((file, size)) = self.file(key)? else {
+            return Ok(None);
+        };
+        if !sizes.contains(&size) {
+            return Err(TreeError::Size {
+                store: self.name.clone(),
+                key: key.clone(),
+                size,
+                wanted: sizes,
+            });
+        }
+        // One byte more is asked for, to see the end.
+        let room = usize::try_from(size)
+            .ok()
+            .and_then(|size| size.checked_add(1));
+        let room = room.ok_or_else(|| self.too_long(key, size))?;
+        let value = self.read(&file, key, room, 0)?;
+        match value.len() as u64 == size {
+            true => Ok(Some(self.buffers.lend(value))),
+            false => Err(TreeError::Changed {
+                store: self.name.clone(),
+                key: key.clone(),
+            }),
+        }
+    }
+
+    fn read(
+        &self,
+        file: &OwnedFd,
+        key: &TreeKey,
+        length: usize,
+        offset: u64,
+    ) -> Result<Vec<u8>, TreeError> {
+        let fail = |errno| self.failed("read", key.as_str(), errno);
+        let mut bytes = self.buffers.take(length).map_err(|_| fail(Errno::NOMEM))?;
+        files::read_at(at(file), &mut bytes, length, offset).map_err(fail)?;
+        Ok(bytes)
+    }
+
     pub(super) fn size(&self, key: &TreeKey) -> Result<Option<u64>, TreeError> {
-        match self.find(key)? {
-            Some(Found::File(_, stat)) => Ok(Some(stat.size)),
-            Some(Found::Other(kind)) => Err(self.not_a_file(key.as_str(), kind)),
-            Some(Found::Directory(..)) | None => Ok(None),
+        Ok(self.file(key)?.map(|(_, size)| size))
+    }
+
+    fn too_long(&self, key: &TreeKey, size: u64) -> TreeError {
+        TreeError::TooLong {
+            store: self.name.clone(),
+            key: key.clone(),
+            size,
         }
     }
 

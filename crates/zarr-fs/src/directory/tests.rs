@@ -152,7 +152,8 @@ fn other_process() {
         }
         "race 0" | "race 1" => race(&base),
         "churn" => churn(&base),
-        "full" => full(&base),
+        "full" => full(&base, false),
+        "full unseen" => full(&base, true),
         other => panic!("{other}"),
     }
 }
@@ -354,9 +355,21 @@ fn fs20_lists_meet_writers_and_erasers() {
 }
 
 /// Runs with a limit on the size of files: the disk that is full in the middle of a value.
-fn full(base: &Path) {
-    let tree = scratch(base);
-    let failed = runtime().block_on(tree.set(&key("d/v"), vec![1; 1 << 20].into()));
+fn full(base: &Path, unseen: bool) {
+    let builder = DirectoryTree::builder(base).durability(Durability::None);
+    let tree = builder.unseen(unseen).open().unwrap();
+    let runtime = runtime();
+    let name = match unseen {
+        true => {
+            // The first value shows whether case matters; from then on they are written in their places.
+            runtime
+                .block_on(tree.set(&key("d/v"), "old".into()))
+                .unwrap();
+            "d/new"
+        }
+        false => "d/v",
+    };
+    let failed = runtime.block_on(tree.set(&key(name), vec![1; 1 << 20].into()));
     let Err(TreeError::Io { source, .. }) = failed else {
         panic!("{failed:?}");
     };
@@ -366,6 +379,11 @@ fn full(base: &Path) {
 
 #[test]
 fn fs16_a_disk_that_is_full_in_the_middle_of_a_value() {
+    stays_whole_on_a_full_disk("full");
+    stays_whole_on_a_full_disk("full unseen");
+}
+
+fn stays_whole_on_a_full_disk(role: &str) {
     let directory = tempfile::tempdir().unwrap();
     let tree = scratch(directory.path());
     runtime()
@@ -374,7 +392,7 @@ fn fs16_a_disk_that_is_full_in_the_middle_of_a_value() {
     let mut shell = Command::new("sh");
     // Without the signal the write fails, as it does on a disk without room.
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"";
-    let other = command("full", directory.path());
+    let other = command(role, directory.path());
     shell
         .args(["-c", script])
         .arg(other.get_program())

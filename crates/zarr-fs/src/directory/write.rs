@@ -1,4 +1,5 @@
-//! Storing a value: written to a temporary file beside its place, then renamed into it.
+//! Storing a value: written to a temporary file beside its place, then renamed into it. Where nobody looks before all
+//! is written, a new one is written in its place.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -85,8 +86,8 @@ impl Base {
 
     /// Opens the directory of a key and makes it, and those above it, if need be. `None` if one was removed again.
     fn make_parents(&self, key: &TreeKey) -> Result<Option<OwnedFd>, TreeError> {
-        let mut here = match files::open_base(&self.path) {
-            Err(Errno::NOENT) => {
+        let mut here = match self.reopen() {
+            Err(Errno::NOENT) if self.held.is_none() => {
                 std::fs::create_dir_all(&self.path)
                     .map_err(|error| self.io("write", key.as_str(), error))?;
                 files::open_base(&self.path)
@@ -101,6 +102,11 @@ impl Base {
         })?;
         let mut segments: Vec<_> = key.segments().collect();
         segments.pop();
+        if segments.len() > 1
+            && let Ok(parent) = files::open_below(at(&here), OsStr::new(&segments.join("/")))
+        {
+            return Ok(Some(parent));
+        }
         for (depth, name) in segments.iter().enumerate() {
             let path = || segments[..=depth].join("/");
             here = match files::open_directory(at(&here), OsStr::new(name)) {
@@ -154,6 +160,20 @@ impl Base {
     ) -> Result<Attempt, TreeError> {
         let fail = |errno| self.failed("write", key.as_str(), errno);
         let last = key.segments().next_back().unwrap_or_default();
+        // Whether case matters shows only by a temporary file: the first value has one.
+        if self.unseen && self.case_matters.get().is_some() {
+            self.check_case_of(key)?;
+            match files::create_file(at(parent), last) {
+                Ok(file) => {
+                    self.fill_new(parent, last, &file, value).map_err(fail)?;
+                    return Ok(Attempt::Stored);
+                }
+                Err(Errno::NOENT) => return Ok(Attempt::Again),
+                // Something is there: the way of values that are seen.
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(fail(errno)),
+            }
+        }
         match files::stat_at(at(parent), OsStr::new(last)) {
             Ok(stat) => match stat.kind {
                 Kind::File if only_new => {
@@ -180,10 +200,7 @@ impl Base {
         };
         self.probe_case(&temporary);
         self.check_case_of(key)?;
-        files::write_all(at(&temporary.file), value).map_err(fail)?;
-        if self.durability != Durability::None {
-            files::sync(at(&temporary.file)).map_err(fail)?;
-        }
+        self.fill(&temporary.file, value).map_err(fail)?;
         #[cfg(test)]
         if let Some(act) = self.before_rename {
             act();
@@ -206,6 +223,27 @@ impl Base {
             Errno::NOENT | Errno::EXIST | Errno::ISDIR | Errno::NOTEMPTY => Ok(Attempt::Again),
             errno => Err(fail(errno)),
         }
+    }
+
+    fn fill(&self, file: &OwnedFd, value: &[u8]) -> Result<(), Errno> {
+        files::write_all(at(file), value)?;
+        match self.durability {
+            Durability::None => Ok(()),
+            Durability::File | Durability::FileAndDirectory => files::sync(at(file)),
+        }
+    }
+
+    /// Fills a file in its place; half a value does not stay there.
+    fn fill_new(
+        &self,
+        parent: &OwnedFd,
+        name: &str,
+        file: &OwnedFd,
+        value: &[u8],
+    ) -> Result<(), Errno> {
+        self.fill(file, value).inspect_err(|_| {
+            let _ = files::unlink(at(parent), OsStr::new(name));
+        })
     }
 
     fn temporary<'a>(&self, directory: &'a OwnedFd) -> Result<Temporary<'a>, Errno> {
@@ -268,7 +306,7 @@ impl Base {
             return Ok(());
         }
         let fail = |errno| self.failed("write", key.as_str(), errno);
-        let mut here = files::open_base(&self.path).map_err(fail)?;
+        let mut here = self.reopen().map_err(fail)?;
         for segment in key.segments() {
             let folded = segment.to_lowercase();
             let mut existing = None;

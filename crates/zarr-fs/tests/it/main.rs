@@ -11,6 +11,8 @@ mod keys;
 mod links;
 mod lists;
 mod places;
+mod raw;
+mod unseen;
 mod uris;
 mod values;
 mod world;

@@ -1,0 +1,73 @@
+//! Names that mean something in a Zarr hierarchy, wherever it lies.
+
+use crate::zarr2;
+
+/// The document of a node of format 3.
+pub(crate) const DOCUMENT: &str = "zarr.json";
+/// Longest document that is read, in bytes.
+pub(crate) const MAX_DOCUMENT: u64 = 64 << 20;
+
+/// Returns whether a name is one that programs leave lying about: hidden files of desktops and network file
+/// systems, `*.partial` of a writer that was stopped, and `__…`, which Zarr reserves. A node may have such a name
+/// too: a directory is one if there is a document in it.
+pub(crate) fn is_foreign(name: &str) -> bool {
+    name.starts_with('.')
+        || name.starts_with("__")
+        || name.ends_with(".partial")
+        || name.eq_ignore_ascii_case("thumbs.db")
+        || name.eq_ignore_ascii_case("desktop.ini")
+}
+
+/// Returns whether a key is that of a document of format 3.
+pub(crate) fn is_format_3(key: &str) -> bool {
+    last(key) == DOCUMENT
+}
+
+/// Returns whether a key is that of a document of format 2, or of NCZarr's, or of all of them together.
+pub(crate) fn is_format_2(key: &str) -> bool {
+    zarr2::is_document(key) || last(key) == zarr2::CONSOLIDATED
+}
+
+fn last(key: &str) -> &str {
+    key.rsplit('/').next().unwrap_or(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_foreign() {
+        for name in [
+            ".DS_Store",
+            ".nfs0001",
+            "._c",
+            "a.partial",
+            "__pycache__",
+            "Thumbs.db",
+        ] {
+            assert!(is_foreign(name), "{name}");
+        }
+        for name in ["zarr.json", "c", "0", "0.0", "partial", "_x", "README.md"] {
+            assert!(!is_foreign(name), "{name}");
+        }
+    }
+    #[test]
+    fn what_is_a_document() {
+        for key in ["zarr.json", "a/zarr.json"] {
+            assert!(is_format_3(key) && !is_format_2(key), "{key}");
+        }
+        for key in [
+            ".zarray",
+            "a/.zgroup",
+            "a/.zattrs",
+            ".zmetadata",
+            "a/.nczgroup",
+        ] {
+            assert!(is_format_2(key) && !is_format_3(key), "{key}");
+        }
+        for key in ["azarr.json", "zarr.json/c", "zarray", ".zarray/0"] {
+            assert!(!is_format_2(key) && !is_format_3(key), "{key}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Directories that change while they are imported, and what lies among chunks and is none.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![cfg(unix)]
+
+mod common;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+
+use common::{Tree, array, group, path, refused, repository};
+use futures::TryStreamExt;
+use icefield_ingest::{ChunkEntry, ImportError, Source, SourceError, ZarrDirectory};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::json;
+
+/// An array `deep/x` of two chunks in a directory of their own.
+fn tree() -> Tree {
+    let tree = Tree::new();
+    tree.json("zarr.json", &group(json!({})))
+        .json("deep/x/zarr.json", &array(&[2, 1], &[1, 1], &["t", "y"]))
+        .file("deep/x/c/0/0", [1; 4])
+        .file("deep/x/c/1/0", [2; 5]);
+    tree
+}
+
+#[tokio::test]
+async fn a_chunk_that_is_not_what_was_listed_any_more_is_an_error() {
+    let tree = tree();
+    let source = tree.source();
+    let hierarchy = source.hierarchy().await.unwrap();
+    let x = path("/deep/x");
+    let array = hierarchy.nodes[&x].array().unwrap();
+    let listed: Vec<_> = source.chunks(&x, array).try_collect().await.unwrap();
+    assert_eq!(listed.len(), 2);
+    assert!(listed.contains(&ChunkEntry::Chunk {
+        index: vec![1, 0].into(),
+        length: 5
+    }));
+    let read = async || source.read_chunk(&x, array, &[1, 0], 5).await;
+    assert_eq!(read().await.unwrap(), [2; 5][..]);
+
+    let file = tree.path().join("deep/x/c/1/0");
+    let name = file.display().to_string();
+    let changed = async || match read().await {
+        Err(SourceError::Changed { name }) => name,
+        other => panic!("{other:?}"),
+    };
+    for length in [4, 6, 0] {
+        fs::write(&file, vec![3; length]).unwrap();
+        assert_eq!(changed().await, name);
+    }
+    fs::remove_file(&file).unwrap();
+    assert_eq!(changed().await, name);
+    mknodat(CWD, &file, FileType::Fifo, Mode::RUSR, 0).unwrap();
+    assert_eq!(changed().await, name);
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    assert_eq!(changed().await, name);
+    fs::remove_dir(&file).unwrap();
+    symlink("../0/0", &file).unwrap();
+    let link = read().await.unwrap_err();
+    assert!(
+        matches!(&link, SourceError::Link { name: at } if *at == name),
+        "{link}"
+    );
+}
+
+#[tokio::test]
+async fn what_lies_among_chunks_and_is_none_is_refused_by_name() {
+    type Put = fn(&Tree);
+    let cases: [(Put, &str, &str); 4] = [
+        (
+            |tree| {
+                let odd = OsStr::from_bytes(b"deep/x/c/0/\xff");
+                fs::write(tree.path().join(odd), "v").unwrap();
+            },
+            "deep/x/c/0/\u{fffd}",
+            "its name is not UTF-8",
+        ),
+        (
+            |tree| {
+                let hidden = OsStr::from_bytes(b"deep/x/.\xff");
+                fs::create_dir(tree.path().join(hidden)).unwrap();
+            },
+            "deep/x/.\u{fffd}",
+            "its name is not UTF-8",
+        ),
+        (
+            |tree| drop(UnixListener::bind(tree.path().join("deep/x/c/0/1")).unwrap()),
+            "deep/x/c/0/1",
+            "it is not a regular file",
+        ),
+        (
+            |tree| fs::create_dir_all(tree.path().join("deep/x/c/0/1")).unwrap(),
+            "deep/x/c/0/1",
+            "it is a directory where a chunk should be",
+        ),
+    ];
+    for (put, name, problem) in cases {
+        let tree = tree();
+        put(&tree);
+        let error = refused(tree.import(), &repository().await).await;
+        let ImportError::Source(SourceError::NotAChunk {
+            name: at,
+            problem: why,
+        }) = &error
+        else {
+            panic!("{error:?}");
+        };
+        assert!(at.ends_with(name), "{at}");
+        assert_eq!(why, problem);
+    }
+}
+
+#[tokio::test]
+async fn a_link_in_the_place_of_a_directory_is_not_gone_into() {
+    let tree = tree();
+    let source = tree.source();
+    let hierarchy = source.hierarchy().await.unwrap();
+    let x = path("/deep/x");
+    let array = hierarchy.nodes[&x].array().unwrap();
+    fs::rename(tree.path().join("deep"), tree.path().join("other")).unwrap();
+    symlink("other", tree.path().join("deep")).unwrap();
+    let listed: Result<Vec<_>, _> = source.chunks(&x, array).try_collect().await;
+    assert!(
+        matches!(listed, Err(SourceError::Link { .. })),
+        "{listed:?}"
+    );
+    let read = source.read_chunk(&x, array, &[1, 0], 5).await;
+    assert!(matches!(read, Err(SourceError::Link { .. })), "{read:?}");
+}
+
+#[tokio::test]
+async fn the_directory_is_the_one_that_was_opened() {
+    let (first, second, ways) = (tree(), Tree::new(), Tree::new());
+    second.json("zarr.json", &group(json!({"title": "second"})));
+    let latest = ways.path().join("latest");
+    symlink(first.path(), &latest).unwrap();
+    let source = ZarrDirectory::open(&latest).unwrap();
+    fs::remove_file(&latest).unwrap();
+    symlink(second.path(), &latest).unwrap();
+    let hierarchy = source.hierarchy().await.unwrap();
+    assert!(hierarchy.nodes.contains_key(&path("/deep/x")));
+    assert_eq!(source.to_string(), latest.display().to_string());
+}
