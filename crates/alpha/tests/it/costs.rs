@@ -133,6 +133,14 @@ async fn an_import_reads_each_ref_once_each_chunk_once_and_the_rest_a_fixed_numb
             "{name}"
         );
 
+        println!(
+            "COSTS {name} {:?}",
+            counts
+                .by_prefix
+                .iter()
+                .map(|(k, t)| (k.clone(), said(*t)))
+                .collect::<Vec<_>>()
+        );
         // Native chunks that refs reach, each copied once; one more request finds out which name chunks have.
         let chunks = counts.of("c");
         let found = chunks.get - u64::from(name == "alpha-b");

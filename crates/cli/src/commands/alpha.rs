@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use icefield::alpha::{self, AlphaRepository, ImportReport};
 use icefield::maintenance::Progress as _;
-use icefield::{Location, SnapshotId, SourceLocation};
+use icefield::{Error, ErrorKind, Location, SnapshotId, SourceLocation};
 use serde::Serialize;
 
 use super::Context;
@@ -48,22 +48,20 @@ pub(super) async fn local_source(
     }
 }
 
-/// Opens it where no other source was found.
+/// Opens it where no other source was found: there is nothing, or objects that are none.
 pub(super) async fn instead(
     context: &Context,
     args: &Import,
-    failure: Failure,
+    error: Error,
 ) -> Result<AlphaRepository, Failure> {
-    let [SourceLocation { location, .. }] = &args.sources[..] else {
-        return Err(failure);
-    };
-    if failure.exit != Exit::NotFound {
-        return Err(failure);
-    }
-    match open(context, location).await {
-        Ok(Some(source)) => Ok(source),
-        // What was said first is what was looked for first.
-        _ => Err(failure),
+    let is_another = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid);
+    match &args.sources[..] {
+        [SourceLocation { location, .. }] if is_another => match open(context, location).await {
+            Ok(Some(source)) => Ok(source),
+            // What was said first is what was looked for first.
+            _ => Err(error.into()),
+        },
+        _ => Err(error.into()),
     }
 }
 

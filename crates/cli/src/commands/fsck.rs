@@ -45,8 +45,8 @@ pub(super) async fn run(context: &Context, args: Fsck) -> Result<(), Failure> {
     let done = check(context, args).await;
     if let Err(failure) = &done
         && failure.exit == Exit::NotFound
+        && let Ok(storage) = context.storage(&location).await
     {
-        let storage = context.storage(&location).await?;
         no_alpha(&location, &*storage).await?;
     }
     done
