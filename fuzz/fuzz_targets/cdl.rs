@@ -4,7 +4,7 @@
 
 use icefield_fuzz::{Seeds, seed};
 use icefield_nczarr::cdl::{self, Document, PrintOptions, steps};
-use icefield_nczarr::{Attribute, DataType, Group, Values};
+use icefield_nczarr::{Attribute, DataType, Filter, Group, Values};
 use libfuzzer_sys::fuzz_target;
 
 /// Elements of all variables whose values are printed. A text of few bytes may declare any number.
@@ -56,6 +56,11 @@ fn plain(group: &mut Group) {
     without_last_zeros(&mut group.attributes);
     for variable in &mut group.variables {
         without_last_zeros(&mut variable.attributes);
+        // Level 0 is printed, and read as no filter, as by `ncgen`.
+        variable
+            .storage
+            .filters
+            .retain(|it| *it != Filter::Deflate(0));
     }
     group.groups.iter_mut().for_each(plain);
 }
@@ -89,7 +94,8 @@ fuzz_target!(
         if !document.dataset.variables().iter().any(is_char) {
             assert_eq!(said(&again), said(&document), "{}", shown());
             let twice = print(&again);
-            assert!(twice == text, "{}\n is not\n{}", String::from_utf8_lossy(&twice), shown());
+            let third = print(&cdl::parse(&twice).expect("what was printed can be read"));
+            assert!(third == twice, "{}\n is not\n{}", String::from_utf8_lossy(&third), shown());
         }
     }
 );
