@@ -3,6 +3,7 @@
 #[path = "../../crates/format/tests/common/roundtrip.rs"]
 pub mod roundtrip;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use icefield_format::{DecodeLimits, FileKind, HEADER_LEN, MAGIC, Snapshot};
@@ -49,6 +50,12 @@ pub enum Seeds {
     Keys,
     /// The `zarr.json` of every node in every snapshot.
     Documents,
+    /// Texts of CDL, from the fixtures next to the repositories.
+    Cdl,
+    /// The documents of each Zarr tree there, as one text.
+    Trees,
+    /// Snapshots, manifests and refs of the alpha generation.
+    Alpha,
     /// These.
     Texts(&'static [&'static str]),
 }
@@ -66,8 +73,23 @@ pub fn seed(seeds: &Seeds) {
         }
         return;
     }
+    let datasets = from.with_file_name("nczarr");
+    if let Seeds::Trees = seeds {
+        for (number, text) in trees(&datasets).iter().enumerate() {
+            std::fs::write(to.join(format!("seed-{number:04}-tree")), text)
+                .expect("the corpus can be written");
+        }
+        return;
+    }
     let mut files = Vec::new();
-    walk(&from, &mut files);
+    walk(
+        if let Seeds::Cdl = seeds {
+            &datasets
+        } else {
+            &from
+        },
+        &mut files,
+    );
     for (number, file) in files.iter().enumerate() {
         let put = |form: &str, bytes: &[u8]| {
             let seed = to.join(format!("seed-{number:04}-{form}"));
@@ -96,6 +118,16 @@ pub fn seed(seeds: &Seeds) {
                     put(&format!("node-{at}"), node.user_data());
                 }
             }
+            Seeds::Cdl if file.extension().is_some_and(|found| found == "cdl") => {
+                put("cdl", &bytes());
+            }
+            Seeds::Alpha => {
+                let key = file.strip_prefix(&from).unwrap_or(file).to_string_lossy();
+                let kind = key.splitn(4, '/').nth(2).unwrap_or_default();
+                if key.starts_with("alpha") && matches!(kind, "s" | "m" | "r") {
+                    put(kind, &bytes());
+                }
+            }
             Seeds::Keys => {
                 let key = file.strip_prefix(&from).unwrap_or(file).to_string_lossy();
                 // Without the name of the vector and of its `repo` directory.
@@ -105,6 +137,30 @@ pub fn seed(seeds: &Seeds) {
             _ => {}
         }
     }
+}
+
+/// The documents of each dataset, as the target `nczarr` wants them: for each a line with its key, and its JSON.
+fn trees(datasets: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    walk(datasets, &mut files);
+    let mut trees: BTreeMap<PathBuf, String> = BTreeMap::new();
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        if !name.starts_with(".z") && !name.starts_with(".ncz") && name != "zarr.json" {
+            continue;
+        }
+        let Some(root) = file.ancestors().find(|it| it.ends_with("data")) else {
+            continue;
+        };
+        let key = file.strip_prefix(root).unwrap_or(&file).to_string_lossy();
+        let text = std::fs::read_to_string(&file).expect("a document is text");
+        let tree = trees.entry(root.to_owned()).or_default();
+        tree.push_str(&format!(
+            "{}@{key}\n{text}",
+            if tree.is_empty() { "" } else { "\n" }
+        ));
+    }
+    trees.into_values().collect()
 }
 
 fn walk(directory: &Path, files: &mut Vec<PathBuf>) {

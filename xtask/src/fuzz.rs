@@ -22,6 +22,9 @@ const TARGETS: &[&str] = &[
     "zarr_key",
     "zarr_metadata",
     "location_revision",
+    "cdl",
+    "nczarr",
+    "alpha",
 ];
 
 /// What makes libFuzzer see which code an input reaches, and with what it was compared.

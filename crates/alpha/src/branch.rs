@@ -2,12 +2,11 @@
 //! same one wins.
 
 use bytes::Bytes;
-use futures::TryStreamExt;
-use icefield_storage::{ListOptions, PutMode, PutOutcome, Storage, StorageError, StorageExt};
+use icefield_storage::{PutMode, PutOutcome, Storage, StorageError};
 use serde_json::json;
 
-use crate::ref_json::MAX_REF;
-use crate::{AlphaError, AlphaId, Layout, RefFile};
+use crate::refs::newest;
+use crate::{AlphaError, AlphaId, Layout};
 
 /// What became of an attempt to move a branch.
 #[derive(Debug)]
@@ -56,39 +55,18 @@ pub async fn advance(
     }
     loop {
         let newest = newest(storage, layout, branch).await?;
-        let found = newest.as_ref().map(|(_, snapshot)| *snapshot);
+        let found = newest.as_ref().map(|it| it.file.snapshot);
         if found != parent {
             return Ok(Advance::Conflict { found });
         }
         let number = match newest {
-            Some((number, _)) => number.saturating_add(1),
+            Some(it) => it.number.saturating_add(1),
             None => 0,
         };
         if let Some(settled) = create(storage, layout, branch, number, to).await? {
             return Ok(settled);
         }
     }
-}
-
-/// The number of the newest file of a branch, and the snapshot in it.
-async fn newest(
-    storage: &dyn Storage,
-    layout: Layout,
-    branch: &str,
-) -> Result<Option<(u64, AlphaId)>, AlphaError> {
-    let directory = layout.branch(branch, storage.capabilities().key_form)?;
-    let mut files = storage.list(ListOptions::prefix(directory.clone()).without_versions());
-    while let Some(meta) = files.try_next().await? {
-        let name = meta.key.below(&directory);
-        // In the order of their names the newest is the first; whatever has no number does not count.
-        let Some(number) = name.and_then(|name| layout.number(name)) else {
-            continue;
-        };
-        let (bytes, _) = storage.read_at_most(&meta.key, MAX_REF).await?;
-        let file = RefFile::decode(&bytes, meta.key.as_str())?;
-        return Ok(Some((number, file.snapshot)));
-    }
-    Ok(None)
 }
 
 /// Creates a file; `None` if there is one of this number already.

@@ -44,6 +44,34 @@ pub enum AlphaError {
         /// What refers to it.
         needed_by: String,
     },
+    /// Somebody named a snapshot that is not there.
+    #[error("there is no snapshot {id}")]
+    NoSnapshot {
+        /// What was named.
+        id: AlphaId,
+    },
+    /// The whole history is younger than that.
+    #[error("the history of {start} has no snapshot as old as the time given")]
+    NoSnapshotAtTime {
+        /// Where the walk began.
+        start: AlphaId,
+    },
+    /// The history is shorter than that.
+    #[error("snapshot {start} has only {length} ancestors")]
+    HistoryTooShort {
+        /// Where the walk began.
+        start: AlphaId,
+        /// How far it got.
+        length: usize,
+    },
+    /// No array has this path.
+    #[error("there is no array at {path} in snapshot {id}")]
+    NoArray {
+        /// What was named.
+        path: NodePath,
+        /// Where it was looked for.
+        id: AlphaId,
+    },
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -128,6 +156,12 @@ pub enum Rule {
         snapshot: AlphaId,
         /// What should be its parent.
         before: AlphaId,
+    },
+    /// A time that cannot be read.
+    #[error("{text:?} is no time by RFC 3339")]
+    Time {
+        /// The text.
+        text: String,
     },
     /// A path that no node can have.
     #[error("{path:?} is the path of no node ({source})")]

@@ -72,6 +72,15 @@ impl Layout {
         })
     }
 
+    /// The file of a tag.
+    pub(crate) fn tag(self, name: &str, form: KeyForm) -> Result<Key, KeyError> {
+        let name = spell(name, form);
+        Key::parse(&match self {
+            Self::Literal => format!("{REFS}/{name}{JSON}"),
+            Self::Code => format!("{REFS}/{TAG}{name}/ref.json"),
+        })
+    }
+
     /// The directory of the branch that says that there is a repository.
     pub(crate) fn main(self) -> Result<Prefix, KeyError> {
         self.branch(MAIN, KeyForm::Raw)
@@ -203,6 +212,11 @@ mod tests {
             "r/x",
         ] {
             assert_eq!(parse(literal, stray), None, "{stray}");
+        }
+        for layout in Layout::ALL {
+            let key = layout.tag("v 1", KeyForm::ObjectStorePath).unwrap();
+            let parsed = layout.parse_ref(key.as_str(), KeyForm::ObjectStorePath);
+            assert_eq!(parsed, tag("v 1"), "{key}");
         }
         assert_eq!(literal.file(100).as_deref(), Some("ZZZZZZWV.json"));
     }

@@ -2,7 +2,8 @@
 //!
 //! The early specification described data structures and left their encoding open; the code of that time, which was never
 //! released, differed from it. An [`AlphaRepository`] reads both [layouts](Layout): refs, histories, snapshots, manifests
-//! and chunks. An [`Import`] makes the same history in a new repository of today.
+//! and chunks. An [`AlphaVersion`] reads one snapshot by paths and coordinates. An [`Import`] makes the same history in a
+//! new repository of today.
 //!
 //! Repositories of this generation are **not written**: nothing can read them any more. What was most delicate of it,
 //! the numbered files of branches with their create-if-absent, is here as [`SequenceForm`] and [`advance`], which also
@@ -40,9 +41,11 @@ mod import;
 mod layout;
 mod manifest;
 mod ref_json;
+mod refs;
 mod repository;
 mod sequence;
 mod snapshot;
+mod version;
 
 pub use branch::{Advance, advance};
 pub use error::{AlphaError, Rule};
@@ -51,9 +54,11 @@ pub use import::{ALPHA, Import, ImportError, ImportReport, Limits, Progress};
 pub use layout::Layout;
 pub use manifest::{ChunkEntry, Manifest, Payload};
 pub use ref_json::RefFile;
-pub use repository::{AlphaRefs, AlphaRepository, BranchFile};
+pub use refs::{AlphaRefs, AlphaTips, BranchFile};
+pub use repository::AlphaRepository;
 pub use sequence::SequenceForm;
 pub use snapshot::{Ancestor, Node, Snapshot};
+pub use version::{AlphaChunk, AlphaVersion};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

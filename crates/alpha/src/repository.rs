@@ -7,14 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures::TryStreamExt;
-use icefield_storage::{
-    GetOptions, GetRange, Key, ListOptions, Prefix, Storage, StorageError, StorageExt,
-};
+use icefield_storage::{GetOptions, GetRange, Key, ListOptions, Storage, StorageError, StorageExt};
 
 use crate::body::MAX_OBJECT;
-use crate::layout::{self, Kind, RefKey, keys};
-use crate::ref_json::MAX_REF;
-use crate::{AlphaError, AlphaId, Layout, Manifest, Payload, RefFile, Rule, Snapshot};
+use crate::layout::{Kind, keys};
+use crate::{AlphaError, AlphaId, Layout, Manifest, Payload, Rule, Snapshot};
 
 /// Files below the directory of `main` that are looked at, to tell whether it is a branch of this generation.
 const LOOKED_AT: usize = 100;
@@ -23,31 +20,11 @@ const LOOKED_AT: usize = 100;
 #[derive(Debug)]
 pub struct AlphaRepository {
     pub(crate) storage: Arc<dyn Storage>,
-    layout: Layout,
+    pub(crate) layout: Layout,
     /// Whether the last snapshot, manifest and chunk that were found had the suffix.
     suffixed: [AtomicBool; 3],
     /// The files of initial snapshots, by the ids inside.
     pub(crate) initial: Mutex<BTreeMap<AlphaId, AlphaId>>,
-}
-
-/// One file of a branch: what one commit made of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BranchFile {
-    /// Counted from 0.
-    pub number: u64,
-    /// Its key.
-    pub key: String,
-    /// What it says.
-    pub file: RefFile,
-}
-
-/// All refs.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct AlphaRefs {
-    /// The files of each branch, oldest first; at least one.
-    pub branches: BTreeMap<String, Vec<BranchFile>>,
-    /// The tags, each with its key.
-    pub tags: BTreeMap<String, (String, RefFile)>,
 }
 
 impl AlphaRepository {
@@ -95,45 +72,6 @@ impl AlphaRepository {
     /// Returns the layout of its objects.
     pub fn layout(&self) -> Layout {
         self.layout
-    }
-
-    /// Reads all refs with all files of the branches.
-    ///
-    /// # Errors
-    /// [`AlphaError::Damaged`] if a file is, or if the numbers of a branch have a gap.
-    pub async fn refs(&self) -> Result<AlphaRefs, AlphaError> {
-        let form = self.storage.capabilities().key_form;
-        let mut refs = AlphaRefs::default();
-        let options = ListOptions::prefix(Prefix::parse(layout::REFS)?).without_versions();
-        let mut listed = self.storage.list(options);
-        while let Some(meta) = listed.try_next().await? {
-            let key = meta.key.as_str();
-            let Some(found) = self.layout.parse_ref(key, form) else {
-                continue;
-            };
-            let (bytes, _) = self.storage.read_at_most(&meta.key, MAX_REF).await?;
-            let file = RefFile::decode(&bytes, key)?;
-            let key = key.to_owned();
-            match found {
-                RefKey::Tag(name) => {
-                    refs.tags.insert(name, (key, file));
-                }
-                RefKey::Branch { name, number } => {
-                    let file = BranchFile { number, key, file };
-                    refs.branches.entry(name).or_default().push(file);
-                }
-            }
-        }
-        for files in refs.branches.values_mut() {
-            files.sort_by_key(|file| file.number);
-            for (expected, file) in (0..).zip(files.iter()) {
-                if file.number != expected {
-                    let rule = Rule::BranchGap { number: expected };
-                    return Err(AlphaError::damaged(&file.key, rule));
-                }
-            }
-        }
-        Ok(refs)
     }
 
     /// Reads a snapshot by the name of its file.

@@ -107,6 +107,35 @@ impl Snapshot {
         found.ok().map(|at| &self.nodes[at])
     }
 
+    /// Returns the names of what is right below a path, groups without a node of their own included; sorted.
+    #[must_use]
+    pub fn child_names(&self, path: &NodePath) -> Vec<String> {
+        let depth = match path.is_root() {
+            true => 1,
+            false => path.as_str().len() + 1,
+        };
+        let below = self.nodes.iter().map(|node| &node.path);
+        let mut names: Vec<String> = below
+            .filter(|it| path.is_ancestor_of(it))
+            .filter_map(|it| it.as_str()[depth..].split('/').next())
+            .map(str::to_owned)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Returns the id of the newest ancestor by its time: that of the parent, save for an initial one, which goes by its
+    /// inner id.
+    #[must_use]
+    pub fn listed_parent(&self) -> Option<AlphaId> {
+        let (first, last) = (self.history.first()?, self.history.last()?);
+        Some(match first.written_at > last.written_at {
+            true => first.id,
+            false => last.id,
+        })
+    }
+
     /// Returns whether it has no ancestors.
     #[must_use]
     pub fn is_initial(&self) -> bool {

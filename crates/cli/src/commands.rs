@@ -12,6 +12,7 @@ mod doctor;
 mod du;
 mod expire;
 mod export;
+mod found;
 mod fsck;
 mod gc;
 mod import;
@@ -32,16 +33,20 @@ mod status;
 mod tag;
 mod tree;
 mod unbundle;
+mod version;
 
 use std::sync::Arc;
 
+use icefield::alpha::AlphaVersion;
 use icefield::storage::Storage;
 use icefield::storage::wrap::TracingStorage;
 use icefield::{
     ConnectLocal, Error, Fsync, Location, LocationError, Repository, RepositoryBuilder,
-    RevisionSpec, Schemes, Session, SnapshotId, VirtualAccess, grant,
+    RevisionSpec, Schemes, Session, Settings, SnapshotId, VirtualAccess, grant,
 };
 
+use self::found::Found;
+use self::version::Version;
 use crate::args::{self, Args, Command};
 use crate::failure::{Exit, Failure, missing_snapshot};
 
@@ -122,13 +127,34 @@ impl Context {
         access: VirtualAccess,
     ) -> Result<Repository, Failure> {
         let storage = self.storage_of_repository(location).await?;
-        Ok(self.builder(storage).virtual_access(access).open().await?)
+        let builder = self.builder(Arc::clone(&storage)).virtual_access(access);
+        let opened = builder.open().await;
+        Found::of(opened, storage).await?.of_today(location)
     }
 
+    /// Opens a repository of today.
     async fn open(&self, location: &Location) -> Result<Repository, Failure> {
+        self.open_any(location).await?.of_today(location)
+    }
+
+    /// Opens a repository of today, with a cache of so many bytes.
+    async fn open_with_cache(
+        &self,
+        location: &Location,
+        bytes: u64,
+    ) -> Result<Repository, Failure> {
+        let storage = self.storage_of_repository(location).await?;
+        let settings = Settings::default().with_cache_bytes(bytes);
+        let builder = self.builder(Arc::clone(&storage)).settings(settings);
+        let opened = builder.open().await;
+        Found::of(opened, storage).await?.of_today(location)
+    }
+
+    /// Opens a repository of any generation.
+    async fn open_any(&self, location: &Location) -> Result<Found<Repository>, Failure> {
         let storage = self.storage_of_repository(location).await?;
         let opened = self.builder(Arc::clone(&storage)).open().await;
-        alpha::told(location, &storage, opened).await
+        Ok(Found::of(opened, storage).await?)
     }
 
     fn builder(&self, storage: Arc<dyn Storage>) -> RepositoryBuilder {
@@ -189,13 +215,46 @@ impl Context {
         location: &Location,
         revision: &RevisionSpec,
     ) -> Result<(Repository, Session, SnapshotId), Failure> {
+        let found = self.open_session_of_any(location, revision).await?;
+        found.of_today(location)
+    }
+
+    async fn open_session_of_any(
+        &self,
+        location: &Location,
+        revision: &RevisionSpec,
+    ) -> Result<Found<(Repository, Session, SnapshotId)>, Failure> {
         let storage = self.storage_of_repository(location).await?;
         let builder = self.builder(Arc::clone(&storage));
         let opened = revision.open_session_with(builder).await;
-        let opened = opened.map_err(|error| dangling(revision, error));
-        let (repository, session) = alpha::told(location, &storage, opened).await?;
-        let id = session.snapshot_id()?;
-        Ok((repository, session, id))
+        let found = Found::of(opened, storage).await;
+        match found.map_err(|error| dangling(revision, error))? {
+            Found::Today((repository, session)) => {
+                let id = session.snapshot_id()?;
+                Ok(Found::Today((repository, session, id)))
+            }
+            Found::Alpha(repository) => Ok(Found::Alpha(repository)),
+        }
+    }
+
+    /// Opens a repository of any generation, to look at a version of it.
+    async fn version(
+        &self,
+        location: &Location,
+        revision: &RevisionSpec,
+    ) -> Result<Version, Failure> {
+        match self.open_session_of_any(location, revision).await? {
+            Found::Today((repository, session, id)) => Ok(Version::Today {
+                repository,
+                session,
+                id,
+            }),
+            Found::Alpha(repository) => {
+                let snapshot = revision.resolve_alpha(&repository).await?;
+                let version = AlphaVersion::new(repository, snapshot);
+                Ok(Version::Alpha(Box::new(version)))
+            }
+        }
     }
 }
 

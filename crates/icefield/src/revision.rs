@@ -6,6 +6,9 @@
 //! SUFFIX := ~N | @TIME
 //! ```
 
+#[cfg(feature = "alpha")]
+mod alpha;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;

@@ -62,6 +62,16 @@ fn what_is_wrong_is_named_with_its_place() {
             "is not a value of uint64",
         ),
         (
+            "netcdf a { :b\\\u{1c}c = 1 ; }",
+            "1, 14",
+            "the escape \\ of a name means nothing",
+        ),
+        (
+            "netcdf a { :b\\\u{7f} = 1 ; }",
+            "1, 14",
+            "the escape \\ of a name means nothing",
+        ),
+        (
             "netcdf a { float :b = 1e300 ; }",
             "1, 23",
             "1e300 is not a value of float",

@@ -1,6 +1,6 @@
 //! What a key means: its syntax, and its place in the hierarchy.
 
-use icefield_core::{ChunkIndex, ChunkKeyEncoding, NodePath, Session, SessionError};
+use icefield_core::{ArrayMetadata, ChunkIndex, ChunkKeyEncoding, NodePath, Session, SessionError};
 
 use crate::ZarrStoreError;
 use crate::chunk_keys::ChunkKeys;
@@ -106,6 +106,18 @@ impl ZarrKey {
     /// cannot be read.
     pub fn parse(key: &str, session: &Session) -> Result<Self, ZarrStoreError> {
         parse(key, |path| chunk_keys_of(session, path))
+    }
+
+    /// As [`ZarrKey::parse`], in a hierarchy that is in no session: `arrays` returns the metadata of the array at a path,
+    /// and `None` if there is none.
+    ///
+    /// # Errors
+    /// [`ZarrStoreError::InvalidKey`].
+    pub fn parse_among<'a>(
+        key: &str,
+        arrays: impl Fn(&NodePath) -> Option<&'a ArrayMetadata>,
+    ) -> Result<Self, ZarrStoreError> {
+        parse(key, |path| Ok(arrays(path).map(ChunkKeys::of)))
     }
 }
 

@@ -118,15 +118,6 @@ impl Check<'_> {
             let Some(array) = &node.array else { continue };
             for (manifest, entry) in loaded.chunks(self.source, node)? {
                 let key = || self.source.name_of(Kind::Manifest, manifest);
-                if entry.index.len() != array.rank() {
-                    let rule = Rule::Rank {
-                        path: node.path.clone(),
-                        index: entry.index.clone(),
-                        found: entry.index.len(),
-                        rank: array.rank(),
-                    };
-                    return Err(AlphaError::damaged(key()?, rule));
-                }
                 if !array.contains(&entry.index) {
                     self.hidden_chunks += 1;
                     continue;

@@ -1,13 +1,13 @@
 //! What a snapshot changed since its parent. Nobody logged it: nodes are compared by their numbers, chunks by where
 //! they are.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use icefield_core::{ChunkIndex, NodePath};
 
 use crate::layout::Kind;
-use crate::{AlphaError, AlphaId, AlphaRepository, ChunkEntry, Manifest, Node, Rule, Snapshot};
+use crate::version::{self, Manifests};
+use crate::{AlphaError, AlphaId, AlphaRepository, ChunkEntry, Node, Snapshot};
 
 /// Messages of initial snapshots, which say nothing.
 const INITIAL_MESSAGES: [&str; 2] = ["Dataset initialized", "Repository initialized"];
@@ -16,7 +16,7 @@ const INITIAL_MESSAGES: [&str; 2] = ["Dataset initialized", "Repository initiali
 #[derive(Default)]
 pub(super) struct Loaded {
     snapshot: Option<Snapshot>,
-    manifests: HashMap<AlphaId, Arc<Manifest>>,
+    manifests: Manifests,
 }
 
 /// What becomes of one node that the snapshot has.
@@ -51,7 +51,7 @@ impl Loaded {
         snapshot: Snapshot,
     ) -> Result<Self, AlphaError> {
         let needed_by = source.name_of(Kind::Snapshot, snapshot.id)?;
-        let mut manifests = HashMap::new();
+        let mut manifests = Manifests::new();
         for id in snapshot.nodes().iter().flat_map(|node| &node.manifests) {
             if !manifests.contains_key(id) {
                 let manifest = source.manifest(*id, &needed_by).await?;
@@ -89,34 +89,13 @@ impl Loaded {
         })
     }
 
-    /// The chunks of an array, sorted, each with its manifest. There is one manifest; if there are more, no chunk may be
-    /// in two.
+    /// The chunks of an array, sorted, each with its manifest.
     pub(super) fn chunks<'a>(
         &'a self,
         source: &AlphaRepository,
         node: &Node,
     ) -> Result<Vec<(AlphaId, &'a ChunkEntry)>, AlphaError> {
-        let mut ids = node.manifests.clone();
-        ids.sort_unstable();
-        ids.dedup();
-        let mut entries = Vec::new();
-        for id in &ids {
-            let of = self.manifests.get(id).map_or(&[][..], |it| it.of(node.id));
-            entries.extend(of.iter().map(|entry| (*id, entry)));
-        }
-        if ids.len() > 1 {
-            entries.sort_by(|(_, a), (_, b)| a.index[..].cmp(&b.index[..]));
-            for pair in entries.windows(2) {
-                if let [(_, one), (id, next)] = pair
-                    && one.index == next.index
-                {
-                    let (node, index) = (node.id, one.index.clone());
-                    let key = source.name_of(Kind::Manifest, *id)?;
-                    return Err(AlphaError::damaged(key, Rule::TwoChunks { node, index }));
-                }
-            }
-        }
-        Ok(entries)
+        version::chunks(source, node, &self.manifests)
     }
 
     /// Those that a reader sees.
@@ -125,11 +104,7 @@ impl Loaded {
         source: &AlphaRepository,
         node: &Node,
     ) -> Result<Vec<&'a ChunkEntry>, AlphaError> {
-        let Some(array) = &node.array else {
-            return Ok(Vec::new());
-        };
-        let mut chunks = self.chunks(source, node)?;
-        chunks.retain(|(_, entry)| array.contains(&entry.index));
+        let chunks = version::visible(source, node, &self.manifests)?;
         Ok(chunks.into_iter().map(|(_, entry)| entry).collect())
     }
 

@@ -1,15 +1,15 @@
-//! Repositories of the alpha generation: `icefield import` makes new ones of them; all other commands say so.
+//! `icefield import` of repositories of the alpha generation.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use icefield::alpha::{self, AlphaRepository, ImportReport};
 use icefield::maintenance::Progress as _;
-use icefield::storage::Storage;
-use icefield::{Location, SnapshotId, SourceLocation};
+use icefield::{Error, ErrorKind, Location, SnapshotId, SourceLocation};
 use serde::Serialize;
 
 use super::Context;
+use super::found::no_alpha;
 use crate::args::Import;
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
@@ -32,34 +32,6 @@ struct Facts {
     snapshot_id: Option<SnapshotId>,
 }
 
-/// Adds to the failure to open a repository that there is one of the alpha generation, if there is.
-pub(super) async fn told<T>(
-    location: &Location,
-    storage: &Arc<dyn Storage>,
-    opened: Result<T, impl Into<Failure>>,
-) -> Result<T, Failure> {
-    let failure = match opened {
-        Ok(opened) => return Ok(opened),
-        Err(error) => error.into(),
-    };
-    // What the store says to this is no news: it was asked before.
-    let detected = match failure.exit {
-        Exit::NotFound => AlphaRepository::detect(&**storage).await.ok().flatten(),
-        _ => None,
-    };
-    match detected {
-        None => Err(failure),
-        Some(_) => {
-            let place = output::location(location);
-            let problem = format!(
-                "{place} is a repository of the alpha generation of the format (September 2024), which is only imported"
-            );
-            let hint = format!("`icefield import {place} NEW` makes a repository of today of it");
-            Err(Failure::new(Exit::Failure, problem).hint(hint))
-        }
-    }
-}
-
 /// Opens the source of an import, if it is a repository of the alpha generation in a local directory. That has files at
 /// known places: nothing else is made slower by this.
 pub(super) async fn local_source(
@@ -76,22 +48,20 @@ pub(super) async fn local_source(
     }
 }
 
-/// Opens it where no other source was found.
+/// Opens it where no other source was found: there is nothing, or objects that are none.
 pub(super) async fn instead(
     context: &Context,
     args: &Import,
-    failure: Failure,
+    error: Error,
 ) -> Result<AlphaRepository, Failure> {
-    let [SourceLocation { location, .. }] = &args.sources[..] else {
-        return Err(failure);
-    };
-    if failure.exit != Exit::NotFound {
-        return Err(failure);
-    }
-    match open(context, location).await {
-        Ok(Some(source)) => Ok(source),
-        // What was said first is what was looked for first.
-        _ => Err(failure),
+    let is_another = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid);
+    match &args.sources[..] {
+        [SourceLocation { location, .. }] if is_another => match open(context, location).await {
+            Ok(Some(source)) => Ok(source),
+            // What was said first is what was looked for first.
+            _ => Err(error.into()),
+        },
+        _ => Err(error.into()),
     }
 }
 
@@ -112,6 +82,7 @@ pub(super) async fn import(
 ) -> Result<(), Failure> {
     check(args)?;
     let storage = context.storage(&args.location).await?;
+    no_alpha(&args.location, &*storage).await?;
     let bar = Arc::new(Bar(Steps::new()));
     bar.0.stage("checking", None);
     let import = alpha::Import::new(source).progress(Arc::<Bar>::clone(&bar));

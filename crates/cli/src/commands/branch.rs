@@ -3,6 +3,7 @@
 use icefield::{EditOutcome, Refusal};
 use serde::Serialize;
 
+use super::found::Found;
 use super::refs::{self, Edited, RefFacts};
 use super::{Context, dangling};
 use crate::args::{Branch, ListRefs};
@@ -100,10 +101,12 @@ pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> 
 }
 
 async fn list(context: &Context, args: ListRefs) -> Result<(), Failure> {
-    let repository = context.open(&args.location).await?;
     let branches = Branches {
         location: output::location(&args.location),
-        branches: refs::list(repository.refs().await?.branches),
+        branches: match context.open_any(&args.location).await? {
+            Found::Today(repository) => refs::list(repository.refs().await?.branches),
+            Found::Alpha(repository) => refs::list(repository.tips().await?.branches),
+        },
     };
     Output::new(args.facts).facts(&branches, |facts, out| refs::table(&facts.branches, out))?;
     refs::check(&branches.branches)

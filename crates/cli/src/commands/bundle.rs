@@ -4,7 +4,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use icefield::Settings;
 use icefield::maintenance::{BundleReport, BundleRepository};
 use icefield::storage::{Entropy, SystemEntropy};
 use serde::Serialize;
@@ -36,9 +35,7 @@ pub(super) async fn run(context: &Context, args: Bundle) -> Result<(), Failure> 
     if !to_stdout && !args.force && fs::symlink_metadata(&args.file).is_ok() {
         return Err(exists(&args.file));
     }
-    let storage = context.storage_of_repository(&args.source).await?;
-    let settings = Settings::default().with_cache_bytes(CACHE);
-    let source = context.builder(storage).settings(settings).open().await?;
+    let source = context.open_with_cache(&args.source, CACHE).await?;
     let mut bundle = BundleRepository::new()
         .refs(args.part.refs)
         .described(output::location(&args.source));

@@ -2,22 +2,24 @@
 
 use std::io::Write;
 
-use icefield::ZarrStore;
-
 use super::Context;
 use crate::args::Cat;
 use crate::failure::{Exit, Failure};
 
 pub(super) async fn run(context: &Context, args: Cat) -> Result<(), Failure> {
-    let (session, id) = context.session(&args.location, &args.at.revision).await?;
-    match ZarrStore::new(session).get(&args.key).await? {
+    let version = context.version(&args.location, &args.at.revision).await?;
+    match version.get(&args.key).await? {
         Some(bytes) => {
             let mut out = std::io::stdout().lock();
             out.write_all(&bytes)?;
             Ok(out.flush()?)
         }
         None => {
-            let message = format!("there is no key {:?} in snapshot {id}", args.key);
+            let message = format!(
+                "there is no key {:?} in snapshot {}",
+                args.key,
+                version.id()
+            );
             Err(Failure::new(Exit::NotFound, message).hint(
                 "keys are as tos/zarr.json and tos/c/0/0; a chunk that was never written has none",
             ))

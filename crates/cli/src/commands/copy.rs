@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 
+use icefield::Error;
 use icefield::maintenance::{
     ConfigAction, CopiedRef, CopyError, CopyReport, CopyRepository, RefAction,
 };
-use icefield::{Error, Settings};
 use serde::Serialize;
 
 use super::Context;
+use super::found::no_alpha;
 use crate::args::{Copy, Part};
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
@@ -28,10 +29,9 @@ struct Facts {
 }
 
 pub(super) async fn run(context: &Context, args: Copy) -> Result<(), Failure> {
-    let storage = context.storage_of_repository(&args.source).await?;
-    let settings = Settings::default().with_cache_bytes(CACHE);
-    let source = context.builder(storage).settings(settings).open().await?;
+    let source = context.open_with_cache(&args.source, CACHE).await?;
     let destination = context.storage(&args.destination).await?;
+    no_alpha(&args.destination, &*destination).await?;
     let bar = Steps::new();
     let copy = part(CopyRepository::new(), args.part)
         .force(args.force)

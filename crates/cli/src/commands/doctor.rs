@@ -16,6 +16,7 @@ use icefield::{
 use serde::Serialize;
 
 use super::Context;
+use super::found::Found;
 use crate::args::Doctor;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output};
@@ -93,8 +94,14 @@ pub(super) async fn run(context: &Context, args: Doctor) -> Result<(), Failure> 
     if report.healthy
         && let Ok(storage) = context.storage(&args.location).await
     {
-        match Repository::open(storage).await.map_err(Error::from) {
-            Ok(_) => report.note("repository", "good", "there is one, and it opens"),
+        let opened = Repository::open(Arc::clone(&storage)).await;
+        match Found::of(opened, storage).await {
+            Ok(Found::Today(_)) => report.note("repository", "good", "there is one, and it opens"),
+            Ok(Found::Alpha(_)) => report.note(
+                "repository",
+                "note",
+                "there is one of the alpha generation, which is read-only: `icefield import` makes one of version 1 of it",
+            ),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 report.note("repository", "note", "there is none here yet");
             }

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use icefield::Error;
 use icefield::maintenance::{Amount, Usage, UsageError, UsageRow, UsageSummary, UsageTable};
-use icefield::{Error, Settings};
 use serde::Serialize;
 
 use super::Context;
@@ -34,9 +34,7 @@ struct Rows {
 }
 
 pub(super) async fn run(context: &Context, args: Du) -> Result<(), Failure> {
-    let storage = context.storage_of_repository(&args.location).await?;
-    let settings = Settings::default().with_cache_bytes(CACHE);
-    let repository = context.builder(storage).settings(settings).open().await?;
+    let repository = context.open_with_cache(&args.location, CACHE).await?;
     let location = output::location(&args.location);
     let bar = Steps::new();
     let usage = Usage::new();

@@ -12,6 +12,7 @@ use icefield::{RefsError, RepositoryError, Settings};
 use serde::Serialize;
 
 use super::Context;
+use super::found::no_alpha;
 use crate::args::Fsck;
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
@@ -40,6 +41,18 @@ struct Repaired {
 }
 
 pub(super) async fn run(context: &Context, args: Fsck) -> Result<(), Failure> {
+    let location = args.location.clone();
+    let done = check(context, args).await;
+    if let Err(failure) = &done
+        && failure.exit == Exit::NotFound
+        && let Ok(storage) = context.storage(&location).await
+    {
+        no_alpha(&location, &*storage).await?;
+    }
+    done
+}
+
+async fn check(context: &Context, args: Fsck) -> Result<(), Failure> {
     let storage = context.storage_of_repository(&args.location).await?;
     let settings = Settings::default().with_cache_bytes(CACHE_BYTES);
     let builder = context.builder(Arc::clone(&storage)).settings(settings);

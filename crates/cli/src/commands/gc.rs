@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use icefield::Settings;
 use icefield::maintenance::{Collect, CollectError, CollectReport, Swept};
 use serde::Serialize;
 
@@ -24,9 +23,7 @@ struct Facts {
 }
 
 pub(super) async fn run(context: &Context, args: Gc) -> Result<(), Failure> {
-    let storage = context.storage_of_repository(&args.location).await?;
-    let settings = Settings::default().with_cache_bytes(CACHE);
-    let repository = context.builder(storage).settings(settings).open().await?;
+    let repository = context.open_with_cache(&args.location, CACHE).await?;
     let bar = Arc::new(Steps::new());
     let mut collect = Collect::default()
         .floor(args.older_than)

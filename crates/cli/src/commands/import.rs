@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use icefield::ingest::{self, ImportReport};
-use icefield::{Purpose, SnapshotId, SourceLocation, VirtualAccess};
+use icefield::{Error, Purpose, SnapshotId, SourceLocation, VirtualAccess};
 use serde::Serialize;
 
 use super::{Context, alpha};
@@ -58,8 +58,8 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     }
     let (sources, access) = match open_sources(context, &args).await {
         Ok(opened) => opened,
-        Err(failure) => {
-            let source = alpha::instead(context, &args, failure).await?;
+        Err(error) => {
+            let source = alpha::instead(context, &args, error).await?;
             return alpha::import(context, &args, source, out).await;
         }
     };
@@ -118,7 +118,7 @@ const OPENED_AT_ONCE: usize = 8;
 async fn open_sources(
     context: &Context,
     args: &Import,
-) -> Result<(Vec<Arc<dyn ingest::Source>>, VirtualAccess), Failure> {
+) -> Result<(Vec<Arc<dyn ingest::Source>>, VirtualAccess), Error> {
     let purpose = match args.r#virtual {
         true => Purpose::Refer,
         false => Purpose::Copy,

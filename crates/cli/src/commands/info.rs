@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use super::Context;
 use super::log::{Names, SnapshotFacts};
-use super::nodes::{ChunkFacts, Stored, count_chunks, encoding};
+use super::nodes::{ChunkFacts, Stored, encoding};
 use super::refs::{self, RefFacts};
+use super::version::count_chunks;
 use crate::args::Info;
 use crate::failure::Failure;
 use crate::output::escape::{first_line, printable};
@@ -72,7 +73,7 @@ pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
         deleted_tags: refs.deleted_tags.len(),
         stray_files: refs.strays.iter().map(ToString::to_string).collect(),
         damaged_refs: damaged(refs),
-        snapshot: SnapshotFacts::new(info, &names),
+        snapshot: SnapshotFacts::from(info).named(&names),
         groups: 0,
         arrays: 0,
         manifests: 0,
@@ -160,7 +161,7 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
             facts.deleted_tags
         ),
     ]);
-    table.row(["snapshot", &facts.snapshot.id.to_string()]);
+    table.row(["snapshot", &facts.snapshot.id]);
     table.row(["written at", &facts.snapshot.written_at]);
     table.row(["message", &first_line(&facts.snapshot.message)]);
     table.row(["hierarchy", &format!("{groups}, {arrays}")]);

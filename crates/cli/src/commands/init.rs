@@ -3,7 +3,7 @@
 use icefield::{Repository, SnapshotId};
 use serde::Serialize;
 
-use super::Context;
+use super::{Context, found};
 use crate::args::Init;
 use crate::failure::Failure;
 use crate::output::escape::printable;
@@ -18,6 +18,7 @@ struct Created {
 
 pub(super) async fn run(context: &Context, args: Init) -> Result<(), Failure> {
     let storage = context.storage(&args.location).await?;
+    found::no_alpha(&args.location, &*storage).await?;
     Repository::create(storage).await?;
     let created = Created {
         location: output::location(&args.location),

@@ -1,11 +1,15 @@
 //! `icefield log`
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use futures::TryStreamExt;
-use icefield::{RefList, Repository, SnapshotId, SnapshotInfo};
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use icefield::alpha::{self, AlphaId, AlphaRepository};
+use icefield::{RefList, SnapshotInfo};
+use jiff::Timestamp;
 use serde::Serialize;
 
+use super::found::Found;
 use super::{Context, dangling};
 use crate::args::Log;
 use crate::failure::Failure;
@@ -21,8 +25,8 @@ struct History {
 /// Facts about one snapshot.
 #[derive(Debug, Serialize)]
 pub(super) struct SnapshotFacts {
-    pub(super) id: SnapshotId,
-    pub(super) parent_id: Option<SnapshotId>,
+    pub(super) id: String,
+    pub(super) parent_id: Option<String>,
     pub(super) written_at: String,
     pub(super) message: String,
     pub(super) metadata: BTreeMap<String, serde_json::Value>,
@@ -31,11 +35,18 @@ pub(super) struct SnapshotFacts {
 }
 
 impl SnapshotFacts {
-    pub(super) fn new(info: SnapshotInfo, names: &Names) -> Self {
+    pub(super) fn named(mut self, names: &Names) -> Self {
+        self.refs = names.0.get(&self.id).cloned().unwrap_or_default();
+        self
+    }
+}
+
+impl From<SnapshotInfo> for SnapshotFacts {
+    fn from(info: SnapshotInfo) -> Self {
         Self {
-            refs: names.0.get(&info.id).cloned().unwrap_or_default(),
-            id: info.id,
-            parent_id: info.parent_id,
+            refs: Vec::new(),
+            id: info.id.to_string(),
+            parent_id: info.parent_id.map(|id| id.to_string()),
             written_at: output::time(info.written_at),
             message: info.message,
             metadata: info.metadata,
@@ -43,29 +54,52 @@ impl SnapshotFacts {
     }
 }
 
+impl SnapshotFacts {
+    /// Those of the alpha generation. Times were written as text: what is none is shown as it is.
+    fn of_alpha(snapshot: &alpha::Snapshot, parent_id: Option<AlphaId>) -> Self {
+        let time: Result<Timestamp, _> = snapshot.written_at.parse();
+        let written_at = match time {
+            Ok(time) => output::time(time.into()),
+            Err(_) => snapshot.written_at.clone(),
+        };
+        Self {
+            refs: Vec::new(),
+            id: snapshot.id.to_string(),
+            parent_id: parent_id.map(|id| id.to_string()),
+            written_at,
+            message: snapshot.message.clone(),
+            metadata: snapshot.properties.clone().into_iter().collect(),
+        }
+    }
+}
+
 /// Which refs point to which snapshot.
-pub(super) struct Names(BTreeMap<SnapshotId, Vec<String>>);
+pub(super) struct Names(BTreeMap<String, Vec<String>>);
 
 impl Names {
-    /// Reads them. They only decorate: where refs cannot be listed, there are none.
-    pub(super) async fn read(repository: &Repository) -> Self {
-        match repository.refs().await {
-            Ok(refs) => Self::of(&refs),
-            Err(error) => {
-                tracing::debug!(%error, "refs cannot be listed");
-                Self(BTreeMap::new())
-            }
-        }
+    /// Takes them from what a list of refs said. They only decorate: where refs cannot be listed, there are none.
+    fn of_list(listed: Result<Self, impl fmt::Display>) -> Self {
+        listed.unwrap_or_else(|error| {
+            tracing::debug!(%error, "refs cannot be listed");
+            Self(BTreeMap::new())
+        })
     }
 
     /// Returns those of a list of refs.
     pub(super) fn of(refs: &RefList) -> Self {
-        let mut names: BTreeMap<SnapshotId, Vec<String>> = BTreeMap::new();
-        let branches = (refs.branches.iter()).map(|(name, tip)| (name.to_string(), tip));
-        let tags = (refs.tags.iter()).map(|(name, tip)| (format!("tag:{name}"), tip));
+        Self::among(&refs.branches, &refs.tags)
+    }
+
+    fn among<I: fmt::Display, E>(
+        branches: &BTreeMap<impl fmt::Display, Result<I, E>>,
+        tags: &BTreeMap<impl fmt::Display, Result<I, E>>,
+    ) -> Self {
+        let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let branches = branches.iter().map(|(name, tip)| (name.to_string(), tip));
+        let tags = (tags.iter()).map(|(name, tip)| (format!("tag:{name}"), tip));
         for (name, tip) in branches.chain(tags) {
             if let Ok(id) = tip {
-                names.entry(*id).or_default().push(name);
+                names.entry(id.to_string()).or_default().push(name);
             }
         }
         Self(names)
@@ -73,18 +107,31 @@ impl Names {
 }
 
 pub(super) async fn run(context: &Context, args: Log) -> Result<(), Failure> {
-    let (repository, id) = context.open_at(&args.location, &args.at.revision).await?;
-    let names = Names::read(&repository).await;
+    let revision = &args.at.revision;
+    let (names, mut history) = match context.open_any(&args.location).await? {
+        Found::Today(repository) => {
+            let id = context.find(&repository, revision).await?;
+            let refs = repository.refs().await;
+            let names = Names::of_list(refs.map(|it| Names::of(&it)));
+            let history = repository.ancestry(id).map_ok(SnapshotFacts::from);
+            let history = history.map_err(|error| dangling(revision, error));
+            (names, history.boxed())
+        }
+        Found::Alpha(repository) => {
+            let tip = revision.resolve_alpha(&repository).await?;
+            let tips = repository.tips().await;
+            let names = Names::of_list(tips.map(|it| Names::among(&it.branches, &it.tags)));
+            (names, alpha_history(repository, tip))
+        }
+    };
     let mut out = Output::new(args.facts);
-    let mut history = repository.ancestry(id);
     let mut snapshots = Vec::new();
     let mut left = args.limit.unwrap_or(usize::MAX);
     while left > 0
-        && let Some(info) =
-            (history.try_next().await).map_err(|error| dangling(&args.at.revision, error))?
+        && let Some(facts) = history.try_next().await?
     {
         left -= 1;
-        let facts = SnapshotFacts::new(info, &names);
+        let facts = facts.named(&names);
         if out.is_json() {
             snapshots.push(facts);
         } else {
@@ -104,12 +151,35 @@ pub(super) async fn run(context: &Context, args: Log) -> Result<(), Failure> {
     }
 }
 
+/// Walks a history of the alpha generation, newest first. A snapshot does not say which file its parent is in, so that
+/// is read, too; if it cannot be, the snapshot still comes first, with the id that it lists.
+fn alpha_history<'a>(
+    repository: AlphaRepository,
+    tip: alpha::Snapshot,
+) -> BoxStream<'a, Result<SnapshotFacts, Failure>> {
+    let next = Some(Ok(tip));
+    stream::unfold((repository, next), |(repository, next)| async move {
+        let snapshot = match next? {
+            Ok(snapshot) => snapshot,
+            Err(error) => return Some((Err(Failure::from(error)), (repository, None))),
+        };
+        let parent = repository.parent(&snapshot).await;
+        let id = match &parent {
+            Ok(parent) => parent.as_ref().map(|it| it.id),
+            Err(_) => snapshot.listed_parent(),
+        };
+        let facts = SnapshotFacts::of_alpha(&snapshot, id);
+        Some((Ok(facts), (repository, parent.transpose())))
+    })
+    .boxed()
+}
+
 fn print(facts: &SnapshotFacts, out: &mut Output) -> Result<(), Failure> {
     let refs = match facts.refs.is_empty() {
         true => String::new(),
         false => format!("({}) ", printable(&facts.refs.join(", "))),
     };
-    let (id, time) = (facts.id, &facts.written_at);
+    let (id, time) = (&facts.id, printable(&facts.written_at));
     writeln!(
         out.writer(),
         "{id}  {time}  {refs}{}",

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use icefield::{NodeKind, NodePath, Session, SessionError, SnapshotId};
+use icefield::{NodeKind, NodePath, SessionError};
 use serde::Serialize;
 
 use super::Context;
-use super::nodes::{NodeFacts, count_chunks, numbers};
+use super::nodes::{NodeFacts, numbers};
+use super::version::Version;
 use crate::args::Ls;
 use crate::failure::Failure;
 use crate::output::escape::printable;
@@ -16,26 +17,24 @@ use crate::output::{self, Output};
 #[derive(Serialize)]
 struct Listing {
     location: String,
-    snapshot_id: SnapshotId,
+    snapshot_id: String,
     path: String,
     nodes: Vec<NodeFacts>,
 }
 
 pub(super) async fn run(context: &Context, args: Ls) -> Result<(), Failure> {
-    let (repository, session, snapshot_id) = context
-        .open_session(&args.location, &args.at.revision)
-        .await?;
+    let version = context.version(&args.location, &args.at.revision).await?;
     let mut nodes = Vec::new();
-    for path in listed(&session, &args.path)? {
-        let mut node = NodeFacts::read(&session, &path)?;
+    for path in listed(&version, &args.path)? {
+        let mut node = NodeFacts::read(&version, &path)?;
         if let (Some(array), true) = (&mut node.array, args.long) {
-            array.chunks = Some(count_chunks(&repository, &session, &path).await?);
+            array.chunks = Some(version.count_chunks(&path).await?);
         }
         nodes.push(node);
     }
     let listing = Listing {
         location: output::location(&args.location),
-        snapshot_id,
+        snapshot_id: version.id(),
         path: args.path.to_string(),
         nodes,
     };
@@ -46,12 +45,12 @@ pub(super) async fn run(context: &Context, args: Ls) -> Result<(), Failure> {
 }
 
 /// The children of a group, or an array itself.
-fn listed(session: &Session, path: &NodePath) -> Result<Vec<NodePath>, Failure> {
-    let kind = session.node_kind(path)?;
+fn listed(version: &Version, path: &NodePath) -> Result<Vec<NodePath>, Failure> {
+    let kind = version.kind(path)?;
     if kind == Some(NodeKind::Array) {
         return Ok(vec![path.clone()]);
     }
-    let names = session.child_names(path)?;
+    let names = version.child_names(path)?;
     if kind.is_none() && names.is_empty() && !path.is_root() {
         return Err(SessionError::NodeNotFound { path: path.clone() }.into());
     }

@@ -9,6 +9,7 @@ use icefield::ingest::{self, ArchiveSource, archive_of_cdl};
 use icefield::{Repository, SnapshotId};
 use serde::Serialize;
 
+use super::found::no_alpha;
 use super::{Context, ncdump};
 use crate::args::Ncgen;
 use crate::failure::{Exit, Failure};
@@ -38,6 +39,7 @@ pub(super) async fn run(context: &Context, args: Ncgen) -> Result<(), Failure> {
     drop(text);
     let archive = archive_of_cdl(&document).map_err(ncdump::failed)?;
     let storage = context.storage(&args.location).await?;
+    no_alpha(&args.location, &*storage).await?;
     let repository = Repository::builder(storage).open_or_create().await?;
     let bar = Arc::new(Bar::new("committing"));
     let message = match &args.message {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use futures::TryStreamExt;
-use icefield::{ChunkKeyEncoding, ChunkLocation, NodeKind, NodePath, Repository, Session};
+use icefield::{ChunkKeyEncoding, NodeKind, NodePath};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::version::Version;
 use crate::failure::Failure;
 
 /// Facts about one node.
@@ -53,7 +53,12 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    fn add(&mut self, other: Self) {
+    /// One chunk of so many bytes.
+    pub(super) fn one(bytes: u64) -> Self {
+        Self { count: 1, bytes }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
         self.count += other.count;
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
@@ -68,6 +73,13 @@ impl ChunkFacts {
         self.native.bytes + self.inline.bytes + self.external.bytes
     }
 
+    /// Adds one chunk that lies in this container; without a name, in none.
+    pub(super) fn add_virtual(&mut self, container: String, bytes: u64) {
+        let one = Stored::one(bytes);
+        self.external.add(one);
+        self.containers.entry(container).or_default().add(one);
+    }
+
     /// Adds what was counted elsewhere.
     pub(super) fn add(&mut self, other: Self) {
         self.native.add(other.native);
@@ -80,11 +92,11 @@ impl ChunkFacts {
 }
 
 impl NodeFacts {
-    /// Reads what the session knows of the node at a path, also if nothing is there but its children.
-    pub(super) fn read(session: &Session, path: &NodePath) -> Result<Self, Failure> {
-        let kind = session.node_kind(path)?;
+    /// Reads what is known of the node at a path, also if nothing is there but its children.
+    pub(super) fn read(version: &Version, path: &NodePath) -> Result<Self, Failure> {
+        let kind = version.kind(path)?;
         let array = match kind {
-            Some(NodeKind::Array) => Some(ArrayFacts::read(session, path)?),
+            Some(NodeKind::Array) => Some(ArrayFacts::read(version, path)?),
             _ => None,
         };
         Ok(Self {
@@ -109,9 +121,9 @@ impl NodeFacts {
 }
 
 impl ArrayFacts {
-    fn read(session: &Session, path: &NodePath) -> Result<Self, Failure> {
-        let array = session.array(path)?;
-        let document = session.metadata(path)?.unwrap_or_default();
+    fn read(version: &Version, path: &NodePath) -> Result<Self, Failure> {
+        let array = version.array(path)?;
+        let document = version.document(path)?.unwrap_or_default();
         let document: Value = serde_json::from_slice(&document).unwrap_or_default();
         let data_type = match &document["data_type"] {
             Value::String(name) => name.clone(),
@@ -130,33 +142,6 @@ impl ArrayFacts {
             chunks: None,
         })
     }
-}
-
-/// Counts the chunks of an array; reads all its manifests.
-pub(super) async fn count_chunks(
-    repository: &Repository,
-    session: &Session,
-    path: &NodePath,
-) -> Result<ChunkFacts, Failure> {
-    let mut facts = ChunkFacts::default();
-    let mut chunks = session.chunks(path)?;
-    while let Some(chunk) = chunks.try_next().await? {
-        let stored = match &chunk.location {
-            ChunkLocation::Native { .. } => &mut facts.native,
-            ChunkLocation::Inline { .. } => &mut facts.inline,
-            ChunkLocation::Virtual { .. } => &mut facts.external,
-        };
-        let one = Stored {
-            count: 1,
-            bytes: chunk.location.length(),
-        };
-        stored.add(one);
-        if let ChunkLocation::Virtual { location, .. } = &chunk.location {
-            let container = repository.container_of(location).unwrap_or_default();
-            facts.containers.entry(container).or_default().add(one);
-        }
-    }
-    Ok(facts)
 }
 
 /// The encoding of chunk keys as one word and its separator.

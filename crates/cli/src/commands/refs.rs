@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use icefield::{EditOutcome, RefsError, Refusal, SnapshotId};
+use icefield::{EditOutcome, Refusal, SnapshotId};
 use serde::Serialize;
 
 use crate::args::Facts;
@@ -17,7 +17,7 @@ use crate::output::table::Columns;
 #[derive(Debug, Serialize)]
 pub(super) struct RefFacts {
     pub(super) name: String,
-    pub(super) snapshot_id: Option<SnapshotId>,
+    pub(super) snapshot_id: Option<String>,
     /// What is wrong with its file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) damage: Option<String>,
@@ -34,14 +34,16 @@ pub(super) struct Edited {
     pub(super) snapshot_id: Option<SnapshotId>,
 }
 
-pub(super) fn list<N: Display>(refs: BTreeMap<N, Result<SnapshotId, RefsError>>) -> Vec<RefFacts> {
+pub(super) fn list(
+    refs: BTreeMap<impl Display, Result<impl Display, impl Display>>,
+) -> Vec<RefFacts> {
     refs.into_iter()
         .map(|(name, target)| {
             let name = name.to_string();
             match target {
                 Ok(id) => RefFacts {
                     name,
-                    snapshot_id: Some(id),
+                    snapshot_id: Some(id.to_string()),
                     damage: None,
                 },
                 Err(error) => RefFacts {
@@ -58,7 +60,7 @@ pub(super) fn table(refs: &[RefFacts], out: &mut dyn Write) -> io::Result<()> {
     let mut table = Columns::pairs();
     for one in refs {
         match (&one.snapshot_id, &one.damage) {
-            (Some(id), _) => table.row([&one.name, &id.to_string()]),
+            (Some(id), _) => table.row([&one.name, id]),
             (None, Some(damage)) => table.row([&one.name, &format!("DAMAGED: {damage}")]),
             (None, None) => table.row([&one.name, ""]),
         }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::found::Found;
 use super::refs::{self, Edited, RefFacts};
 use super::{Context, dangling};
 use crate::args::{ListRefs, Tag};
@@ -67,11 +68,19 @@ pub(super) async fn run(context: &Context, args: Tag) -> Result<(), Failure> {
 }
 
 async fn list(context: &Context, args: ListRefs) -> Result<(), Failure> {
-    let found = context.open(&args.location).await?.refs().await?;
+    let (tags, deleted) = match context.open_any(&args.location).await? {
+        Found::Today(repository) => {
+            let found = repository.refs().await?;
+            let deleted = found.deleted_tags.iter().map(ToString::to_string);
+            (refs::list(found.tags), deleted.collect())
+        }
+        // No tag could be deleted.
+        Found::Alpha(repository) => (refs::list(repository.tips().await?.tags), Vec::new()),
+    };
     let tags = Tags {
         location: output::location(&args.location),
-        tags: refs::list(found.tags),
-        deleted: found.deleted_tags.iter().map(ToString::to_string).collect(),
+        tags,
+        deleted,
     };
     Output::new(args.facts).facts(&tags, |facts, out| refs::table(&facts.tags, out))?;
     refs::check(&tags.tags)

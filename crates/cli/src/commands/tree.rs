@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use icefield::{NodePath, SnapshotId};
+use icefield::NodePath;
 use serde::Serialize;
 
 use super::Context;
@@ -16,25 +16,25 @@ use crate::output::{self, Output};
 #[derive(Serialize)]
 struct Hierarchy {
     location: String,
-    snapshot_id: SnapshotId,
+    snapshot_id: String,
     nodes: Vec<NodeFacts>,
 }
 
 pub(super) async fn run(context: &Context, args: Tree) -> Result<(), Failure> {
-    let (session, snapshot_id) = context.session(&args.location, &args.at.revision).await?;
+    let version = context.version(&args.location, &args.at.revision).await?;
     // Groups that only their children imply have a line, too.
     let mut paths = BTreeSet::from([NodePath::root()]);
-    for node in session.nodes(&NodePath::root())? {
-        paths.extend(node.path.ancestors());
-        paths.insert(node.path);
+    for path in version.paths()? {
+        paths.extend(path.ancestors());
+        paths.insert(path);
     }
     let mut nodes = Vec::with_capacity(paths.len());
     for path in in_tree_order(&paths) {
-        nodes.push(NodeFacts::read(&session, &path)?);
+        nodes.push(NodeFacts::read(&version, &path)?);
     }
     let hierarchy = Hierarchy {
         location: output::location(&args.location),
-        snapshot_id,
+        snapshot_id: version.id(),
         nodes,
     };
     Output::new(args.facts).facts(&hierarchy, |hierarchy, out| draw(&hierarchy.nodes, out))

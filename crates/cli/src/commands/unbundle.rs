@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::Context;
 use super::copy::{failure, refs};
+use super::found::no_alpha;
 use crate::args::Unbundle;
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
@@ -37,6 +38,7 @@ pub(super) async fn run(context: &Context, args: Unbundle) -> Result<(), Failure
         return Err(Failure::new(Exit::Usage, message));
     }
     let destination = context.storage(&args.destination).await?;
+    no_alpha(&args.destination, &*destination).await?;
     let bar = Steps::new();
     let unbundled = Unbundling::new()
         .force(args.force)

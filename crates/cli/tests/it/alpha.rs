@@ -1,4 +1,4 @@
-//! Repositories of the alpha generation are imported with their history, and told apart by all other commands.
+//! Repositories of the alpha generation are imported with their history.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::world::World;
 
-fn vector(name: &str) -> std::path::PathBuf {
+pub(crate) fn vector(name: &str) -> std::path::PathBuf {
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/vectors");
     vectors.join(name).join("repo")
 }
@@ -69,28 +69,6 @@ fn documents_and_chunks_come_out_as_they_were() {
         .unwrap();
     let stored = world.files("old/c");
     assert!(stored.values().any(|bytes| *bytes == chunk.stdout));
-}
-
-#[test]
-fn other_commands_say_what_it_is_and_what_to_do() {
-    let world = World::new();
-    world.copy(&vector("alpha-a"), "old");
-    let before = world.files("old");
-    for command in [
-        &["info", "old"][..],
-        &["ls", "old"],
-        &["log", "old"],
-        &["cat", "old", "zarr.json"],
-        &["branch", "list", "old"],
-    ] {
-        let error = world.fails(1, command);
-        assert!(
-            error.contains("a repository of the alpha generation"),
-            "{error}"
-        );
-        assert!(error.contains("hint: `icefield import old NEW`"), "{error}");
-    }
-    assert_eq!(world.files("old"), before);
 }
 
 #[test]

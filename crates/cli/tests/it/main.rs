@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod alpha;
+mod alpha_look;
 mod append;
 mod archives;
 mod bad_input;

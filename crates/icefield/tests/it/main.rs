@@ -1,6 +1,8 @@
 //! The engine's suite of sessions, commits and refs on every backend of this crate, and every crash of its
 //! scenarios on the local disk; and what the facade itself adds.
 
+#[cfg(all(feature = "alpha", feature = "memory", feature = "s3"))]
+mod alpha;
 #[cfg(all(
     feature = "hdf5",
     feature = "local",

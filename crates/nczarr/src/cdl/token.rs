@@ -153,7 +153,8 @@ impl<'a> Lexer<'a> {
             }
             if byte == b'\\' {
                 match self.peek(1) {
-                    Some(b'/' | b'\n') | None => {
+                    // No name has control characters: printed, such a one would be another name.
+                    Some(b'/' | 0..=0x1f | 0x7f) | None => {
                         let escape = String::from("\\ of a name");
                         return Err(error(self.position(), Rule::Escape { escape }));
                     }

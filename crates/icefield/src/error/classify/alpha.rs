@@ -1,5 +1,5 @@
-//! The kinds of errors of the alpha generation. As of every other source of an import, what is wrong with it is no damage
-//! of a repository.
+//! The kinds of errors of the alpha generation. What is wrong with a repository of it is damage to those who read it, and
+//! no damage of a repository to an import, as of every other source.
 
 use icefield_alpha::{AlphaError, ImportError};
 
@@ -8,7 +8,12 @@ use super::{Classify, ErrorKind};
 impl Classify for AlphaError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotFound { .. } => ErrorKind::NotFound,
+            Self::NotFound { .. }
+            | Self::NoSnapshot { .. }
+            | Self::NoSnapshotAtTime { .. }
+            | Self::HistoryTooShort { .. }
+            | Self::NoArray { .. } => ErrorKind::NotFound,
+            Self::Damaged { .. } | Self::Missing { .. } => ErrorKind::Corrupt,
             Self::Unsupported { .. } => ErrorKind::Unsupported,
             Self::Storage(error) => error.kind(),
             _ => ErrorKind::Invalid,
@@ -19,7 +24,10 @@ impl Classify for AlphaError {
 impl Classify for ImportError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::Source(error) => error.kind(),
+            Self::Source(error) => match error.kind() {
+                ErrorKind::Corrupt => ErrorKind::Invalid,
+                kind => kind,
+            },
             Self::NotEmpty { .. } | Self::RefRefused { .. } => ErrorKind::AlreadyExists,
             Self::Config | Self::Disturbed { .. } => ErrorKind::Conflict,
             Self::Unknown { .. } => ErrorKind::OutcomeUnknown,
