@@ -248,12 +248,18 @@ async fn a_base_that_is_held_is_the_one_that_was_opened() {
     assert_eq!(names(world.base()), ["a", "a/b", "a/b/c", "d", "d/e"]);
     tree.erase_prefix(&TreePrefix::all()).await.unwrap();
     assert!(names(world.base()).is_empty());
-    // Gone is an error, and nothing takes its place.
-    fs::remove_dir(world.base()).unwrap();
-    let read = tree.get(&key("a"), GetRange::All).await.unwrap_err();
-    assert!(matches!(read, TreeError::Missing { .. }), "{read}");
-    assert!(tree.set(&key("a"), "v".into()).await.is_err());
-    assert!(!world.base().exists());
+    // When it is gone nothing takes its place, also if there is a directory of that name.
+    for again in [false, true] {
+        match again {
+            true => world.put("a", "another"),
+            false => fs::remove_dir(world.base()).unwrap(),
+        }
+        let read = tree.get(&key("a"), GetRange::All).await;
+        assert!(!matches!(read, Ok(Some(_))), "{read:?}");
+        assert!(tree.set(&key("b"), "v".into()).await.is_err());
+        assert_eq!(world.base().exists(), again);
+    }
+    fs::remove_dir_all(world.base()).unwrap();
     let missing = DirectoryTree::builder(world.base()).hold(true).open();
     assert!(matches!(missing, Err(TreeError::Missing { .. })));
 }
