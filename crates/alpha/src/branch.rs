@@ -113,8 +113,8 @@ mod tests {
             let first = advance(&storage, layout, "main", None, id(0)).await;
             assert!(matches!(first, Ok(Advance::Created { number: 0 })));
             for _ in 0..2 {
-                let seen = newest(&storage, layout, "main").await.unwrap();
-                assert_eq!(seen, Some((0, id(0))));
+                let seen = newest(&storage, layout, "main").await.unwrap().unwrap();
+                assert_eq!((seen.number, seen.file.snapshot), (0, id(0)));
             }
             let one = create(&storage, layout, "main", 1, id(1)).await.unwrap();
             assert!(matches!(one, Some(Advance::Created { number: 1 })));
@@ -140,10 +140,8 @@ mod tests {
         assert!(matches!(again, Ok(Advance::Conflict { found: Some(_) })));
         let last = layout.sequence_form().largest();
         create(&storage, layout, "b", last, id(7)).await.unwrap();
-        assert_eq!(
-            newest(&storage, layout, "b").await.unwrap(),
-            Some((last, id(7)))
-        );
+        let seen = newest(&storage, layout, "b").await.unwrap().unwrap();
+        assert_eq!((seen.number, seen.file.snapshot), (last, id(7)));
         assert!(
             advance(&storage, layout, "b", Some(id(7)), id(8))
                 .await
