@@ -45,6 +45,10 @@ fn elements(document: &Document) -> Option<u64> {
 /// What a text can tell apart: zeros at the end of a char attribute are not printed, as by `ncdump`.
 fn without_last_zeros(attributes: &mut [Attribute]) {
     for attribute in attributes {
+        // One without values is printed as an empty text, of whatever type it is.
+        if attribute.values.is_empty() {
+            attribute.values = Values::Char(Vec::new());
+        }
         if let Values::Char(bytes) = &mut attribute.values {
             let end = bytes.iter().rposition(|byte| *byte != 0);
             bytes.truncate(end.map_or(0, |at| at + 1));
