@@ -53,8 +53,9 @@ pub async fn advance(
             what: "creating an object only if it is absent".to_owned(),
         }));
     }
+    let directory = layout.branch(branch, storage.capabilities().key_form)?;
     loop {
-        let newest = newest(storage, layout, branch).await?;
+        let newest = newest(storage, layout, &directory).await?;
         let found = newest.as_ref().map(|it| it.file.snapshot);
         if found != parent {
             return Ok(Advance::Conflict { found });

@@ -65,20 +65,31 @@ impl Layout {
 
     /// The directory of the files of a branch.
     pub(crate) fn branch(self, name: &str, form: KeyForm) -> Result<Prefix, KeyError> {
-        let name = spell(name, form);
+        self.branch_spelt(&spell(name, form))
+    }
+
+    fn branch_spelt(self, name: &str) -> Result<Prefix, KeyError> {
         Prefix::parse(&match self {
             Self::Literal => format!("{REFS}/{name}"),
             Self::Code => format!("{REFS}/{BRANCH}{name}"),
         })
     }
 
-    /// The file of a tag.
-    pub(crate) fn tag(self, name: &str, form: KeyForm) -> Result<Key, KeyError> {
-        let name = spell(name, form);
-        Key::parse(&match self {
-            Self::Literal => format!("{REFS}/{name}{JSON}"),
-            Self::Code => format!("{REFS}/{TAG}{name}/ref.json"),
-        })
+    /// Where the files of a branch may be: as we would write them, and as somebody did who encoded nothing.
+    pub(crate) fn branches(self, name: &str, form: KeyForm) -> Result<Vec<Prefix>, KeyError> {
+        let spellings = spellings(name, form);
+        spellings.iter().map(|it| self.branch_spelt(it)).collect()
+    }
+
+    /// Where the file of a tag may be, in the same way.
+    pub(crate) fn tags(self, name: &str, form: KeyForm) -> Result<Vec<Key>, KeyError> {
+        let key = |name: &String| {
+            Key::parse(&match self {
+                Self::Literal => format!("{REFS}/{name}{JSON}"),
+                Self::Code => format!("{REFS}/{TAG}{name}/ref.json"),
+            })
+        };
+        spellings(name, form).iter().map(key).collect()
     }
 
     /// The directory of the branch that says that there is a repository.
@@ -150,6 +161,16 @@ fn spell(name: &str, form: KeyForm) -> String {
     name.to_owned()
 }
 
+/// All spellings that [`read`] takes for a name.
+fn spellings(name: &str, form: KeyForm) -> Vec<String> {
+    let mut spellings = vec![spell(name, form)];
+    let is_read = || read(name, form).as_deref() == Some(name);
+    if spellings[0] != name && !name.contains('/') && is_read() {
+        spellings.push(name.to_owned());
+    }
+    spellings
+}
+
 /// The name of a ref from what the store spells.
 fn read(spelt: &str, form: KeyForm) -> Option<String> {
     if spelt.is_empty() {
@@ -214,9 +235,15 @@ mod tests {
             assert_eq!(parse(literal, stray), None, "{stray}");
         }
         for layout in Layout::ALL {
-            let key = layout.tag("v 1", KeyForm::ObjectStorePath).unwrap();
-            let parsed = layout.parse_ref(key.as_str(), KeyForm::ObjectStorePath);
-            assert_eq!(parsed, tag("v 1"), "{key}");
+            let form = KeyForm::ObjectStorePath;
+            for name in ["v 1", "é", "a%20b", "a{b}"] {
+                let keys = layout.tags(name, form).unwrap();
+                let read = |key: &Key| layout.parse_ref(key.as_str(), form);
+                assert!(!keys.is_empty());
+                assert!(keys.iter().all(|key| read(key) == tag(name)), "{keys:?}");
+            }
+            // Nobody encoded it: what is listed can be looked up.
+            assert_eq!(layout.tags("é", form).unwrap().len(), 2);
         }
         assert_eq!(literal.file(100).as_deref(), Some("ZZZZZZWV.json"));
     }

@@ -114,7 +114,13 @@ impl AlphaRepository {
     /// # Errors
     /// [`AlphaError::Damaged`] if that file is; what the store says.
     pub async fn branch(&self, name: &str) -> Result<Option<BranchFile>, AlphaError> {
-        newest(&*self.storage, self.layout, name).await
+        let form = self.storage.capabilities().key_form;
+        for directory in self.layout.branches(name, form)? {
+            if let Some(found) = newest(&*self.storage, self.layout, &directory).await? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// Reads the file of a tag, and returns it with its key; `None` if there is no such tag.
@@ -122,14 +128,15 @@ impl AlphaRepository {
     /// # Errors
     /// As [`AlphaRepository::branch`].
     pub async fn tag(&self, name: &str) -> Result<Option<(String, RefFile)>, AlphaError> {
-        let key = self
-            .layout
-            .tag(name, self.storage.capabilities().key_form)?;
-        match self.ref_file(&key).await {
-            Ok(file) => Ok(Some((key.to_string(), file))),
-            Err(AlphaError::Storage(error)) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
+        let form = self.storage.capabilities().key_form;
+        for key in self.layout.tags(name, form)? {
+            match self.ref_file(&key).await {
+                Ok(file) => return Ok(Some((key.to_string(), file))),
+                Err(AlphaError::Storage(error)) if error.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
         }
+        Ok(None)
     }
 
     async fn ref_file(&self, key: &Key) -> Result<RefFile, AlphaError> {
@@ -138,16 +145,15 @@ impl AlphaRepository {
     }
 }
 
-/// The newest file of a branch.
+/// The newest file in the directory of a branch.
 pub(crate) async fn newest(
     storage: &dyn Storage,
     layout: Layout,
-    branch: &str,
+    directory: &Prefix,
 ) -> Result<Option<BranchFile>, AlphaError> {
-    let directory = layout.branch(branch, storage.capabilities().key_form)?;
     let mut files = storage.list(ListOptions::prefix(directory.clone()).without_versions());
     while let Some(meta) = files.try_next().await? {
-        let name = meta.key.below(&directory);
+        let name = meta.key.below(directory);
         // In the order of their names the newest is the first; whatever has no number does not count.
         let Some(number) = name.and_then(|name| layout.number(name)) else {
             continue;

@@ -70,7 +70,8 @@ impl AlphaVersion {
         Ok(chunks.into_iter().map(|(_, entry)| entry.clone()).collect())
     }
 
-    /// Reads a chunk; `None` of one that was never written, or lies outside the grid.
+    /// Reads a chunk; `None` of one that was never written, or lies outside the grid. Looks at all chunks of the array each
+    /// time: who reads many takes [`AlphaVersion::chunks`] and [`AlphaRepository::chunk`].
     ///
     /// # Errors
     /// As [`AlphaVersion::chunks`], and as [`AlphaRepository::chunk`].

@@ -74,6 +74,11 @@ impl Root {
             TreeError::Link { name, .. } => SourceError::Link {
                 name: self.name_of(&name),
             },
+            // So it may be below, where a whole directory is listed.
+            TreeError::Io { name, source, .. } => SourceError::Io {
+                name: self.name_of(&name),
+                source,
+            },
             error => explained(self.name_of(path), error),
         }
     }

@@ -77,7 +77,7 @@ pub(crate) fn nodes(
             continue;
         }
         let dtype = document.get("dtype").and_then(Value::as_str);
-        let dtype = dtype.filter(|dtype| swaps && is_big_endian(dtype));
+        let dtype = dtype.filter(|dtype| swaps && icefield_nczarr::is_swappable(dtype));
         if let Some(dtype) = dtype.map(str::to_owned) {
             match options.has_legacy_endian {
                 true => document["dtype"] = dtype.replacen('>', "<", 1).into(),
@@ -92,10 +92,6 @@ pub(crate) fn nodes(
     let mut nodes = documents.nodes(file)?;
     suspects.iter().for_each(|path| nodes.warn(suspicion(path)));
     Ok(nodes)
-}
-
-fn is_big_endian(dtype: &str) -> bool {
-    dtype.starts_with('>') && !dtype.ends_with('1')
 }
 
 /// What is said of an array whose writer may have swapped its numbers.

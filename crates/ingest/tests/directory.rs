@@ -147,3 +147,22 @@ async fn the_directory_is_the_one_that_was_opened() {
     assert!(hierarchy.nodes.contains_key(&path("/deep/x")));
     assert_eq!(source.to_string(), latest.display().to_string());
 }
+
+#[tokio::test]
+async fn nodes_below_a_name_that_is_not_utf_8_are_not_left_out() {
+    for below in ["", "a", "a/b"] {
+        let tree = tree();
+        let odd = tree
+            .path()
+            .join(OsStr::from_bytes(b"deep/\xff"))
+            .join(below);
+        fs::create_dir_all(&odd).unwrap();
+        fs::write(odd.join("zarr.json"), "{}").unwrap();
+        let error = refused(tree.import(), &repository().await).await;
+        let ImportError::Source(SourceError::NodeName { name, .. }) = &error else {
+            panic!("{error:?}");
+        };
+        let expected = format!("deep/\u{fffd}/{below}");
+        assert!(name.ends_with(expected.trim_end_matches('/')), "{name}");
+    }
+}

@@ -31,9 +31,11 @@ pub use model::{
     ModelError, Storage, Values, Variable,
 };
 use read::filter;
-pub use read::{Documents, Opened, ReadOptions, generation, is_document, may_swap, read};
+pub use read::{
+    Documents, Opened, ReadOptions, generation, is_document, is_swappable, may_swap, read,
+};
 pub use write::write;
-pub use zarr3::{RECORD, Zarr3Node, read_zarr3, write_zarr3};
+pub use zarr3::{RECORD, Zarr3Node, is_record, read_zarr3, write_zarr3};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

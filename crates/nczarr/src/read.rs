@@ -105,6 +105,14 @@ pub fn may_swap(documents: &Documents, options: ReadOptions) -> bool {
     sniff::may_swap(documents, options)
 }
 
+/// Returns whether numbers of a `dtype` are among those that [`may_swap`] is about: big-endian ones of more than one byte.
+pub fn is_swappable(dtype: &str) -> bool {
+    let parsed = crate::dtype::of_array(dtype);
+    parsed.is_some_and(|(data_type, endian)| {
+        endian == crate::Endian::Big && data_type.bytes() > Some(1)
+    })
+}
+
 /// The documents of a tree, and how they are read.
 pub(crate) struct Tree<'a> {
     documents: &'a Documents,

@@ -132,7 +132,8 @@ impl DirectoryTree {
     /// so of it.
     ///
     /// One directory is open for each level that the walk is in, and nothing is held in memory but the next few
-    /// hundred entries. What appears or vanishes meanwhile may or may not be told.
+    /// hundred entries. What appears or vanishes meanwhile may or may not be told; a directory that vanishes after it was
+    /// told, and before it is gone into, is an error.
     ///
     /// # Errors
     /// [`TreeError::Link`] where a link has taken the place of a directory, [`TreeError::Io`] also if there is no

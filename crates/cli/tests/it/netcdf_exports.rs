@@ -77,6 +77,14 @@ fn a_value_that_masks_and_one_that_fills_are_kept_apart_where_format_2_has_one_f
     world.ok(&["export", &filled, "filled-2", "--format", "zarr2"]);
     assert_eq!(document_of(&world, "filled-2/v/.zarray")["fill_value"], 0);
 
+    // No element can be it: it masks nothing, and is somebody's attribute.
+    let mut other = bare.clone();
+    other["attributes"] = json!({ "_FillValue": -1 });
+    let other = imported(&world, "other", &other, &[]);
+    world.ok(&["export", &other, "other-2", "--format", "zarr2"]);
+    assert_eq!(document_of(&world, "other-2/v/.zarray")["fill_value"], 0);
+    assert_eq!(document_of(&world, "other-2/v/.zattrs")["_FillValue"], -1);
+
     // Both are the same value.
     let mut same = masked.clone();
     same["fill_value"] = json!(9);
@@ -158,6 +166,9 @@ fn an_attribute_with_the_name_of_our_record_is_an_attribute() {
     );
     world.ok(&["export", &repository, "out", "--format", "nczarr"]);
     let attributes = document_of(&world, "out/v/.zattrs");
+    assert_eq!(attributes["_netcdf"], "somebody wrote this");
+    world.ok(&["export", &repository, "plain", "--format", "zarr2"]);
+    let attributes = document_of(&world, "plain/v/.zattrs");
     assert_eq!(attributes["_netcdf"], "somebody wrote this");
     // In a dataset of netCDF it could be taken for a record.
     world.ok(&["init", "again"]);

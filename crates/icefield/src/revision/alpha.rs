@@ -8,8 +8,9 @@ use super::{Reading, RevisionError, RevisionSpec, Suffix, Word};
 use crate::Error;
 
 impl RevisionSpec {
-    /// Finds and reads the snapshot that is meant in a repository of the alpha generation. Its ids are longer: they are
-    /// bare words here, and `snapshot:ID` names none.
+    /// Finds and reads the snapshot that is meant in a repository of the alpha generation. A bare word is a tag first and a
+    /// branch then, as that generation took it. Its ids are longer than those of today: they are bare words here, and
+    /// `snapshot:ID` names none.
     ///
     /// # Errors
     /// [`NotFound`](crate::ErrorKind::NotFound) if there is none, [`Corrupt`](crate::ErrorKind::Corrupt) if what a ref
@@ -65,15 +66,15 @@ impl Reading {
                 .into());
             }
         };
-        if let Some(name) = branch
-            && let Some(tip) = repository.branch(name).await?
-        {
-            return Ok(Ok(repository.snapshot(tip.file.snapshot, &tip.key).await?));
-        }
         if let Some(name) = tag
             && let Some((key, file)) = repository.tag(name).await?
         {
             return Ok(Ok(repository.snapshot(file.snapshot, &key).await?));
+        }
+        if let Some(name) = branch
+            && let Some(tip) = repository.branch(name).await?
+        {
+            return Ok(Ok(repository.snapshot(tip.file.snapshot, &tip.key).await?));
         }
         let Word::Bare(word) = &self.start else {
             return Ok(Err(absent));

@@ -89,9 +89,10 @@ impl Walk<'_> {
         is_node: bool,
     ) -> Result<(), SourceError> {
         let own = directory.as_str().len();
-        // A directory whose name no node can have is looked into only to see whether it should be one.
+        // A directory whose name no node can have is looked through only to see whether it, or something below it, should
+        // be one.
         let is_direct = move |entry: &RawEntry| !entry.path[own..].contains('/');
-        let look = move |entry: &RawEntry| !entry.is_utf8 && is_direct(entry);
+        let look = move |entry: &RawEntry| !(entry.is_utf8 && is_direct(entry));
         let mut entries = self.root.0.raw_entries(directory, look);
         let fail = |error| self.root.explained(directory.as_str(), error);
         while let Some(entry) = entries.try_next().await.map_err(fail)? {

@@ -135,7 +135,9 @@ impl Tree {
         let document = parsed(node)?;
         let attributes = document.get("attributes").and_then(Value::as_object);
         let mut attributes = attributes.cloned().unwrap_or_default();
-        attributes.remove(RECORD);
+        if attributes.get(RECORD).is_some_and(nczarr::is_record) {
+            attributes.remove(RECORD);
+        }
         let Some(metadata) = &node.array else {
             let group = json!({ "zarr_format": 2 });
             return Ok(vec![(TAKEN[0], group), (TAKEN[2], attributes.into())]);
@@ -150,8 +152,13 @@ impl Tree {
             .as_str()
             .unwrap_or_default()
             .to_owned();
-        let masked = masked.and_then(|value| zarr2::fill_of_attribute(&dtype, &value));
-        match masked {
+        let value = masked.as_ref();
+        let value = value.and_then(|value| zarr2::fill_of_attribute(&dtype, value));
+        if let (Some(other), None) = (masked, &value) {
+            // It masks nothing, since no element can be it: somebody's attribute.
+            attributes.insert(FILL_VALUE.to_owned(), other);
+        }
+        match value {
             None if is_whole => array.document["fill_value"] = Value::Null,
             None => {}
             Some(value) if is_whole || value == array.document["fill_value"] => {

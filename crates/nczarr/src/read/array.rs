@@ -27,7 +27,7 @@ impl Tree<'_> {
             let problem = "netCDF has no such type; import the tree as plain Zarr (#mode=zarr)";
             refuse(format!("its dtype is {written:?}: {problem}"))
         })?;
-        let is_swapped = self.swaps && endian == Endian::Big && data_type.bytes() > Some(1);
+        let is_swapped = self.swaps && super::is_swappable(&written);
         if is_swapped && self.options.has_legacy_endian {
             endian = Endian::Little;
             document.insert("dtype".to_owned(), written.replace('>', "<").into());

@@ -61,9 +61,18 @@ pub fn read_zarr3(documents: &BTreeMap<String, Value>) -> Result<Dataset, Nczarr
 
 /// The record of a node; nothing where it is none that can be read, since anybody may write attributes.
 fn record(attributes: &Map<String, Value>) -> Map<String, Value> {
-    let text = attributes.get(RECORD).and_then(Value::as_str);
-    text.and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default()
+    let record = attributes.get(RECORD).and_then(parsed);
+    record.unwrap_or_default()
+}
+
+fn parsed(value: &Value) -> Option<Map<String, Value>> {
+    let record: Map<String, Value> = serde_json::from_str(value.as_str()?).ok()?;
+    (!record.is_empty()).then_some(record)
+}
+
+/// Returns whether the value of an attribute [`RECORD`] is one of ours; any other is somebody's attribute.
+pub fn is_record(value: &Value) -> bool {
+    parsed(value).is_some()
 }
 
 /// Whether a type can be another one because elements of both are the same bytes.

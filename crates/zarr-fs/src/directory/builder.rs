@@ -164,7 +164,8 @@ impl DirectoryBuilder {
     }
 
     /// Writes new values in their places, without a temporary file beside each: for a directory that nobody looks into
-    /// before all of it is written. Off unless set: then a value that is half written is never seen.
+    /// before all of it is written, and in which each new key has one writer: one that fails removes what stands under its
+    /// key. Off unless set: then a value that is half written is never seen.
     pub fn unseen(mut self, unseen: bool) -> Self {
         self.unseen = unseen;
         self
@@ -211,7 +212,7 @@ impl DirectoryBuilder {
     /// Opens the directory. Writes nothing.
     ///
     /// # Errors
-    /// [`TreeError::NotADirectory`]; [`TreeError::Missing`] if it must exist; [`TreeError::Io`].
+    /// [`TreeError::NotADirectory`]; [`TreeError::Missing`] if it must exist or is held; [`TreeError::Io`].
     pub fn open(self) -> Result<DirectoryTree, TreeError> {
         let name = self.name;
         // The working directory may change before a missing base is made.
