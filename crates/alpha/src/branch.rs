@@ -102,6 +102,14 @@ mod tests {
     use icefield_storage_memory::MemoryStorage;
 
     use super::*;
+    use crate::BranchFile;
+
+    /// The newest file of a branch.
+    async fn seen(storage: &MemoryStorage, layout: Layout, branch: &str) -> Option<BranchFile> {
+        let form = storage.capabilities().key_form;
+        let directory = layout.branch(branch, form).unwrap();
+        newest(storage, layout, &directory).await.unwrap()
+    }
 
     const fn id(byte: u8) -> AlphaId {
         AlphaId::from_bytes([byte; 16])
@@ -114,7 +122,7 @@ mod tests {
             let first = advance(&storage, layout, "main", None, id(0)).await;
             assert!(matches!(first, Ok(Advance::Created { number: 0 })));
             for _ in 0..2 {
-                let seen = newest(&storage, layout, "main").await.unwrap().unwrap();
+                let seen = seen(&storage, layout, "main").await.unwrap();
                 assert_eq!((seen.number, seen.file.snapshot), (0, id(0)));
             }
             let one = create(&storage, layout, "main", 1, id(1)).await.unwrap();
@@ -141,7 +149,7 @@ mod tests {
         assert!(matches!(again, Ok(Advance::Conflict { found: Some(_) })));
         let last = layout.sequence_form().largest();
         create(&storage, layout, "b", last, id(7)).await.unwrap();
-        let seen = newest(&storage, layout, "b").await.unwrap().unwrap();
+        let seen = seen(&storage, layout, "b").await.unwrap();
         assert_eq!((seen.number, seen.file.snapshot), (last, id(7)));
         assert!(
             advance(&storage, layout, "b", Some(id(7)), id(8))
@@ -158,9 +166,6 @@ mod tests {
             let put = storage.put(&key, Bytes::from("x").into(), PutMode::Create.into());
             assert!(matches!(put.await, Ok(PutOutcome::Written(_))));
         }
-        assert_eq!(
-            newest(&storage, Layout::Literal, "main").await.unwrap(),
-            None
-        );
+        assert_eq!(seen(&storage, Layout::Literal, "main").await, None);
     }
 }
