@@ -8,6 +8,8 @@ use crate::{archives, demo, fuzz, interop, kill, nczarr, process, servers, tour,
 
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 10;
+/// Parts of the names of the tests that need gigabytes.
+const LARGE: [&str; 2] = ["d51_", "of_more_than_4_gib"];
 
 /// Runs the stages, or only those named.
 ///
@@ -34,6 +36,14 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
         cargo.arg("test").args(workspace::SELECTION);
         cargo.env(kill::VARIABLE, kill::fresh_copies()?);
         process::run(cargo.arg("--no-fail-fast")).map(|()| Outcome::Passed)
+    });
+    stages.stage("large", || {
+        // Those that are left out of a plain `cargo test`, for their gigabytes of memory or disk. One at a time.
+        let mut cargo = process::cargo();
+        cargo.arg("test").args(workspace::SELECTION);
+        cargo.args(["--test", "robustness", "--test", "it", "--", "--ignored"]);
+        cargo.args(["--test-threads", "1"]).args(LARGE);
+        process::run(&mut cargo).map(|()| Outcome::Passed)
     });
     for (name, run) in servers::STAGES {
         stages.stage(name, run);

@@ -367,13 +367,13 @@ fn d51_five_million_refs() {
 }
 
 #[test]
-#[ignore = "needs 2 GB of memory; run with `--ignored`"]
+#[ignore = "needs 2 GB of memory; run by `cargo xtask test`, stage `large`"]
 fn d51_ten_million_refs() {
     reads(10_000_000, Some(1000));
 }
 
 #[test]
-#[ignore = "needs 6 GB of memory; run with `--ignored`"]
+#[ignore = "needs 6 GB of memory; run by `cargo xtask test`, stage `large`"]
 fn d51_a_body_beyond_the_readers_limits_is_not_written() {
     let id = ManifestId::from_bytes([3; 12]);
     let mut encoder = ManifestEncoder::new(id);

@@ -71,9 +71,8 @@ async fn more_entries_than_fit_without_zip64() {
     assert_eq!(get(&tree, "c/65999").await.as_deref(), Some(&b"v"[..]));
 }
 
-/// Writes 4 GiB: `cargo test -p icefield-zarr-fs -- --ignored`.
 #[tokio::test]
-#[ignore = "writes more than 4 GiB"]
+#[ignore = "writes more than 4 GiB; run by `cargo xtask test`, stage `large`"]
 async fn an_entry_and_a_file_of_more_than_4_gib() {
     let world = world();
     let path = world.outer.path().join("t.zip");
