@@ -8,8 +8,9 @@ use futures::stream::{self, BoxStream, StreamExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::Handle;
 use super::bodies::{Reading, request};
+use super::request::{Fault, FaultKind};
+use super::{Handle, spent};
 use crate::{Body, GetOptions, GetRange, Key, Object, ObjectMeta, StorageError, Version};
 
 type Bodies = BoxStream<'static, Result<Bytes, StorageError>>;
@@ -31,20 +32,22 @@ pub(super) async fn get(
         0 => None,
         threshold => Some(threshold.max(handle.settings.part_bytes)),
     };
-    let mut times = 0;
+    let mut call = handle.retries.call();
     loop {
         match get_once(handle, key, &options, first).await {
-            // Taken up where it broke off, it was another object. Nothing of the first one was handed out.
+            // Taken up where it broke off, it was another object. Nothing of the first one was handed out. The pause
+            // lets whoever replaces it come to an end.
             Err(StorageError::PreconditionFailed { .. })
                 if options.if_match.is_none() && options.if_unmodified_since.is_none() =>
             {
-                times += 1;
-                if times >= handle.settings.retry.attempts {
-                    return Err(StorageError::Unavailable {
-                        action: "read",
-                        target: key.to_string(),
-                        source: "it was replaced each time that it was read".into(),
-                    });
+                let error = StorageError::Unavailable {
+                    action: "read",
+                    target: key.to_string(),
+                    source: "it was replaced each time that it was read".into(),
+                };
+                let fault = Fault::new(FaultKind::NotDone, error);
+                if !call.again(&fault).await {
+                    return Err(spent(&call, fault));
                 }
             }
             read => return read,
