@@ -4,6 +4,7 @@
 //! per array. Everything is kept as the *net* effect against the base snapshot, which is what a transaction
 //! log records: a node created and deleted again leaves no trace.
 
+mod base_view;
 mod blob;
 mod chunk_table;
 mod fold;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
 
+pub(crate) use base_view::BaseView;
 pub(crate) use blob::ForkBlob;
 pub use blob::ForkBlobError;
 pub(crate) use chunk_table::{ChunkTable, PendingChunk};
@@ -64,20 +66,11 @@ pub(crate) struct ChangeSet {
     chunks: BTreeMap<NodeId, ChunkTable>,
     /// Where the arrays with a table are.
     array_paths: BTreeMap<NodeId, NodePath>,
-    /// Base arrays whose metadata this session wrote.
-    visible: BTreeMap<NodeId, Visible>,
+    /// Base arrays whose metadata this session wrote, or whose chunks it shifted.
+    views: BTreeMap<NodeId, BaseView>,
     /// The highest revision of a table that was dropped: a new one goes on from there, so that equal revisions
     /// of one array's tables always mean equal content.
     dropped_revision: u64,
-}
-
-/// What is seen of an array of the base: a shrink followed by a growth must not bring references back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Visible {
-    /// Where the base has the array.
-    pub(crate) home: NodePath,
-    /// The grid within which its references are still seen; one of another rank than the array: none is.
-    pub(crate) grid: Vec<u32>,
 }
 
 impl ChangeSet {
@@ -86,6 +79,7 @@ impl ChangeSet {
             && self.updated.is_empty()
             && self.deleted.is_empty()
             && self.chunks.values().all(ChunkTable::is_empty)
+            && !self.views.values().any(BaseView::is_shifted)
     }
 
     pub(crate) fn created(&self) -> &BTreeMap<NodePath, WrittenNode> {
@@ -134,7 +128,7 @@ impl ChangeSet {
 
     /// Records new metadata of a node that exists, in the base or in the session.
     ///
-    /// Chunk references outside the new grid are dropped at once, the session's and, through the visible
+    /// Chunk references outside the new grid are dropped at once, the session's and, through what is
     /// grid, the base's.
     pub(crate) fn update_node(
         &mut self,
@@ -156,27 +150,38 @@ impl ChangeSet {
             if let Some(previous) = previous
                 && (!self.created.contains_key(path) || self.moved.contains_key(&id))
             {
-                let home = self.moved.get(&id).unwrap_or(path);
-                let visible = self.visible.entry(id).or_insert_with(|| Visible {
-                    home: home.clone(),
-                    grid: previous.chunk_counts.clone(),
-                });
-                let seen = &mut visible.grid;
-                if seen.len() == counts.len() {
-                    for (seen, count) in seen.iter_mut().zip(counts) {
-                        *seen = (*seen).min(*count);
-                    }
-                } else {
-                    // Another rank: no reference of the base has a meaning any more, also if that rank comes back. A
-                    // scalar's grid has no length that could say so: one of another rank does.
-                    *seen = vec![0; counts.len().max(1)];
-                }
+                self.view(path, id, &previous.chunk_counts).resize(counts);
             }
         }
         if let Some(created) = self.created.get_mut(path) {
             *created = node;
         } else {
             self.updated.insert(path.clone(), node);
+        }
+    }
+
+    /// What is seen of an array of the base, all of its `grid` unless a limit is known.
+    fn view(&mut self, path: &NodePath, id: NodeId, grid: &[u32]) -> &mut BaseView {
+        let home = self.moved.get(&id).unwrap_or(path);
+        let whole = || BaseView::whole(home.clone(), grid);
+        self.views.entry(id).or_insert_with(whole)
+    }
+
+    /// Moves all chunks of an array by so many per dimension, and forgets those that leave its `grid`. `in_base`: the base has
+    /// the array, under this path or the one that it was moved from.
+    pub(crate) fn shift_chunks(
+        &mut self,
+        path: &NodePath,
+        node: NodeId,
+        grid: &[u32],
+        by: &[i64],
+        in_base: bool,
+    ) {
+        if in_base {
+            self.view(path, node, grid).shift(by, grid);
+        }
+        if let Some(table) = self.chunks.get_mut(&node) {
+            table.shift(by, grid);
         }
     }
 
@@ -297,7 +302,7 @@ impl ChangeSet {
     pub(crate) fn forget_created(&mut self, path: &NodePath) {
         if let Some(node) = self.created.remove(path) {
             self.drop_table(&node.id);
-            self.visible.remove(&node.id);
+            self.views.remove(&node.id);
             self.moved.remove(&node.id);
         }
     }
@@ -305,7 +310,7 @@ impl ChangeSet {
     /// Forgets that the session created a node: the base has this very node now. The chunks written to it stay.
     pub(crate) fn adopt_created(&mut self, path: &NodePath) {
         if let Some(node) = self.created.remove(path) {
-            self.visible.remove(&node.id);
+            self.views.remove(&node.id);
         }
     }
 
@@ -331,7 +336,7 @@ impl ChangeSet {
     pub(crate) fn note_deleted(&mut self, path: NodePath, id: NodeId, kind: NodeKind) {
         self.updated.remove(&path);
         self.drop_table(&id);
-        self.visible.remove(&id);
+        self.views.remove(&id);
         self.deleted.insert(path, (id, kind));
     }
 
@@ -356,7 +361,7 @@ impl ChangeSet {
 
     /// Forgets that the session ever made an array smaller.
     pub(crate) fn see_whole_base(&mut self, node: &NodeId) {
-        self.visible.remove(node);
+        self.views.remove(node);
     }
 
     /// Forgets what the session did to some chunks of an array.
@@ -366,52 +371,32 @@ impl ChangeSet {
         }
     }
 
-    /// Base arrays whose metadata this session wrote, and how much of them is seen.
-    pub(crate) fn visible(&self) -> &BTreeMap<NodeId, Visible> {
-        &self.visible
+    /// Base arrays of which not all is seen where the base has it, as far as the session may have changed that.
+    pub(crate) fn views(&self) -> &BTreeMap<NodeId, BaseView> {
+        &self.views
     }
 
-    /// Moves the limits of what is seen of a base array to a base where it has another size: what the session
-    /// never cut off is seen as far as the new base has it.
+    /// Follows a resize of the base: what the session never cut off is seen as far as the new base has it.
     pub(crate) fn see_resized_base(&mut self, node: &NodeId, before: &[u32], after: &[u32]) {
-        if let Some(visible) = self.visible.get_mut(node) {
-            visible.grid = seen_after(&visible.grid, before, after);
+        if let Some(view) = self.views.get_mut(node) {
+            view.follow_base(before, after);
         }
     }
 
-    /// Returns whether a reference of the base is still seen through the session's resizes.
-    pub(crate) fn sees_base_chunk(&self, node: &NodeId, index: &[u32]) -> bool {
-        self.visible_grid(node)
-            .is_none_or(|grid| within(index, grid))
-    }
-
-    /// Returns whether a resize has cut off something of a grid that the base has.
+    /// Returns whether something of a grid that the base has is not seen.
     pub(crate) fn cuts(&self, node: &NodeId, grid: &[u32]) -> bool {
-        self.visible_grid(node)
-            .is_some_and(|seen| !within_grid(grid, seen))
+        self.views.get(node).is_some_and(|view| view.cuts(grid))
     }
 
-    /// Returns the grid within which references of the base are seen, if a resize limits it.
-    pub(crate) fn visible_grid(&self, node: &NodeId) -> Option<&[u32]> {
-        self.visible.get(node).map(|visible| &visible.grid[..])
+    /// Returns what is seen of an array of the base, if that may not be all of it.
+    pub(crate) fn view_of(&self, node: &NodeId) -> Option<&BaseView> {
+        self.views.get(node)
     }
 
     /// Returns the bytes that the pending references hold.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.chunks.values().map(ChunkTable::memory_bytes).sum()
     }
-}
-
-/// Returns what is seen of a grid that grew or shrank from `before` to `after` under a session that saw it
-/// within `seen`.
-pub(crate) fn seen_after(seen: &[u32], before: &[u32], after: &[u32]) -> Vec<u32> {
-    if seen.len() != before.len() || seen.len() != after.len() {
-        return seen.to_vec();
-    }
-    let sizes = seen.iter().zip(before).zip(after);
-    sizes
-        .map(|((seen, before), after)| if seen < before { *seen } else { *after })
-        .collect()
 }
 
 /// Returns whether a grid has the rank of another one, and is nowhere longer.

@@ -10,6 +10,7 @@ mod manifests;
 mod plan;
 mod publish;
 mod queue;
+mod shifted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::IntoFuture;

@@ -255,6 +255,16 @@ pub enum SessionError {
         /// Chunks per dimension.
         grid: Vec<u32>,
     },
+    /// A shift has one number per dimension.
+    #[error("{path} has {expected} dimensions, and the shift has {found} numbers")]
+    ShiftRank {
+        /// The array.
+        path: NodePath,
+        /// Its dimensions.
+        expected: usize,
+        /// Numbers given.
+        found: usize,
+    },
     /// The format has no empty chunks.
     #[error("chunk {index} of {path} would be empty: an encoded chunk has at least one byte")]
     EmptyChunk {

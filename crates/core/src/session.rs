@@ -14,6 +14,7 @@ mod preload;
 mod read;
 mod read_plan;
 mod rename;
+mod shift;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -46,6 +46,7 @@ mod repositories;
 mod resizes;
 mod revisions;
 mod sessions;
+mod shifts;
 mod table;
 mod trial;
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 8 bytes   "ICEFORK\0"
-//! 1 byte    version, 3
+//! 1 byte    version, 4
 //! rest      a zstd frame with a checksum: MessagePack of base, its time in microseconds,
 //!           family, origin id, origin, changes, lease: its id, the age of the session in
 //!           microseconds, when that was, and when the session began by the store's clock
@@ -24,12 +24,12 @@ use icefield_format::{
 use serde::{Deserialize, Serialize};
 
 use super::interned::Interned;
-use super::{ChangeSet, ChunkTable, PendingChunk, Visible, WrittenNode, within};
+use super::{BaseView, ChangeSet, ChunkTable, PendingChunk, WrittenNode, within};
 use crate::metadata::{MetadataError, NodeMetadata};
 use crate::session::{Base, SentLease};
 
 const MAGIC: &[u8; 8] = b"ICEFORK\0";
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// Coordinates count from the corner of the array.
 const ABSOLUTE: u8 = 0;
 /// The most bytes that a fork may have before compression.
@@ -110,9 +110,14 @@ struct Edits {
     updated: Vec<(String, Bytes, Bytes)>,
     deleted: Vec<(String, Bytes, bool)>,
     moved: Vec<(Bytes, String)>,
-    visible: Vec<(Bytes, String, Vec<u32>)>,
+    views: Vec<View>,
     arrays: Vec<Columns>,
 }
+
+/// What is seen of an array of the base: its node, its path there, the ends and starts of what is seen and the offsets per
+/// dimension, whether it was shifted.
+#[derive(Serialize, Deserialize)]
+struct View(Bytes, String, Vec<u32>, Vec<u32>, Vec<i64>, bool);
 
 /// The rows of one array.
 #[derive(Serialize, Deserialize)]
@@ -255,8 +260,8 @@ impl ChangeSet {
         let homes = self.moved.iter().map(|(node, home)| (home, node));
         let updated = self.updated.iter().map(|(path, node)| (path, &node.id));
         let deleted = self.deleted.iter().map(|(path, (node, _))| (path, node));
-        let visible = self.visible.iter().map(|(node, seen)| (&seen.home, node));
-        if !homes.chain(updated).chain(deleted).chain(visible).all(here) {
+        let views = self.views.iter().map(|(node, view)| (&view.home, node));
+        if !homes.chain(updated).chain(deleted).chain(views).all(here) {
             return Err(invalid("it edits nodes that its snapshot does not have"));
         }
         for (node, table) in self.chunks.iter().filter(|(_, table)| !table.is_empty()) {
@@ -353,10 +358,10 @@ impl Edits {
                 .iter()
                 .map(|(node, from)| (id(node), from.to_string()))
                 .collect(),
-            visible: changes
-                .visible
+            views: changes
+                .views
                 .iter()
-                .map(|(node, seen)| (id(node), seen.home.to_string(), seen.grid.clone()))
+                .map(|(node, view)| View::of(node, view))
                 .collect(),
             arrays: arrays.collect(),
         }
@@ -400,10 +405,9 @@ impl Edits {
             let node = NodeId::from_bytes(fixed(&node)?);
             changes.moved.insert(node, NodePath::parse(&from)?);
         }
-        for (node, home, grid) in self.visible {
-            let home = NodePath::parse(&home)?;
-            let node = NodeId::from_bytes(fixed(&node)?);
-            changes.visible.insert(node, Visible { home, grid });
+        for view in self.views {
+            let (node, view) = view.read()?;
+            changes.views.insert(node, view);
         }
         for columns in self.arrays {
             let node = NodeId::from_bytes(fixed(&columns.node)?);
@@ -413,6 +417,30 @@ impl Edits {
             changes.chunks.insert(node, table);
         }
         Ok(changes)
+    }
+}
+
+impl View {
+    fn of(node: &NodeId, view: &BaseView) -> Self {
+        let seen = view.seen().iter();
+        Self(
+            Bytes::copy_from_slice(node.as_bytes()),
+            view.home.to_string(),
+            seen.clone().map(|range| range.end).collect(),
+            seen.map(|range| range.start).collect(),
+            view.offset().to_vec(),
+            view.is_shifted(),
+        )
+    }
+
+    fn read(self) -> Result<(NodeId, BaseView), ForkBlobError> {
+        let Self(node, home, ends, starts, offset, is_shifted) = self;
+        if starts.len() != ends.len() || offset.len() != ends.len() {
+            return Err(invalid("a view of an array with two ranks"));
+        }
+        let seen = starts.into_iter().zip(ends).map(|(start, end)| start..end);
+        let view = BaseView::of(NodePath::parse(&home)?, seen.collect(), offset, is_shifted);
+        Ok((NodeId::from_bytes(fixed(&node)?), view))
     }
 }
 

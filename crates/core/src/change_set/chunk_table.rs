@@ -290,6 +290,26 @@ impl ChunkTable {
         *self = kept;
     }
 
+    /// Moves all rows by so many chunks per dimension, and forgets those that leave a grid.
+    pub(crate) fn shift(&mut self, by: &[i64], grid: &[u32]) {
+        let mut moved = Self::new(self.rank);
+        let mut index = Vec::with_capacity(self.rank);
+        for row in 0..self.len() as u32 {
+            index.clear();
+            let axes = self.index(row).iter().zip(by).zip(grid);
+            index.extend(axes.map_while(|((at, by), count)| {
+                let at = i64::from(*at).checked_add(*by)?;
+                u32::try_from(at).ok().filter(|at| at < count)
+            }));
+            if index.len() == self.rank {
+                moved.set(&index, self.at(row));
+            }
+        }
+        // Higher than it was, also if all rows are gone.
+        moved.revision += self.revision + 1;
+        *self = moved;
+    }
+
     fn compare(&self, a: u32, b: u32) -> Ordering {
         self.index(a).cmp(self.index(b))
     }

@@ -103,6 +103,7 @@ impl<'a> Fold<'a> {
         }
         folded.unify(&unified);
         self.check_places(&folded, &mut conflicts);
+        self.check_shifts(&mut conflicts);
         self.fold_limits(&unified, &mut folded);
         self.fold_chunks(equal, policy, &unified, &mut folded, &mut conflicts);
         if conflicts.is_empty() {
@@ -281,20 +282,55 @@ impl<'a> Fold<'a> {
 
     /// What resizes cut off on either side stays cut off.
     fn fold_limits(&self, unified: &Unified, folded: &mut ChangeSet) {
-        for (node, seen) in &self.theirs.visible {
-            if self.origin.visible.get(node) == Some(seen) {
+        for (node, view) in &self.theirs.views {
+            if self.origin.views.get(node) == Some(view) {
                 continue;
             }
             let node = unified.get(node).unwrap_or(node);
-            match folded.visible.get_mut(node) {
-                Some(ours) if ours.grid.len() == seen.grid.len() => {
-                    for (ours, seen) in ours.grid.iter_mut().zip(&seen.grid) {
-                        *ours = (*ours).min(*seen);
-                    }
+            match folded.views.get_mut(node) {
+                // Only one side may have shifted an array, and the other has left it alone.
+                Some(_) if self.is_shifted(self.theirs, node) => {
+                    folded.views.insert(*node, view.clone());
                 }
-                Some(_) => {}
+                Some(ours) => ours.intersect(view),
                 None => {
-                    folded.visible.insert(*node, seen.clone());
+                    folded.views.insert(*node, view.clone());
+                }
+            }
+        }
+    }
+
+    /// Whether a side shifted an array of the base since the origin.
+    fn is_shifted(&self, side: &ChangeSet, node: &NodeId) -> bool {
+        let of = |side: &ChangeSet| {
+            let view = side.views.get(node);
+            view.map_or((false, Vec::new()), |view| {
+                (view.is_shifted(), view.offset().to_vec())
+            })
+        };
+        let (was, is) = (of(self.origin), of(side));
+        is.0 && is != was
+    }
+
+    /// An array that one side shifted must be as it was on the other.
+    fn check_shifts(&self, conflicts: &mut Vec<Conflict>) {
+        let nodes: BTreeSet<&NodeId> = (self.ours.views.keys())
+            .chain(self.theirs.views.keys())
+            .collect();
+        for node in nodes {
+            let sides = [(self.ours, self.theirs), (self.theirs, self.ours)];
+            for (one, other) in sides {
+                let Some(view) = one.views.get(node) else {
+                    continue;
+                };
+                let path = one.array_paths.get(node).unwrap_or(&view.home);
+                let is_touched = other.views.get(node) != self.origin.views.get(node)
+                    || self.changed_chunks(other, path).is_some();
+                if self.is_shifted(one, node) && is_touched {
+                    conflicts.push(Conflict::ShiftOfUpdatedArray {
+                        path: path.clone(),
+                        node: *node,
+                    });
                 }
             }
         }
@@ -433,7 +469,7 @@ impl ChangeSet {
             && !other.moved.contains_key(&gone.id)
         {
             self.drop_table(&gone.id);
-            self.visible.remove(&gone.id);
+            self.views.remove(&gone.id);
             self.moved.remove(&gone.id);
         }
         self.updated.remove(path);
@@ -441,7 +477,7 @@ impl ChangeSet {
             Some((id, kind)) => {
                 if !other.moved.contains_key(id) {
                     self.drop_table(id);
-                    self.visible.remove(id);
+                    self.views.remove(id);
                 }
                 self.deleted.insert(path.clone(), (*id, *kind));
             }

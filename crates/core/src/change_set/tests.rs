@@ -92,6 +92,10 @@ fn a_scalar_has_one_index() {
     assert_eq!(table.get(&[]), Some(native(2)));
 }
 
+fn shows(changes: &ChangeSet, id: &NodeId, base: u32) -> bool {
+    changes.view_of(id).is_none_or(|view| view.shows(&[base]))
+}
+
 #[test]
 fn a_shrink_and_a_growth_bring_nothing_back() {
     let mut changes = ChangeSet::default();
@@ -101,8 +105,8 @@ fn a_shrink_and_a_growth_bring_nothing_back() {
     changes.update_node(&path("/a"), narrow.clone(), Some(&wide.metadata));
     changes.update_node(&path("/a"), wide.clone(), Some(&narrow.metadata));
     assert_eq!(changes.chunk(&id, &[7]), None);
-    assert!(changes.sees_base_chunk(&id, &[4]));
-    assert!(!changes.sees_base_chunk(&id, &[5]));
+    assert!(shows(&changes, &id, 4));
+    assert!(!shows(&changes, &id, 5));
     changes.set_chunk(&path("/a"), id, &[7], native(8));
     assert_eq!(changes.chunk(&id, &[7]), Some(native(8)));
 }
@@ -154,7 +158,7 @@ fn a_change_of_rank_empties_the_table_whatever_was_in_it() {
     changes.set_chunk(&at, id, &[3], native(8));
     assert_eq!(changes.chunk(&id, &[3]), Some(native(8)));
     assert_eq!(changes.chunk(&id, &[7]), None);
-    assert!(!changes.sees_base_chunk(&id, &[0]));
+    assert!(!shows(&changes, &id, 0));
 }
 
 mod blobs {
@@ -264,8 +268,7 @@ mod blobs {
                 "a cut of another node",
                 Box::new(move |it| {
                     let home = path("/a");
-                    let grid = vec![1];
-                    it.visible.insert(stranger, Visible { home, grid });
+                    it.views.insert(stranger, BaseView::whole(home, &[1]));
                 }),
             ),
         ];
@@ -298,7 +301,7 @@ mod blobs {
     #[tokio::test]
     async fn a_bomb_is_refused_before_it_fills_the_memory() {
         let (repository, ..) = fork().await;
-        let mut bytes = b"ICEFORK\0\x03".to_vec();
+        let mut bytes = b"ICEFORK\0\x04".to_vec();
         let frame = zstd::encode_all(std::io::repeat(0).take(256 << 20), 19).expect("in memory");
         assert!(frame.len() < 100_000);
         bytes.extend(frame);

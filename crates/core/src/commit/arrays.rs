@@ -1,6 +1,6 @@
 //! Which manifests of an array a commit keeps, and what it rewrites together.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use icefield_format::{
 use icefield_storage::Entropy;
 
 use super::manifests::ManifestJob;
-use crate::change_set::{ChangeSet, ChunkTable, PendingChunk};
+use crate::change_set::{BaseView, ChangeSet, ChunkTable, PendingChunk};
 use crate::conditions::ArrayName;
-use crate::splits::{Cells, Held, Known, SplitRules, regions};
+use crate::splits::{self, Cells, Held, Known, SplitRules, regions};
 
 /// Whether manifests are rewritten that no edit touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +54,17 @@ pub(super) struct ArrayPlan {
     pub(super) entropy: Arc<dyn Entropy>,
 }
 
+/// What one manifest of a shifted array is made of.
+#[derive(Debug, Default)]
+struct Part {
+    inputs: Vec<ManifestRef>,
+    rows: Vec<u32>,
+}
+
+/// Manifests of a shifted array that are written one by one, at most, counted once for each that they are made of. Of
+/// more, one task makes all.
+const MOST_PARTS: u64 = 1 << 16;
+
 /// What becomes of an array's manifests.
 #[derive(Debug)]
 pub(super) struct Split {
@@ -84,6 +95,9 @@ impl ArrayPlan {
             return Ok(Split { kept, jobs });
         }
         let (cells, misplaced) = self.cells(table, &rows, &held, rules, writer)?;
+        if let Some(view) = changes.view_of(&self.node).filter(|view| view.is_shifted()) {
+            return Ok(self.shifted(view, cells, table, rows, &held));
+        }
         let all = self.rewrite == Rewrite::All;
         let boxes: Vec<Vec<Range<u32>>> = held
             .iter()
@@ -136,22 +150,69 @@ impl ArrayPlan {
 
     /// The manifests some of whose references may still be seen.
     fn seen(&self, changes: &ChangeSet) -> Vec<&HeldManifest> {
-        let visible = changes.visible_grid(&self.node);
-        if visible.is_some_and(|visible| visible.len() != self.grid.len()) {
-            return Vec::new();
-        }
-        let outside = |held: &HeldManifest| {
+        let view = changes.view_of(&self.node);
+        let may_be_seen = |held: &&HeldManifest| {
             let ranges = held.reference.extents.ranges();
-            let beyond = |grid: &[u32]| {
-                ranges.len() == grid.len()
-                    && ranges
-                        .iter()
-                        .zip(grid)
-                        .any(|(range, count)| range.start >= *count)
+            if ranges.len() != self.grid.len() {
+                return view.is_none_or(|view| view.seen().len() == self.grid.len());
+            }
+            let placed = match view {
+                None => Some(ranges.to_vec()),
+                Some(view) => view.place_box(ranges),
             };
-            beyond(&self.grid) || visible.is_some_and(beyond)
+            placed.is_some_and(|placed| {
+                let mut axes = placed.iter().zip(&self.grid);
+                axes.all(|(range, count)| range.start < *count)
+            })
         };
-        self.held.iter().filter(|held| !outside(held)).collect()
+        self.held.iter().filter(may_be_seen).collect()
+    }
+
+    /// Of a shifted array, no manifest stays. Each cell is written by itself, of all manifests that reach into it.
+    fn shifted(
+        &self,
+        view: &BaseView,
+        cells: Cells,
+        table: &ChunkTable,
+        rows: Vec<u32>,
+        held: &[&HeldManifest],
+    ) -> Split {
+        let mut parts: BTreeMap<Vec<u32>, Part> = BTreeMap::new();
+        let mut pairs = 0;
+        for manifest in held {
+            let Some(placed) = view.place_box(manifest.reference.extents.ranges()) else {
+                continue;
+            };
+            let span = cells.span(placed.into_iter());
+            pairs += splits::count(&span);
+            if pairs > MOST_PARTS {
+                break;
+            }
+            splits::for_each(&span, |cell| {
+                let part = parts.entry(cell.to_vec()).or_default();
+                part.inputs.push(manifest.reference.clone());
+            });
+        }
+        let kept = Vec::new();
+        if pairs > MOST_PARTS {
+            let inputs = held.iter().map(|it| it.reference.clone()).collect();
+            let jobs = vec![self.job(cells, rows, inputs)];
+            return Split { kept, jobs };
+        }
+        let mut cell = Vec::new();
+        for row in rows {
+            cells.find(table.index(row), &mut cell);
+            match parts.get_mut(&cell) {
+                Some(part) => part.rows.push(row),
+                None => parts.entry(cell.clone()).or_default().rows.push(row),
+            }
+        }
+        let jobs = parts.into_iter().map(|(cell, part)| ManifestJob {
+            part: Some(cells.ranges_of(&cell)),
+            ..self.job(cells.clone(), part.rows, part.inputs)
+        });
+        let jobs = jobs.collect();
+        Split { kept, jobs }
     }
 
     /// The cells to write, and which manifests are to be rewritten although nothing else touches them, because they do
@@ -214,6 +275,7 @@ impl ArrayPlan {
             node: self.node,
             grid: self.grid.clone(),
             cells,
+            part: None,
             rows: rows.into(),
             inputs,
             entropy: self.entropy.derive(),

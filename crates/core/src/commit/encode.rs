@@ -1,5 +1,6 @@
 //! The snapshot of a commit and its log, as files.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_format::{
@@ -9,8 +10,9 @@ use icefield_format::{
 use icefield_storage::Bytes;
 
 use super::plan::{ArrayManifests, NodeSource, PlannedManifests, PlannedNode};
+use super::shifted::MovedChunks;
 use crate::CommitError;
-use crate::change_set::ChangeSet;
+use crate::change_set::{ChangeSet, ChunkTable};
 use crate::metadata::{ArrayMetadata, NodeMetadata};
 use crate::session::{Base, Session};
 
@@ -117,6 +119,7 @@ pub(super) fn encode_log(
     id: SnapshotId,
     changes: &ChangeSet,
     mut updated_arrays: BTreeSet<NodeId>,
+    moved: &BTreeMap<NodeId, MovedChunks>,
 ) -> Result<Bytes, CommitError> {
     let mut log = TransactionLogEncoder::new(id);
     let of_kind = |nodes: &BTreeMap<_, crate::change_set::WrittenNode>, kind| -> Vec<NodeId> {
@@ -141,13 +144,41 @@ pub(super) fn encode_log(
     log.updated_groups(of_kind(changes.updated(), NodeKind::Group));
     updated_arrays.extend(of_kind(changes.updated(), NodeKind::Array));
     log.updated_arrays(updated_arrays);
-    for (node, table) in changes.chunks() {
-        if table.is_empty() {
+    let nodes: BTreeSet<&NodeId> = changes.chunks().keys().chain(moved.keys()).collect();
+    for node in nodes {
+        let table = changes.chunks().get(node);
+        let rows = table.map(ChunkTable::sorted_rows).unwrap_or_default();
+        let mut rows = rows
+            .iter()
+            .filter_map(|row| Some(table?.index(*row)))
+            .peekable();
+        let mut moved = moved
+            .get(node)
+            .into_iter()
+            .flat_map(MovedChunks::indices)
+            .peekable();
+        if rows.peek().is_none() && moved.peek().is_none() {
             continue;
         }
         log.begin_chunks(*node)?;
-        for row in table.sorted_rows() {
-            log.push_chunk(table.index(row))?;
+        // Both ascend; what is in both is one chunk.
+        loop {
+            let index = match (rows.peek(), moved.peek()) {
+                (None, None) => break,
+                (Some(_), None) => rows.next(),
+                (None, Some(_)) => moved.next(),
+                (Some(row), Some(index)) => match (*row).cmp(*index) {
+                    Ordering::Less => rows.next(),
+                    Ordering::Greater => moved.next(),
+                    Ordering::Equal => {
+                        moved.next();
+                        rows.next()
+                    }
+                },
+            };
+            if let Some(index) = index {
+                log.push_chunk(index)?;
+            }
         }
     }
     Ok(log.finish(session.shared().objects.writer())?)

@@ -2,6 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use icefield_format::{
 
 use icefield_storage::Entropy;
 
-use crate::change_set::{ChangeSet, ChunkTable, PendingChunk, within};
+use crate::change_set::{BaseView, ChangeSet, ChunkTable, PendingChunk, within};
 use crate::splits::Cells;
 
 /// Bytes that an edit takes in memory and in a manifest, about.
@@ -26,6 +27,8 @@ pub(super) struct ManifestJob {
     pub(super) grid: Vec<u32>,
     /// Each cell with references gets a manifest.
     pub(super) cells: Cells,
+    /// The box that is written; what of the inputs is seen outside of it is not. All of the grid if there is none.
+    pub(super) part: Option<Vec<Range<u32>>>,
     /// The edits, in the order of their indices.
     pub(super) rows: Arc<[u32]>,
     /// The base's manifests whose references are carried over, those within their boxes: no reader finds another.
@@ -51,7 +54,8 @@ struct Origin {
     cells: Cells,
     /// Which of the edits. In one state of them, a number means one edit.
     rows: Arc<[u32]>,
-    visible: Option<Vec<u32>>,
+    part: Option<Vec<Range<u32>>>,
+    view: Option<BaseView>,
 }
 
 /// Manifests of one array that are stored.
@@ -100,7 +104,8 @@ impl ManifestJob {
             grid: self.grid.clone(),
             cells: self.cells.clone(),
             rows: Arc::clone(&self.rows),
-            visible: changes.visible_grid(&self.node).map(<[u32]>::to_vec),
+            part: self.part.clone(),
+            view: changes.view_of(&self.node).cloned(),
         }
     }
 
@@ -125,8 +130,7 @@ impl ManifestJob {
         let empty = ChunkTable::new(self.grid.len());
         let table = changes.chunks().get(&self.node).unwrap_or(&empty);
         let mut rows = self.rows.iter().copied().peekable();
-        let mut base = BaseRefs::new(inputs, &self.node);
-        let visible = changes.visible_grid(&self.node);
+        let mut base = BaseRefs::new(self, changes.view_of(&self.node), inputs);
         let mut index = Vec::with_capacity(self.grid.len());
         let mut output = CellWriter::new(self, writer);
         loop {
@@ -145,9 +149,6 @@ impl ManifestJob {
             if order != Ordering::Greater
                 && let Some((input, position)) = base.next(&mut index)
                 && order == Ordering::Less
-                && shows(&self.inputs[input], &index)
-                && within(&index, &self.grid)
-                && visible.is_none_or(|grid| within(&index, grid))
                 && let Some(refs) = inputs[input].array(&self.node)
             {
                 output.push(&index, refs.record_at(position).chunk_ref()?)?;
@@ -227,19 +228,25 @@ impl<'a> CellWriter<'a> {
     }
 }
 
-/// The references of one array in several manifests, in the order of their indices.
+/// The references of one array in several manifests that a job carries over, in the order of the indices at which they are
+/// seen. A shift keeps the order in which the base has them.
 struct BaseRefs<'a> {
+    job: &'a ManifestJob,
+    view: Option<&'a BaseView>,
     inputs: &'a [Arc<Manifest>],
-    node: &'a NodeId,
     heads: BinaryHeap<Reverse<(Vec<u32>, usize, usize)>>,
+    /// Where the base has a reference.
+    base: Vec<u32>,
 }
 
 impl<'a> BaseRefs<'a> {
-    fn new(inputs: &'a [Arc<Manifest>], node: &'a NodeId) -> Self {
+    fn new(job: &'a ManifestJob, view: Option<&'a BaseView>, inputs: &'a [Arc<Manifest>]) -> Self {
         let mut refs = Self {
+            job,
+            view,
             inputs,
-            node,
             heads: BinaryHeap::new(),
+            base: Vec::new(),
         };
         for input in 0..inputs.len() {
             refs.push(input, 0, Vec::new());
@@ -247,14 +254,37 @@ impl<'a> BaseRefs<'a> {
         refs
     }
 
-    fn push(&mut self, input: usize, position: usize, mut index: Vec<u32>) {
-        if let Some(refs) = self.inputs[input].array(self.node)
-            && position < refs.len()
-        {
-            index.clear();
-            refs.record_at(position).index_into(&mut index);
-            self.heads.push(Reverse((index, input, position)));
+    /// Adds the first reference of an input, from a position on, that is carried over.
+    fn push(&mut self, input: usize, from: usize, mut index: Vec<u32>) {
+        let Some(refs) = self.inputs[input].array(&self.job.node) else {
+            return;
+        };
+        for position in from..refs.len() {
+            refs.record_at(position).index_into(&mut self.base);
+            if self.place(input, &mut index) {
+                self.heads.push(Reverse((index, input, position)));
+                return;
+            }
         }
+    }
+
+    /// Puts where the reference is seen into `index`; returns whether it is.
+    fn place(&self, input: usize, index: &mut Vec<u32>) -> bool {
+        if !shows(&self.job.inputs[input], &self.base) {
+            return false;
+        }
+        match self.view {
+            Some(view) if !view.place(&self.base, index) => return false,
+            Some(_) => {}
+            None => index.clone_from(&self.base),
+        }
+        let part = self.job.part.as_deref();
+        within(index, &self.job.grid)
+            && part.is_none_or(|part| {
+                part.iter()
+                    .zip(&*index)
+                    .all(|(range, at)| range.contains(at))
+            })
     }
 
     fn peek(&self) -> Option<&[u32]> {

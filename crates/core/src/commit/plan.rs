@@ -20,7 +20,8 @@ use serde_json::Value;
 use super::arrays::{ArrayPlan, HeldManifest, Rewrite, Split};
 use super::encode::{encode_log, encode_snapshot};
 use super::manifests::{ManifestJob, NewManifest};
-use crate::change_set::ChangeSet;
+use super::shifted;
+use crate::change_set::{BaseView, ChangeSet};
 use crate::metadata::{ArrayMetadata, NodeMetadata};
 use crate::objects::Fresh;
 use crate::session::{Base, Session};
@@ -157,6 +158,7 @@ pub(super) async fn write(
         .map(|array| array.node)
         .collect();
     let snapshot_id = SnapshotId::from_bytes(session.random());
+    let moved = shifted::moved_chunks(session, &base, &changes).await?;
     let splits = split(session, &changes, arrays).await?;
     let (kept, jobs): (Vec<_>, Vec<_>) = splits.into_iter().map(|it| (it.kept, it.jobs)).unzip();
     if rewrite != Rewrite::No
@@ -191,7 +193,7 @@ pub(super) async fn write(
             manifest_files: &manifest_files(&base, &nodes, &arrays)?,
         },
     )?;
-    let log = encode_log(session, snapshot_id, &changes, mended)?;
+    let log = encode_log(session, snapshot_id, &changes, mended, &moved)?;
     let files: Vec<(ManifestId, Bytes)> = arrays
         .iter()
         .flat_map(|array| &array.new)
@@ -266,7 +268,8 @@ impl Planner<'_> {
                         None if self.rewrite != Rewrite::No
                             || !self.lost.is_empty()
                             || !self.extents.is_empty()
-                            || changes.chunks().contains_key(&record.id()) =>
+                            || changes.chunks().contains_key(&record.id())
+                            || changes.view_of(&record.id()).is_some() =>
                         {
                             let metadata = base.metadata(record)?;
                             self.existing(position, &path, &metadata, arrays)?
@@ -299,7 +302,8 @@ impl Planner<'_> {
             return Ok(PlannedManifests::None);
         };
         let written = changes.chunks().get(&node).is_some_and(|it| !it.is_empty());
-        let seen = changes.visible_grid(&node);
+        let view = changes.view_of(&node);
+        let is_shifted = view.is_some_and(BaseView::is_shifted);
         let mut held = Vec::new();
         let mut mended = false;
         for manifest in record.manifests() {
@@ -313,13 +317,11 @@ impl Planner<'_> {
                 extents = right.clone();
             }
             let cut = manifest.rank() != array.rank()
-                || seen.is_some_and(|seen| seen.len() != array.rank())
-                || extents.ranges().iter().enumerate().any(|(axis, range)| {
-                    let seen = seen.and_then(|grid| grid.get(axis));
-                    let count = array.chunk_counts.get(axis);
-                    range.end > seen.copied().unwrap_or(u32::MAX)
-                        || range.end > count.copied().unwrap_or(0)
-                });
+                || view.is_some_and(|view| {
+                    view.place_box(extents.ranges()).as_deref() != Some(extents.ranges())
+                })
+                || (extents.ranges().iter().zip(&array.chunk_counts))
+                    .any(|(range, count)| range.end > *count);
             let info = manifest_file(base, manifest.id())?;
             held.push(HeldManifest {
                 reference: ManifestRef {
@@ -331,7 +333,7 @@ impl Planner<'_> {
                 cut,
             });
         }
-        let untouched = !written && !mended && !held.iter().any(|it| it.cut);
+        let untouched = !written && !mended && !is_shifted && !held.iter().any(|it| it.cut);
         if untouched && (self.rewrite == Rewrite::No || held.is_empty()) {
             return Ok(PlannedManifests::Keep { position });
         }
@@ -368,7 +370,7 @@ impl Planner<'_> {
 }
 
 /// Runs what may take long without waiting, away from the tasks that others wait for.
-async fn away<T: Send + 'static>(
+pub(super) async fn away<T: Send + 'static>(
     small: bool,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, SessionError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use icefield_format::ChunkIndex;
 
 use super::detect::{Detector, Sides};
-use crate::change_set::{ChangeSet, NodeChange, WrittenNode, within};
+use crate::change_set::{ChangeSet, NodeChange, WrittenNode};
 use crate::metadata::{MetadataError, NodeMetadata};
 
 /// Returns our edits against their snapshot; chunks that both wrote alike are theirs.
@@ -49,8 +49,8 @@ pub(crate) fn carried_over(
             changes.note_deleted(path, theirs.id(), theirs.kind());
         }
     }
-    for (node, visible) in sides.ours.visible() {
-        if let Some((before, after)) = sides.grids(node, &visible.home) {
+    for (node, view) in sides.ours.views() {
+        if let Some((before, after)) = sides.grids(node, &view.home) {
             changes.see_resized_base(node, &before, &after);
         }
     }
@@ -85,8 +85,8 @@ pub(crate) fn carried_over(
     }
     for (node, indices) in sides.equal {
         // Where we had cut the array off, theirs is not seen: ours stays.
-        let seen = changes.visible_grid(node).map(<[u32]>::to_vec);
-        let seen = |index: &&ChunkIndex| seen.as_ref().is_none_or(|grid| within(index, grid));
+        let view = changes.view_of(node).cloned();
+        let seen = |index: &&ChunkIndex| view.as_ref().is_none_or(|view| view.shows(index));
         let theirs = indices.iter().filter(seen).cloned().collect();
         changes.forget_chunks(node, &theirs);
     }

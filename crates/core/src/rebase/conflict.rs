@@ -95,6 +95,13 @@ pub enum Conflict {
         /// The chunks.
         chunks: BTreeSet<ChunkIndex>,
     },
+    /// We shifted the chunks of an array that they wrote chunks of, resized or deleted.
+    ShiftOfUpdatedArray {
+        /// The path.
+        path: NodePath,
+        /// The node.
+        node: NodeId,
+    },
     /// We deleted an array that they changed.
     DeleteOfUpdatedArray {
         /// The path.
@@ -127,6 +134,7 @@ impl Conflict {
             | Self::ChunksUpdatedInDeletedArray { path, .. }
             | Self::ChunksUpdatedInUpdatedArray { path, .. }
             | Self::ChunkDoubleUpdate { path, .. }
+            | Self::ShiftOfUpdatedArray { path, .. }
             | Self::DeleteOfUpdatedArray { path, .. }
             | Self::DeleteOfUpdatedGroup { path, .. } => path,
         }
@@ -145,6 +153,7 @@ impl Conflict {
             | Self::ChunksUpdatedInDeletedArray { node, .. }
             | Self::ChunksUpdatedInUpdatedArray { node, .. }
             | Self::ChunkDoubleUpdate { node, .. }
+            | Self::ShiftOfUpdatedArray { node, .. }
             | Self::DeleteOfUpdatedArray { node, .. }
             | Self::DeleteOfUpdatedGroup { node, .. } => *node,
         }
@@ -163,6 +172,7 @@ impl Conflict {
             Self::ChunksUpdatedInDeletedArray { .. } => "ChunksUpdatedInDeletedArray",
             Self::ChunksUpdatedInUpdatedArray { .. } => "ChunksUpdatedInUpdatedArray",
             Self::ChunkDoubleUpdate { .. } => "ChunkDoubleUpdate",
+            Self::ShiftOfUpdatedArray { .. } => "ShiftOfUpdatedArray",
             Self::DeleteOfUpdatedArray { .. } => "DeleteOfUpdatedArray",
             Self::DeleteOfUpdatedGroup { .. } => "DeleteOfUpdatedGroup",
         }
@@ -239,6 +249,12 @@ impl fmt::Display for Conflict {
                     "chunks of {path} were written here, and by the other commit: "
                 )?;
                 list(f, chunks)
+            }
+            Self::ShiftOfUpdatedArray { .. } => {
+                write!(
+                    f,
+                    "the chunks of {path} were shifted here, and {path} was changed by the other commit; shift it again on top of that"
+                )
             }
             Self::DeleteOfUpdatedArray { .. } => {
                 write!(

@@ -7,7 +7,7 @@ use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
 
 use super::changes::Changes;
 use super::conflict::Conflict;
-use crate::change_set::{ChangeSet, ChunkTable, PendingChunk, WrittenNode, seen_after, within};
+use crate::change_set::{BaseView, ChangeSet, ChunkTable, PendingChunk, WrittenNode};
 use crate::metadata::document::{Reach, merge, reach};
 use crate::session::Base;
 
@@ -94,9 +94,12 @@ pub(crate) fn detect(detector: Detector, sides: &Sides<'_>) -> Vec<Conflict> {
         }
     }
     if detector == Detector::Strict {
-        for (node, visible) in sides.ours.visible() {
-            sides.cut_off(node, &visible.home, &mut conflicts);
+        for (node, view) in sides.ours.views() {
+            sides.cut_off(node, &view.home, &mut conflicts);
         }
+    }
+    for (node, view) in sides.ours.views() {
+        sides.shifted(node, view, &mut conflicts);
     }
     for (path, (node, kind)) in sides.ours.deleted() {
         sides.deleted(detector, path, *node, *kind, &mut conflicts);
@@ -329,8 +332,8 @@ impl Sides<'_> {
 
     /// The chunks that they wrote where our resizes cut the array off, and that we did not write again.
     fn chunks_cut_off(&self, node: &NodeId, path: &NodePath) -> BTreeSet<ChunkIndex> {
-        let (Some(seen), Some(written)) =
-            (self.seen_after(path, node), self.theirs.chunks.get(node))
+        let (Some(view), Some(written)) =
+            (self.view_after(path, node), self.theirs.chunks.get(node))
         else {
             return BTreeSet::new();
         };
@@ -338,17 +341,33 @@ impl Sides<'_> {
         written
             .iter()
             .filter(|index| {
-                !within(index, &seen) && table.and_then(|table| table.get(index)).is_none()
+                !view.shows(index) && table.and_then(|table| table.get(index)).is_none()
             })
             .cloned()
             .collect()
     }
 
-    /// The grid within which our edits leave chunks of their snapshot to be seen; `None`: all of it.
-    pub(super) fn seen_after(&self, path: &NodePath, node: &NodeId) -> Option<Vec<u32>> {
-        let seen = self.ours.visible_grid(node)?;
+    /// What our edits leave to be seen of their snapshot's array; `None`: all of it.
+    pub(super) fn view_after(&self, path: &NodePath, node: &NodeId) -> Option<BaseView> {
+        let mut view = self.ours.view_of(node)?.clone();
         let (before, after) = self.grids(node, self.home(path, node))?;
-        Some(seen_after(seen, &before, &after))
+        view.follow_base(&before, &after);
+        Some(view)
+    }
+
+    /// Reports an array that we shifted and they changed: nobody knows whether their chunks would have to move along.
+    fn shifted(&self, node: &NodeId, view: &BaseView, conflicts: &mut Vec<Conflict>) {
+        let is_resized = || {
+            let grids = self.grids(node, &view.home);
+            grids.is_none_or(|(before, after)| before != after)
+        };
+        let is_touched = self.theirs.chunks.contains_key(node)
+            || self.theirs.deleted(node).is_some()
+            || self.theirs.updated.contains(node) && is_resized();
+        if view.is_shifted() && is_touched {
+            let path = self.ours.array_path(node).unwrap_or(&view.home).clone();
+            conflicts.push(Conflict::ShiftOfUpdatedArray { path, node: *node });
+        }
     }
 
     /// The grids of an array before and after their commit.

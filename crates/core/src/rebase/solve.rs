@@ -10,7 +10,7 @@ use icefield_storage::BoxError;
 use super::conflict::Conflict;
 use super::detect::{Detector, Sides};
 use crate::Session;
-use crate::change_set::{ChangeSet, NodeChange, WrittenNode, within};
+use crate::change_set::{BaseView, ChangeSet, NodeChange, WrittenNode, within};
 
 /// The answer to one conflict.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,6 +156,8 @@ impl ConflictSolver for BasicSolver {
             Conflict::ZarrMetadataDoubleUpdate { .. }
             | Conflict::ZarrMetadataUpdateOfUpdatedChunks { .. }
             | Conflict::ChunksUpdatedInUpdatedArray { .. } => self.on_metadata_conflict,
+            // On top of theirs it may mean something else; only who shifted knows.
+            Conflict::ShiftOfUpdatedArray { .. } => VersionSelection::Fail,
             Conflict::DeleteOfUpdatedArray { .. } => self.on_delete_of_updated_array,
             Conflict::DeleteOfUpdatedGroup { .. } => self.on_delete_of_updated_group,
             Conflict::ZarrMetadataUpdateOfDeletedArray { .. }
@@ -183,7 +185,7 @@ pub(crate) fn settle(
 ) -> Result<(), NotPossible> {
     let changes = Arc::make_mut(changes);
     match (conflict, resolution) {
-        (_, Resolution::Fail) => Err(NotPossible),
+        (_, Resolution::Fail) | (Conflict::ShiftOfUpdatedArray { .. }, _) => Err(NotPossible),
         (Conflict::ChunkDoubleUpdate { .. }, Resolution::Ours) => Ok(()),
         (Conflict::ChunkDoubleUpdate { chunks, .. }, Resolution::Merged(merged)) => {
             match merged.iter().all(|(index, _)| chunks.contains(index)) {
@@ -220,7 +222,12 @@ pub(crate) fn settle(
             | Conflict::ZarrMetadataUpdateOfDeletedGroup { path, .. },
             Resolution::Theirs,
         ) => {
-            give_update_up(path, conflict.node(), sides, changes);
+            let node = conflict.node();
+            if changes.view_of(&node).is_some_and(BaseView::is_shifted) {
+                // What was shifted along with the metadata would stay behind.
+                return Err(NotPossible);
+            }
+            give_update_up(path, node, sides, changes);
             Ok(())
         }
         (Conflict::ZarrMetadataUpdateOfUpdatedChunks { path, node, chunks }, Resolution::Ours) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
-use icefield_format::{ByteRange, ChunkId, ChunkIndex, ChunkRef, NodePath, layout};
+use icefield_format::{ByteRange, Checksum, ChunkId, ChunkIndex, ChunkRef, NodePath, layout};
 use icefield_storage::{Condition, GetOptions, GetRange, Key, Storage, StorageError};
 
 use super::Session;
@@ -81,6 +81,32 @@ impl Located {
                 length,
                 etag: object.etag,
                 last_modified: object.last_modified,
+            },
+        }
+    }
+
+    /// The reference as one that is written.
+    pub(super) fn as_ref(&self) -> ChunkRef<'_> {
+        match self {
+            Self::Inline(bytes) => ChunkRef::Inline(bytes),
+            Self::Native { id, offset, length } => ChunkRef::Native {
+                id: *id,
+                offset: *offset,
+                length: *length,
+            },
+            Self::Virtual {
+                object,
+                offset,
+                length,
+            } => ChunkRef::Virtual {
+                location: &object.location,
+                offset: *offset,
+                length: *length,
+                checksum: match (&object.etag, object.last_modified) {
+                    (Some(etag), _) => Some(Checksum::ETag(etag)),
+                    (None, Some(seconds)) => Some(Checksum::LastModified(seconds)),
+                    (None, None) => None,
+                },
             },
         }
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use icefield_format::{ByteRange, ChunkIndex, ManifestId, NodeId, NodePath};
+use icefield_format::{ByteRange, ChunkIndex, ManifestId, NodePath};
 use icefield_storage::StorageError;
 use tokio::sync::Semaphore;
 
 use super::Session;
 use super::fetch::{ChunkName, ObjectName, Source, Span, Step, step};
-use super::read::{Lookup, in_manifest};
+use super::read::{BaseChunk, Lookup};
 use super::read_plan::{Request, Wanted, plan};
 use crate::{ReadSettings, SessionError};
 
@@ -114,7 +114,7 @@ impl Session {
             numbers: HashMap::new(),
             wanted: Vec::new(),
         };
-        let mut in_manifests: BTreeMap<ManifestId, Vec<(u32, NodeId)>> = BTreeMap::new();
+        let mut in_manifests: BTreeMap<ManifestId, Vec<(u32, BaseChunk)>> = BTreeMap::new();
         for (slot, read) in (0..).zip(reads) {
             match self.lookup(&read.path, &read.index)? {
                 Lookup::Absent => planner.plan.at_once.push((slot as usize, None)),
@@ -122,8 +122,9 @@ impl Session {
                     let step = step(read.name(), located, read.range)?;
                     planner.add(slot, step).await?;
                 }
-                Lookup::InManifest { node, manifest } => {
-                    in_manifests.entry(manifest).or_default().push((slot, node));
+                Lookup::InManifest(chunk) => {
+                    let slots = in_manifests.entry(chunk.manifest).or_default();
+                    slots.push((slot, chunk));
                 }
             }
         }
@@ -138,9 +139,9 @@ impl Session {
             .await
             .map_err(|error: icefield_refs::FetchError| SessionError::from(error))?
         {
-            for (slot, node) in slots {
+            for (slot, chunk) in slots {
                 let read = &reads[slot as usize];
-                let step = match in_manifest(&manifest, &node, &read.index)? {
+                let step = match chunk.look_up(&manifest, &read.index)? {
                     Some(located) => step(read.name(), located, read.range)?,
                     None => {
                         planner.plan.at_once.push((slot as usize, None));

@@ -223,24 +223,26 @@ impl Session {
                 written.insert(index);
             }
         }
-        let seen = state.changes.visible_grid(&node.id);
+        let view = state.changes.view_of(&node.id).cloned();
         let rank = array.chunk_counts.len();
         let manifests: Vec<ManifestId> = node
             .base_position
-            // An array that had another rank meanwhile has nothing of the base.
-            .filter(|_| seen.is_none_or(|seen| seen.len() == rank))
             .and_then(|position| state.base.array(position))
-            .map(|array| array.manifests().map(|it| it.id()).collect())
-            .unwrap_or_default();
-        let mut grid = array.chunk_counts;
-        if let Some(visible) = seen {
-            for (count, seen) in grid.iter_mut().zip(visible) {
-                *count = (*count).min(*seen);
-            }
-        }
+            .into_iter()
+            .flat_map(|array| array.manifests())
+            .filter(|it| match &view {
+                None => true,
+                // Boxes of another rank say nothing of where the references are.
+                Some(_) if it.rank() != rank => true,
+                Some(view) => view.place_box(it.extents().ranges()).is_some(),
+            })
+            .map(|it| it.id())
+            .collect();
+        let grid = array.chunk_counts;
         drop(state);
         let objects = std::sync::Arc::clone(&self.shared().objects);
         let (id, written) = (node.id, std::sync::Arc::new(written));
+        let view = std::sync::Arc::new(view);
         let base = stream::iter(manifests)
             .map(move |manifest| {
                 let objects = std::sync::Arc::clone(&objects);
@@ -249,11 +251,18 @@ impl Session {
             .buffered(MANIFESTS_AHEAD)
             .map_ok(move |manifest| {
                 let (grid, written) = (grid.clone(), std::sync::Arc::clone(&written));
+                let view = std::sync::Arc::clone(&view);
                 let count = manifest.array(&id).map_or(0, |refs| refs.len());
                 let rows = (0..count).filter_map(move |row| {
                     let record = manifest.array(&id)?.record_at(row);
                     let mut index = Vec::new();
                     record.index_into(&mut index);
+                    if let Some(view) = &*view {
+                        let base = std::mem::take(&mut index);
+                        if !view.place(&base, &mut index) {
+                            return None;
+                        }
+                    }
                     let index = ChunkIndex::from(index);
                     if !crate::change_set::within(&index, &grid) || written.contains(&index) {
                         return None;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_format::{ByteRange, Manifest, ManifestId, NodeId, NodeKind, NodePath};
+use icefield_format::{ByteRange, ChunkIndex, Manifest, ManifestId, NodeId, NodeKind, NodePath};
 use icefield_storage::Object;
 
 use super::fetch::{ChunkName, Located, ObjectName, Step, step};
@@ -21,7 +21,28 @@ pub(super) enum Lookup {
     /// The session has it.
     Found(Located),
     /// A manifest of the base decides.
-    InManifest { node: NodeId, manifest: ManifestId },
+    InManifest(BaseChunk),
+}
+
+/// A chunk that the base may have.
+#[derive(Debug)]
+pub(super) struct BaseChunk {
+    pub(super) node: NodeId,
+    pub(super) manifest: ManifestId,
+    /// Where the base has it, if the session shifted the array.
+    at: Option<ChunkIndex>,
+}
+
+impl BaseChunk {
+    /// Looks it up; `index` is that of the session.
+    pub(super) fn look_up(
+        &self,
+        manifest: &Manifest,
+        index: &[u32],
+    ) -> Result<Option<Located>, SessionError> {
+        let at = self.at.as_deref().unwrap_or(index);
+        Ok(manifest.get(&self.node, at)?.map(Located::of))
+    }
 }
 
 impl Session {
@@ -105,11 +126,12 @@ impl Session {
         let located = match self.lookup(path, index)? {
             Lookup::Absent => return Ok(Some(None)),
             Lookup::Found(located) => located,
-            Lookup::InManifest { node, manifest } => {
-                let Some(manifest) = self.shared().objects.try_manifest_blocking(manifest) else {
+            Lookup::InManifest(chunk) => {
+                let objects = &self.shared().objects;
+                let Some(manifest) = objects.try_manifest_blocking(chunk.manifest) else {
                     return Ok(None);
                 };
-                match in_manifest(&*manifest?, &node, index)? {
+                match chunk.look_up(&*manifest?, index)? {
                     Some(located) => located,
                     None => return Ok(Some(None)),
                 }
@@ -147,7 +169,7 @@ impl Session {
         Ok(self.locate(path, index).await?.map(Located::location))
     }
 
-    async fn locate(
+    pub(super) async fn locate(
         &self,
         path: &NodePath,
         index: &[u32],
@@ -155,9 +177,9 @@ impl Session {
         match self.lookup(path, index)? {
             Lookup::Absent => Ok(None),
             Lookup::Found(located) => Ok(Some(located)),
-            Lookup::InManifest { node, manifest } => {
-                let manifest = self.shared().objects.manifest(manifest).await?;
-                in_manifest(&manifest, &node, index)
+            Lookup::InManifest(chunk) => {
+                let manifest = self.shared().objects.manifest(chunk.manifest).await?;
+                chunk.look_up(&manifest, index)
             }
         }
     }
@@ -177,23 +199,23 @@ impl Session {
             None => {}
         }
         let base: &Arc<Base> = &state.base;
-        Ok(match node.base_position {
-            Some(position) if state.changes.sees_base_chunk(&node.id, index) => base
-                .array(position)
-                .and_then(|array| array.manifests().find(|it| it.contains(index)))
-                .map_or(Lookup::Absent, |it| Lookup::InManifest {
-                    node: node.id,
-                    manifest: it.id(),
-                }),
-            _ => Lookup::Absent,
-        })
+        let Some(array) = node.base_position.and_then(|position| base.array(position)) else {
+            return Ok(Lookup::Absent);
+        };
+        let mut at = Vec::new();
+        let at = match state.changes.view_of(&node.id) {
+            None => None,
+            Some(view) if !view.find(index, &mut at) => return Ok(Lookup::Absent),
+            Some(_) => Some(ChunkIndex::from(at)),
+        };
+        let wanted = at.as_deref().unwrap_or(index);
+        let manifest = array.manifests().find(|it| it.contains(wanted));
+        Ok(manifest.map_or(Lookup::Absent, |manifest| {
+            Lookup::InManifest(BaseChunk {
+                node: node.id,
+                manifest: manifest.id(),
+                at,
+            })
+        }))
     }
-}
-
-pub(super) fn in_manifest(
-    manifest: &Manifest,
-    node: &NodeId,
-    index: &[u32],
-) -> Result<Option<Located>, SessionError> {
-    Ok(manifest.get(node, index)?.map(Located::of))
 }

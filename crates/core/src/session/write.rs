@@ -264,7 +264,7 @@ impl Session {
     }
 }
 
-fn array_of(state: &State, path: &NodePath) -> Result<Node, SessionError> {
+pub(super) fn array_of(state: &State, path: &NodePath) -> Result<Node, SessionError> {
     let node = state
         .node(path)?
         .ok_or_else(|| SessionError::NodeNotFound { path: path.clone() })?;

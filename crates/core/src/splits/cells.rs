@@ -35,6 +35,16 @@ impl Cells {
         cell.extend(index.iter().zip(&self.0).map(|(at, length)| at / length));
     }
 
+    /// The chunks of a cell, along each axis.
+    pub(crate) fn ranges_of(&self, cell: &[u32]) -> Vec<Range<u32>> {
+        let axes = cell.iter().zip(&self.0);
+        let range = |(at, length): (&u32, &u32)| {
+            let start = at.saturating_mul(*length);
+            start..start.saturating_add(*length)
+        };
+        axes.map(range).collect()
+    }
+
     /// The cells that a box of chunks reaches into, along each axis. A box without chunks reaches into the cell it
     /// would begin in.
     pub(crate) fn span(&self, ranges: impl Iterator<Item = Range<u32>>) -> Vec<Range<u32>> {

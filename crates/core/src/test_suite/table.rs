@@ -69,6 +69,17 @@ macro_rules! __session_cases {
                 a_shrink_to_nothing_leaves_no_manifest
                 each_dimension_is_cut_on_its_own
                 another_number_of_dimensions_drops_every_chunk;
+            shifts:
+                shifted_chunks_are_where_they_were_shifted_to
+                what_left_the_grid_does_not_come_back
+                a_window_rolls_in_one_commit
+                pending_chunks_and_deletions_move_along
+                every_dimension_is_shifted_on_its_own
+                resizes_and_shifts_follow_one_another
+                a_log_tells_of_every_chunk_that_moved
+                a_shift_and_another_commit_to_the_array_collide
+                what_cannot_be_shifted_is_refused
+                chunks_are_given_other_places_one_by_one;
             commits:
                 what_is_committed_is_read_back
                 message_and_metadata_come_back

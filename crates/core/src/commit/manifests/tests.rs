@@ -29,6 +29,7 @@ fn job(inputs: &[ManifestRef], rows: &[u32]) -> ManifestJob {
         node: NODE,
         grid: vec![100],
         cells: Cells::whole(1),
+        part: None,
         rows: rows.into(),
         inputs: inputs.to_vec(),
         entropy: Arc::new(SeededEntropy::new(1)),

@@ -1,0 +1,107 @@
+//! Moving the chunks of an array within its grid.
+
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use icefield_format::{ChunkIndex, NodePath};
+
+use super::Session;
+use super::write::array_of;
+use crate::SessionError;
+use crate::change_set::PendingChunk;
+
+impl Session {
+    /// Moves every chunk of an array by so many chunks along each dimension: with -1, what was at index 1 is at index 0 from
+    /// now on. The shape stays. Chunks that would leave the grid are dropped, and places that are left have no chunk.
+    ///
+    /// Takes no time and makes no request, however many chunks there are: the commit carries it out, and rewrites the
+    /// manifests of the array, not its chunks. Another commit meanwhile that writes chunks of the array, resizes or deletes
+    /// it is a conflict ([`Conflict::ShiftOfUpdatedArray`](crate::Conflict::ShiftOfUpdatedArray)). In the log of the commit,
+    /// each chunk that moved or went counts as updated, as the reference implementation writes it.
+    ///
+    /// # Errors
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::ShiftRank`], and the reasons why a
+    /// session cannot be written.
+    pub async fn shift(&self, path: &NodePath, by: &[i64]) -> Result<(), SessionError> {
+        self.state()?.phase.check_writable()?;
+        // Writes in flight have been given indices from before.
+        let _all_writes_ended = self.in_flight().write().await;
+        let mut state = self.state_mut()?;
+        state.phase.check_in_flight()?;
+        let node = array_of(&state, path)?;
+        let grid = node.metadata.array().map(|it| it.chunk_counts.clone());
+        let grid = grid.unwrap_or_default();
+        if by.len() != grid.len() {
+            return Err(SessionError::ShiftRank {
+                path: path.clone(),
+                expected: grid.len(),
+                found: by.len(),
+            });
+        }
+        if by.iter().any(|by| *by != 0) {
+            let in_base = node.base_position.is_some();
+            Arc::make_mut(&mut state.changes).shift_chunks(path, node.id, &grid, by, in_base);
+        }
+        Ok(())
+    }
+
+    /// Moves chunks of an array one by one: `forward` says for each chunk that there is where it goes, or `None` for one that
+    /// stays. What was at a place that another chunk goes to is replaced. With `backward`, the inverse of `forward`, a place
+    /// is emptied where `backward` leads out of the grid or to a place without a chunk; without it, places that are left
+    /// keep their chunk, too.
+    ///
+    /// Reads all manifests of the array, one after another, and holds the references that move in memory. Prefer
+    /// [`Session::shift`] where all chunks move alike. Returns how many chunks moved.
+    ///
+    /// # Errors
+    /// As [`Session::shift`]; [`SessionError::OutOfGrid`] where `forward` leads out of the grid: nothing has changed then.
+    pub async fn reindex(
+        &self,
+        path: &NodePath,
+        forward: impl Fn(&[u32]) -> Option<ChunkIndex> + Send,
+        backward: Option<&(dyn Fn(&[u32]) -> Option<ChunkIndex> + Send + Sync)>,
+    ) -> Result<u64, SessionError> {
+        self.state()?.phase.check_writable()?;
+        let _all_writes_ended = self.in_flight().write().await;
+        let array = self.array(path)?;
+        let mut moves = Vec::new();
+        let mut here = hashbrown::HashSet::new();
+        let mut chunks = self.chunks(path)?;
+        while let Some(chunk) = chunks.try_next().await? {
+            if let Some(to) = forward(&chunk.index) {
+                if !array.contains(&to) {
+                    return Err(SessionError::OutOfGrid {
+                        path: path.clone(),
+                        index: to,
+                        grid: array.chunk_counts,
+                    });
+                }
+                if to != chunk.index {
+                    moves.push((chunk.index.clone(), to));
+                }
+            }
+            here.insert(chunk.index);
+        }
+        let mut refs = Vec::with_capacity(moves.len());
+        for (from, to) in moves {
+            refs.extend(self.locate(path, &from).await?.map(|found| (to, found)));
+        }
+        let emptied = here.iter().filter(|index| match backward {
+            None => false,
+            Some(backward) => !backward(index).is_some_and(|from| here.contains(&from)),
+        });
+        let emptied: Vec<ChunkIndex> = emptied.cloned().collect();
+        let mut state = self.state_mut()?;
+        state.phase.check_in_flight()?;
+        let node = array_of(&state, path)?.id;
+        let changes = Arc::make_mut(&mut state.changes);
+        for index in emptied {
+            changes.set_chunk(path, node, &index, PendingChunk::Deleted);
+        }
+        let moved = refs.len() as u64;
+        for (to, reference) in refs {
+            changes.set_chunk(path, node, &to, PendingChunk::Set(reference.as_ref()));
+        }
+        Ok(moved)
+    }
+}

@@ -1,0 +1,274 @@
+//! Shifting: chunks move within their array, those that leave it are gone for good, and none is rewritten.
+
+use std::collections::BTreeMap;
+
+use super::Trial;
+use super::words::*;
+use crate::{ChunkIndex, Conflict, Repository, Session, SessionError};
+
+/// A row of ten chunks, the even ones native.
+async fn ten(repository: &Repository) {
+    let session = writer(repository).await;
+    set(&session, "/a", array(&[10], &[1])).await;
+    for i in 0..10 {
+        write(&session, "/a", &[i], chunk(i)).await;
+    }
+    commit(&session, "ten").await;
+}
+
+fn chunk(i: u32) -> Vec<u8> {
+    pattern(u64::from(i), if i.is_multiple_of(2) { 600 } else { 6 })
+}
+
+async fn shift(session: &Session, by: &[i64]) {
+    is!(session.shift(&path("/a"), by).await, Ok(()));
+}
+
+/// Asserts at which places which of the ten chunks are, in every way of asking.
+async fn are(session: &Session, expected: &[(u32, u32)]) {
+    let listed = indices(session, "/a").await;
+    let listed: Vec<u32> = listed.iter().map(|index| index[0]).collect();
+    let places: Vec<u32> = expected.iter().map(|(place, _)| *place).collect();
+    assert_eq!(listed, places);
+    for place in 0..12 {
+        let found = expected.iter().find(|(at, _)| *at == place);
+        let bytes = found.map(|(_, of)| chunk(*of));
+        holds(session, "/a", &[place], bytes.as_deref()).await;
+    }
+}
+
+pub(super) async fn shifted_chunks_are_where_they_were_shifted_to(trial: Trial) {
+    for (by, first) in [(-3, 3), (4, 0)] {
+        let (storage, repository) = trial.create().await;
+        ten(&repository).await;
+        let chunks = keys(&storage).await;
+        let chunks = chunks.iter().filter(|key| key.starts_with("chunks/"));
+        let chunks: Vec<String> = chunks.cloned().collect();
+        let session = writer(&repository).await;
+        shift(&session, &[by]).await;
+        let count = 10 - by.unsigned_abs() as u32;
+        let expected: Vec<(u32, u32)> = (first..first + count)
+            .map(|of| ((i64::from(of) + by) as u32, of))
+            .collect();
+        are(&session, &expected).await;
+        commit(&session, "shifted").await;
+        are(&read_main(&trial.open(&storage).await).await, &expected).await;
+        let now = keys(&storage).await;
+        let now = now.iter().filter(|key| key.starts_with("chunks/"));
+        assert!(now.eq(&chunks), "no chunk is written or deleted");
+        super::walk::assert_sound(&storage).await;
+    }
+}
+
+pub(super) async fn what_left_the_grid_does_not_come_back(trial: Trial) {
+    let (storage, repository) = trial.create().await;
+    ten(&repository).await;
+    let session = writer(&repository).await;
+    for by in [-3, 3] {
+        shift(&session, &[by]).await;
+    }
+    let expected: Vec<(u32, u32)> = (3..10).map(|i| (i, i)).collect();
+    are(&session, &expected).await;
+    // Nothing else changed, and still there is something to commit.
+    commit(&session, "there and back").await;
+    are(&read_main(&trial.open(&storage).await).await, &expected).await;
+    super::walk::assert_sound(&storage).await;
+}
+
+pub(super) async fn a_window_rolls_in_one_commit(trial: Trial) {
+    let (storage, repository) = trial.create().await;
+    ten(&repository).await;
+    for step in 0..4_u32 {
+        let session = writer(&repository).await;
+        write(&session, "/a", &[0], "gone with the shift").await;
+        write(&session, "/a", &[1], chunk(step + 1)).await;
+        shift(&session, &[-1]).await;
+        write(&session, "/a", &[9], chunk(step + 10)).await;
+        let expected: Vec<(u32, u32)> = (0..10).map(|i| (i, i + step + 1)).collect();
+        are(&session, &expected).await;
+        commit(&session, "roll").await;
+        are(&read_main(&trial.open(&storage).await).await, &expected).await;
+        super::walk::assert_sound(&storage).await;
+    }
+}
+
+pub(super) async fn pending_chunks_and_deletions_move_along(trial: Trial) {
+    let (storage, repository) = trial.create().await;
+    ten(&repository).await;
+    let session = writer(&repository).await;
+    write(&session, "/a", &[4], chunk(11)).await;
+    is!(session.delete_chunk(&path("/a"), &[5]).await, Ok(()));
+    shift(&session, &[-4]).await;
+    let expected = [(0, 11), (2, 6), (3, 7), (4, 8), (5, 9)];
+    are(&session, &expected).await;
+    commit(&session, "moved").await;
+    are(&read_main(&trial.open(&storage).await).await, &expected).await;
+    super::walk::assert_sound(&storage).await;
+}
+
+pub(super) async fn every_dimension_is_shifted_on_its_own(trial: Trial) {
+    let (storage, repository) = trial.create().await;
+    let session = writer(&repository).await;
+    set(&session, "/a", array(&[4, 4], &[1, 1])).await;
+    let mut expected: BTreeMap<ChunkIndex, Vec<u8>> = BTreeMap::new();
+    for x in 0..4_u32 {
+        for y in 0..4_u32 {
+            let bytes = pattern(u64::from(4 * x + y), 9);
+            write(&session, "/a", &[x, y], bytes.clone()).await;
+            if x > 0 && y < 2 {
+                expected.insert(vec![x - 1, y + 2].into(), bytes);
+            }
+        }
+    }
+    // A part in the base, and a part that is pending.
+    commit(&session, "square").await;
+    let session = writer(&repository).await;
+    write(&session, "/a", &[1, 1], "new").await;
+    shift(&session, &[-1, 2]).await;
+    expected.insert(vec![0, 3].into(), b"new".to_vec());
+    for session in [session.clone(), {
+        commit(&session, "moved").await;
+        read_main(&trial.open(&storage).await).await
+    }] {
+        let found = indices(&session, "/a").await;
+        assert!(found.iter().eq(expected.keys()), "{found:?}");
+        for (index, bytes) in &expected {
+            holds(&session, "/a", index, Some(bytes)).await;
+        }
+    }
+    super::walk::assert_sound(&storage).await;
+}
+
+pub(super) async fn resizes_and_shifts_follow_one_another(trial: Trial) {
+    let (storage, repository) = trial.create().await;
+    ten(&repository).await;
+    let session = writer(&repository).await;
+    // A prepend: longer by two, and everything two further.
+    set(&session, "/a", array(&[12], &[1])).await;
+    shift(&session, &[2]).await;
+    let mut expected: Vec<(u32, u32)> = (0..10).map(|i| (i + 2, i)).collect();
+    are(&session, &expected).await;
+    // A trim at the start: everything three back, and shorter by three.
+    shift(&session, &[-3]).await;
+    set(&session, "/a", array(&[9], &[1])).await;
+    expected = (1..10).map(|i| (i - 1, i)).collect();
+    are(&session, &expected).await;
+    commit(&session, "resized").await;
+    are(&read_main(&trial.open(&storage).await).await, &expected).await;
+    super::walk::assert_sound(&storage).await;
+}
+
+pub(super) async fn a_log_tells_of_every_chunk_that_moved(trial: Trial) {
+    let (_, repository) = trial.create().await;
+    let session = writer(&repository).await;
+    set(&session, "/a", array(&[10], &[1])).await;
+    for i in [0, 1, 5] {
+        write(&session, "/a", &[i], chunk(i)).await;
+    }
+    let from = commit(&session, "three").await;
+    let session = writer(&repository).await;
+    shift(&session, &[-1]).await;
+    write(&session, "/a", &[9], chunk(9)).await;
+    let to = commit(&session, "shifted").await;
+    let diff = repository.diff(from, to).await.expect("compared");
+    let changed = &diff.updated_chunks[&path("/a")];
+    let changed: Vec<u32> = changed.iter().map(|index| index[0]).collect();
+    assert_eq!(changed, [0, 1, 4, 5, 9]);
+}
+
+pub(super) async fn a_shift_and_another_commit_to_the_array_collide(trial: Trial) {
+    let (_, repository) = trial.create().await;
+    ten(&repository).await;
+    let edit = |session: Session, which: &'static str| async move {
+        match which {
+            "a chunk" => write(&session, "/a", &[5], chunk(0)).await,
+            "a shift" => shift(&session, &[1]).await,
+            "a shape" => set(&session, "/a", array(&[11], &[1])).await,
+            "its end" => drop(session.delete_node(&path("/a")).await),
+            _ => set(&session, "/b", array(&[1], &[1])).await,
+        }
+        commit(&session, which).await;
+    };
+    for which in ["a chunk", "a shift", "a shape", "something else", "its end"] {
+        let session = writer(&repository).await;
+        shift(&session, &[-1]).await;
+        edit(writer(&repository).await, which).await;
+        let outcome = session
+            .commit("shifted")
+            .rebase_with(crate::BasicSolver::default());
+        match outcome.await.expect("an outcome") {
+            crate::CommitOutcome::Conflicts { conflicts, .. } => {
+                assert_ne!(which, "something else");
+                let is_shift = |it: &Conflict| matches!(it, Conflict::ShiftOfUpdatedArray { .. });
+                assert!(conflicts.iter().any(is_shift), "{which}: {conflicts:?}");
+            }
+            outcome => {
+                assert_eq!(which, "something else", "{outcome:?}");
+                assert!(matches!(outcome, crate::CommitOutcome::Committed(_)));
+            }
+        }
+    }
+}
+
+pub(super) async fn what_cannot_be_shifted_is_refused(trial: Trial) {
+    let (_, repository) = trial.create().await;
+    ten(&repository).await;
+    let session = writer(&repository).await;
+    set(&session, "/g", group()).await;
+    set(&session, "/scalar", array(&[], &[])).await;
+    write(&session, "/scalar", &[], "s").await;
+    for by in [&[][..], &[1, 1]] {
+        is!(
+            session.shift(&path("/a"), by).await,
+            Err(SessionError::ShiftRank { expected: 1, .. })
+        );
+    }
+    is!(
+        session.shift(&path("/g"), &[1]).await,
+        Err(SessionError::NotAnArray { .. })
+    );
+    is!(
+        session.shift(&path("/none"), &[1]).await,
+        Err(SessionError::NodeNotFound { .. })
+    );
+    is!(session.shift(&path("/scalar"), &[]).await, Ok(()));
+    holds(&session, "/scalar", &[], Some(b"s")).await;
+    // Farther than anything is: all are gone.
+    is!(session.shift(&path("/a"), &[i64::MIN]).await, Ok(()));
+    is!(session.shift(&path("/a"), &[i64::MIN]).await, Ok(()));
+    are(&session, &[]).await;
+    is!(
+        read_main(&repository).await.shift(&path("/a"), &[1]).await,
+        Err(SessionError::ReadOnly)
+    );
+}
+
+pub(super) async fn chunks_are_given_other_places_one_by_one(trial: Trial) {
+    let (storage, repository) = trial.create().await;
+    ten(&repository).await;
+    // Backwards, without the last.
+    let mirror = |index: &[u32]| 8_u32.checked_sub(index[0]).map(|at| vec![at].into());
+    let session = writer(&repository).await;
+    is!(
+        session.reindex(&path("/a"), mirror, Some(&mirror)).await,
+        Ok(8)
+    );
+    let mut expected: Vec<(u32, u32)> = (0..9).map(|i| (i, 8 - i)).collect();
+    are(&session, &expected).await;
+    commit(&session, "mirrored").await;
+    are(&read_main(&trial.open(&storage).await).await, &expected).await;
+    super::walk::assert_sound(&storage).await;
+    // Without the way back, what was left keeps its chunk.
+    let session = writer(&repository).await;
+    let second = |index: &[u32]| (index[0] == 1).then(|| vec![9].into());
+    is!(session.reindex(&path("/a"), second, None).await, Ok(1));
+    expected.push((9, 7));
+    are(&session, &expected).await;
+    is!(
+        session
+            .reindex(&path("/a"), |_| Some(vec![10].into()), None)
+            .await,
+        Err(SessionError::OutOfGrid { .. })
+    );
+    are(&session, &expected).await;
+}
