@@ -68,6 +68,8 @@ pub(crate) struct ChangeSet {
     array_paths: BTreeMap<NodeId, NodePath>,
     /// Base arrays whose metadata this session wrote, or whose chunks it shifted.
     views: BTreeMap<NodeId, BaseView>,
+    /// Arrays whose chunks are addressed by what they hold: where others shift them, ours move along.
+    followers: BTreeSet<NodeId>,
     /// The highest revision of a table that was dropped: a new one goes on from there, so that equal revisions
     /// of one array's tables always mean equal content.
     dropped_revision: u64,
@@ -181,6 +183,22 @@ impl ChangeSet {
             self.view(path, node, grid).shift(by, grid);
         }
         if let Some(table) = self.chunks.get_mut(&node) {
+            table.shift(by, grid);
+        }
+    }
+
+    /// From now on, the chunks of an array move along where others shift it.
+    pub(crate) fn follow_shifts(&mut self, node: NodeId) {
+        self.followers.insert(node);
+    }
+
+    pub(crate) fn followers(&self) -> &BTreeSet<NodeId> {
+        &self.followers
+    }
+
+    /// Moves the edits of chunks of an array, and nothing of the base.
+    pub(crate) fn move_edits(&mut self, node: &NodeId, by: &[i64], grid: &[u32]) {
+        if let Some(table) = self.chunks.get_mut(node) {
             table.shift(by, grid);
         }
     }

@@ -27,6 +27,7 @@ use serde_json::Value;
 pub(crate) use arrays::Rewrite;
 pub(crate) use manifests::WrittenManifests;
 use queue::Turn;
+pub(crate) use shifted::shifted_arrays;
 
 use crate::objects::Fresh;
 use crate::rebase::{Conflict, ConflictSolver, RebaseOutcome};

@@ -68,6 +68,7 @@ pub use commit::{Commit, CommitOutcome, SPLITTING_CONFIG};
 pub use diff::Diff;
 pub use error::{CommitError, RepositoryError, SessionError};
 pub use history::{ApplyOutcome, MERGED_SNAPSHOT};
+pub use metadata::document::edited as edited_document;
 pub use metadata::{
     ArrayMetadata, ChunkKeyEncoding, MetadataError, NodeMetadata, NodeMetadataError,
 };

@@ -9,6 +9,7 @@ mod changes;
 mod conflict;
 mod detect;
 mod equality;
+mod follow;
 mod missed;
 mod solve;
 
@@ -31,6 +32,7 @@ use crate::session::{Base, Phase, Session};
 use apply::carried_over;
 pub(crate) use detect::ChunkSets;
 use detect::{Sides, detect, double_writes, is_one_node};
+use follow::Followed;
 use solve::settle;
 
 /// What became of a rebase.
@@ -165,6 +167,11 @@ impl Session {
     ) -> Result<Passed, RebaseError> {
         let shared = self.shared();
         let ours = self.with_ids_of_their_own(solver.detector(), after, theirs, ours);
+        let followed = match solver.detector() {
+            Detector::Strict => self.follow(before, after, theirs, ours).await?,
+            Detector::Compatible => Followed::nothing(theirs, ours),
+        };
+        let (ours, theirs) = (followed.ours, &*followed.theirs);
         let both = double_writes(&ours, theirs);
         let equal = match solver.detector() {
             Detector::Strict => {
@@ -193,6 +200,7 @@ impl Session {
             before,
             after,
             equal: &equal,
+            followed: &followed.arrays,
         };
         let conflicts = detect(solver.detector(), &sides);
         let mut answers = Vec::with_capacity(conflicts.len());

@@ -32,6 +32,8 @@ const MAGIC: &[u8; 8] = b"ICEFORK\0";
 const VERSION: u8 = 4;
 /// Coordinates count from the corner of the array.
 const ABSOLUTE: u8 = 0;
+/// As `ABSOLUTE`, and where others shift the array, its rows move along.
+const BY_CONTENT: u8 = 1;
 /// The most bytes that a fork may have before compression.
 const MAX_BYTES: u64 = 4 << 30;
 /// A longer one may have so many times its length: most of it is random ids, which hardly shrink.
@@ -345,7 +347,15 @@ impl Edits {
                 return None;
             }
             let path = changes.array_paths.get(node)?;
-            Some(Columns::of(node, path, table, origin.chunks.get(node)))
+            let columns = Columns::of(node, path, table, origin.chunks.get(node));
+            let addressing = match changes.followers.contains(node) {
+                true => BY_CONTENT,
+                false => ABSOLUTE,
+            };
+            Some(Columns {
+                addressing,
+                ..columns
+            })
         });
         Self {
             created: changes.created.iter().map(written).collect(),
@@ -413,6 +423,9 @@ impl Edits {
             let node = NodeId::from_bytes(fixed(&columns.node)?);
             let path = NodePath::parse(&columns.path)?;
             let table = columns.table(origin.chunks.get(&node))?;
+            if columns.addressing == BY_CONTENT {
+                changes.followers.insert(node);
+            }
             changes.array_paths.insert(node, path);
             changes.chunks.insert(node, table);
         }
@@ -511,7 +524,7 @@ impl Columns {
 
     /// The rows on top of those of the origin.
     fn table(&self, origin: Option<&ChunkTable>) -> Result<ChunkTable, ForkBlobError> {
-        if self.addressing != ABSOLUTE {
+        if ![ABSOLUTE, BY_CONTENT].contains(&self.addressing) {
             return Err(invalid("chunks are addressed in a way that is not known"));
         }
         let (rank, rows) = (usize::from(self.rank), self.kinds.len());

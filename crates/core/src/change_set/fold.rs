@@ -95,6 +95,7 @@ impl<'a> Fold<'a> {
     ) -> Result<ChangeSet, Vec<Conflict>> {
         let mut conflicts = Vec::new();
         let mut folded = self.ours.clone();
+        folded.followers.extend(&self.theirs.followers);
         let mut unified = Unified::new();
         let mut paths: BTreeSet<&NodePath> = self.theirs.paths().collect();
         paths.extend(self.origin.paths());

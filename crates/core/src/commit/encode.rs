@@ -143,6 +143,8 @@ pub(super) fn encode_log(
     log.deleted_arrays(deleted(NodeKind::Array));
     log.updated_groups(of_kind(changes.updated(), NodeKind::Group));
     updated_arrays.extend(of_kind(changes.updated(), NodeKind::Array));
+    // Whoever knows no shifts must not write into an array that was shifted meanwhile.
+    updated_arrays.extend(moved.keys());
     log.updated_arrays(updated_arrays);
     let nodes: BTreeSet<&NodeId> = changes.chunks().keys().chain(moved.keys()).collect();
     for node in nodes {

@@ -141,6 +141,7 @@ pub(super) async fn write(
         return Err(CommitError::NothingToCommit);
     }
     metadata.extend(description.metadata.clone());
+    shifted::note_shifts(&changes, &mut metadata);
     let shared = session.shared();
     let mut arrays = Vec::new();
     let planner = Planner {

@@ -132,6 +132,60 @@ impl<'de> Deserialize<'de> for Members {
     }
 }
 
+/// Returns by how many chunks per dimension the chunks of an array moved with a change of its metadata, by what the
+/// attribute `origin` says, the absolute index of element 0 per dimension. `None` if that, or the lengths of chunks, do not
+/// stand in both.
+pub(crate) fn moved_by(from: &[u8], to: &[u8]) -> Option<Vec<i64>> {
+    let (before, lengths) = origin_and_chunks(from)?;
+    let (after, others) = origin_and_chunks(to)?;
+    if lengths != others || before.len() != lengths.len() || after.len() != lengths.len() {
+        return None;
+    }
+    let axes = before.iter().zip(&after).zip(&lengths);
+    axes.map(|((before, after), length)| {
+        let by = before.checked_sub(*after)?;
+        (by.checked_rem(*length)? == 0).then(|| by / length)
+    })
+    .collect()
+}
+
+/// The absolute index of element 0 of an array, and its elements per chunk.
+fn origin_and_chunks(document: &[u8]) -> Option<(Vec<i64>, Vec<i64>)> {
+    let document: Value = serde_json::from_slice(document).ok()?;
+    let numbers = |pointer: &str| -> Option<Vec<i64>> {
+        let values = document.pointer(pointer)?.as_array()?;
+        values.iter().map(Value::as_i64).collect()
+    };
+    let lengths = numbers("/chunk_grid/configuration/chunk_shape")?;
+    Some((numbers("/attributes/origin")?, lengths))
+}
+
+/// Returns an array's document with another shape and other values of some attributes, `None` to remove one; every other
+/// member stays as it is, byte for byte. `None` if the document is no JSON object.
+pub fn edited(
+    document: &[u8],
+    shape: Option<&[u64]>,
+    attributes: &[(&str, Option<Value>)],
+) -> Option<Vec<u8>> {
+    let raw = |value: String| RawValue::from_string(value).ok();
+    let mut members = Members::parse(document)?;
+    if let Some(shape) = shape {
+        members.put("shape", Some(raw(serde_json::to_string(shape).ok()?)?));
+    }
+    if !attributes.is_empty() {
+        let mut all = members.attributes()?;
+        for (name, value) in attributes {
+            let value = match value {
+                Some(value) => Some(raw(value.to_string())?),
+                None => None,
+            };
+            all.put(name, value);
+        }
+        members.put("attributes", Some(raw(all.text()?)?));
+    }
+    members.text().map(String::into_bytes)
+}
+
 /// How far a change of a node's metadata reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
@@ -141,6 +195,8 @@ pub(crate) enum Reach {
     Attributes,
     /// Also the shape or the names of dimensions; chunks inside both grids keep their place and meaning.
     Shape,
+    /// Also what the indices stand for; chunks mean the same, at another place.
+    Origin,
     /// Chunks have another meaning.
     Chunks,
 }
@@ -158,16 +214,18 @@ pub(crate) fn reach(from: &[u8], to: &[u8]) -> Reach {
     {
         return Reach::Chunks;
     }
+    let mut moves = false;
     if members.contains("attributes") {
         match (from.attributes(), to.attributes()) {
             (Some(from), Some(to)) => {
                 let changed = from.differing(&to);
-                if INDEX_ATTRIBUTES.iter().any(|name| changed.contains(*name)) {
-                    return Reach::Chunks;
-                }
+                moves = INDEX_ATTRIBUTES.iter().any(|name| changed.contains(*name));
             }
             _ => return Reach::Chunks,
         }
+    }
+    if moves {
+        return Reach::Origin;
     }
     match (
         members.contains("shape") || members.contains("dimension_names"),
@@ -270,7 +328,11 @@ mod tests {
                 Reach::Attributes,
             ),
             (
-                document(r#"{"a":1,"origin":4}"#, r#","shape":[1],"fill_value":0"#),
+                document(r#"{"a":1,"origin":4}"#, r#","shape":[2],"fill_value":0"#),
+                Reach::Origin,
+            ),
+            (
+                document(r#"{"a":1,"origin":4}"#, r#","shape":[1],"fill_value":1"#),
                 Reach::Chunks,
             ),
             (

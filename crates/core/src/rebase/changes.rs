@@ -15,6 +15,8 @@ pub(crate) struct Changes {
     pub(crate) deleted_groups: BTreeSet<NodeId>,
     pub(crate) deleted_arrays: BTreeSet<NodeId>,
     pub(crate) updated: BTreeSet<NodeId>,
+    /// Arrays whose chunks were shifted, as far as the snapshot says it.
+    pub(crate) shifted: BTreeSet<NodeId>,
     pub(crate) chunks: BTreeMap<NodeId, BTreeSet<ChunkIndex>>,
 }
 
@@ -25,6 +27,7 @@ impl Changes {
             deleted_groups: log.deleted_groups().collect(),
             deleted_arrays: log.deleted_arrays().collect(),
             updated: log.updated_groups().chain(log.updated_arrays()).collect(),
+            shifted: BTreeSet::new(),
             chunks: log
                 .updated_chunks()
                 .map(|array| (array.node_id(), array.chunks().collect()))
@@ -51,6 +54,7 @@ impl Changes {
             deleted_groups: ids(before, &diff.deleted_groups),
             deleted_arrays: ids(before, &diff.deleted_arrays),
             updated,
+            shifted: BTreeSet::new(),
             chunks: diff
                 .updated_chunks
                 .iter()

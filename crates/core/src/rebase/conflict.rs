@@ -95,12 +95,22 @@ pub enum Conflict {
         /// The chunks.
         chunks: BTreeSet<ChunkIndex>,
     },
-    /// We shifted the chunks of an array that they wrote chunks of, resized or deleted.
+    /// We shifted the chunks of an array that they resized, shifted or deleted; by the rules of the reference implementation,
+    /// also of one that they wrote chunks of.
     ShiftOfUpdatedArray {
         /// The path.
         path: NodePath,
         /// The node.
         node: NodeId,
+    },
+    /// We wrote chunks of an array whose chunks they shifted.
+    ChunksUpdatedInShiftedArray {
+        /// The path.
+        path: NodePath,
+        /// The node.
+        node: NodeId,
+        /// The chunks that we wrote or deleted.
+        chunks: BTreeSet<ChunkIndex>,
     },
     /// We deleted an array that they changed.
     DeleteOfUpdatedArray {
@@ -135,6 +145,7 @@ impl Conflict {
             | Self::ChunksUpdatedInUpdatedArray { path, .. }
             | Self::ChunkDoubleUpdate { path, .. }
             | Self::ShiftOfUpdatedArray { path, .. }
+            | Self::ChunksUpdatedInShiftedArray { path, .. }
             | Self::DeleteOfUpdatedArray { path, .. }
             | Self::DeleteOfUpdatedGroup { path, .. } => path,
         }
@@ -154,6 +165,7 @@ impl Conflict {
             | Self::ChunksUpdatedInUpdatedArray { node, .. }
             | Self::ChunkDoubleUpdate { node, .. }
             | Self::ShiftOfUpdatedArray { node, .. }
+            | Self::ChunksUpdatedInShiftedArray { node, .. }
             | Self::DeleteOfUpdatedArray { node, .. }
             | Self::DeleteOfUpdatedGroup { node, .. } => *node,
         }
@@ -173,6 +185,7 @@ impl Conflict {
             Self::ChunksUpdatedInUpdatedArray { .. } => "ChunksUpdatedInUpdatedArray",
             Self::ChunkDoubleUpdate { .. } => "ChunkDoubleUpdate",
             Self::ShiftOfUpdatedArray { .. } => "ShiftOfUpdatedArray",
+            Self::ChunksUpdatedInShiftedArray { .. } => "ChunksUpdatedInShiftedArray",
             Self::DeleteOfUpdatedArray { .. } => "DeleteOfUpdatedArray",
             Self::DeleteOfUpdatedGroup { .. } => "DeleteOfUpdatedGroup",
         }
@@ -184,6 +197,7 @@ impl Conflict {
             Self::ZarrMetadataUpdateOfUpdatedChunks { chunks, .. }
             | Self::ChunksUpdatedInDeletedArray { chunks, .. }
             | Self::ChunksUpdatedInUpdatedArray { chunks, .. }
+            | Self::ChunksUpdatedInShiftedArray { chunks, .. }
             | Self::ChunkDoubleUpdate { chunks, .. } => Some(chunks),
             _ => None,
         }
@@ -255,6 +269,13 @@ impl fmt::Display for Conflict {
                     f,
                     "the chunks of {path} were shifted here, and {path} was changed by the other commit; shift it again on top of that"
                 )
+            }
+            Self::ChunksUpdatedInShiftedArray { chunks, .. } => {
+                write!(
+                    f,
+                    "chunks of {path} were written here, and the other commit moved all chunks of {path} to other places; write them again on top of that: "
+                )?;
+                list(f, chunks)
             }
             Self::DeleteOfUpdatedArray { .. } => {
                 write!(

@@ -37,6 +37,8 @@ pub(crate) struct Sides<'a> {
     pub(crate) after: &'a Base,
     /// Chunks that both wrote with equal content.
     pub(crate) equal: &'a ChunkSets,
+    /// Arrays of which our chunks have moved along with theirs already.
+    pub(crate) followed: &'a BTreeSet<NodeId>,
 }
 
 /// The chunks that both sides wrote: the caller finds out which of them are equal.
@@ -46,6 +48,10 @@ pub(crate) fn double_writes(ours: &ChangeSet, theirs: &Changes) -> ChunkSets {
         let Some(table) = ours.chunks().get(node) else {
             continue;
         };
+        if ours.view_of(node).is_some_and(BaseView::is_shifted) {
+            // Theirs is at another place, and moves along.
+            continue;
+        }
         let chunks: BTreeSet<ChunkIndex> = written
             .iter()
             .filter(|index| table.get(index).is_some())
@@ -99,7 +105,7 @@ pub(crate) fn detect(detector: Detector, sides: &Sides<'_>) -> Vec<Conflict> {
         }
     }
     for (node, view) in sides.ours.views() {
-        sides.shifted(node, view, &mut conflicts);
+        sides.shifted(detector, node, view, &mut conflicts);
     }
     for (path, (node, kind)) in sides.ours.deleted() {
         sides.deleted(detector, path, *node, *kind, &mut conflicts);
@@ -298,6 +304,9 @@ impl Sides<'_> {
             return chunks.clone();
         };
         let (reach, array) = (reach(before, &node.document), node.metadata.array());
+        if self.moves_along(&node.id).is_some() && reach != Reach::Chunks {
+            return BTreeSet::new();
+        }
         let cut_off = self.chunks_cut_off(&node.id, path);
         let fits = |index: &ChunkIndex| {
             let has_meaning = match (reach, array) {
@@ -317,7 +326,10 @@ impl Sides<'_> {
     /// Reports chunks that our resizes cut off, of an array whose metadata is not ours any more: what we cut
     /// off stays so.
     fn cut_off(&self, node: &NodeId, home: &NodePath, conflicts: &mut Vec<Conflict>) {
-        if self.ours.updated().contains_key(home) || self.ours.moved_from(node).is_some() {
+        if self.ours.updated().contains_key(home)
+            || self.ours.moved_from(node).is_some()
+            || self.moves_along(node).is_some()
+        {
             return;
         }
         let chunks = self.chunks_cut_off(node, home);
@@ -355,15 +367,52 @@ impl Sides<'_> {
         Some(view)
     }
 
-    /// Reports an array that we shifted and they changed: nobody knows whether their chunks would have to move along.
-    fn shifted(&self, node: &NodeId, view: &BaseView, conflicts: &mut Vec<Conflict>) {
+    /// How the chunks of an array move that we shift. Those that they wrote before we do move along with the others, and
+    /// are dropped with the others: that is what one after the other means.
+    pub(super) fn moves_along(&self, node: &NodeId) -> Option<&BaseView> {
+        self.ours.view_of(node).filter(|view| view.is_shifted())
+    }
+
+    /// Where a chunk of their snapshot is in ours, if anywhere.
+    fn place(&self, node: &NodeId, index: &ChunkIndex) -> Option<ChunkIndex> {
+        let Some(view) = self.moves_along(node) else {
+            return Some(index.clone());
+        };
+        let mut place = Vec::new();
+        view.place(index, &mut place).then(|| place.into())
+    }
+
+    /// Reports an array that we shifted and they gave another shape or other indices.
+    fn shifted(
+        &self,
+        detector: Detector,
+        node: &NodeId,
+        view: &BaseView,
+        conflicts: &mut Vec<Conflict>,
+    ) {
+        let means_the_same = || {
+            let documents = (
+                self.document(self.before, &view.home, *node),
+                self.document(self.after, &view.home, *node),
+            );
+            let (Some(before), Some(after)) = documents else {
+                return false;
+            };
+            matches!(reach(before, after), Reach::Nothing | Reach::Attributes)
+        };
         let is_resized = || {
             let grids = self.grids(node, &view.home);
             grids.is_none_or(|(before, after)| before != after)
         };
-        let is_touched = self.theirs.chunks.contains_key(node)
-            || self.theirs.deleted(node).is_some()
-            || self.theirs.updated.contains(node) && is_resized();
+        let is_touched = self.theirs.deleted(node).is_some()
+            || self.theirs.shifted.contains(node)
+            || match detector {
+                Detector::Strict => self.theirs.updated.contains(node) && !means_the_same(),
+                Detector::Compatible => {
+                    self.theirs.chunks.contains_key(node)
+                        || self.theirs.updated.contains(node) && is_resized()
+                }
+            };
         if view.is_shifted() && is_touched {
             let path = self.ours.array_path(node).unwrap_or(&view.home).clone();
             conflicts.push(Conflict::ShiftOfUpdatedArray { path, node: *node });
@@ -401,6 +450,16 @@ impl Sides<'_> {
             });
             return;
         }
+        let shifted = self.theirs.shifted.contains(&node) && !self.followed.contains(&node);
+        if shifted && detector == Detector::Strict {
+            // Also of what we deleted: it is something else that is there now.
+            conflicts.push(Conflict::ChunksUpdatedInShiftedArray {
+                path: path.clone(),
+                node,
+                chunks: all(),
+            });
+            return;
+        }
         if self.theirs.updated.contains(&node) {
             let unfit = match detector {
                 Detector::Compatible => all(),
@@ -426,8 +485,9 @@ impl Sides<'_> {
         let written = self.theirs.chunks.get(&node).unwrap_or(&empty);
         let both: BTreeSet<ChunkIndex> = written
             .iter()
-            .filter(|index| table.get(index).is_some() && !equal.contains(*index))
-            .cloned()
+            .filter(|index| !equal.contains(*index))
+            .filter_map(|index| self.place(&node, index))
+            .filter(|index| table.get(index).is_some())
             .collect();
         if !both.is_empty() {
             conflicts.push(Conflict::ChunkDoubleUpdate {
@@ -458,13 +518,17 @@ impl Sides<'_> {
         let Some(array) = metadata.as_ref().and_then(|it| it.array()) else {
             return chunks;
         };
-        match reach(before, after) {
+        let reach = match reach(before, after) {
+            Reach::Origin if self.followed.contains(&node) => Reach::Shape,
+            reach => reach,
+        };
+        match reach {
             Reach::Nothing | Reach::Attributes => BTreeSet::new(),
             Reach::Shape => chunks
                 .into_iter()
                 .filter(|index| !array.contains(index))
                 .collect(),
-            Reach::Chunks => chunks,
+            Reach::Origin | Reach::Chunks => chunks,
         }
     }
 

@@ -14,6 +14,7 @@ use icefield_refs::{FetchError, SnapshotInfo};
 
 use super::{Changes, RebaseError};
 use crate::Diff;
+use crate::commit::shifted_arrays;
 use crate::repository::Shared;
 use crate::session::Base;
 
@@ -43,15 +44,17 @@ impl MissedCommit {
         after: &Base,
     ) -> Result<Changes, RebaseError> {
         let is_first = SnapshotInfo::of(before.snapshot())?.parent_id.is_none();
+        let shifted = shifted_arrays(&SnapshotInfo::of(&self.snapshot)?);
         let log = self.log.as_deref().map(Changes::of_log);
         let believed =
             |log: &Changes| !is_first || log.names_all_of(before.snapshot(), after.snapshot());
         match log.filter(believed) {
-            Some(changes) => Ok(changes),
+            Some(changes) => Ok(Changes { shifted, ..changes }),
             None => {
                 let ids = (before.snapshot().id(), after.snapshot().id());
                 let diff = Diff::between(&shared.objects, ids.0, ids.1).await?;
-                Ok(Changes::of_diff(&diff, before, after))
+                let changes = Changes::of_diff(&diff, before, after);
+                Ok(Changes { shifted, ..changes })
             }
         }
     }

@@ -155,7 +155,8 @@ impl ConflictSolver for BasicSolver {
             Conflict::ChunkDoubleUpdate { .. } => self.on_chunk_conflict,
             Conflict::ZarrMetadataDoubleUpdate { .. }
             | Conflict::ZarrMetadataUpdateOfUpdatedChunks { .. }
-            | Conflict::ChunksUpdatedInUpdatedArray { .. } => self.on_metadata_conflict,
+            | Conflict::ChunksUpdatedInUpdatedArray { .. }
+            | Conflict::ChunksUpdatedInShiftedArray { .. } => self.on_metadata_conflict,
             // On top of theirs it may mean something else; only who shifted knows.
             Conflict::ShiftOfUpdatedArray { .. } => VersionSelection::Fail,
             Conflict::DeleteOfUpdatedArray { .. } => self.on_delete_of_updated_array,
@@ -196,6 +197,7 @@ pub(crate) fn settle(
         (_, Resolution::Merged(_)) => Err(NotPossible),
         (Conflict::ChunkDoubleUpdate { node, chunks, .. }, Resolution::Theirs)
         | (Conflict::ChunksUpdatedInUpdatedArray { node, chunks, .. }, Resolution::Theirs)
+        | (Conflict::ChunksUpdatedInShiftedArray { node, chunks, .. }, Resolution::Theirs)
         | (Conflict::ChunksUpdatedInDeletedArray { node, chunks, .. }, Resolution::Theirs) => {
             changes.forget_chunks(node, chunks);
             Ok(())
@@ -268,6 +270,7 @@ pub(crate) fn settle(
         ) => give_creation_up(path, sides, changes),
         (
             Conflict::ChunksUpdatedInUpdatedArray { .. }
+            | Conflict::ChunksUpdatedInShiftedArray { .. }
             | Conflict::ChunksUpdatedInDeletedArray { .. }
             | Conflict::ZarrMetadataUpdateOfDeletedArray { .. }
             | Conflict::ZarrMetadataUpdateOfDeletedGroup { .. }

@@ -15,8 +15,9 @@ impl Session {
     /// now on. The shape stays. Chunks that would leave the grid are dropped, and places that are left have no chunk.
     ///
     /// Takes no time and makes no request, however many chunks there are: the commit carries it out, and rewrites the
-    /// manifests of the array, not its chunks. Another commit meanwhile that writes chunks of the array, resizes or deletes
-    /// it is a conflict ([`Conflict::ShiftOfUpdatedArray`](crate::Conflict::ShiftOfUpdatedArray)). In the log of the commit,
+    /// manifests of the array, not its chunks. What another commit writes meanwhile moves along, as if it had come before;
+    /// one that resizes, shifts or deletes the array is a conflict
+    /// ([`Conflict::ShiftOfUpdatedArray`](crate::Conflict::ShiftOfUpdatedArray)). In the log of the commit,
     /// each chunk that moved or went counts as updated, as the reference implementation writes it.
     ///
     /// # Errors
@@ -42,6 +43,25 @@ impl Session {
             let in_base = node.base_position.is_some();
             Arc::make_mut(&mut state.changes).shift_chunks(path, node.id, &grid, by, in_base);
         }
+        Ok(())
+    }
+
+    /// From now on, the chunks that this session writes to an array are addressed by what they hold: if another commit moves
+    /// the array's window before this one is committed, a rebase moves them along.
+    ///
+    /// How far, the array's attribute `origin` says: a list of the absolute index of element 0 per dimension, before and
+    /// after. Without it, and where a chunk would fall out of the window, the write is a conflict as ever
+    /// ([`Conflict::ChunksUpdatedInShiftedArray`](crate::Conflict::ChunksUpdatedInShiftedArray),
+    /// [`Conflict::ChunksUpdatedInUpdatedArray`](crate::Conflict::ChunksUpdatedInUpdatedArray)); nothing ever lands on
+    /// another place than it was meant for.
+    ///
+    /// # Errors
+    /// As [`Session::shift`].
+    pub fn follow_shifts(&self, path: &NodePath) -> Result<(), SessionError> {
+        let mut state = self.state_mut()?;
+        state.phase.check_writable()?;
+        let node = array_of(&state, path)?;
+        Arc::make_mut(&mut state.changes).follow_shifts(node.id);
         Ok(())
     }
 

@@ -203,10 +203,67 @@ pub(super) async fn a_shift_and_another_commit_to_the_array_collide(trial: Trial
                 assert!(conflicts.iter().any(is_shift), "{which}: {conflicts:?}");
             }
             outcome => {
-                assert_eq!(which, "something else", "{outcome:?}");
+                assert!(
+                    ["a chunk", "something else"].contains(&which),
+                    "{outcome:?}"
+                );
                 assert!(matches!(outcome, crate::CommitOutcome::Committed(_)));
             }
         }
+    }
+}
+
+pub(super) async fn chunks_of_others_move_along_with_a_shift(trial: Trial) {
+    let (storage, repository) = trial.create().await;
+    ten(&repository).await;
+    let session = writer(&repository).await;
+    write(&session, "/a", &[5], chunk(12)).await;
+    shift(&session, &[-2]).await;
+    write(&session, "/a", &[9], chunk(13)).await;
+    let other = writer(&repository).await;
+    for (at, what) in [(1, 14), (4, 15), (9, 16)] {
+        write(&other, "/a", &[at], chunk(what)).await;
+    }
+    is!(other.delete_chunk(&path("/a"), &[6]).await, Ok(()));
+    commit(&other, "written meanwhile").await;
+    let outcome = session
+        .commit("shifted")
+        .rebase_with(crate::BasicSolver::default());
+    let outcome = outcome.await.expect("an outcome");
+    assert!(
+        matches!(outcome, crate::CommitOutcome::Committed(_)),
+        "{outcome:?}"
+    );
+    let expected = [
+        (0, 2),
+        (1, 3),
+        (2, 15),
+        (3, 12),
+        (5, 7),
+        (6, 8),
+        (7, 16),
+        (9, 13),
+    ];
+    are(&read_main(&trial.open(&storage).await).await, &expected).await;
+    super::walk::assert_sound(&storage).await;
+
+    // A chunk that both wrote is a collision at the place where it is now.
+    let session = writer(&repository).await;
+    write(&session, "/a", &[5], chunk(12)).await;
+    shift(&session, &[-2]).await;
+    let other = writer(&repository).await;
+    write(&other, "/a", &[5], chunk(17)).await;
+    commit(&other, "written by both").await;
+    let solver = crate::BasicSolver::of(crate::VersionSelection::Fail);
+    match session.commit("shifted").rebase_with(solver).await {
+        Ok(crate::CommitOutcome::Conflicts { conflicts, .. }) => {
+            let places: Vec<_> = conflicts[0].chunks().into_iter().flatten().collect();
+            assert_eq!(
+                (conflicts[0].kind(), &places[0][..]),
+                ("ChunkDoubleUpdate", &[3][..])
+            );
+        }
+        other => panic!("{other:?}"),
     }
 }
 
@@ -271,4 +328,135 @@ pub(super) async fn chunks_are_given_other_places_one_by_one(trial: Trial) {
         Err(SessionError::OutOfGrid { .. })
     );
     are(&session, &expected).await;
+}
+
+/// A row of ten chunks of two elements that says which one the first element is.
+fn window(origin: i64) -> String {
+    array_with(&[20], &[2], serde_json::json!({"origin": [origin]}))
+}
+
+/// Moves the window of the array by so many chunks.
+async fn roll(repository: &Repository, from: i64, chunks: i64) {
+    let session = writer(repository).await;
+    shift(&session, &[-chunks]).await;
+    set(&session, "/a", window(from + 2 * chunks)).await;
+    commit(&session, "roll").await;
+}
+
+async fn follower(repository: &Repository) -> Session {
+    let session = writer(repository).await;
+    is!(session.follow_shifts(&path("/a")), Ok(()));
+    session
+}
+
+pub(super) async fn edits_follow_a_window_that_moved(trial: Trial) {
+    let (storage, repository) = trial.create().await;
+    let session = writer(&repository).await;
+    set(&session, "/a", window(-4)).await;
+    for i in 0..6 {
+        write(&session, "/a", &[i], chunk(i)).await;
+    }
+    commit(&session, "six of ten").await;
+    let session = follower(&repository).await;
+    write(&session, "/a", &[9], chunk(9)).await;
+    // That one is replaced, and has been moved meanwhile.
+    write(&session, "/a", &[4], chunk(14)).await;
+    is!(session.delete_chunk(&path("/a"), &[5]).await, Ok(()));
+    let fork = session.fork().expect("open");
+    write(&fork, "/a", &[8], chunk(8)).await;
+    let sent = fork.to_bytes().await.expect("a fork");
+    let sent = repository.open_fork(&sent).await.expect("whole");
+    roll(&repository, -4, 1).await;
+    roll(&repository, -2, 2).await;
+    let merged = session
+        .merge_forks([&sent], crate::VersionSelection::Fail)
+        .await
+        .expect("an outcome");
+    assert!(matches!(merged, crate::MergeOutcome::Merged), "{merged:?}");
+    let outcome = session
+        .commit("late")
+        .rebase_with(crate::BasicSolver::default());
+    let outcome = outcome.await.expect("an outcome");
+    assert!(
+        matches!(outcome, crate::CommitOutcome::Committed(_)),
+        "{outcome:?}"
+    );
+    let expected = [(0, 3), (1, 14), (5, 8), (6, 9)];
+    are(&read_main(&trial.open(&storage).await).await, &expected).await;
+    super::walk::assert_sound(&storage).await;
+}
+
+pub(super) async fn edits_that_cannot_follow_are_refused(trial: Trial) {
+    for which in [
+        "not asked to",
+        "out of the window",
+        "written by both",
+        "no origin",
+    ] {
+        let (storage, repository) = trial.create().await;
+        let session = writer(&repository).await;
+        match which {
+            "no origin" => set(&session, "/a", array(&[20], &[2])).await,
+            _ => set(&session, "/a", window(0)).await,
+        }
+        write(&session, "/a", &[1], chunk(1)).await;
+        commit(&session, "one of ten").await;
+        let session = match which {
+            "not asked to" => writer(&repository).await,
+            _ => follower(&repository).await,
+        };
+        let at = match which {
+            "out of the window" => 0,
+            _ => 9,
+        };
+        write(&session, "/a", &[at], chunk(9)).await;
+        let other = writer(&repository).await;
+        shift(&other, &[-1]).await;
+        match which {
+            "no origin" => {}
+            _ => set(&other, "/a", window(2)).await,
+        }
+        if which == "written by both" {
+            write(&other, "/a", &[8], chunk(2)).await;
+        }
+        commit(&other, "roll").await;
+        let outcome = session
+            .commit("late")
+            .rebase_with(crate::BasicSolver::default());
+        // Ours wins where both wrote, by the default solver.
+        match outcome.await.expect("an outcome") {
+            crate::CommitOutcome::Committed(_) => {
+                assert_eq!(which, "written by both");
+                let expected = [(0, 1), (8, 9)];
+                are(&read_main(&trial.open(&storage).await).await, &expected).await;
+            }
+            crate::CommitOutcome::Conflicts { conflicts, .. } => {
+                assert_ne!(which, "written by both");
+                assert_eq!(conflicts.len(), 1, "{which}: {conflicts:?}");
+                let kind = conflicts[0].kind();
+                let expected = ["ChunksUpdatedInShiftedArray", "ChunksUpdatedInUpdatedArray"];
+                assert!(expected.contains(&kind), "{which}: {kind}");
+                are(&read_main(&trial.open(&storage).await).await, &[(0, 1)]).await;
+            }
+            other => panic!("{which}: {other:?}"),
+        }
+        // Whoever takes none of it sees the collision.
+        if which == "written by both" {
+            let mine = follower(&repository).await;
+            write(&mine, "/a", &[7], chunk(3)).await;
+            let theirs = writer(&repository).await;
+            write(&theirs, "/a", &[7], chunk(5)).await;
+            shift(&theirs, &[-1]).await;
+            set(&theirs, "/a", window(4)).await;
+            commit(&theirs, "roll").await;
+            let solver = crate::BasicSolver::of(crate::VersionSelection::Fail);
+            match mine.commit("late").rebase_with(solver).await {
+                Ok(crate::CommitOutcome::Conflicts { conflicts, .. }) => {
+                    let kinds: Vec<_> = conflicts.iter().map(Conflict::kind).collect();
+                    assert_eq!(kinds, ["ChunkDoubleUpdate"]);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
 }

@@ -78,7 +78,10 @@ macro_rules! __session_cases {
                 resizes_and_shifts_follow_one_another
                 a_log_tells_of_every_chunk_that_moved
                 a_shift_and_another_commit_to_the_array_collide
+                chunks_of_others_move_along_with_a_shift
                 what_cannot_be_shifted_is_refused
+                edits_follow_a_window_that_moved
+                edits_that_cannot_follow_are_refused
                 chunks_are_given_other_places_one_by_one;
             commits:
                 what_is_committed_is_read_back
