@@ -130,7 +130,7 @@ impl ArchiveArray {
 
     /// Returns the bytes of an element; `None` where they differ from one to another.
     pub fn element_bytes(&self) -> Option<usize> {
-        element_bytes(&self.data_type)
+        icefield_zarr_store::element_bytes(&self.data_type)
     }
 
     /// Returns why chunks cannot be referred to; `None` if they can.
@@ -142,20 +142,4 @@ impl ArchiveArray {
             }
         }
     }
-}
-
-/// The bytes of an element of a `data_type`; `None` where they differ from one to another.
-pub(crate) fn element_bytes(data_type: &Value) -> Option<usize> {
-    if let Some(name) = data_type.as_str() {
-        return Some(match name {
-            "bool" | "int8" | "uint8" => 1,
-            "int16" | "uint16" | "float16" => 2,
-            "int32" | "uint32" | "float32" => 4,
-            "int64" | "uint64" | "float64" | "complex64" => 8,
-            "complex128" => 16,
-            _ => return None,
-        });
-    }
-    let length = &data_type["configuration"]["length_bytes"];
-    usize::try_from(length.as_u64()?).ok()
 }

@@ -39,8 +39,6 @@ mod detect;
 #[cfg(unix)]
 mod directory;
 mod document;
-#[cfg(feature = "codecs")]
-mod elements;
 mod error;
 mod export;
 mod format2;
@@ -69,8 +67,6 @@ pub use detect::{ArchiveOptions, Kind, read_archive, read_archive_with};
 #[cfg(unix)]
 pub use directory::ZarrDirectory;
 pub use document::Difference;
-#[cfg(feature = "codecs")]
-pub use elements::{ChunkCodec, Elements};
 pub use error::{ExportError, ImportError, PlanError, SourceError};
 pub use export::{
     Destination, Dialect, Export, ExportNode, ExportReport, NcZarr, Spelling, ZarrV2, ZarrV3,
@@ -80,6 +76,8 @@ pub use export::{
 pub use hdf5::{Hdf5Options, read_hdf5};
 pub use icefield_nczarr as nczarr;
 pub use icefield_zarr_fs::{StorageTree, TreeError, TreeKey, TreePrefix, ZipLayout};
+#[cfg(feature = "codecs")]
+pub use icefield_zarr_store::{ChunkCodec, Elements};
 pub use ignored::Ignored;
 pub use import::{Import, ImportReport, Imported};
 pub use kerchunk::{OpenUrl, is_kerchunk_parquet, read_kerchunk, read_kerchunk_parquet};

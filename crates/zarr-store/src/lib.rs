@@ -36,6 +36,11 @@
 //! that need no network are answered on the spot, all else is handed to that runtime. This crate never calls
 //! `block_on` on a runtime of its caller.
 //!
+//! # Feature `codecs`
+//!
+//! `ChunkCodec` makes elements of the encoded bytes of a chunk, and the other way round, by what the array's `zarr.json`
+//! says of its codecs; the crate `zarrs` does it.
+//!
 //! # Feature `zarrs`
 //!
 //! [`ZarrStore`] implements the readable, writable and listable storage traits of the crate `zarrs`, sync and async,
@@ -50,6 +55,9 @@
 
 mod blocking;
 mod chunk_keys;
+mod data_type;
+#[cfg(feature = "codecs")]
+mod elements;
 mod error;
 mod key;
 mod prefix;
@@ -58,6 +66,9 @@ mod store;
 mod zarrs;
 
 pub use chunk_keys::ChunkKeys;
+pub use data_type::element_bytes;
+#[cfg(feature = "codecs")]
+pub use elements::{ChunkCodec, Elements};
 pub use error::{BlockingError, ZarrStoreError};
 pub use key::{ChunkKeyProblem, KeyError, KeyMismatch, ZarrKey, chunk_key, metadata_key};
 pub use store::{DirListing, ZarrStore};

@@ -38,6 +38,18 @@ pub(crate) fn float_fill_attribute(value: f64) -> Value {
     base64_text(&value.to_le_bytes()).into()
 }
 
+/// Returns the text of an element of UTF-32, little-endian, in UTF-8.
+#[cfg(feature = "codecs")]
+pub(crate) fn text_of_utf32(element: &[u8]) -> Result<String, String> {
+    let (units, _) = element.as_chunks::<4>();
+    let characters = units
+        .iter()
+        .map(|unit| char::from_u32(u32::from_le_bytes(*unit)));
+    let text: Option<String> = characters.collect();
+    let text = text.ok_or("a text in it is no Unicode")?;
+    Ok(text.trim_end_matches('\0').to_owned())
+}
+
 /// Returns a text of a file that may not be UTF-8: then it is Latin-1, which every byte is. The NULs that C programs
 /// leave at the end are no part of it.
 pub(crate) fn text(bytes: &[u8]) -> String {

@@ -57,7 +57,7 @@ mod with_codecs {
 
     use super::super::{configured, data_type, name_of};
     use super::*;
-    use crate::elements::text_of_utf32;
+    use crate::archive::values::text_of_utf32;
     use crate::{ChunkCodec, Elements};
 
     impl Recoder {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::NetcdfError;
 use super::regions::{Region, copy, each};
-use crate::elements::text_of_utf32;
+use crate::archive::values::text_of_utf32;
 use crate::{ChunkCodec, Elements};
 
 /// Bytes of a part, unless one row of chunks has more.

@@ -5,13 +5,14 @@ use std::num::NonZeroU64;
 
 use serde_json::{Value, json};
 
-use zarrs::array::{
+use ::zarrs::array::{
     ArrayBytes, ArrayBytesOffsets, ArrayToBytesCodecTraits, CodecChain, CodecOptions, DataType,
     FillValue,
 };
-use zarrs::metadata::v3::MetadataV3;
+use ::zarrs::metadata::v3::MetadataV3;
+use base64::Engine;
 
-use crate::archive::values::base64_bytes;
+use crate::data_type::element_bytes;
 
 /// Most bytes of one element.
 const MAX_ELEMENT: usize = 16 << 20;
@@ -146,17 +147,6 @@ impl ChunkCodec {
     }
 }
 
-/// Returns the text of an element of UTF-32, little-endian, in UTF-8.
-pub(crate) fn text_of_utf32(element: &[u8]) -> Result<String, String> {
-    let (units, _) = element.as_chunks::<4>();
-    let characters = units
-        .iter()
-        .map(|unit| char::from_u32(u32::from_le_bytes(*unit)));
-    let text: Option<String> = characters.collect();
-    let text = text.ok_or("a text in it is no Unicode")?;
-    Ok(text.trim_end_matches('\0').to_owned())
-}
-
 /// A type whose elements are the same bytes, known to the decoder.
 fn stored(data_type: &Value) -> Value {
     let name = data_type
@@ -185,7 +175,7 @@ fn filled(data_type: &Value, value: &Value) -> Result<Elements, String> {
     let name = data_type
         .as_str()
         .or_else(|| data_type.get("name")?.as_str());
-    let Some(width) = crate::archive::element_bytes(data_type) else {
+    let Some(width) = element_bytes(data_type) else {
         let text = value.as_str().unwrap_or_default();
         return Ok(Elements::Variable(vec![text.as_bytes().to_vec()]));
     };
@@ -232,6 +222,10 @@ fn filled(data_type: &Value, value: &Value) -> Result<Elements, String> {
     };
     bytes.resize(width, 0);
     Ok(Elements::Fixed(bytes))
+}
+
+fn base64_bytes(text: &str) -> Option<Vec<u8>> {
+    base64::engine::general_purpose::STANDARD.decode(text).ok()
 }
 
 fn hex(text: &str) -> Option<u64> {

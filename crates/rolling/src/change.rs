@@ -1,0 +1,196 @@
+//! What happens to a dimension.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::RollingError;
+
+/// What happens to the two ends of a dimension, in elements. First elements come in, then others go.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Change {
+    /// Elements that come in at the end.
+    pub append: u64,
+    /// Elements that come in at the start.
+    pub prepend: u64,
+    /// Elements that go at the start.
+    pub trim_start: u64,
+    /// Elements that go at the end.
+    pub trim_end: u64,
+    /// What stays at most; what is too much goes at the start, or, if elements come in there, at the end.
+    pub keep: Option<Keep>,
+    /// The labels of the elements that come in, in their order; without them, regular axes go on with their step.
+    pub labels: Option<Vec<f64>>,
+}
+
+/// What stays of a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Keep {
+    /// So many elements. Where chunks would have to be cut, and elements are not masked, the window keeps a part of a chunk
+    /// more.
+    Count(u64),
+    /// What lies less than so much time from the newest element, or from the oldest if elements come in there; rounded up
+    /// to whole chunks, too.
+    Span(Duration),
+}
+
+/// A length of time, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Duration(pub f64);
+
+impl Change {
+    /// So many elements come in at the end.
+    pub fn append(elements: u64) -> Self {
+        Self {
+            append: elements,
+            ..Self::default()
+        }
+    }
+
+    /// So many elements come in at the start.
+    pub fn prepend(elements: u64) -> Self {
+        Self {
+            prepend: elements,
+            ..Self::default()
+        }
+    }
+
+    /// So many elements go at the start and at the end.
+    pub fn trim(start: u64, end: u64) -> Self {
+        Self {
+            trim_start: start,
+            trim_end: end,
+            ..Self::default()
+        }
+    }
+
+    /// So many elements come in at the end, and as many go at the start; with a negative number, the other way round.
+    pub fn roll(elements: i64) -> Self {
+        let count = elements.unsigned_abs();
+        match elements >= 0 {
+            true => Self::append(count).and_trim(count, 0),
+            false => Self::prepend(count).and_trim(0, count),
+        }
+    }
+
+    /// Returns the change with other numbers of elements that go.
+    pub fn and_trim(mut self, start: u64, end: u64) -> Self {
+        (self.trim_start, self.trim_end) = (start, end);
+        self
+    }
+
+    /// Returns the change with a bound on what stays.
+    pub fn and_keep(mut self, keep: Keep) -> Self {
+        self.keep = Some(keep);
+        self
+    }
+
+    /// Returns the change with the labels of the elements that come in.
+    pub fn with_labels(mut self, labels: impl IntoIterator<Item = f64>) -> Self {
+        self.labels = Some(labels.into_iter().collect());
+        self
+    }
+
+    pub(crate) fn check(&self) -> Result<(), RollingError> {
+        let problem = match self {
+            it if it.append > 0 && it.prepend > 0 => {
+                "elements can come in at the end or at the start, not at both in one change"
+            }
+            it if it.append > 0 && it.trim_end > 0 => {
+                "elements cannot come in and go at the end in one change"
+            }
+            it if it.prepend > 0 && it.trim_start > 0 => {
+                "elements cannot come in and go at the start in one change"
+            }
+            it if it.keep.is_some() && it.trim_start + it.trim_end > 0 => {
+                "how much is trimmed and how much is kept cannot both be said"
+            }
+            _ => return Ok(()),
+        };
+        Err(RollingError::Contradiction { problem })
+    }
+}
+
+/// Seconds of one of the units that CF knows, but for months and years, which have no one length.
+pub(crate) fn seconds_of(unit: &str) -> Option<f64> {
+    Some(match unit.trim().to_ascii_lowercase().as_str() {
+        "milliseconds" | "millisecond" | "millisec" | "millisecs" | "msec" | "ms" => 1e-3,
+        "microseconds" | "microsecond" => 1e-6,
+        "nanoseconds" | "nanosecond" | "ns" => 1e-9,
+        "seconds" | "second" | "sec" | "secs" | "s" => 1.0,
+        "minutes" | "minute" | "min" | "mins" => 60.0,
+        "hours" | "hour" | "hr" | "hrs" | "h" => 3600.0,
+        "days" | "day" | "d" => 86_400.0,
+        "weeks" | "week" => 604_800.0,
+        _ => return None,
+    })
+}
+
+impl FromStr for Duration {
+    type Err = String;
+
+    /// Reads `7 days`, `36h`, `1.5 hours`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        let end = text
+            .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let problem =
+            || format!("{text:?} is no length of time, such as \"7 days\" or \"36 hours\"");
+        let number: f64 = number.parse().map_err(|_| problem())?;
+        let seconds = number * seconds_of(unit).ok_or_else(problem)?;
+        match seconds.is_finite() && seconds > 0.0 {
+            true => Ok(Self(seconds)),
+            false => Err(problem()),
+        }
+    }
+}
+
+impl FromStr for Keep {
+    type Err = String;
+
+    /// Reads a number of elements, or a [`Duration`].
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.trim().parse() {
+            Ok(count) => Ok(Self::Count(count)),
+            Err(_) => text.parse().map(Self::Span),
+        }
+    }
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} seconds", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_are_read() {
+        for (text, seconds) in [
+            ("7 days", 604_800.0),
+            ("36h", 129_600.0),
+            (" 1.5 hours ", 5400.0),
+        ] {
+            assert_eq!(text.parse(), Ok(Duration(seconds)), "{text}");
+        }
+        for text in [
+            "",
+            "days",
+            "7",
+            "7 moons",
+            "0 days",
+            "1 month",
+            "-1 day",
+            "1e999 days",
+        ] {
+            assert!(text.parse::<Duration>().is_err(), "{text}");
+        }
+        assert_eq!("56".parse(), Ok(Keep::Count(56)));
+        assert_eq!("2 weeks".parse(), Ok(Keep::Span(Duration(1_209_600.0))));
+    }
+}

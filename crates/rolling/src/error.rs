@@ -1,0 +1,214 @@
+//! What can go wrong with a window.
+
+use icefield_core::{
+    CommitError, NodePath, RebaseError, RepositoryError, SessionError, SnapshotId,
+};
+
+use crate::Slots;
+
+/// The error of whoever fills a window.
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a window did not move. Nothing was committed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RollingError {
+    /// Nothing has the dimension.
+    #[error("no array at or below {group} has a dimension named {dimension:?}")]
+    NoSuchDimension {
+        /// Its name.
+        dimension: String,
+        /// Where it was looked for.
+        group: NodePath,
+    },
+    /// An array has the dimension along two axes.
+    #[error("{path} has two dimensions named {dimension:?}: it cannot move along either")]
+    DimensionTwice {
+        /// The array.
+        path: NodePath,
+        /// The name.
+        dimension: String,
+    },
+    /// The arrays do not show one window.
+    #[error(
+        "{path} shows elements {found} along {dimension:?}, and {other} shows {expected}: give the group whose arrays belong together"
+    )]
+    WindowsDiffer {
+        /// The name.
+        dimension: String,
+        /// An array.
+        path: NodePath,
+        /// The elements that it shows.
+        found: String,
+        /// Another one.
+        other: NodePath,
+        /// The elements that that one shows.
+        expected: String,
+    },
+    /// An attribute that says where the window is says something else.
+    #[error(
+        "the attribute {attribute:?} of {path} is {found}: it must be a list of whole numbers, one for each dimension"
+    )]
+    Attribute {
+        /// The array.
+        path: NodePath,
+        /// Its name.
+        attribute: &'static str,
+        /// Its value.
+        found: String,
+    },
+    /// Chunks move whole.
+    #[error(
+        "the start of {dimension:?} cannot move by {elements} elements, since {} move whole chunks: move it by {below} or by {above}, or have single elements masked",
+        named(.arrays)
+    )]
+    NotAligned {
+        /// The name.
+        dimension: String,
+        /// Elements asked for.
+        elements: i64,
+        /// The nearest lower number that works.
+        below: i64,
+        /// The nearest higher number that works.
+        above: i64,
+        /// The arrays, and their elements per chunk.
+        arrays: Vec<(NodePath, u64)>,
+    },
+    /// More is to go than there is.
+    #[error("{elements} elements cannot be trimmed from {dimension:?}: it has {length}")]
+    TooShort {
+        /// The name.
+        dimension: String,
+        /// Elements to trim.
+        elements: u64,
+        /// Elements that there are.
+        length: u64,
+    },
+    /// The window would have no elements.
+    #[error("nothing of {dimension:?} would be left: keep or append at least one element")]
+    NothingLeft {
+        /// The name.
+        dimension: String,
+    },
+    /// Both ends are pulled by one change.
+    #[error("{problem}")]
+    Contradiction {
+        /// What does not go together.
+        problem: &'static str,
+    },
+    /// Shapes and chunk coordinates have their limits.
+    #[error("{path} would be too long along {dimension:?}: {rule}")]
+    TooLong {
+        /// The array.
+        path: NodePath,
+        /// The name.
+        dimension: String,
+        /// The limit.
+        rule: &'static str,
+    },
+    /// Elements of an array have to be rewritten, and cannot be.
+    #[error("{path} has chunks that have to be rewritten, and {problem}")]
+    Codec {
+        /// The array.
+        path: NodePath,
+        /// Why not.
+        problem: String,
+    },
+    /// A document that is no array's.
+    #[error("the metadata of {path} cannot be edited: it is not a JSON object")]
+    Document {
+        /// The array.
+        path: NodePath,
+    },
+    /// Nobody says what the new elements are called.
+    #[error("the {count} new labels of {path} are not known, since {reason}: give them")]
+    LabelsNeeded {
+        /// The coordinate.
+        path: NodePath,
+        /// New elements.
+        count: u64,
+        /// Why they cannot be continued.
+        reason: &'static str,
+    },
+    /// Another number of labels than of elements.
+    #[error("{found} labels are given for {expected} new elements of {dimension:?}")]
+    LabelCount {
+        /// The name.
+        dimension: String,
+        /// New elements.
+        expected: u64,
+        /// Labels.
+        found: usize,
+    },
+    /// Labels that name nothing, or two things.
+    #[error("the labels in {path} are not in order: {problem}")]
+    Labels {
+        /// The coordinate.
+        path: NodePath,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A window by time without a time.
+    #[error(
+        "a window of {dimension:?} by time needs a coordinate along it with `units` such as \"hours since 1970-01-01\""
+    )]
+    NoTime {
+        /// The name.
+        dimension: String,
+    },
+    /// Chunks that were to be written are not.
+    #[error("{} chunks of the window are not written, the first of them {}", .0.missing(), first(.0))]
+    Unwritten(Slots),
+    /// Others were faster every time.
+    #[error("other commits were faster {tries} times: roll again")]
+    LostRaces {
+        /// How often it was tried.
+        tries: usize,
+    },
+    /// The store did not say whether the branch moved.
+    #[error(
+        "nobody knows whether the commit landed: look for snapshot {snapshot} in the history before rolling again"
+    )]
+    Unknown {
+        /// What to look for.
+        snapshot: SnapshotId,
+        /// What the store said.
+        source: BoxError,
+    },
+    /// What filled the window failed.
+    #[error("the new part of the window could not be written")]
+    Fill(#[source] BoxError),
+    /// From the session.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// From the repository.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    /// From the commit.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// From the rebase.
+    #[error(transparent)]
+    Rebase(#[from] RebaseError),
+}
+
+fn named(arrays: &[(NodePath, u64)]) -> String {
+    const SHOWN: usize = 3;
+    let mut text: Vec<String> = arrays
+        .iter()
+        .take(SHOWN)
+        .map(|(path, chunk)| format!("{path} (of {chunk})"))
+        .collect();
+    if arrays.len() > SHOWN {
+        text.push(format!("{} more", arrays.len() - SHOWN));
+    }
+    text.join(", ")
+}
+
+fn first(slots: &Slots) -> String {
+    let array = slots.arrays.iter().find(|array| !array.missing.is_empty());
+    match array {
+        Some(array) => format!("{} of {}", array.missing[0], array.path),
+        None => "none".to_owned(),
+    }
+}

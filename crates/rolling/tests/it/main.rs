@@ -1,0 +1,10 @@
+//! Windows that move, against a dataset whose every value says which label it belongs to.
+
+mod changes;
+mod crowd;
+mod elements;
+mod failures;
+mod offset_store;
+mod refusals;
+mod world;
+mod writers;

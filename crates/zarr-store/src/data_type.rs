@@ -1,0 +1,19 @@
+//! What the engine must know of data types: how long an element is.
+
+use serde_json::Value;
+
+/// Returns the bytes of an element of a `data_type`, as `zarr.json` spells it; `None` where they differ from one to another.
+pub fn element_bytes(data_type: &Value) -> Option<usize> {
+    if let Some(name) = data_type.as_str() {
+        return Some(match name {
+            "bool" | "int8" | "uint8" => 1,
+            "int16" | "uint16" | "float16" => 2,
+            "int32" | "uint32" | "float32" => 4,
+            "int64" | "uint64" | "float64" | "complex64" => 8,
+            "complex128" => 16,
+            _ => return None,
+        });
+    }
+    let length = data_type.get("configuration")?.get("length_bytes")?;
+    usize::try_from(length.as_u64()?).ok()
+}
