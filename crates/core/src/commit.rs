@@ -4,6 +4,7 @@
 //! anywhere, a commit leaves the old tip and some garbage, or the new tip.
 
 mod arrays;
+mod copied;
 mod encode;
 mod flush;
 mod manifests;

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
-    Extents, ManifestFileInfo, ManifestId, ManifestRef, NewSnapshot, NodeId, NodeKind, NodePath,
-    SnapshotId, layout,
+    Extents, FormatError, ManifestFileInfo, ManifestId, ManifestRef, NewSnapshot, NodeId, NodeKind,
+    NodePath, SnapshotId, layout,
 };
 use icefield_refs::{FetchError, Tip, micros_of_time};
 use icefield_storage::{Bytes, Key, StorageError, StorageExt};
@@ -20,10 +20,10 @@ use serde_json::Value;
 use super::arrays::{ArrayPlan, HeldManifest, Rewrite, Split};
 use super::encode::{encode_log, encode_snapshot};
 use super::manifests::{ManifestJob, NewManifest};
-use super::shifted;
+use super::shifted::{self, Before, MovedChunks};
 use crate::change_set::{BaseView, ChangeSet};
 use crate::metadata::{ArrayMetadata, NodeMetadata};
-use crate::objects::Fresh;
+use crate::objects::{Fresh, REMEMBERED_IN_ALL, StoredManifest};
 use crate::session::{Base, Session};
 use crate::{CommitError, SessionError};
 
@@ -31,10 +31,20 @@ use crate::{CommitError, SessionError};
 const ENCODERS: usize = 4;
 
 /// Bytes of references whose merge takes about as long as the way to another thread and back.
-const AT_ONCE: usize = 64 << 10;
+pub(super) const AT_ONCE: usize = 64 << 10;
 
 /// Edits of an array that are sorted into cells in about that time.
 const EDITS_AT_ONCE: usize = 4096;
+
+/// Moved chunks whose log is encoded in about that time, and worth to be remembered.
+const LOG_AT_ONCE: usize = 4096;
+
+/// The log of a commit, to be encoded.
+struct NewLog<F> {
+    /// Whether it is kept in memory for those who come next.
+    remembered: bool,
+    file: F,
+}
 
 /// All objects of a commit are stored, and no branch points at them yet. Dropping this leaves garbage, never
 /// damage.
@@ -158,7 +168,6 @@ pub(super) async fn write(
         .map(|array| array.node)
         .collect();
     let snapshot_id = SnapshotId::from_bytes(session.random());
-    let moved = shifted::moved_chunks(session, &base, &changes).await?;
     let splits = split(session, &changes, arrays).await?;
     let (kept, jobs): (Vec<_>, Vec<_>) = splits.into_iter().map(|it| (it.kept, it.jobs)).unzip();
     if rewrite != Rewrite::No
@@ -168,7 +177,9 @@ pub(super) async fn write(
     {
         return Err(CommitError::NothingToCommit);
     }
-    let new = run_jobs(session, &changes, jobs.iter().flatten()).await?;
+    let before = Arc::new(Before::default());
+    let new = run_jobs(session, &changes, &before, jobs.iter().flatten()).await?;
+    let moved = shifted::moved_chunks(session, &base, &changes, &before).await?;
     let mut results = new.iter();
     let arrays: Vec<ArrayManifests> = (kept.into_iter().zip(&jobs))
         .map(|(kept, jobs)| {
@@ -193,12 +204,19 @@ pub(super) async fn write(
             manifest_files: &manifest_files(&base, &nodes, &arrays)?,
         },
     )?;
-    let log = encode_log(session, snapshot_id, &changes, mended, &moved)?;
-    let files: Vec<(ManifestId, Bytes)> = arrays
-        .iter()
-        .flat_map(|array| &array.new)
-        .filter_map(|new| Some((new.info.id, new.file.clone()?)))
+    let files: Vec<StoredManifest> = (arrays.into_iter())
+        .flat_map(|array| array.new)
+        .filter_map(|new| Some((new.info.id, new.file?, new.decoded)))
         .collect();
+    let moved_most = moved.values().map(MovedChunks::most).sum::<usize>();
+    let log = {
+        let (writer, changes) = (shared.objects.writer().clone(), Arc::clone(&changes));
+        let encode = move || encode_log(&writer, snapshot_id, &changes, mended, &moved);
+        NewLog {
+            remembered: moved_most <= LOG_AT_ONCE,
+            file: async move { Ok(away(moved_most <= LOG_AT_ONCE, encode).await??) },
+        }
+    };
     let written = store(session, snapshot_id, snapshot, log, files, tip).await?;
     session.note_written(|stored| {
         for (job, manifests) in jobs.iter().flatten().zip(&new) {
@@ -409,6 +427,7 @@ async fn split(
 async fn run_jobs(
     session: &Session,
     changes: &Arc<ChangeSet>,
+    before: &Arc<Before>,
     jobs: impl Iterator<Item = &ManifestJob>,
 ) -> Result<Vec<Vec<NewManifest>>, SessionError> {
     let shared = session.shared();
@@ -416,26 +435,45 @@ async fn run_jobs(
     let jobs: Vec<_> = jobs
         .map(|job| (job.clone(), earlier.find(job, changes)))
         .collect();
-    let waiting = AtomicUsize::new(0);
-    let waiting = &waiting;
+    let (waiting, decoded) = (&AtomicUsize::new(0), &AtomicUsize::new(0));
     stream::iter(jobs)
         .map(|(job, earlier)| async move {
             if let Some(manifests) = earlier {
                 return Ok(manifests);
             }
             let objects = &shared.objects;
-            let mut inputs = Vec::with_capacity(job.inputs.len());
-            let mut loading = stream::iter(job.inputs.clone())
-                .map(|input| objects.manifest(input.id))
-                .buffered(8);
-            while let Some(manifest) = loading.try_next().await? {
-                inputs.push(manifest);
-            }
-            let small = job.bytes(&inputs) <= AT_ONCE;
-            let (changes, writer) = (Arc::clone(changes), objects.writer().clone());
-            let merge = move || job.run(&changes, &inputs, &writer);
-            let mut manifests: Vec<NewManifest> = away(small, merge).await??;
+            let (changes, before) = (Arc::clone(changes), Arc::clone(before));
+            let writer = objects.writer().clone();
+            let mut manifests: Vec<NewManifest> = if let Some(input) = job.lone_input(&changes) {
+                let opened = objects.open_manifest(input.id).await?;
+                let small = opened.len() <= AT_ONCE / 4;
+                let copy = move || {
+                    let input = opened.decode()?;
+                    before.note(&changes, &job.node, &input);
+                    match job.copy(&changes, &input, &writer)? {
+                        Some(copy) => Ok(vec![copy]),
+                        None => job.run(&changes, &[input], &writer),
+                    }
+                };
+                away::<Result<_, FormatError>>(small, copy).await??
+            } else {
+                let mut inputs = Vec::with_capacity(job.inputs.len());
+                let mut loading = stream::iter(job.inputs.clone())
+                    .map(|input| objects.manifest(input.id))
+                    .buffered(8);
+                while let Some(manifest) = loading.try_next().await? {
+                    before.note(&changes, &job.node, &manifest);
+                    inputs.push(manifest);
+                }
+                let small = job.bytes(&inputs) <= AT_ONCE;
+                let merge = move || job.run(&changes, &inputs, &writer);
+                away(small, merge).await??
+            };
             for new in &mut manifests {
+                let body = new.decoded.as_ref().map_or(0, |it| it.body_len());
+                if decoded.fetch_add(body, Ordering::Relaxed) > REMEMBERED_IN_ALL {
+                    new.decoded = None;
+                }
                 let bytes = new.file.as_ref().map_or(0, Bytes::len);
                 // What is encoded after so many is stored at once.
                 if waiting.fetch_add(bytes, Ordering::Relaxed) > shared.settings.waiting_bytes
@@ -502,8 +540,8 @@ async fn store(
     session: &Session,
     snapshot_id: SnapshotId,
     snapshot: Bytes,
-    log: Bytes,
-    manifests: Vec<(ManifestId, Bytes)>,
+    log: NewLog<impl Future<Output = Result<Bytes, SessionError>>>,
+    manifests: Vec<StoredManifest>,
     tip: Option<&Tip>,
 ) -> Result<Written, CommitError> {
     let shared = session.shared();
@@ -516,14 +554,25 @@ async fn store(
         }
     };
     let repo_key = Key::parse(layout::REPO).map_err(StorageError::from)?;
-    let put_manifests = stream::iter(manifests.clone())
+    let files: Vec<(ManifestId, Bytes)> = manifests
+        .iter()
+        .map(|(id, file, _)| (*id, file.clone()))
+        .collect();
+    let put_manifests = stream::iter(files)
         .map(|(id, file)| objects.put_manifest(id, file))
         .buffer_unordered(shared.settings.max_requests.max(1))
         .try_collect::<()>();
+    let put_log = async {
+        let file = log.file.await?;
+        objects
+            .put_transaction_log(snapshot_id, file.clone())
+            .await?;
+        Ok::<_, SessionError>(file)
+    };
     let (stored_manifests, stored_snapshot, stored_log, upgraded, found) = futures::join!(
         put_manifests,
         objects.put_snapshot(snapshot_id, snapshot.clone()),
-        objects.put_transaction_log(snapshot_id, log.clone()),
+        put_log,
         shared.storage.exists(&repo_key),
         look,
     );
@@ -531,7 +580,7 @@ async fn store(
     if let Some(store_time) = stored_snapshot? {
         shared.compare_clocks(store_time);
     }
-    stored_log?;
+    let log_file = stored_log?;
     if upgraded? {
         return Err(CommitError::Upgraded);
     }
@@ -545,7 +594,8 @@ async fn store(
         });
     }
     // The session goes on reading this snapshot, and the next one begins with it: no need to fetch it.
-    let fresh = objects.remember((snapshot_id, &snapshot), &log, &manifests)?;
+    let log_file = log.remembered.then_some(&log_file[..]);
+    let fresh = objects.remember((snapshot_id, &snapshot), log_file, &manifests)?;
     Ok(Written::Prepared(PreparedCommit {
         snapshot: snapshot_id,
         fresh,
