@@ -11,6 +11,7 @@ mod manifests;
 mod plan;
 mod publish;
 mod queue;
+mod run;
 mod shifted;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -68,7 +68,7 @@ const REMEMBERED: usize = 1 << 20;
 
 /// Bytes of decoded manifests that a commit keeps for those who read what it wrote. Of more than that, most are read late
 /// or never.
-pub(crate) const REMEMBERED_IN_ALL: usize = 16 << 20;
+pub(crate) const REMEMBERED_IN_ALL: usize = 8 << 20;
 
 /// A manifest as it was just stored: its id, its file, and what it says, if somebody knows that anyway.
 pub(crate) type StoredManifest = (ManifestId, Bytes, Option<Arc<Manifest>>);
@@ -118,11 +118,12 @@ pub(crate) enum OpenManifest {
 }
 
 impl OpenManifest {
-    /// Bytes to decode.
-    pub(crate) fn len(&self) -> usize {
+    /// Bytes of references that it has, about.
+    pub(crate) fn work(&self) -> usize {
         match self {
-            Self::Held(_) => 0,
-            Self::File(_, file, _) => file.len(),
+            Self::Held(manifest) => manifest.body_len(),
+            // Ids do not compress, all else does.
+            Self::File(_, file, _) => 4 * file.len(),
         }
     }
 

@@ -6,12 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
-    Extents, FormatError, ManifestFileInfo, ManifestId, ManifestRef, NewSnapshot, NodeId, NodeKind,
-    NodePath, SnapshotId, layout,
+    Extents, ManifestFileInfo, ManifestId, ManifestRef, NewSnapshot, NodeId, NodeKind, NodePath,
+    SnapshotId, layout,
 };
 use icefield_refs::{FetchError, Tip, micros_of_time};
 use icefield_storage::{Bytes, Key, StorageError, StorageExt};
@@ -19,21 +18,19 @@ use serde_json::Value;
 
 use super::arrays::{ArrayPlan, HeldManifest, Rewrite, Split};
 use super::encode::{encode_log, encode_snapshot};
-use super::manifests::{ManifestJob, NewManifest};
+use super::manifests::NewManifest;
+use super::run::run_jobs;
 use super::shifted::{self, Before, MovedChunks};
 use crate::change_set::{BaseView, ChangeSet};
 use crate::metadata::{ArrayMetadata, NodeMetadata};
-use crate::objects::{Fresh, REMEMBERED_IN_ALL, StoredManifest};
+use crate::objects::{Fresh, StoredManifest};
 use crate::session::{Base, Session};
 use crate::{CommitError, SessionError};
 
-/// Manifests merged and encoded at a time.
-const ENCODERS: usize = 4;
+/// Arrays whose edits are sorted at a time.
+const SORTERS: usize = 4;
 
-/// Bytes of references whose merge takes about as long as the way to another thread and back.
-pub(super) const AT_ONCE: usize = 64 << 10;
-
-/// Edits of an array that are sorted into cells in about that time.
+/// Edits of an array that are sorted into cells in about the time that the way to another thread and back takes.
 const EDITS_AT_ONCE: usize = 4096;
 
 /// Moved chunks whose log is encoded in about that time, and worth to be remembered.
@@ -418,73 +415,7 @@ async fn split(
             let split = move || array.split(&changes, &configs.splits, &writer);
             Ok(away(edits <= EDITS_AT_ONCE, split).await??)
         })
-        .buffered(ENCODERS)
-        .try_collect()
-        .await
-}
-
-/// Merges, encodes and, of many, stores.
-async fn run_jobs(
-    session: &Session,
-    changes: &Arc<ChangeSet>,
-    before: &Arc<Before>,
-    jobs: impl Iterator<Item = &ManifestJob>,
-) -> Result<Vec<Vec<NewManifest>>, SessionError> {
-    let shared = session.shared();
-    let earlier = session.written_manifests()?;
-    let jobs: Vec<_> = jobs
-        .map(|job| (job.clone(), earlier.find(job, changes)))
-        .collect();
-    let (waiting, decoded) = (&AtomicUsize::new(0), &AtomicUsize::new(0));
-    stream::iter(jobs)
-        .map(|(job, earlier)| async move {
-            if let Some(manifests) = earlier {
-                return Ok(manifests);
-            }
-            let objects = &shared.objects;
-            let (changes, before) = (Arc::clone(changes), Arc::clone(before));
-            let writer = objects.writer().clone();
-            let mut manifests: Vec<NewManifest> = if let Some(input) = job.lone_input(&changes) {
-                let opened = objects.open_manifest(input.id).await?;
-                let small = opened.len() <= AT_ONCE / 4;
-                let copy = move || {
-                    let input = opened.decode()?;
-                    before.note(&changes, &job.node, &input);
-                    match job.copy(&changes, &input, &writer)? {
-                        Some(copy) => Ok(vec![copy]),
-                        None => job.run(&changes, &[input], &writer),
-                    }
-                };
-                away::<Result<_, FormatError>>(small, copy).await??
-            } else {
-                let mut inputs = Vec::with_capacity(job.inputs.len());
-                let mut loading = stream::iter(job.inputs.clone())
-                    .map(|input| objects.manifest(input.id))
-                    .buffered(8);
-                while let Some(manifest) = loading.try_next().await? {
-                    before.note(&changes, &job.node, &manifest);
-                    inputs.push(manifest);
-                }
-                let small = job.bytes(&inputs) <= AT_ONCE;
-                let merge = move || job.run(&changes, &inputs, &writer);
-                away(small, merge).await??
-            };
-            for new in &mut manifests {
-                let body = new.decoded.as_ref().map_or(0, |it| it.body_len());
-                if decoded.fetch_add(body, Ordering::Relaxed) > REMEMBERED_IN_ALL {
-                    new.decoded = None;
-                }
-                let bytes = new.file.as_ref().map_or(0, Bytes::len);
-                // What is encoded after so many is stored at once.
-                if waiting.fetch_add(bytes, Ordering::Relaxed) > shared.settings.waiting_bytes
-                    && let Some(file) = new.file.take()
-                {
-                    objects.put_manifest(new.info.id, file).await?;
-                }
-            }
-            Ok::<_, SessionError>(manifests)
-        })
-        .buffered(ENCODERS)
+        .buffered(SORTERS)
         .try_collect()
         .await
 }

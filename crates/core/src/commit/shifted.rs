@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{Manifest, ManifestId, NodeId};
 
 use super::plan::away;
+use super::run::AT_ONCE;
 use crate::SessionError;
 use crate::change_set::{BaseView, ChangeSet};
 use crate::session::{Base, Session};
@@ -99,7 +100,7 @@ impl Before {
         self.lock().insert(name, coordinates);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(NodeId, ManifestId), Vec<u32>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(NodeId, ManifestId), Vec<u32>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -109,8 +110,8 @@ impl Before {
 pub(super) async fn moved_chunks(
     session: &Session,
     base: &Base,
-    changes: &std::sync::Arc<ChangeSet>,
-    before: &std::sync::Arc<Before>,
+    changes: &Arc<ChangeSet>,
+    before: &Arc<Before>,
 ) -> Result<BTreeMap<NodeId, MovedChunks>, SessionError> {
     let mut moved = BTreeMap::new();
     for (node, view) in changes.views().iter().filter(|(_, view)| view.is_shifted()) {
@@ -133,8 +134,8 @@ pub(super) async fn moved_chunks(
         stream::iter(missing)
             .map(|id| async move {
                 let opened = objects.open_manifest(id).await?;
-                let (changes, before, node) = (changes.clone(), before.clone(), *node);
-                let small = opened.len() <= super::plan::AT_ONCE;
+                let (changes, before, node) = (Arc::clone(changes), Arc::clone(before), *node);
+                let small = opened.work() <= AT_ONCE;
                 let note = move || opened.decode().map(|it| before.note(&changes, &node, &it));
                 Ok::<_, SessionError>(away(small, note).await??)
             })
