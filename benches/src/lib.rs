@@ -3,12 +3,14 @@
 //! - [`Refs`] makes manifests, [`Hierarchy`] snapshots, [`Filled`] whole repositories. All are the same in every run:
 //!   ids and sizes come from a seeded generator.
 //! - [`files`] does with `std::fs` what a store must do at least.
+//! - [`Chunkless`] forgets chunks, where what is written beside them counts.
 //! - A *fact* is a line on standard output that a benchmark finds out beside criterion's own tables: a ratio
 //!   of two things measured in turns, a count of requests. [`medians`] measures in turns.
 //!
 //! Run as a test (`cargo test --benches`), a benchmark does everything once, on little data, and prints no facts:
 //! [`Mode`].
 
+mod chunkless;
 mod fact;
 pub mod files;
 mod hierarchy;
@@ -21,6 +23,7 @@ use criterion::Criterion;
 use icefield_storage::{Bytes, Entropy, SeededEntropy};
 use tokio::runtime::Runtime;
 
+pub use chunkless::Chunkless;
 pub use fact::{Spread, elapsed, fact, fact_beside, medians, timed};
 pub use hierarchy::Hierarchy;
 pub use mode::Mode;

@@ -46,7 +46,7 @@ fn doc() -> Result<()> {
 /// the crates below it without theirs. `cargo check` alone, in one target directory, which keeps it cheap.
 fn features() -> Result<()> {
     let facade = [
-        "local", "memory", "ingest", "alpha", "zarrs", "s3", "gcs", "azure", "http",
+        "local", "memory", "ingest", "alpha", "zarrs", "rolling", "s3", "gcs", "azure", "http",
     ];
     let facade = facade.map(|feature| ("icefield", feature));
     let none = ["icefield", "icefield-zarr-store", "icefield-core"].map(|package| (package, ""));

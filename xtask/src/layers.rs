@@ -128,6 +128,13 @@ const LAYERS: &[Layer] = &[
         published: true,
     },
     Layer {
+        // What a window is made of is read and written through the session; only small arrays are ever decoded.
+        name: "icefield-rolling",
+        uses: &["icefield-zarr-store", "icefield-core"],
+        tests_use: &["icefield-storage", "icefield-storage-memory"],
+        published: true,
+    },
+    Layer {
         // No ingest: a history is taken over, not a hierarchy.
         name: "icefield-alpha",
         uses: &["icefield-core", "icefield-storage", "icefield-format"],
@@ -152,6 +159,7 @@ const LAYERS: &[Layer] = &[
             "icefield-maintenance",
             "icefield-alpha",
             "icefield-ingest",
+            "icefield-rolling",
             "icefield-zarr-store",
             "icefield-core",
             "icefield-storage",

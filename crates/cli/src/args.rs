@@ -8,6 +8,7 @@ mod fsck;
 mod gc;
 mod netcdf;
 mod rewrite_manifests;
+mod windows;
 
 use std::path::PathBuf;
 
@@ -24,6 +25,7 @@ pub(crate) use fsck::Fsck;
 pub(crate) use gc::Gc;
 pub(crate) use netcdf::{Ncdump, Ncgen, as_written};
 pub(crate) use rewrite_manifests::RewriteManifests;
+pub(crate) use windows::{Grow, Moving, Roll, Slots, Trim};
 
 const EXIT_CODES: &str = "\
 LOCATION is a path or a URL: data/ocean, file:///data/my%20ocean, memory: (empty each time).
@@ -86,6 +88,20 @@ pub(crate) enum Command {
     Import(Import),
     /// Copy chunks that lie in foreign files into the repository, in one commit.
     Materialize(Materialize),
+    /// Let elements come in at the end of a dimension, in all arrays that have it, in one commit.
+    #[command(after_help = windows::WINDOWS)]
+    Append(Grow),
+    /// Let elements come in at the start of a dimension.
+    #[command(after_help = windows::WINDOWS)]
+    Prepend(Grow),
+    /// Let elements go at the ends of a dimension.
+    #[command(after_help = windows::WINDOWS)]
+    Trim(Trim),
+    /// Move a window: elements come in at one end of a dimension, and others go at the other one.
+    #[command(after_help = windows::WINDOWS)]
+    Roll(Roll),
+    /// Show which chunks of a window are not written.
+    Slots(Slots),
     /// Write a version out for other programs: as Zarr of format 3 or 2, or as NCZarr.
     Export(Export),
     /// Print a version as CDL, as netCDF's ncdump prints a file.

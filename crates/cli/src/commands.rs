@@ -28,12 +28,14 @@ mod ncgen;
 mod nodes;
 mod refs;
 mod rewrite_manifests;
+mod slots;
 mod squash;
 mod status;
 mod tag;
 mod tree;
 mod unbundle;
 mod version;
+mod windows;
 
 use std::sync::Arc;
 
@@ -63,6 +65,11 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     match args.command {
         Command::Init(args) => init::run(&context, args).await,
         Command::Import(args) => import::run(&context, args).await,
+        Command::Append(args) => windows::grow(&context, windows::Way::End, args).await,
+        Command::Prepend(args) => windows::grow(&context, windows::Way::Start, args).await,
+        Command::Trim(args) => windows::trim(&context, args).await,
+        Command::Roll(args) => windows::roll(&context, args).await,
+        Command::Slots(args) => slots::run(&context, args).await,
         Command::Materialize(args) => materialize::run(&context, args).await,
         Command::Export(args) => export::run(&context, args).await,
         Command::Ncdump(args) => ncdump::run(&context, args).await,

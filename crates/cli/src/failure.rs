@@ -127,7 +127,8 @@ from_layers!(
     icefield::ingest::ExportError,
     icefield::alpha::AlphaError,
     icefield::alpha::ImportError,
-    icefield::maintenance::CopyError
+    icefield::maintenance::CopyError,
+    icefield::rolling::RollingError
 );
 
 /// Whether an argument of ours is what is wrong.

@@ -4,12 +4,14 @@
 //! anywhere, a commit leaves the old tip and some garbage, or the new tip.
 
 mod arrays;
+mod copied;
 mod encode;
 mod flush;
 mod manifests;
 mod plan;
 mod publish;
 mod queue;
+mod run;
 mod shifted;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use icefield_format::{
-    ChunkId, FormatError, Manifest, ManifestId, Snapshot, SnapshotId, TransactionLog, Writer,
-    layout,
+    ChunkId, DecodeLimits, FormatError, Manifest, ManifestId, Snapshot, SnapshotId, TransactionLog,
+    Writer, layout,
 };
 use icefield_refs::{FetchError, SnapshotSource};
 use icefield_storage::{
@@ -66,6 +66,13 @@ impl Decoded {
 /// Bytes of the largest manifest or log that is decoded again by the one who wrote it.
 const REMEMBERED: usize = 1 << 20;
 
+/// Bytes of decoded manifests that a commit keeps for those who read what it wrote. Of more than that, most are read late
+/// or never.
+pub(crate) const REMEMBERED_IN_ALL: usize = 8 << 20;
+
+/// A manifest as it was just stored: its id, its file, and what it says, if somebody knows that anyway.
+pub(crate) type StoredManifest = (ManifestId, Bytes, Option<Arc<Manifest>>);
+
 /// What an object in memory is found by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Name {
@@ -100,6 +107,31 @@ impl Fresh {
     pub(crate) fn bytes(&self) -> usize {
         let sizes = self.0.iter().map(|(_, decoded)| decoded.body_len() + 128);
         sizes.sum()
+    }
+}
+
+/// A manifest that was read, and maybe not decoded.
+#[derive(Clone, Debug)]
+pub(crate) enum OpenManifest {
+    Held(Arc<Manifest>),
+    File(ManifestId, Bytes, DecodeLimits),
+}
+
+impl OpenManifest {
+    /// Bytes of references that it has, about.
+    pub(crate) fn work(&self) -> usize {
+        match self {
+            Self::Held(manifest) => manifest.body_len(),
+            // Ids do not compress, all else does.
+            Self::File(_, file, _) => 4 * file.len(),
+        }
+    }
+
+    pub(crate) fn decode(self) -> Result<Arc<Manifest>, FormatError> {
+        match self {
+            Self::Held(manifest) => Ok(manifest),
+            Self::File(id, file, limits) => Manifest::decode(&file, id, &limits).map(Arc::new),
+        }
     }
 }
 
@@ -254,6 +286,29 @@ impl Objects {
         }
     }
 
+    /// A manifest for whoever has use for it once: one that is not in memory is not kept there, and not decoded yet.
+    pub(crate) async fn open_manifest(&self, id: ManifestId) -> Result<OpenManifest, FetchError> {
+        let name = Name::new(Kind::Manifest, *id.as_bytes());
+        if let Some(Decoded::Manifest(manifest)) = self.cache.get(&name) {
+            return Ok(OpenManifest::Held(manifest));
+        }
+        let text = id.to_string();
+        let key = parse_key(&layout::manifest_key(id))
+            .map_err(|source| storage_error(Kind::Manifest, &text, source))?;
+        match self.storage.read(&key).await {
+            Ok((file, _)) => {
+                let limits = self.settings.decode_limits.clone();
+                Ok(OpenManifest::File(id, file, limits))
+            }
+            Err(error) if error.is_not_found() => Err(FetchError::Missing {
+                what: Kind::Manifest.word(),
+                id: text,
+                key,
+            }),
+            Err(source) => Err(storage_error(Kind::Manifest, &text, source)),
+        }
+    }
+
     /// As [`Objects::manifest`], from memory or without waiting for a network; `None` where it would have to.
     pub(crate) fn try_manifest_blocking(
         &self,
@@ -344,8 +399,8 @@ impl Objects {
     pub(crate) fn remember(
         &self,
         snapshot: (SnapshotId, &[u8]),
-        log: &[u8],
-        manifests: &[(ManifestId, Bytes)],
+        log: Option<&[u8]>,
+        manifests: &[StoredManifest],
     ) -> Result<Fresh, FormatError> {
         let id = *snapshot.0.as_bytes();
         let settings = &self.settings;
@@ -353,19 +408,29 @@ impl Objects {
         let Decoded::Snapshot(written) = &decoded else {
             unreachable!("BUG: the decoder names the kind")
         };
-        let log = (Name::log_of(written), log, decode_log as Decode);
+        let log_name = Name::log_of(written);
         let mut objects = vec![(Name::new(Kind::Snapshot, id), decoded)];
-        let others = manifests.iter().map(|(id, file)| {
-            let decode: Decode = decode_manifest;
-            (Name::new(Kind::Manifest, *id.as_bytes()), &file[..], decode)
-        });
-        for (name, file, decode) in others.chain([log]) {
+        let mut room = REMEMBERED_IN_ALL;
+        for (id, file, decoded) in manifests {
+            if room == 0 {
+                break;
+            }
+            let name = Name::new(Kind::Manifest, *id.as_bytes());
             // One that this handle would not read is nothing to remember, and no reason to fail.
-            if file.len() <= REMEMBERED
-                && let Ok(decoded) = decode(file, name.id, settings)
-            {
+            let decoded = match decoded {
+                Some(manifest) => Some(Decoded::Manifest(Arc::clone(manifest))),
+                None if file.len() <= REMEMBERED => decode_manifest(file, name.id, settings).ok(),
+                None => None,
+            };
+            if let Some(decoded) = decoded {
+                room = room.saturating_sub(decoded.body_len());
                 objects.push((name, decoded));
             }
+        }
+        if let Some(file) = log.filter(|file| file.len() <= REMEMBERED)
+            && let Ok(decoded) = decode_log(file, id, settings)
+        {
+            objects.push((log_name, decoded));
         }
         let fresh = Fresh(objects);
         self.adopt(&fresh);

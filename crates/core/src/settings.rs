@@ -12,7 +12,7 @@ pub struct Settings {
     /// Manifests that one commit sends at a time; at least one. Default 64.
     pub max_requests: usize,
     /// Bytes of encoded manifests that a commit keeps in memory until it sends all its objects in one round. What goes
-    /// beyond is stored before that. Default 64 MiB.
+    /// beyond is stored before that, while others are made. Default 8 MiB.
     pub waiting_bytes: usize,
     /// Limits for decoding files, against hostile ones.
     pub decode_limits: DecodeLimits,
@@ -76,7 +76,7 @@ impl Default for Settings {
         Self {
             cache_bytes: 256 << 20,
             max_requests: 64,
-            waiting_bytes: 64 << 20,
+            waiting_bytes: 8 << 20,
             decode_limits: DecodeLimits::default(),
             max_metadata_bytes: 64 << 20,
             reads: ReadSettings::default(),

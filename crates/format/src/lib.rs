@@ -85,6 +85,7 @@ pub use location::{
 };
 pub use manifest::{
     ArrayRefs, Checksum, ChunkRef, EncodedManifest, Manifest, ManifestEncoder, RefRecord,
+    TranslatedManifest,
 };
 pub use path::{MAX_PATH_LEN, MAX_PATH_SEGMENTS, NodePath, PathError};
 pub use ref_json::{decode_ref, encode_ref};

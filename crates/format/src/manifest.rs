@@ -9,6 +9,7 @@ mod intern;
 mod raw;
 mod refs;
 mod search;
+mod translate;
 mod verify;
 
 use std::fmt;
@@ -25,6 +26,7 @@ use search::RefBox;
 
 pub use encode::{EncodedManifest, ManifestEncoder};
 pub use refs::{ArrayRefs, RefRecord};
+pub use translate::TranslatedManifest;
 
 /// Where the bytes of one chunk are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -143,6 +143,8 @@ from_layers! {
     icefield_alpha::ImportError,
     #[cfg(feature = "maintenance")]
     icefield_maintenance::CopyError,
+    #[cfg(feature = "rolling")]
+    icefield_rolling::RollingError,
     #[cfg(feature = "maintenance")]
     icefield_maintenance::UsageError,
 }

@@ -40,7 +40,8 @@
 //!
 //! # Features
 //! `local` (default): paths and `file:` URLs. `memory` (default): the location `memory:`. `ingest` (default): import and
-//! export; with `hdf5`, of HDF5 and NetCDF-4, too. `alpha` (default): import of repositories of the alpha generation. `s3`, `gcs`, `azure`, `http`: `s3:`, `gs:`, `az:`, and `https:` URLs. `zarrs`: the storage traits of the crate
+//! export; with `hdf5`, of HDF5 and NetCDF-4, too. `alpha` (default): import of repositories of the alpha generation. `s3`, `gcs`, `azure`, `http`: `s3:`, `gs:`, `az:`, and `https:` URLs. `rolling`: windows that move
+//! along a dimension. `zarrs`: the storage traits of the crate
 //! `zarrs`.
 
 #[cfg(feature = "azure")]
@@ -92,6 +93,8 @@ pub use icefield_format as format;
 pub use icefield_ingest as ingest;
 #[cfg(feature = "maintenance")]
 pub use icefield_maintenance as maintenance;
+#[cfg(feature = "rolling")]
+pub use icefield_rolling as rolling;
 pub use icefield_storage as storage;
 #[cfg(feature = "local")]
 pub use icefield_storage_local::{Fsync, LocalStorage};

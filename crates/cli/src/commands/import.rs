@@ -56,13 +56,14 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     if let Some(source) = alpha::local_source(context, &args).await? {
         return alpha::import(context, &args, source, out).await;
     }
-    let (sources, access) = match open_sources(context, &args).await {
-        Ok(opened) => opened,
-        Err(error) => {
-            let source = alpha::instead(context, &args, error).await?;
-            return alpha::import(context, &args, source, out).await;
-        }
-    };
+    let (sources, access) =
+        match open_sources(context, &args.sources, args.r#virtual, args.legacy_endian).await {
+            Ok(opened) => opened,
+            Err(error) => {
+                let source = alpha::instead(context, &args, error).await?;
+                return alpha::import(context, &args, source, out).await;
+            }
+        };
     let repository = context.open_with(&args.location, access).await?;
     let message = args
         .message
@@ -115,21 +116,22 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
 const OPENED_AT_ONCE: usize = 8;
 
 /// Opens all sources, and says what the repository may refer to while they are imported.
-async fn open_sources(
+pub(super) async fn open_sources(
     context: &Context,
-    args: &Import,
+    sources: &[SourceLocation],
+    is_virtual: bool,
+    has_legacy_endian: bool,
 ) -> Result<(Vec<Arc<dyn ingest::Source>>, VirtualAccess), Error> {
-    let purpose = match args.r#virtual {
+    let purpose = match is_virtual {
         true => Purpose::Refer,
         false => Purpose::Copy,
     };
     let all = context.schemes.sources();
-    let sources: Vec<SourceLocation> = args
-        .sources
+    let sources: Vec<SourceLocation> = sources
         .iter()
         .cloned()
         .map(|mut source| {
-            source.options.has_legacy_endian |= args.legacy_endian;
+            source.options.has_legacy_endian |= has_legacy_endian;
             source
         })
         .collect();

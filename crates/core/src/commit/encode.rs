@@ -1,11 +1,10 @@
 //! The snapshot of a commit and its log, as files.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_format::{
-    DimensionShape, ManifestRef, NewNode, NewNodeData, NewSnapshot, NodeId, NodeKind,
-    SnapshotEncoder, SnapshotId, TransactionLogEncoder,
+    DimensionShape, FormatError, ManifestRef, NewNode, NewNodeData, NewSnapshot, NodeId, NodeKind,
+    SnapshotEncoder, SnapshotId, TransactionLogEncoder, Writer,
 };
 use icefield_storage::Bytes;
 
@@ -115,13 +114,14 @@ fn push_base_node(
 }
 
 pub(super) fn encode_log(
-    session: &Session,
+    writer: &Writer,
     id: SnapshotId,
     changes: &ChangeSet,
     mut updated_arrays: BTreeSet<NodeId>,
     moved: &BTreeMap<NodeId, MovedChunks>,
-) -> Result<Bytes, CommitError> {
+) -> Result<Bytes, FormatError> {
     let mut log = TransactionLogEncoder::new(id);
+    log.reserve(moved.values().map(|it| (it.most(), it.rank())));
     let of_kind = |nodes: &BTreeMap<_, crate::change_set::WrittenNode>, kind| -> Vec<NodeId> {
         nodes
             .values()
@@ -154,34 +154,26 @@ pub(super) fn encode_log(
             .iter()
             .filter_map(|row| Some(table?.index(*row)))
             .peekable();
-        let mut moved = moved
-            .get(node)
-            .into_iter()
-            .flat_map(MovedChunks::indices)
-            .peekable();
-        if rows.peek().is_none() && moved.peek().is_none() {
-            continue;
-        }
-        log.begin_chunks(*node)?;
-        // Both ascend; what is in both is one chunk.
-        loop {
-            let index = match (rows.peek(), moved.peek()) {
-                (None, None) => break,
-                (Some(_), None) => rows.next(),
-                (None, Some(_)) => moved.next(),
-                (Some(row), Some(index)) => match (*row).cmp(*index) {
-                    Ordering::Less => rows.next(),
-                    Ordering::Greater => moved.next(),
-                    Ordering::Equal => {
-                        moved.next();
-                        rows.next()
-                    }
-                },
-            };
-            if let Some(index) = index {
-                log.push_chunk(index)?;
+        let mut is_begun = false;
+        let mut push = |index: &[u32]| {
+            if !is_begun {
+                log.begin_chunks(*node)?;
+                is_begun = true;
             }
+            log.push_chunk(index)
+        };
+        // Both ascend; what is in both is one chunk.
+        if let Some(moved) = moved.get(node) {
+            moved.for_each(|index| {
+                while let Some(row) = rows.next_if(|row| *row <= index) {
+                    if row < index {
+                        push(row)?;
+                    }
+                }
+                push(index)
+            })?;
         }
+        rows.try_for_each(push)?;
     }
-    Ok(log.finish(session.shared().objects.writer())?)
+    log.finish(writer)
 }

@@ -44,6 +44,8 @@ pub(super) struct NewManifest {
     pub(super) info: ManifestFileInfo,
     /// What is to be stored; `None` if it is stored already.
     pub(super) file: Option<Bytes>,
+    /// What it says, if somebody knows that anyway.
+    pub(super) decoded: Option<Arc<Manifest>>,
 }
 
 /// All that the content of manifests depends on, beside the array and the state of its edits.
@@ -91,6 +93,7 @@ impl WrittenManifests {
         }
         let new = new.iter().map(|manifest| NewManifest {
             file: None,
+            decoded: None,
             ..manifest.clone()
         });
         (stored.by_origin).insert(job.origin(changes), new.collect());
@@ -215,6 +218,7 @@ impl<'a> CellWriter<'a> {
                 },
                 info: encoded.info,
                 file: Some(encoded.bytes),
+                decoded: None,
             });
         }
         Ok(())

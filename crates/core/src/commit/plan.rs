@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
@@ -19,22 +18,30 @@ use serde_json::Value;
 
 use super::arrays::{ArrayPlan, HeldManifest, Rewrite, Split};
 use super::encode::{encode_log, encode_snapshot};
-use super::manifests::{ManifestJob, NewManifest};
-use super::shifted;
+use super::manifests::NewManifest;
+use super::run::run_jobs;
+use super::shifted::{self, Before, MovedChunks};
 use crate::change_set::{BaseView, ChangeSet};
 use crate::metadata::{ArrayMetadata, NodeMetadata};
-use crate::objects::Fresh;
+use crate::objects::{Fresh, StoredManifest};
 use crate::session::{Base, Session};
 use crate::{CommitError, SessionError};
 
-/// Manifests merged and encoded at a time.
-const ENCODERS: usize = 4;
+/// Arrays whose edits are sorted at a time.
+const SORTERS: usize = 4;
 
-/// Bytes of references whose merge takes about as long as the way to another thread and back.
-const AT_ONCE: usize = 64 << 10;
-
-/// Edits of an array that are sorted into cells in about that time.
+/// Edits of an array that are sorted into cells in about the time that the way to another thread and back takes.
 const EDITS_AT_ONCE: usize = 4096;
+
+/// Moved chunks whose log is encoded in about that time, and worth to be remembered.
+const LOG_AT_ONCE: usize = 4096;
+
+/// The log of a commit, to be encoded.
+struct NewLog<F> {
+    /// Whether it is kept in memory for those who come next.
+    remembered: bool,
+    file: F,
+}
 
 /// All objects of a commit are stored, and no branch points at them yet. Dropping this leaves garbage, never
 /// damage.
@@ -159,7 +166,6 @@ pub(super) async fn write(
         .map(|array| array.node)
         .collect();
     let snapshot_id = SnapshotId::from_bytes(session.random());
-    let moved = shifted::moved_chunks(session, &base, &changes).await?;
     let splits = split(session, &changes, arrays).await?;
     let (kept, jobs): (Vec<_>, Vec<_>) = splits.into_iter().map(|it| (it.kept, it.jobs)).unzip();
     if rewrite != Rewrite::No
@@ -169,7 +175,9 @@ pub(super) async fn write(
     {
         return Err(CommitError::NothingToCommit);
     }
-    let new = run_jobs(session, &changes, jobs.iter().flatten()).await?;
+    let before = Arc::new(Before::default());
+    let new = run_jobs(session, &changes, &before, jobs.iter().flatten()).await?;
+    let moved = shifted::moved_chunks(session, &base, &changes, &before).await?;
     let mut results = new.iter();
     let arrays: Vec<ArrayManifests> = (kept.into_iter().zip(&jobs))
         .map(|(kept, jobs)| {
@@ -194,12 +202,19 @@ pub(super) async fn write(
             manifest_files: &manifest_files(&base, &nodes, &arrays)?,
         },
     )?;
-    let log = encode_log(session, snapshot_id, &changes, mended, &moved)?;
-    let files: Vec<(ManifestId, Bytes)> = arrays
-        .iter()
-        .flat_map(|array| &array.new)
-        .filter_map(|new| Some((new.info.id, new.file.clone()?)))
+    let files: Vec<StoredManifest> = (arrays.into_iter())
+        .flat_map(|array| array.new)
+        .filter_map(|new| Some((new.info.id, new.file?, new.decoded)))
         .collect();
+    let moved_most = moved.values().map(MovedChunks::most).sum::<usize>();
+    let log = {
+        let (writer, changes) = (shared.objects.writer().clone(), Arc::clone(&changes));
+        let encode = move || encode_log(&writer, snapshot_id, &changes, mended, &moved);
+        NewLog {
+            remembered: moved_most <= LOG_AT_ONCE,
+            file: async move { Ok(away(moved_most <= LOG_AT_ONCE, encode).await??) },
+        }
+    };
     let written = store(session, snapshot_id, snapshot, log, files, tip).await?;
     session.note_written(|stored| {
         for (job, manifests) in jobs.iter().flatten().zip(&new) {
@@ -401,53 +416,7 @@ async fn split(
             let split = move || array.split(&changes, &configs.splits, &writer);
             Ok(away(edits <= EDITS_AT_ONCE, split).await??)
         })
-        .buffered(ENCODERS)
-        .try_collect()
-        .await
-}
-
-/// Merges, encodes and, of many, stores.
-async fn run_jobs(
-    session: &Session,
-    changes: &Arc<ChangeSet>,
-    jobs: impl Iterator<Item = &ManifestJob>,
-) -> Result<Vec<Vec<NewManifest>>, SessionError> {
-    let shared = session.shared();
-    let earlier = session.written_manifests()?;
-    let jobs: Vec<_> = jobs
-        .map(|job| (job.clone(), earlier.find(job, changes)))
-        .collect();
-    let waiting = AtomicUsize::new(0);
-    let waiting = &waiting;
-    stream::iter(jobs)
-        .map(|(job, earlier)| async move {
-            if let Some(manifests) = earlier {
-                return Ok(manifests);
-            }
-            let objects = &shared.objects;
-            let mut inputs = Vec::with_capacity(job.inputs.len());
-            let mut loading = stream::iter(job.inputs.clone())
-                .map(|input| objects.manifest(input.id))
-                .buffered(8);
-            while let Some(manifest) = loading.try_next().await? {
-                inputs.push(manifest);
-            }
-            let small = job.bytes(&inputs) <= AT_ONCE;
-            let (changes, writer) = (Arc::clone(changes), objects.writer().clone());
-            let merge = move || job.run(&changes, &inputs, &writer);
-            let mut manifests: Vec<NewManifest> = away(small, merge).await??;
-            for new in &mut manifests {
-                let bytes = new.file.as_ref().map_or(0, Bytes::len);
-                // What is encoded after so many is stored at once.
-                if waiting.fetch_add(bytes, Ordering::Relaxed) > shared.settings.waiting_bytes
-                    && let Some(file) = new.file.take()
-                {
-                    objects.put_manifest(new.info.id, file).await?;
-                }
-            }
-            Ok::<_, SessionError>(manifests)
-        })
-        .buffered(ENCODERS)
+        .buffered(SORTERS)
         .try_collect()
         .await
 }
@@ -503,8 +472,8 @@ async fn store(
     session: &Session,
     snapshot_id: SnapshotId,
     snapshot: Bytes,
-    log: Bytes,
-    manifests: Vec<(ManifestId, Bytes)>,
+    log: NewLog<impl Future<Output = Result<Bytes, SessionError>>>,
+    manifests: Vec<StoredManifest>,
     tip: Option<&Tip>,
 ) -> Result<Written, CommitError> {
     let shared = session.shared();
@@ -517,14 +486,25 @@ async fn store(
         }
     };
     let repo_key = Key::parse(layout::REPO).map_err(StorageError::from)?;
-    let put_manifests = stream::iter(manifests.clone())
+    let files: Vec<(ManifestId, Bytes)> = manifests
+        .iter()
+        .map(|(id, file, _)| (*id, file.clone()))
+        .collect();
+    let put_manifests = stream::iter(files)
         .map(|(id, file)| objects.put_manifest(id, file))
         .buffer_unordered(shared.settings.max_requests.max(1))
         .try_collect::<()>();
+    let put_log = async {
+        let file = log.file.await?;
+        objects
+            .put_transaction_log(snapshot_id, file.clone())
+            .await?;
+        Ok::<_, SessionError>(file)
+    };
     let (stored_manifests, stored_snapshot, stored_log, upgraded, found) = futures::join!(
         put_manifests,
         objects.put_snapshot(snapshot_id, snapshot.clone()),
-        objects.put_transaction_log(snapshot_id, log.clone()),
+        put_log,
         shared.storage.exists(&repo_key),
         look,
     );
@@ -532,7 +512,7 @@ async fn store(
     if let Some(store_time) = stored_snapshot? {
         shared.compare_clocks(store_time);
     }
-    stored_log?;
+    let log_file = stored_log?;
     if upgraded? {
         return Err(CommitError::Upgraded);
     }
@@ -546,7 +526,8 @@ async fn store(
         });
     }
     // The session goes on reading this snapshot, and the next one begins with it: no need to fetch it.
-    let fresh = objects.remember((snapshot_id, &snapshot), &log, &manifests)?;
+    let log_file = log.remembered.then_some(&log_file[..]);
+    let fresh = objects.remember((snapshot_id, &snapshot), log_file, &manifests)?;
     Ok(Written::Prepared(PreparedCommit {
         snapshot: snapshot_id,
         fresh,

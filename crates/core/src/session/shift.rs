@@ -10,6 +10,9 @@ use super::write::array_of;
 use crate::SessionError;
 use crate::change_set::PendingChunk;
 
+/// Where a chunk goes, or comes from; `None`: nowhere.
+type Mapping<'a> = dyn Fn(&[u32]) -> Option<ChunkIndex> + Send + Sync + 'a;
+
 impl Session {
     /// Moves every chunk of an array by so many chunks along each dimension: with -1, what was at index 1 is at index 0 from
     /// now on. The shape stays. Chunks that would leave the grid are dropped, and places that are left have no chunk.
@@ -79,7 +82,7 @@ impl Session {
         &self,
         path: &NodePath,
         forward: impl Fn(&[u32]) -> Option<ChunkIndex> + Send,
-        backward: Option<&(dyn Fn(&[u32]) -> Option<ChunkIndex> + Send + Sync)>,
+        backward: Option<&Mapping<'_>>,
     ) -> Result<u64, SessionError> {
         self.state()?.phase.check_writable()?;
         let _all_writes_ended = self.in_flight().write().await;

@@ -22,6 +22,7 @@ mod moves;
 mod on_top;
 mod preload;
 mod ranks;
+mod rolls;
 mod serial;
 mod sim;
 mod splits;

@@ -60,6 +60,11 @@ impl<'a> ArrayRefs<'a> {
         self.len
     }
 
+    /// Returns the bytes of the body that the refs are in.
+    pub(super) fn body_len(&self) -> usize {
+        self.manifest.body_len()
+    }
+
     /// Tells whether there are no refs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -136,7 +141,7 @@ pub struct RefRecord<'a> {
 
 impl<'a> RefRecord<'a> {
     #[inline]
-    fn table(&self) -> Table<'a> {
+    pub(super) fn table(&self) -> Table<'a> {
         Table {
             body: &self.manifest.body,
             at: self.at,

@@ -59,6 +59,18 @@ impl TransactionLogEncoder {
         FormatFile::TransactionLog(self.id)
     }
 
+    /// Makes room for so many chunks of so many dimensions each, so that a large log is not moved about while it grows.
+    pub fn reserve(&mut self, chunks: impl IntoIterator<Item = (usize, usize)>) -> &mut Self {
+        // A table, the list that it points to, and the offset of the table in the list of all.
+        let bytes = |(chunks, rank): (usize, usize)| chunks.saturating_mul(16 + 4 * rank);
+        let bytes = chunks.into_iter().map(bytes).fold(0, usize::saturating_add);
+        if self.builder.unfinished_data().is_empty() && bytes > 1024 {
+            let most = crate::envelope::MAX_BODY_LEN as usize / 2;
+            self.builder = FlatBufferBuilder::with_capacity(bytes.min(most));
+        }
+        self
+    }
+
     /// Adds groups that were created.
     pub fn new_groups(&mut self, ids: impl IntoIterator<Item = NodeId>) -> &mut Self {
         self.new_groups.extend(ids);

@@ -321,3 +321,21 @@ mod ingest {
         }
     }
 }
+
+#[cfg(feature = "rolling")]
+impl Classify for icefield_rolling::RollingError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoSuchDimension { .. } => ErrorKind::NotFound,
+            Self::LostRaces { .. } => ErrorKind::Conflict,
+            Self::Unknown { .. } => ErrorKind::OutcomeUnknown,
+            Self::Codec { .. } => ErrorKind::Unsupported,
+            Self::Fill(_) => ErrorKind::Other,
+            Self::Session(error) => error.kind(),
+            Self::Repository(error) => error.kind(),
+            Self::Commit(error) => error.kind(),
+            Self::Rebase(error) => error.kind(),
+            _ => ErrorKind::Invalid,
+        }
+    }
+}
