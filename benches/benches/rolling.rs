@@ -27,6 +27,8 @@ const CHUNK: usize = 1024;
 /// Of a shift: seconds with a million references and with ten thousand, bytes of memory, and bytes written for each
 /// reference.
 const SHIFT: (f64, f64, u64, f64) = (0.8, 0.2, 150 << 20, 25.0);
+/// Bytes that any roll writes, however few references there are: the snapshot, and what compresses badly alone.
+const FEW: f64 = 16_384.0;
 /// Seconds of a roll that grows, for a slab of up to two thousand chunks.
 const GROW: f64 = 0.02;
 /// Growing takes so many times as long for each new chunk of a large window as of a small one.
@@ -282,12 +284,13 @@ fn main() -> ExitCode {
             good &= match way {
                 "shift" => {
                     let most = if refs < 20_000 { of_few } else { of_million };
-                    median.seconds <= most && peak <= memory && per_ref <= bytes_each
+                    let bytes = bytes_each * refs as f64 + FEW;
+                    median.seconds <= most && peak <= memory && median.bytes() as f64 <= bytes
                 }
                 // Nothing but the slabs at both ends is touched.
                 _ => {
                     let in_time = new > 2000 || median.seconds <= GROW;
-                    in_time && median.bytes() as f64 <= 100.0 * new as f64 + 32_768.0
+                    in_time && median.bytes() as f64 <= 100.0 * new as f64 + FEW
                 }
             };
         }

@@ -297,7 +297,7 @@ impl Objects {
             .map_err(|source| storage_error(Kind::Manifest, &text, source))?;
         match self.storage.read(&key).await {
             Ok((file, _)) => {
-                let limits = self.settings.decode_limits.clone();
+                let limits = self.settings.decode_limits;
                 Ok(OpenManifest::File(id, file, limits))
             }
             Err(error) if error.is_not_found() => Err(FetchError::Missing {

@@ -140,21 +140,23 @@ fn places(refs: &ArrayRefs<'_>, within: &[Range<u32>], by: &[i64]) -> Option<Vec
 
 /// Adds to the coordinates at these places. Returns the box around them; none if one is none any more.
 fn translate(body: &mut [u8], places: &[u32], by: &[i64]) -> Option<Extents> {
-    let mut ranges: Vec<Range<u32>> = vec![u32::MAX..0; by.len()];
+    // The least coordinate of each axis, and the end behind the largest.
+    let mut corners = vec![(u32::MAX, 0); by.len()];
     for place in places {
         let place = *place as usize;
         let coordinates = body.get_mut(place..place + 4 * by.len())?;
         let axes = coordinates.as_chunks_mut().0.iter_mut().zip(by);
-        for ((at, by), range) in axes.zip(&mut ranges) {
+        for ((at, by), (first, end)) in axes.zip(&mut corners) {
             let moved = i64::from(u32::from_le_bytes(*at)).checked_add(*by)?;
             let moved = u32::try_from(moved).ok()?;
             // No half-open range holds the largest number.
-            range.end = range.end.max(moved.checked_add(1)?);
-            range.start = range.start.min(moved);
+            *end = moved.checked_add(1)?.max(*end);
+            *first = moved.min(*first);
             *at = moved.to_le_bytes();
         }
     }
-    Some(Extents::new(ranges))
+    let ranges = corners.into_iter().map(|(first, end)| first..end);
+    Some(ranges.collect())
 }
 
 /// Tells whether refs are the same ones, translated; none if a ref cannot be read, or to find out takes too long.
