@@ -23,5 +23,6 @@ mod netcdf_exports;
 mod readme;
 mod terminal;
 mod web_server;
+mod windows;
 mod world;
 mod zips;

@@ -43,8 +43,8 @@ async fn a_roll_writes_the_new_slab_and_nothing_else() {
     let now = world.read().await;
     assert_eq!(numbers(&now, "/time").await[0], 24.0);
     assert_eq!(
-        first.array(&path("/t")).unwrap().shape,
-        now.array(&path("/t")).unwrap().shape
+        first.array(&path("/t")).expect("there").shape,
+        now.array(&path("/t")).expect("there").shape
     );
 }
 
@@ -121,14 +121,14 @@ async fn labels_are_given_where_they_are_not_regular() {
         [121.0, 121.0, 122.0, 123.0],
         [121.0, f64::NAN, 122.0, 123.0],
     ] {
-        let before = world.read().await.snapshot_id().unwrap();
+        let before = world.read().await.snapshot_id().expect("there");
         let error = world
             .rolling()
             .change(&Change::append(4).with_labels(wrong))
             .await;
         let error = error.expect_err("out of order").to_string();
         assert!(error.contains("/time are not in order"), "{error}");
-        assert_eq!(world.read().await.snapshot_id().unwrap(), before);
+        assert_eq!(world.read().await.snapshot_id().expect("there"), before);
     }
 }
 
@@ -176,7 +176,7 @@ async fn a_repeated_roll_is_done_once() {
 #[tokio::test]
 async fn what_nobody_wrote_is_told_and_may_stop_the_commit() {
     let world = World::new(2).await;
-    let before = world.read().await.snapshot_id().unwrap();
+    let before = world.read().await.snapshot_id().expect("there");
     let half = async |session: &icefield_core::Session, _: &icefield_rolling::Staged| {
         for at in TILES {
             set(session, "/t", &[1, at[0], at[1]], vec![1]).await;
@@ -196,7 +196,7 @@ async fn what_nobody_wrote_is_told_and_may_stop_the_commit() {
             .contains("7 chunks of the window are not written"),
         "{error}"
     );
-    assert_eq!(world.read().await.snapshot_id().unwrap(), before);
+    assert_eq!(world.read().await.snapshot_id().expect("there"), before);
     world
         .rolling()
         .run(&Change::roll(4), half)
@@ -245,7 +245,7 @@ async fn an_absolute_window_grows_and_takes_away_what_went() {
         );
     }
     let session = world.read().await;
-    assert_eq!(session.array(&path("/t")).unwrap().shape[0], 28);
+    assert_eq!(session.array(&path("/t")).expect("there").shape[0], 28);
     for slab in 0..3 {
         let chunk = session
             .chunk_location(&path("/t"), &[slab, 0, 0])

@@ -55,7 +55,12 @@ async fn elements_are_masked_where_chunks_cannot_be_cut() {
     };
     assert_eq!((window.origin(), window.hidden()), (12, 0));
     is_right(&world.read().await).await;
-    let t = world.read().await.metadata(&path("/t")).unwrap().unwrap();
+    let t = world
+        .read()
+        .await
+        .metadata(&path("/t"))
+        .expect("there")
+        .expect("there");
     assert!(!String::from_utf8_lossy(&t).contains("masked_elements"));
 }
 
@@ -69,7 +74,7 @@ async fn what_is_cut_off_at_the_end_does_not_come_back() {
         .expect("trimmed");
     is_right(&world.read().await).await;
     let session = world.read().await;
-    assert_eq!(session.array(&path("/u")).unwrap().shape[0], 7);
+    assert_eq!(session.array(&path("/u")).expect("there").shape[0], 7);
     world
         .rolling()
         .change(&Change::append(5))
@@ -84,7 +89,10 @@ async fn what_is_cut_off_at_the_end_does_not_come_back() {
     let bytes = session
         .chunk(&path("/u"), &[1, 0, 0], icefield_core::ByteRange::All)
         .await;
-    assert_eq!(bytes.unwrap().unwrap(), tile(1, &of_slab, [0, 0]));
+    assert_eq!(
+        bytes.expect("there").expect("there"),
+        tile(1, &of_slab, [0, 0])
+    );
     let gone = session
         .chunk_location(&path("/u"), &[2, 0, 0])
         .await

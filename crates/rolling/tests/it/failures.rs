@@ -76,14 +76,19 @@ async fn f3_no_reader_mixes_two_windows() {
     // All arrays of the dimension moved, and in one commit.
     let session = world.read().await;
     for array in ARRAYS {
-        let document = session.metadata(&path(array)).unwrap().unwrap();
+        let document = session
+            .metadata(&path(array))
+            .expect("there")
+            .expect("there");
         assert!(
             String::from_utf8_lossy(&document).contains("\"origin\":[4,0,0]"),
             "{array}"
         );
     }
     let ancestry: Vec<_> = futures::TryStreamExt::try_collect(
-        world.repository.ancestry(session.snapshot_id().unwrap()),
+        world
+            .repository
+            .ancestry(session.snapshot_id().expect("there")),
     )
     .await
     .expect("a history");
@@ -146,7 +151,7 @@ async fn f5_what_is_missing_is_told_and_never_a_silent_fill_value() {
     let location = session
         .chunk_location(&path("/t"), &[0, 0, 0])
         .await
-        .unwrap();
+        .expect("there");
     let Some(icefield_core::ChunkLocation::Native { id, .. }) = location else {
         panic!("{location:?}");
     };
@@ -256,10 +261,10 @@ async fn f9_there_is_a_way_back() {
         "what was deleted by key is gone"
     );
     let world = World::new(4).await;
-    let old = world.read().await.snapshot_id().unwrap();
+    let old = world.read().await.snapshot_id().expect("there");
     let tip = world.read().await;
     rolls_without_anybody_noticing(&world).await;
-    let now = world.read().await.snapshot_id().unwrap();
+    let now = world.read().await.snapshot_id().expect("there");
     let reset = world
         .repository
         .reset_branch(&BranchName::main(), old, Some(now))

@@ -7,13 +7,13 @@ use crate::world::*;
 
 /// Asserts that a change is refused with these words.
 async fn refused(world: &World, rolling: &Rolling, change: &Change, words: &[&str]) {
-    let before = world.read().await.snapshot_id().unwrap();
+    let before = world.read().await.snapshot_id().expect("there");
     let error = rolling.change(change).await.expect_err("it cannot");
     let said = error.to_string();
     for word in words {
         assert!(said.contains(word), "{said}");
     }
-    assert_eq!(world.read().await.snapshot_id().unwrap(), before);
+    assert_eq!(world.read().await.snapshot_id().expect("there"), before);
 }
 
 #[tokio::test]
@@ -164,10 +164,13 @@ async fn attributes_that_say_something_else_are_refused() {
     ] {
         let world = World::new(2).await;
         let session = world.writer().await;
-        let document = session.metadata(&path("/t")).unwrap().unwrap();
-        let edited = [(attribute, Some(serde_json::from_str(value).unwrap()))];
+        let document = session
+            .metadata(&path("/t"))
+            .expect("there")
+            .expect("there");
+        let edited = [(attribute, Some(serde_json::from_str(value).expect("there")))];
         let edited = icefield_core::edited_document(&document, None, &edited).expect("an object");
-        put(&session, "/t", String::from_utf8(edited).unwrap()).await;
+        put(&session, "/t", String::from_utf8(edited).expect("there")).await;
         commit(&session, "an attribute").await;
         refused(
             &world,
@@ -183,10 +186,13 @@ async fn attributes_that_say_something_else_are_refused() {
 async fn a_window_by_time_needs_times() {
     let world = World::new(2).await;
     let session = world.writer().await;
-    let document = session.metadata(&path("/time")).unwrap().unwrap();
+    let document = session
+        .metadata(&path("/time"))
+        .expect("there")
+        .expect("there");
     let edited = [("units", Some("months since 1970-01-01".into()))];
     let edited = icefield_core::edited_document(&document, None, &edited).expect("an object");
-    put(&session, "/time", String::from_utf8(edited).unwrap()).await;
+    put(&session, "/time", String::from_utf8(edited).expect("there")).await;
     commit(&session, "months have no one length").await;
     let change = Change::append(4).and_keep("7 days".parse().expect("a span"));
     refused(
@@ -202,9 +208,12 @@ async fn a_window_by_time_needs_times() {
 async fn chunks_that_nobody_can_decode_move_all_the_same() {
     let world = World::new(2).await;
     let session = world.writer().await;
-    let document = session.metadata(&path("/t")).unwrap().unwrap();
+    let document = session
+        .metadata(&path("/t"))
+        .expect("there")
+        .expect("there");
     let document = String::from_utf8(document.to_vec())
-        .unwrap()
+        .expect("there")
         .replace("\"name\":\"bytes\"", "\"name\":\"secret\"");
     put(&session, "/t", document).await;
     commit(&session, "a codec").await;
@@ -247,6 +256,6 @@ async fn a_scalar_has_no_dimension_to_move() {
     assert!(
         matches!(error, Err(RollingError::NoSuchDimension { group, .. }) if group == path("/scalar"))
     );
-    let here = world.read().await.nodes(&NodePath::root()).unwrap();
+    let here = world.read().await.nodes(&NodePath::root()).expect("there");
     assert!(here.iter().any(|node| node.path == path("/scalar")));
 }

@@ -103,8 +103,10 @@ impl World {
     pub(crate) async fn new(slabs: u64) -> Self {
         let storage = Arc::new(MemoryStorage::new());
         let store: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(&storage);
-        let mut config = RepositoryConfig::default();
-        config.inline_chunk_threshold_bytes = Some(0);
+        let config = RepositoryConfig {
+            inline_chunk_threshold_bytes: Some(0),
+            ..RepositoryConfig::default()
+        };
         let repository = Repository::builder(store)
             .config(config)
             .create()

@@ -55,7 +55,7 @@ async fn what_was_addressed_by_its_index_lands_on_its_date() {
         let chunk = session
             .chunk_location(&path("/t"), &[slab, at[0], at[1]])
             .await
-            .unwrap();
+            .expect("there");
         assert!(chunk.is_some());
     }
 }
@@ -106,7 +106,7 @@ async fn a_roll_takes_along_what_others_wrote_meanwhile() {
     let chunk = session
         .chunk_location(&path("/u"), &[1, 1, 1])
         .await
-        .unwrap();
+        .expect("there");
     assert!(chunk.is_some(), "it moved along");
 }
 
@@ -133,7 +133,7 @@ async fn of_two_rollers_one_rolls_and_the_other_sees_it() {
             matches!(rolled, Rolled::AlreadyThere { .. }),
             keys[0] == keys[1]
         );
-        let window = Window::of(&world.read().await, &NodePath::root(), "time").unwrap();
+        let window = Window::of(&world.read().await, &NodePath::root(), "time").expect("there");
         assert_eq!((window.first(), window.end()), (end - 12, end));
         assert_eq!(problem(&world.read().await, false).await, None);
     }
@@ -154,7 +154,7 @@ async fn two_appends_of_one_length_are_two() {
         })
         .await;
     rolled.expect("on top of the other");
-    let window = Window::of(&world.read().await, &NodePath::root(), "time").unwrap();
+    let window = Window::of(&world.read().await, &NodePath::root(), "time").expect("there");
     assert_eq!(window.end(), 16);
     assert_eq!(problem(&world.read().await, false).await, None);
 }
@@ -178,7 +178,7 @@ async fn who_loses_every_race_is_told() {
     );
     let gone = Rolling::new(
         &world.repository,
-        BranchName::parse("gone").unwrap(),
+        BranchName::parse("gone").expect("there"),
         "time",
     );
     assert!(matches!(

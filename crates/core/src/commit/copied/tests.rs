@@ -87,7 +87,14 @@ fn a_copy_is_what_a_merge_would_have_written() {
 
 #[test]
 fn nothing_is_brought_back_that_readers_do_not_find() {
-    let cases: [(&str, &[i64], Range<u32>, Range<u32>, &[u32]); 4] = [
+    type Case = (
+        &'static str,
+        &'static [i64],
+        Range<u32>,
+        Range<u32>,
+        &'static [u32],
+    );
+    let cases: [Case; 4] = [
         ("outside of its box", &[-4], 4..6, 0..2, &[4, 5, 6]),
         ("before its box", &[-4], 5..6, 0..2, &[4, 5]),
         ("cut off", &[-5, 5], 4..6, 4..6, &[4, 5]),
