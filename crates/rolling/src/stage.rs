@@ -213,7 +213,18 @@ impl<'a> Plan<'a> {
             ways.push((member, way));
         }
         ways.sort_by(|a, b| a.0.path.cmp(&b.0.path));
-        for (member, _) in &ways {
+        for (member, way) in &ways {
+            let mut shape = member.array.shape.clone();
+            shape[member.axis] = length;
+            if let Way::Rewrite(blocks) = way
+                && blocks.bytes(&shape) > MOST_REWRITTEN
+            {
+                return Err(RollingError::TooLong {
+                    path: member.path.clone(),
+                    dimension: dimension.name.clone(),
+                    rule: "arrays that are rewritten have at most 256 MiB",
+                });
+            }
             if length.div_ceil(member.chunk()) > u64::from(u32::MAX) {
                 return Err(RollingError::TooLong {
                     path: member.path.clone(),
@@ -601,6 +612,9 @@ async fn ends(
     })
 }
 
+/// Most bytes of an array that is rewritten whole, decoded.
+const MOST_REWRITTEN: u64 = 256 << 20;
+
 /// The elements by which the start can move.
 fn unit(dimension: &Dimension, options: Options) -> u64 {
     let (large, _) = by_size(dimension, options);
@@ -614,7 +628,6 @@ type Small<'a> = (&'a Member, Blocks, bool);
 
 /// The arrays whose chunks have to move, and those that can be rewritten whole: labels, and whatever is small.
 fn by_size(dimension: &Dimension, options: Options) -> (Vec<&Member>, Vec<Small<'_>>) {
-    const MOST_LABEL_BYTES: u64 = 256 << 20;
     let axes = labels::axes(dimension);
     let mut labels: BTreeSet<&NodePath> = axes.iter().map(|axis| &axis.member.path).collect();
     let bounds: Vec<&NodePath> = labels
@@ -626,7 +639,7 @@ fn by_size(dimension: &Dimension, options: Options) -> (Vec<&Member>, Vec<Small<
     for member in &dimension.members {
         let is_label = labels.contains(&member.path);
         let most = match is_label {
-            true => MOST_LABEL_BYTES,
+            true => MOST_REWRITTEN,
             false => options.rewrite_bytes,
         };
         // Chunks that nobody here can decode may move all the same.
@@ -648,15 +661,25 @@ async fn kept_of_span(
     span: crate::Duration,
 ) -> Result<u64, RollingError> {
     let axes = labels::axes(dimension);
-    let axis = axes.iter().find(|axis| axis.is_time());
+    let number = axes.iter().position(|axis| axis.is_time());
+    let axis = number.map(|number| &axes[number]);
     let axis = axis.ok_or_else(|| RollingError::NoTime {
         dimension: dimension.name.clone(),
     })?;
     let blocks = Blocks::of(axis.member)?;
-    let all = blocks.read_all(session, &axis.member.array).await?;
     let hidden = dimension.window.hidden();
     let (append, prepend) = (change.append, change.prepend);
-    let length = axis.member.length() - hidden + append + prepend;
+    let length = (axis.member.length() - hidden)
+        .saturating_add(append)
+        .saturating_add(prepend);
+    if blocks.bytes(&[length.max(axis.member.length())]) > MOST_REWRITTEN {
+        return Err(RollingError::TooLong {
+            path: axis.member.path.clone(),
+            dimension: dimension.name.clone(),
+            rule: "labels that are looked through have at most 256 MiB",
+        });
+    }
+    let all = blocks.read_all(session, &axis.member.array).await?;
     let first = i64::try_from(hidden).unwrap_or(0) - i64::try_from(prepend).unwrap_or(0);
     let mut block = blocks.moved(&all, 0, first, length, 0);
     let before = axis.shown(&all, hidden);
@@ -670,7 +693,7 @@ async fn kept_of_span(
             &before,
             new,
             prepend > 0,
-            change.labels.as_deref(),
+            change.labels.as_deref().filter(|_| number == Some(0)),
         )?;
     }
     let labels = axis.numbers(&block);

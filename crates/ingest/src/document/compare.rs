@@ -18,6 +18,9 @@ const ORDER: [&str; 7] = [
     "attributes",
 ];
 
+/// Attributes that say where the window of an array is: the repository's own, which a source that comes in need not know.
+const OF_THE_WINDOW: [&str; 3] = ["origin", "masked_elements", "window_start"];
+
 /// The first member in which two documents differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
@@ -43,7 +46,8 @@ impl fmt::Display for Difference {
 }
 
 /// Compares two arrays. The chunk key encoding does not count, nor the length along `free`, the axis that
-/// grows. A member that only says what is so anyway counts as absent.
+/// grows; of an array that grows, neither do attributes that say where its window is. A member that only says what is so
+/// anyway counts as absent.
 pub(crate) fn array_difference(
     existing: &[u8],
     source: &[u8],
@@ -52,6 +56,9 @@ pub(crate) fn array_difference(
     let read = |document: &[u8]| -> Result<Map<String, Value>, serde_json::Error> {
         let mut members: Map<String, Value> = serde_json::from_slice(document)?;
         members.remove("chunk_key_encoding");
+        if let (Some(_), Some(Value::Object(attributes))) = (free, members.get_mut("attributes")) {
+            attributes.retain(|name, _| !OF_THE_WINDOW.contains(&name.as_str()));
+        }
         remove_defaults(&mut members);
         if let (Some(axis), Some(Value::Array(shape))) = (free, members.get_mut("shape"))
             && let Some(length) = shape.get_mut(axis)

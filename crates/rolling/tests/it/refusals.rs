@@ -54,6 +54,11 @@ async fn changes_that_make_no_sense_are_refused() {
         (Change::append(i64::MAX as u64), "64 bits"),
         (Change::prepend(i64::MAX as u64), "nothing that large"),
         (Change::append(1 << 36), "2^32 chunks"),
+        (Change::append(1 << 26), "256 MiB"),
+        (
+            Change::append(u64::MAX).and_keep("7 days".parse().expect("a span")),
+            "256 MiB",
+        ),
         (Change::prepend(2), "by -4 or by 0"),
     ] {
         let words = match word {
