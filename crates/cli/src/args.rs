@@ -269,6 +269,8 @@ pub(crate) enum Format {
     Zarr3,
     /// Zarr format 2, with the names of dimensions that xarray looks for.
     Zarr2,
+    /// The same for programs that move windows by an attribute `_offset`: chunks keep their keys, and nobody else reads it right.
+    Zarr2Offset,
     /// NCZarr, which netCDF-C reads since 4.9.3.
     Nczarr,
 }

@@ -312,6 +312,14 @@ impl Commit {
     }
 }
 
+impl Session {
+    /// Waits a random time, longer after more lost races, so that others get their turn: for whoever rebases and commits by
+    /// hand. [`Commit::rebase_with`] does it by itself.
+    pub async fn pause_after_lost_races(&self, lost: usize) {
+        pause(self, lost).await;
+    }
+}
+
 /// Waits a random time, longer after more lost races, so that writers of other processes get their turn.
 async fn pause(session: &Session, lost: usize) {
     let shared = session.shared();

@@ -11,7 +11,7 @@ mod sink;
 mod target;
 
 pub use dialect::{Dialect, ExportNode, Spelling, export_key};
-pub use format2::{NcZarr, ZarrV2};
+pub use format2::{NcZarr, OffsetZarrV2, ZarrV2};
 pub use format3::ZarrV3;
 pub use sink::Destination;
 

@@ -38,6 +38,7 @@ pub(crate) struct Array2 {
     keys: ChunkKeys,
     /// The grid of the chunks that are written: coordinates beyond it lie outside the array.
     grid: Vec<u64>,
+    chunk_shape: Vec<u64>,
     shards: Option<Shards>,
     recoder: Option<Recoder>,
     /// Bytes of a chunk that is written, decoded.
@@ -113,10 +114,16 @@ impl Array2 {
             grid: lengths
                 .map(|(all, one)| all.div_ceil((*one).max(1)))
                 .collect(),
+            chunk_shape,
             shards,
             recoder,
             chunk_bytes,
         })
+    }
+
+    /// Returns the elements of the chunks that are written, per dimension.
+    pub(crate) fn chunk_shape(&self) -> &[u64] {
+        &self.chunk_shape
     }
 
     /// Returns the bytes that it takes to make chunks of one of the session; `None` where they stay what they are.

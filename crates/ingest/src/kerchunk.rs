@@ -226,7 +226,7 @@ impl References<'_> {
         Ok(())
     }
 
-    fn place(&self, key: &str) -> Result<Option<Place>, SourceError> {
+    fn place(&mut self, key: &str) -> Result<Option<Place>, SourceError> {
         self.nodes.place(key, || format!("{key} in {}", self.name))
     }
 

@@ -69,8 +69,8 @@ pub use directory::ZarrDirectory;
 pub use document::Difference;
 pub use error::{ExportError, ImportError, PlanError, SourceError};
 pub use export::{
-    Destination, Dialect, Export, ExportNode, ExportReport, NcZarr, Spelling, ZarrV2, ZarrV3,
-    export_key,
+    Destination, Dialect, Export, ExportNode, ExportReport, NcZarr, OffsetZarrV2, Spelling, ZarrV2,
+    ZarrV3, export_key,
 };
 #[cfg(feature = "hdf5")]
 pub use hdf5::{Hdf5Options, read_hdf5};

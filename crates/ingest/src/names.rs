@@ -4,6 +4,8 @@ use crate::zarr2;
 
 /// The document of a node of format 3.
 pub(crate) const DOCUMENT: &str = "zarr.json";
+/// The attribute of an array with the absolute index of element 0 per dimension.
+pub(crate) const ORIGIN: &str = "origin";
 /// Longest document that is read, in bytes.
 pub(crate) const MAX_DOCUMENT: u64 = 64 << 20;
 

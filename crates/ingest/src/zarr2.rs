@@ -8,6 +8,7 @@ mod data_type;
 mod dataset;
 mod document;
 mod fill;
+pub(crate) mod offset;
 
 use std::collections::BTreeMap;
 
@@ -101,6 +102,11 @@ fn suspicion(path: &str) -> String {
     )
 }
 
+/// Returns whether a key is that of the attributes of a node.
+pub(crate) fn is_attributes(key: &str) -> bool {
+    name_of(key) == ATTRIBUTES
+}
+
 fn name_of(key: &str) -> &str {
     key.rsplit('/').next().unwrap_or(key)
 }
@@ -138,12 +144,15 @@ impl Documents {
             match parts.array {
                 None => nodes.add_group(path, parts.attributes),
                 Some(array) => {
-                    let (array, keys) = document::array(&array, parts.attributes)
-                        .map_err(|reason| SourceError::variable(file, &path, reason))?;
-                    nodes.add_array(path, array, keys);
+                    let refuse = |reason| SourceError::variable(file, &path, reason);
+                    let (mut array, keys) =
+                        document::array(&array, parts.attributes).map_err(refuse)?;
+                    let offset = offset::take(&mut array, keys).map_err(refuse)?;
+                    nodes.add_array(path, array, keys, offset);
                 }
             }
         }
+        offset::check(&nodes, file)?;
         Ok(nodes)
     }
 }

@@ -6,6 +6,7 @@
 pub(crate) mod format3;
 mod zip;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -17,7 +18,7 @@ use serde_json::Value;
 use crate::SourceError;
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place, explained};
 use crate::names::{MAX_DOCUMENT, is_format_3};
-use crate::zarr2;
+use crate::zarr2::{self, offset};
 
 pub use zip::read_zip;
 
@@ -93,7 +94,7 @@ impl Listed {
         url: &str,
         options: ReadOptions,
     ) -> Result<(KeyedNodes, Vec<(Place, Item)>), SourceError> {
-        let nodes = nodes(documents(self.documents).await?, url, options)?;
+        let mut nodes = nodes(documents(self.documents).await?, url, options)?;
         if nodes.is_empty() {
             let problem = "it holds no zarr.json and no .zgroup or .zarray";
             return Err(SourceError::damaged(url, problem));
@@ -137,9 +138,8 @@ async fn documents(values: Vec<Item>) -> Result<Vec<(String, Value)>, SourceErro
     if values.iter().any(of_3) {
         return parsed(values.into_iter().filter(of_3).collect()).await;
     }
-    let all = |value: &Item| value.key == zarr2::CONSOLIDATED;
-    if values.iter().any(all) {
-        return consolidated(values.into_iter().filter(all).collect()).await;
+    if values.iter().any(|value| value.key == zarr2::CONSOLIDATED) {
+        return consolidated(values).await;
     }
     parsed(values).await
 }
@@ -164,17 +164,41 @@ async fn parsed(values: Vec<Item>) -> Result<Vec<(String, Value)>, SourceError> 
 }
 
 async fn consolidated(values: Vec<Item>) -> Result<Vec<(String, Value)>, SourceError> {
-    let name = values.first().map(|value| value.file.url().to_owned());
-    for (_, document) in parsed(values).await? {
+    let is_all = |value: &Item| value.key == zarr2::CONSOLIDATED;
+    let (all, others): (Vec<Item>, Vec<Item>) = values.into_iter().partition(is_all);
+    let name = all.first().map(|value| value.file.url().to_owned());
+    for (_, document) in parsed(all).await? {
         if let Value::Object(mut fields) = document
             && let Some(Value::Object(documents)) = fields.remove("metadata")
         {
             let keys = documents.into_iter();
-            return Ok(keys.filter(|(key, _)| zarr2::is_document(key)).collect());
+            let mut documents = keys.filter(|(key, _)| zarr2::is_document(key)).collect();
+            moved(&mut documents, others).await?;
+            return Ok(documents);
         }
     }
     let problem = "it has no object \"metadata\"";
     Err(SourceError::damaged(&name.unwrap_or_default(), problem))
+}
+
+/// Attributes with an offset are taken from where they are changed: whoever moves a window writes them, and may leave the
+/// copies of all documents as they were.
+async fn moved(documents: &mut Vec<(String, Value)>, others: Vec<Item>) -> Result<(), SourceError> {
+    let has_offset = |(_, document): &&(String, Value)| offset::is_there(document);
+    if documents.iter().find(has_offset).is_none() {
+        return Ok(());
+    }
+    let attributes = others
+        .into_iter()
+        .filter(|it| zarr2::is_attributes(&it.key));
+    let mut newest: HashMap<String, Value> =
+        parsed(attributes.collect()).await?.into_iter().collect();
+    for (key, document) in documents {
+        if let Some(newer) = newest.remove(key) {
+            *document = newer;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the nodes that documents describe, by key, wherever they lie. `url` is what messages call their root.

@@ -293,3 +293,149 @@ async fn damaged_documents_are_read_or_refused() {
         }
     }
 }
+
+/// A tree with an array of two dimensions whose chunks are stored from -1 and 3 on.
+fn moved(attributes: Value) -> Tree {
+    let array = json!({"shape": [4, 3], "chunks": [2, 3]});
+    let mut tree = small(array, attributes);
+    tree.remove("a/0");
+    for key in ["-2.3", "-1.3", "0.3", "1.3", "0.4"] {
+        tree.insert(format!("a/{key}"), vec![0; 24]);
+    }
+    tree
+}
+
+#[tokio::test]
+async fn an_offset_says_where_the_chunks_of_a_window_are_stored() {
+    let archive = read(&moved(json!({"_offset": [-1, 3], "units": "K"}))).await;
+    let archive = archive.unwrap();
+    let ArchiveNode::Array(array) = &archive.nodes[&NodePath::parse("/a").unwrap()] else {
+        panic!("no array");
+    };
+    let attributes = json!({"origin": [-2, 9], "units": "K"});
+    assert_eq!(Value::from(array.attributes.clone()), attributes);
+    let icefield_ingest::ArchiveChunks::InFiles(extents) = &array.chunks else {
+        panic!("not in files");
+    };
+    let mut found: Vec<(Vec<u32>, &str)> = extents
+        .rows()
+        .map(|row| (row.index.to_vec(), archive.files[row.file as usize].url()))
+        .collect();
+    found.sort();
+    let url = |key| format!("s3://b/some/tree/a/{key}");
+    assert_eq!(
+        found,
+        [(vec![0, 0], &*url("-1.3")), (vec![1, 0], &*url("0.3")),]
+    );
+    let [warning] = &archive.warnings[..] else {
+        panic!("{:?}", archive.warnings);
+    };
+    assert!(
+        warning.starts_with("3 chunks of /a were left out"),
+        "{warning}"
+    );
+}
+
+#[tokio::test]
+async fn an_attribute_of_that_name_may_be_something_else() {
+    for other in [json!(0.5), json!("K"), json!([0.5])] {
+        let found = document(&small(json!({}), json!({"_offset": other}))).await;
+        assert_eq!(found["attributes"], json!({"_offset": other}));
+    }
+    let found = document(&small(json!({}), json!({"_offset": [0]}))).await;
+    assert_eq!(found["attributes"], json!({"origin": [0]}));
+}
+
+#[tokio::test]
+async fn offsets_that_do_not_fit_are_refused_by_name() {
+    let slashes = json!({"shape": [4, 3], "chunks": [2, 3], "dimension_separator": "/"});
+    let mut slashes = small(slashes, json!({"_offset": [1, 0]}));
+    slashes.remove("a/0");
+    for (tree, words) in [
+        (
+            moved(json!({"_offset": [1]})),
+            "it has 2 dimensions: correct it",
+        ),
+        (slashes, "which no offset applies to"),
+        (
+            moved(json!({"_offset": [i64::MAX, 0]})),
+            "an index that large",
+        ),
+        (
+            moved(json!({"_offset": [1, 0], "origin": [0, 0]})),
+            "remove the one that is wrong",
+        ),
+    ] {
+        let problem = problem(&tree).await;
+        assert!(
+            problem.contains("/a") && problem.contains(words),
+            "{problem}"
+        );
+    }
+    for key in [
+        "a/-1",
+        "a/-01.3",
+        "a/+1.3",
+        "a/-1.3.0",
+        "a/--1.3",
+        "a/-1.99999999999999999999",
+    ] {
+        let mut tree = moved(json!({"_offset": [-1, 3]}));
+        tree.insert(key.to_owned(), vec![0; 24]);
+        let problem = problem(&tree).await;
+        assert!(
+            problem.contains("2 whole numbers with dots between"),
+            "{problem}"
+        );
+    }
+    // Without the attribute, such a key is none.
+    let problem = problem(&moved(json!({}))).await;
+    assert!(problem.contains("-1.3"), "{problem}");
+}
+
+#[tokio::test]
+async fn a_window_that_is_half_moved_is_refused() {
+    let at = |offset: i64| json!({"_offset": [offset], "_ARRAY_DIMENSIONS": ["time"]});
+    let mut tree = small(json!({}), at(3));
+    tree.remove("a/0");
+    let mut other = |name: &str, array: Value, attributes: Value| {
+        for (key, bytes) in small(array, attributes) {
+            if key != "a/0" {
+                tree.insert(key.replacen('a', name, 1), bytes);
+            }
+        }
+        tree.clone()
+    };
+    // Other chunks, the same element.
+    let whole = other("b", json!({"chunks": [6]}), at(1));
+    read(&whole).await.unwrap();
+    // Of another group, it is another dimension.
+    let whole = other("g/c", json!({}), at(5));
+    read(&whole).await.unwrap();
+    let torn = other("c", json!({}), at(2));
+    let problem = problem(&torn).await;
+    assert!(
+        problem.contains("/c") && problem.contains("it begins at element 4 of time, and /a at 6"),
+        "{problem}"
+    );
+}
+
+/// Whoever moves a window writes the attributes of its arrays, and not always the copies of all documents.
+#[tokio::test]
+async fn offsets_are_taken_from_where_they_are_changed() {
+    let mut tree = moved(json!({"_offset": [0, 3]}));
+    let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap();
+    let copies = json!({"zarr_consolidated_format": 1, "metadata": {
+        "a/.zarray": parse(&tree["a/.zarray"]), "a/.zattrs": parse(&tree["a/.zattrs"]),
+    }});
+    tree.insert(".zmetadata".to_owned(), copies.to_string().into_bytes());
+    assert_eq!(
+        document(&tree).await["attributes"],
+        json!({"origin": [0, 9]})
+    );
+    tree.insert("a/.zattrs".to_owned(), br#"{"_offset": [-1, 3]}"#.to_vec());
+    assert_eq!(
+        document(&tree).await["attributes"],
+        json!({"origin": [-2, 9]})
+    );
+}

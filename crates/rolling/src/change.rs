@@ -111,6 +111,32 @@ impl Change {
     }
 }
 
+/// What happens, in words.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        for (count, what) in [
+            (self.append, "in at the end"),
+            (self.prepend, "in at the start"),
+            (self.trim_start, "out at the start"),
+            (self.trim_end, "out at the end"),
+        ] {
+            if count > 0 {
+                parts.push(format!("{count} {what}"));
+            }
+        }
+        match self.keep {
+            None => {}
+            Some(Keep::Count(count)) => parts.push(format!("at most {count} kept")),
+            Some(Keep::Span(span)) => parts.push(format!("at most {span} kept")),
+        }
+        match parts.is_empty() {
+            true => f.write_str("nothing"),
+            false => f.write_str(&parts.join(", ")),
+        }
+    }
+}
+
 /// Seconds of one of the units that CF knows, but for months and years, which have no one length.
 pub(crate) fn seconds_of(unit: &str) -> Option<f64> {
     Some(match unit.trim().to_ascii_lowercase().as_str() {

@@ -159,9 +159,43 @@ pub enum RollingError {
     /// Chunks that were to be written are not.
     #[error("{} chunks of the window are not written, the first of them {}", .0.missing(), first(.0))]
     Unwritten(Slots),
+    /// The key of the change is that of another one.
+    #[error(
+        "the key {key:?} is that of another change, which snapshot {snapshot} made ({change}, along {dimension:?} at and below {group}): give this one a key of its own"
+    )]
+    KeyTaken {
+        /// The key.
+        key: String,
+        /// Who made the other change.
+        snapshot: SnapshotId,
+        /// What it was.
+        change: String,
+        /// Along which dimension.
+        dimension: String,
+        /// Of which arrays.
+        group: NodePath,
+    },
+    /// Somebody asks for elements that the window does not show.
+    #[error(
+        "elements {start} to {end} of {dimension:?} are not all in its window, which shows {first} to {last}: ask for those"
+    )]
+    OutsideWindow {
+        /// The name.
+        dimension: String,
+        /// First element asked for.
+        start: i64,
+        /// Behind the last one.
+        end: i64,
+        /// First element of the window.
+        first: i64,
+        /// Behind the last one.
+        last: i64,
+    },
     /// Others were faster every time.
-    #[error("other commits were faster {tries} times: roll again")]
+    #[error("other commits moved {dimension:?} first {tries} times: roll again")]
     LostRaces {
+        /// The name.
+        dimension: String,
         /// How often it was tried.
         tries: usize,
     },

@@ -36,6 +36,7 @@ mod blocks;
 mod change;
 mod dimension;
 mod error;
+mod keys;
 mod labels;
 mod rolling;
 mod slots;
@@ -44,7 +45,8 @@ mod stage;
 pub use change::{Change, Duration, Keep};
 pub use dimension::{MASKED_ATTRIBUTE, ORIGIN_ATTRIBUTE, WINDOW_ATTRIBUTE, Window};
 pub use error::RollingError;
-pub use rolling::{Attempt, Begun, ROLL_KEY, Rolled, Rolling};
+pub use keys::ROLLS;
+pub use rolling::{Attempt, Begun, Rolled, Rolling};
 pub use slots::{ArraySlots, Slots, unwritten};
 pub use stage::{Method, Options, Staged, check, stage};
 

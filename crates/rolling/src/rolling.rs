@@ -1,25 +1,21 @@
 //! One change of a window as one commit, tried again on top of whatever others commit meanwhile.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use futures::TryStreamExt;
 use icefield_core::{
-    BasicSolver, BranchName, CommitOutcome, NodePath, RebaseOutcome, Repository, RepositoryError,
-    Session, SnapshotId, VersionSelection,
+    BasicSolver, BranchName, CommitOutcome, NodePath, RebaseOutcome, Repository, Session,
+    SnapshotId, VersionSelection,
 };
 
 use crate::dimension::Dimension;
 use crate::error::BoxError;
+use crate::keys::{Keyed, Keys, ROLLS};
 use crate::slots::unwritten;
 use crate::stage::{Method, Options, Staged, check, stage};
 use crate::{Change, RollingError, Window};
 
-/// The property of a snapshot that holds the key of the change that it made.
-pub const ROLL_KEY: &str = "icefield.roll-key";
-
-/// Commits that are looked through for a key.
-const REMEMBERED: usize = 1000;
 /// How often a change begins anew, unless the caller says otherwise.
 const DEFAULT_TRIES: usize = 20;
 /// How often one try is put on top of other commits.
@@ -91,8 +87,10 @@ impl Rolling {
         self
     }
 
-    /// Names the change: one with the same key that is in the history of the branch already, among its newest 1000 commits,
-    /// is not made again. The new window makes a good key, the reference time of a forecast, for one.
+    /// Names the change: one with the same key that the branch has already, among its newest 64 with keys, is not made again.
+    /// The new window makes a good key, the reference time of a forecast, for one. A key that was given to another change is
+    /// an error, as far as [`Rolling::change`] and [`Rolling::run`] can tell; [`Rolling::begin`] knows of the dimension and the
+    /// group alone.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
@@ -125,7 +123,7 @@ impl Rolling {
                 }
             }
         }
-        Err(RollingError::LostRaces { tries: self.tries })
+        Err(self.lost())
     }
 
     /// Changes the window, and has `fill` write what comes in, to the session that is committed then. `fill` is called
@@ -150,14 +148,21 @@ impl Rolling {
                 }
             }
         }
-        Err(RollingError::LostRaces { tries: self.tries })
+        Err(self.lost())
+    }
+
+    fn lost(&self) -> RollingError {
+        RollingError::LostRaces {
+            dimension: self.dimension.clone(),
+            tries: self.tries,
+        }
     }
 
     async fn begin_with(
         &self,
         change: &Change,
     ) -> Result<Result<(Attempt, Staged), Rolled>, RollingError> {
-        let attempt = match self.begin().await? {
+        let attempt = match self.begin_if_new(Some(change)).await? {
             Begun::Open(attempt) => attempt,
             Begun::AlreadyThere { snapshot } => return Ok(Err(Rolled::AlreadyThere { snapshot })),
         };
@@ -171,12 +176,36 @@ impl Rolling {
     /// # Errors
     /// [`RollingError`].
     pub async fn begin(&self) -> Result<Begun, RollingError> {
-        if let Some(snapshot) = self.done_before().await? {
-            return Ok(Begun::AlreadyThere { snapshot });
-        }
+        self.begin_if_new(None).await
+    }
+
+    async fn begin_if_new(&self, change: Option<&Change>) -> Result<Begun, RollingError> {
+        // The history that the commit will have, and not a moment's before or after it.
         let session = self.repository.write_session(self.branch.clone()).await?;
+        let keys = match &self.key {
+            None => Keys::default(),
+            Some(_) => Keys::of(&self.repository, session.snapshot_id()?).await?,
+        };
+        if let Some((made, snapshot)) = self.key.as_ref().and_then(|key| keys.find(key)) {
+            let is_other = made.dimension != self.dimension
+                || made.group != self.group
+                || change.is_some_and(|it| it.to_string() != made.change);
+            let snapshot = *snapshot;
+            return match is_other {
+                false => Ok(Begun::AlreadyThere { snapshot }),
+                true => Err(RollingError::KeyTaken {
+                    key: made.key.clone(),
+                    snapshot,
+                    change: made.change.clone(),
+                    dimension: made.dimension.clone(),
+                    group: made.group.clone(),
+                }),
+            };
+        }
         Ok(Begun::Open(Attempt {
             before: self.documents(&session)?,
+            keys,
+            change: Mutex::default(),
             rolling: self.clone(),
             session,
         }))
@@ -190,24 +219,6 @@ impl Rolling {
             .into_iter()
             .map(|it| (it.path, it.document));
         Ok(documents.collect())
-    }
-
-    async fn done_before(&self) -> Result<Option<SnapshotId>, RollingError> {
-        let Some(key) = &self.key else {
-            return Ok(None);
-        };
-        let session = self.repository.read_session(self.branch.clone()).await?;
-        let mut ancestry = self.repository.ancestry(session.snapshot_id()?);
-        let mut seen = 0;
-        while seen < REMEMBERED
-            && let Some(info) = ancestry.try_next().await.map_err(RepositoryError::from)?
-        {
-            if info.metadata.get(ROLL_KEY).and_then(|it| it.as_str()) == Some(key) {
-                return Ok(Some(info.id));
-            }
-            seen += 1;
-        }
-        Ok(None)
     }
 
     fn said(&self, staged: &Staged) -> String {
@@ -244,12 +255,20 @@ pub struct Attempt {
     session: Session,
     /// The documents of the arrays as it found them.
     before: BTreeMap<NodePath, Bytes>,
+    /// The changes with keys in the history that it found.
+    keys: Keys,
+    /// What was put into the session, in words.
+    change: Mutex<Option<String>>,
 }
 
 impl Attempt {
     /// Returns the session that will be committed.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    fn change_lock(&self) -> MutexGuard<'_, Option<String>> {
+        self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts a change into the session.
@@ -259,7 +278,9 @@ impl Attempt {
     pub async fn stage(&self, change: &Change) -> Result<Staged, RollingError> {
         let rolling = &self.rolling;
         let (group, dimension) = (&rolling.group, &rolling.dimension);
-        stage(&self.session, group, dimension, change, rolling.options).await
+        let staged = stage(&self.session, group, dimension, change, rolling.options).await?;
+        *self.change_lock() = Some(change.to_string());
+        Ok(staged)
     }
 
     /// Checks the window and commits it, on top of whatever does not touch it. `None` if something did: begin again.
@@ -280,10 +301,17 @@ impl Attempt {
             .message
             .clone()
             .unwrap_or_else(|| rolling.said(staged));
-        for _ in 0..REBASES {
+        let keyed = rolling.key.as_ref().map(|key| Keyed {
+            key: key.clone(),
+            dimension: rolling.dimension.clone(),
+            group: rolling.group.clone(),
+            change: self.change_lock().clone().unwrap_or_default(),
+        });
+        let mut keys = self.keys.clone();
+        for lost in 0..REBASES {
             let mut commit = session.commit(&message);
-            if let Some(key) = &rolling.key {
-                commit = commit.metadata(ROLL_KEY, key.as_str());
+            if let Some(keyed) = &keyed {
+                commit = commit.metadata(ROLLS, keys.with(keyed));
             }
             match commit.await? {
                 CommitOutcome::Committed(snapshot) => {
@@ -309,6 +337,14 @@ impl Attempt {
                     if rolling.documents(&tip).ok().as_ref() != Some(&self.before) {
                         return Ok(None);
                     }
+                    if let Some(keyed) = &keyed {
+                        // Windows of other dimensions may have moved meanwhile, under keys of theirs.
+                        keys = Keys::of(&rolling.repository, onto).await?;
+                        if keys.find(&keyed.key).is_some() {
+                            return Ok(None);
+                        }
+                    }
+                    session.pause_after_lost_races(lost + 1).await;
                 }
                 RebaseOutcome::Conflicts { .. } => return Ok(None),
                 RebaseOutcome::BranchGone => {

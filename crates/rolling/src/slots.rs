@@ -59,7 +59,8 @@ impl ArraySlots {
 /// nobody wrote it counts as missing: data that is all fill has to be written to count.
 ///
 /// # Errors
-/// What is wrong with the arrays; what the store says.
+/// [`RollingError::OutsideWindow`] for a stretch that the window does not show all of; what is wrong with the arrays; what
+/// the store says.
 pub async fn unwritten(
     session: &Session,
     group: &NodePath,
@@ -69,11 +70,17 @@ pub async fn unwritten(
     let dimension = Dimension::of(session, group, dimension)?;
     let window = &dimension.window;
     let stretch = stretch.unwrap_or(window.first()..window.end());
-    let at = |absolute: i64| {
-        let at = i128::from(absolute) - i128::from(window.origin());
-        let (first, end) = (i128::from(window.hidden()), i128::from(window.length()));
-        u64::try_from(at.clamp(first, end)).unwrap_or(0)
-    };
+    let (first, last) = (window.first(), window.end());
+    if stretch.start < first || last < stretch.end || stretch.end < stretch.start {
+        return Err(RollingError::OutsideWindow {
+            dimension: dimension.name,
+            start: stretch.start,
+            end: stretch.end,
+            first,
+            last,
+        });
+    }
+    let at = |absolute: i64| absolute.abs_diff(window.origin());
     let elements = at(stretch.start)..at(stretch.end);
     let axes = labels::axes(&dimension);
     let mut slots = Slots::default();

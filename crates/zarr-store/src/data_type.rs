@@ -14,6 +14,9 @@ pub fn element_bytes(data_type: &Value) -> Option<usize> {
             _ => return None,
         });
     }
+    if let Some("numpy.datetime64" | "numpy.timedelta64") = data_type.get("name")?.as_str() {
+        return Some(8);
+    }
     let length = data_type.get("configuration")?.get("length_bytes")?;
     usize::try_from(length.as_u64()?).ok()
 }

@@ -192,6 +192,9 @@ fn filled(data_type: &Value, value: &Value) -> Result<Elements, String> {
             .chars()
             .flat_map(|it| u32::from(it).to_le_bytes())
             .collect(),
+        (Some("numpy.datetime64" | "numpy.timedelta64"), Value::String(text)) if text == "NaT" => {
+            i64::MIN.to_le_bytes().to_vec()
+        }
         (Some("bool"), Value::Bool(value)) => vec![u8::from(*value)],
         (Some("float32"), Value::String(text)) if text.starts_with("0x") => {
             hex(text).ok_or_else(refuse)?.to_le_bytes().to_vec()
@@ -277,6 +280,20 @@ mod tests {
 
         assert!(ChunkCodec::of(&json!(["zap"]), &json!("int8"), &json!(0), &[1]).is_err());
         assert!(ChunkCodec::of(&json!([]), &json!("int8"), &json!(0), &[1]).is_err());
+    }
+
+    #[test]
+    fn times_are_numbers_and_one_of_them_is_none() {
+        let days = json!({ "name": "numpy.datetime64", "configuration": { "unit": "D", "scale_factor": 1 } });
+        let bytes = json!([{ "name": "bytes", "configuration": { "endian": "little" } }]);
+        for (fill, expected) in [(json!("NaT"), i64::MIN), (json!(7), 7)] {
+            let codec = ChunkCodec::of(&bytes, &days, &fill, &[1]).expect("known");
+            let expected = Elements::Fixed(expected.to_le_bytes().to_vec());
+            assert_eq!(codec.filled(), &expected);
+            let encoded = codec.encode(expected.clone()).expect("fixed");
+            assert_eq!(codec.decode(&encoded), Ok(expected));
+        }
+        assert!(ChunkCodec::of(&bytes, &days, &json!("never"), &[1]).is_err());
     }
 
     #[test]

@@ -34,12 +34,13 @@ pub(super) async fn run(context: &Context, args: Export) -> Result<(), Failure> 
     let dialect: Arc<dyn ingest::Dialect> = match args.format {
         Format::Zarr3 => Arc::new(ingest::ZarrV3),
         Format::Zarr2 => Arc::new(ingest::ZarrV2),
+        Format::Zarr2Offset => Arc::new(ingest::OffsetZarrV2),
         Format::Nczarr => Arc::new(ingest::NcZarr),
     };
     export = export.dialect(dialect);
     let layout = match args.format {
         Format::Nczarr => folder_layout(&args.destination),
-        Format::Zarr2 | Format::Zarr3 => ingest::ZipLayout::Flat,
+        Format::Zarr2 | Format::Zarr2Offset | Format::Zarr3 => ingest::ZipLayout::Flat,
     };
     let destination = context
         .schemes

@@ -39,8 +39,8 @@ pub(super) async fn run(context: &Context, args: Slots) -> Result<(), Failure> {
     let (repository, id) = context.open_at(&args.location, args.revision()).await?;
     let session = repository.read_session(id).await?;
     let window = Window::of(&session, &args.group, &args.dimension)?;
-    let first = args.start.unwrap_or(window.first()).max(window.first());
-    let end = args.end.unwrap_or(window.end()).min(window.end());
+    let first = args.start.unwrap_or(window.first());
+    let end = args.end.unwrap_or(window.end());
     let slots = unwritten(&session, &args.group, &args.dimension, Some(first..end)).await?;
     let missing = slots.missing();
     let arrays = slots.arrays.into_iter().map(|array| Array {

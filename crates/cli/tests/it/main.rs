@@ -20,6 +20,7 @@ mod memory;
 mod nemo;
 mod netcdf;
 mod netcdf_exports;
+mod offset_stores;
 mod readme;
 mod terminal;
 mod web_server;

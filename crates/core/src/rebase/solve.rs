@@ -188,8 +188,10 @@ pub(crate) fn settle(
     match (conflict, resolution) {
         (_, Resolution::Fail) | (Conflict::ShiftOfUpdatedArray { .. }, _) => Err(NotPossible),
         (Conflict::ChunkDoubleUpdate { .. }, Resolution::Ours) => Ok(()),
-        (Conflict::ChunkDoubleUpdate { chunks, .. }, Resolution::Merged(merged)) => {
-            match merged.iter().all(|(index, _)| chunks.contains(index)) {
+        (Conflict::ChunkDoubleUpdate { node, chunks, .. }, Resolution::Merged(merged)) => {
+            // Of an array that we shifted, both have the same index for different chunks: nobody could tell what to merge.
+            let has_two_indices = sides.moves_along(node).is_some();
+            match !has_two_indices && merged.iter().all(|(index, _)| chunks.contains(index)) {
                 true => Ok(()),
                 false => Err(NotPossible),
             }
@@ -231,6 +233,12 @@ pub(crate) fn settle(
             }
             give_update_up(path, node, sides, changes);
             Ok(())
+        }
+        (Conflict::ZarrMetadataUpdateOfUpdatedChunks { node, .. }, Resolution::Ours)
+            if sides.moves_along(node).is_some() =>
+        {
+            // The chunks have other indices here, and are gone with those that we drop.
+            Err(NotPossible)
         }
         (Conflict::ZarrMetadataUpdateOfUpdatedChunks { path, node, chunks }, Resolution::Ours) => {
             let grid = match changes.node(path) {

@@ -246,6 +246,21 @@ async fn a_solver_that_answers_nonsense_settles_nothing() {
             "the session is as before"
         );
     }
+    // Of a window that moved, index 0 is one chunk here and another one there: nobody can merge by it.
+    let (ours, theirs) = (writer(&repository).await, writer(&repository).await);
+    ours.shift(&path("/x"), &[-1]).await.expect("shifted");
+    apply(&ours, &[Chunk("/x", 0, 1)]).await;
+    apply(&theirs, &[Chunk("/x", 1, 3)]).await;
+    commit(&theirs).await;
+    let outcome = ours
+        .commit("no")
+        .rebase_with(Nonsense(vec![0]))
+        .await
+        .expect("decided");
+    assert!(
+        matches!(outcome, CommitOutcome::Conflicts { .. }),
+        "{outcome:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -328,6 +328,7 @@ impl Classify for icefield_rolling::RollingError {
         match self {
             Self::NoSuchDimension { .. } => ErrorKind::NotFound,
             Self::LostRaces { .. } => ErrorKind::Conflict,
+            Self::KeyTaken { .. } => ErrorKind::AlreadyExists,
             Self::Unknown { .. } => ErrorKind::OutcomeUnknown,
             Self::Codec { .. } => ErrorKind::Unsupported,
             Self::Fill(_) => ErrorKind::Other,

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::{Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents};
 use crate::SourceError;
 use crate::names::is_foreign;
+use crate::zarr2::offset::{self, OFFSET};
 
 /// Longest key that is looked at, in bytes.
 const MAX_KEY: usize = 8 << 10;
@@ -29,6 +30,10 @@ struct Keyed {
     path: NodePath,
     array: ArchiveArray,
     keys: ChunkKeys,
+    /// What chunk 0 is stored under per dimension, where that is not 0.
+    offset: Option<Vec<i64>>,
+    /// Chunks in the store that lie outside of the window that the offset says.
+    outside: u64,
     grid: Vec<u64>,
     extents: ChunkExtents,
     made: Vec<(ChunkIndex, Bytes)>,
@@ -43,6 +48,26 @@ pub(crate) struct Place {
 }
 
 impl Keyed {
+    /// Finds the chunk of a key below the array's directory; `None` outside of a window.
+    fn find(&self, key: &str) -> Result<Option<ChunkIndex>, String> {
+        // VirtualiZarr names the only chunk of a scalar by nothing at all.
+        if self.grid.is_empty() && key.is_empty() {
+            return Ok(Some(ChunkIndex::from(Vec::new())));
+        }
+        if let Some(offset) = &self.offset {
+            return offset::decode(key, offset, &self.grid);
+        }
+        let index = self.keys.decode(key).map_err(|problem| {
+            let example = self.keys.key(&vec![0; self.grid.len()]);
+            format!("{problem}; its chunks have keys such as {example}")
+        })?;
+        let mut pairs = index.iter().zip(&self.grid);
+        match pairs.all(|(at, end)| u64::from(*at) < *end) {
+            true => Ok(Some(index)),
+            false => Err(format!("{} has {:?} chunks", self.path, self.grid)),
+        }
+    }
+
     /// Returns a chunk that came more than once.
     fn twice(&self) -> Option<&[u32]> {
         let in_files = self.extents.rows().map(|row| row.index);
@@ -60,8 +85,14 @@ impl KeyedNodes {
         self.groups.insert(path, attributes);
     }
 
-    /// Adds an array; what chunks it has is not looked at. No two have one path.
-    pub(crate) fn add_array(&mut self, path: NodePath, array: ArchiveArray, keys: ChunkKeys) {
+    /// Adds an array; what chunks it has is not looked at. No two have one path. `offset` is what chunk 0 is stored under.
+    pub(crate) fn add_array(
+        &mut self,
+        path: NodePath,
+        array: ArchiveArray,
+        keys: ChunkKeys,
+        offset: Option<Vec<i64>>,
+    ) {
         let directory = path.as_str().trim_start_matches('/').to_owned();
         self.directories.insert(directory, self.arrays.len());
         self.arrays.push(Keyed {
@@ -71,7 +102,14 @@ impl KeyedNodes {
             made: Vec::new(),
             array,
             keys,
+            offset,
+            outside: 0,
         });
+    }
+
+    /// Iterates over the arrays.
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = (&NodePath, &ArchiveArray)> {
+        self.arrays.iter().map(|keyed| (&keyed.path, &keyed.array))
     }
 
     /// Notes something that whoever imports should know.
@@ -83,12 +121,13 @@ impl KeyedNodes {
         self.groups.is_empty() && self.arrays.is_empty()
     }
 
-    /// Finds the chunk of a key. `None` is something that belongs to no array, or that programs leave lying about.
+    /// Finds the chunk of a key. `None` is something that belongs to no array, lies outside of its window, or that programs
+    /// leave lying about.
     ///
     /// # Errors
     /// Something lies among the chunks of an array that is none. `name` is what messages call it.
     pub(crate) fn place(
-        &self,
+        &mut self,
         key: &str,
         name: impl Fn() -> String,
     ) -> Result<Option<Place>, SourceError> {
@@ -102,35 +141,21 @@ impl KeyedNodes {
         let Some((position, rest)) = self.array_of(key) else {
             return Ok(None);
         };
-        let Some(keyed) = self.arrays.get(position) else {
+        let Some(keyed) = self.arrays.get_mut(position) else {
             return Ok(None);
         };
-        // VirtualiZarr names the only chunk of a scalar by nothing at all.
-        let only = keyed.grid.is_empty() && rest.is_empty();
-        let decoded = match only {
-            true => Ok(ChunkIndex::from(Vec::new())),
-            false => keyed.keys.decode(rest),
-        };
-        let problem = match decoded {
-            Ok(index)
-                if index
-                    .iter()
-                    .zip(&keyed.grid)
-                    .all(|(at, end)| u64::from(*at) < *end) =>
-            {
-                return Ok(Some(Place {
-                    array: position,
-                    index,
-                }));
+        match keyed.find(rest) {
+            Ok(Some(index)) => Ok(Some(Place {
+                array: position,
+                index,
+            })),
+            Ok(None) => {
+                keyed.outside += 1;
+                Ok(None)
             }
-            Ok(_) => format!("{} has {:?} chunks", keyed.path, keyed.grid),
-            Err(_) if rest.rsplit('/').next().is_some_and(is_foreign) => return Ok(None),
-            Err(problem) => {
-                let example = keyed.keys.key(&vec![0; keyed.grid.len()]);
-                format!("{problem}; its chunks have keys such as {example}")
-            }
-        };
-        refuse(problem)
+            Err(_) if rest.rsplit('/').next().is_some_and(is_foreign) => Ok(None),
+            Err(problem) => refuse(problem),
+        }
     }
 
     /// The array that a key lies below, and the rest of the key.
@@ -212,7 +237,12 @@ impl KeyedNodes {
     }
 
     /// Returns the archive.
-    pub(crate) fn into_archive(self, files: Vec<ArchiveFile>) -> Archive {
+    pub(crate) fn into_archive(mut self, files: Vec<ArchiveFile>) -> Archive {
+        let windows = self.arrays.iter().filter(|keyed| keyed.outside > 0);
+        self.warnings.extend(windows.map(|keyed| {
+            let (path, count) = (&keyed.path, keyed.outside);
+            format!("{count} chunks of {path} were left out: by its {OFFSET} they lie outside of its window")
+        }));
         let groups = self.groups.into_iter();
         let groups = groups.map(|(path, attributes)| (path, ArchiveNode::Group(attributes)));
         let arrays = self.arrays.into_iter().map(|mut keyed| {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::names::ORIGIN;
+
 /// Characters of a value that a message shows.
 const SHOWN: usize = 60;
 
@@ -19,7 +21,7 @@ const ORDER: [&str; 7] = [
 ];
 
 /// Attributes that say where the window of an array is: the repository's own, which a source that comes in need not know.
-const OF_THE_WINDOW: [&str; 3] = ["origin", "masked_elements", "window_start"];
+const OF_THE_WINDOW: [&str; 3] = [ORIGIN, "masked_elements", "window_start"];
 
 /// The first member in which two documents differ.
 #[derive(Clone, Debug, PartialEq, Eq)]

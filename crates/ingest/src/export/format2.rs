@@ -13,6 +13,7 @@ use super::dialect::{Dialect, ExportNode, Spelling, export_key};
 use crate::ExportError;
 use crate::format2::{Array2, Reader, longest};
 use crate::zarr2;
+use crate::zarr2::offset::{self, OFFSET};
 
 /// The documents of format 2; no node can have such a name.
 const TAKEN: [&str; 4] = [".zgroup", ".zarray", ".zattrs", ".zmetadata"];
@@ -35,25 +36,31 @@ pub struct ZarrV2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NcZarr;
 
+/// As [`ZarrV2`], in the layout of stores that move an array by its attribute `_offset`: what has an attribute `origin`
+/// gets that one instead, in chunks, and its chunks keys with the numbers that they keep when the window moves. Arrays that
+/// do not begin with a whole chunk, as coordinates of one chunk, keep `origin`, and have no offset.
+///
+/// Only for programs that know the attribute: to all others, such a tree shows the wrong chunks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OffsetZarrV2;
+
 impl Dialect for ZarrV2 {
     fn counts(&self, node: &ExportNode) -> bool {
         node.array.is_some()
     }
 
     fn spell(&self, nodes: Arc<[ExportNode]>) -> Result<Arc<dyn Spelling>, ExportError> {
-        let mut tree = Tree::new(PLAIN);
-        let mut all = Map::new();
-        for node in &*nodes {
-            for (name, document) in tree.plain(node)? {
-                let key = export_key(&node.path, name, &TAKEN)?;
-                all.insert(key.as_str().to_owned(), document.clone());
-                tree.put(&node.path, key, &document);
-            }
-        }
-        let consolidated = json!({ "zarr_consolidated_format": 1, "metadata": all });
-        let key = export_key(&NodePath::root(), TAKEN[3], &TAKEN)?;
-        tree.put(&NodePath::root(), key, &consolidated);
-        Ok(Arc::new(tree))
+        Ok(Arc::new(Tree::plain(&nodes, false)?))
+    }
+}
+
+impl Dialect for OffsetZarrV2 {
+    fn counts(&self, node: &ExportNode) -> bool {
+        ZarrV2.counts(node)
+    }
+
+    fn spell(&self, nodes: Arc<[ExportNode]>) -> Result<Arc<dyn Spelling>, ExportError> {
+        Ok(Arc::new(Tree::plain(&nodes, true)?))
     }
 }
 
@@ -112,6 +119,8 @@ struct Tree {
     format: &'static str,
     documents: HashMap<NodePath, Vec<(TreeKey, Bytes)>>,
     arrays: HashMap<NodePath, Array2>,
+    /// What chunk 0 is stored under per dimension, where arrays have an attribute for it.
+    offsets: HashMap<NodePath, Vec<i64>>,
 }
 
 impl Tree {
@@ -120,7 +129,25 @@ impl Tree {
             format,
             documents: HashMap::new(),
             arrays: HashMap::new(),
+            offsets: HashMap::new(),
         }
+    }
+
+    /// Plain format 2, with consolidated metadata.
+    fn plain(nodes: &[ExportNode], has_offsets: bool) -> Result<Self, ExportError> {
+        let mut tree = Self::new(PLAIN);
+        let mut all = Map::new();
+        for node in nodes {
+            for (name, document) in tree.documents_of(node, has_offsets)? {
+                let key = export_key(&node.path, name, &TAKEN)?;
+                all.insert(key.as_str().to_owned(), document.clone());
+                tree.put(&node.path, key, &document);
+            }
+        }
+        let consolidated = json!({ "zarr_consolidated_format": 1, "metadata": all });
+        let key = export_key(&NodePath::root(), TAKEN[3], &TAKEN)?;
+        tree.put(&NodePath::root(), key, &consolidated);
+        Ok(tree)
     }
 
     fn put(&mut self, path: &NodePath, key: TreeKey, document: &Value) {
@@ -131,7 +158,11 @@ impl Tree {
     }
 
     /// The documents of a node in plain format 2.
-    fn plain(&mut self, node: &ExportNode) -> Result<Vec<(&'static str, Value)>, ExportError> {
+    fn documents_of(
+        &mut self,
+        node: &ExportNode,
+        has_offsets: bool,
+    ) -> Result<Vec<(&'static str, Value)>, ExportError> {
         let document = parsed(node)?;
         let attributes = document.get("attributes").and_then(Value::as_object);
         let mut attributes = attributes.cloned().unwrap_or_default();
@@ -178,6 +209,11 @@ impl Tree {
         if let Some(names) = names {
             attributes.insert(DIMENSIONS.to_owned(), json!(names));
         }
+        if has_offsets && let Some(offset) = offset::of_origin(&mut attributes, array.chunk_shape())
+        {
+            attributes.insert(OFFSET.to_owned(), json!(offset));
+            self.offsets.insert(node.path.clone(), offset);
+        }
         let stored = array.document.clone();
         self.arrays.insert(node.path.clone(), array);
         Ok(vec![(TAKEN[1], stored), (TAKEN[2], attributes.into())])
@@ -208,7 +244,14 @@ impl Spelling for Tree {
         };
         let chunks = stored.chunks(index, bytes).map_err(refuse)?;
         let chunks = chunks.into_iter();
-        let keyed = chunks.map(|(key, bytes)| Ok((export_key(&array.path, &key, &TAKEN)?, bytes)));
+        let offset = self.offsets.get(&array.path);
+        let keyed = chunks.map(|(key, bytes)| {
+            let key = match offset {
+                None => key,
+                Some(offset) => offset::encode(&key, offset).map_err(refuse)?,
+            };
+            Ok((export_key(&array.path, &key, &TAKEN)?, bytes))
+        });
         keyed.collect()
     }
 

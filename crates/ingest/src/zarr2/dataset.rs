@@ -6,7 +6,7 @@ use icefield_core::NodePath;
 use icefield_nczarr as nczarr;
 use serde_json::{Map, Value};
 
-use super::document;
+use super::{document, offset};
 use crate::SourceError;
 use crate::archive::KeyedNodes;
 
@@ -34,14 +34,16 @@ pub(super) fn nodes(
             nodes.add_group(parsed, node.attributes);
             continue;
         };
-        let (mut array, keys) = document::array(stored, Map::new())
-            .map_err(|reason| SourceError::variable(file, &parsed, reason))?;
+        let refuse = |reason| SourceError::variable(file, &parsed, reason);
+        let (mut array, keys) = document::array(stored, Map::new()).map_err(refuse)?;
         array.attributes = node.attributes;
         array.dimension_names = node.dimension_names.into_iter().map(Some).collect();
-        nodes.add_array(parsed, array, keys);
+        let offset = offset::take(&mut array, keys).map_err(refuse)?;
+        nodes.add_array(parsed, array, keys, offset);
     }
     for path in opened.suspects {
         nodes.warn(super::suspicion(&path));
     }
+    offset::check(&nodes, file)?;
     Ok(nodes)
 }

@@ -69,7 +69,7 @@ pub(crate) fn nodes(documents: Vec<(String, Value)>, url: &str) -> Result<KeyedN
             attributes,
             chunks: ArchiveChunks::InFiles(ChunkExtents::new(found.rank())),
         };
-        nodes.add_array(path, array, ChunkKeys::of(found));
+        nodes.add_array(path, array, ChunkKeys::of(found), None);
     }
     Ok(nodes)
 }

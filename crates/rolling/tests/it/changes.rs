@@ -171,6 +171,45 @@ async fn a_repeated_roll_is_done_once() {
         .change(&Change::roll(4))
         .await;
     assert!(matches!(other.expect("rolled"), Rolled::Committed { .. }));
+    // It is known behind other changes, too, and after its own commit has gone: lists name who made it.
+    let again = rolling.change(&Change::roll(4)).await.expect("looked");
+    assert_eq!(again, Rolled::AlreadyThere { snapshot });
+    assert_eq!(window(&world).await.first(), 8);
+}
+
+#[tokio::test]
+async fn a_key_of_another_change_is_refused() {
+    let world = World::new(4).await;
+    let rolling = world.rolling().key("06");
+    let rolled = rolling.change(&Change::roll(4)).await.expect("rolled");
+    let Rolled::Committed { snapshot: made, .. } = rolled else {
+        panic!("it was not there before");
+    };
+    let below = world.rolling().key("06").below(path("/t"));
+    for (rolling, change) in [(rolling, Change::roll(8)), (below, Change::roll(4))] {
+        let error = rolling.change(&change).await.expect_err("another change");
+        let RollingError::KeyTaken { key, snapshot, .. } = &error else {
+            panic!("{error:?}");
+        };
+        assert_eq!((key.as_str(), *snapshot), ("06", made));
+        assert!(error.to_string().contains("4 in at the end"), "{error}");
+    }
+    assert_eq!(window(&world).await.first(), 4);
+}
+
+#[tokio::test]
+async fn a_report_is_of_the_window_alone() {
+    let world = World::new(2).await;
+    let session = world.read().await;
+    for stretch in [0..9, -1..4, 8..12, 4..0] {
+        let asked = unwritten(&session, &NodePath::root(), "time", Some(stretch.clone())).await;
+        assert!(
+            matches!(asked, Err(RollingError::OutsideWindow { .. })),
+            "{stretch:?}: {asked:?}"
+        );
+    }
+    let asked = unwritten(&session, &NodePath::root(), "time", Some(8..8)).await;
+    assert!(asked.expect("nothing to write").is_complete());
 }
 
 #[tokio::test]

@@ -173,7 +173,7 @@ async fn who_loses_every_race_is_told() {
         .await;
     let error = rolled.expect_err("the other was faster");
     assert!(
-        matches!(error, RollingError::LostRaces { tries: 2 }),
+        matches!(error, RollingError::LostRaces { tries: 2, .. }),
         "{error:?}"
     );
     let gone = Rolling::new(
