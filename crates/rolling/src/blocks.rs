@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_core::{ArrayMetadata, ByteRange, ChunkIndex, NodePath, Session, WriteMode};
 use icefield_zarr_store::{ChunkCodec, Elements};
+use serde_json::Value;
 
 use crate::RollingError;
 use crate::dimension::{Member, for_each_chunk};
@@ -101,8 +102,17 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     pub(crate) fn of(member: &Member) -> Result<Self, RollingError> {
-        let codec = ChunkCodec::new(&member.json).map_err(|problem| RollingError::Codec {
-            path: member.path.clone(),
+        Self::of_array(&member.path, &member.json, &member.array)
+    }
+
+    /// Those of an array with this document.
+    pub(crate) fn of_array(
+        path: &NodePath,
+        json: &Value,
+        array: &ArrayMetadata,
+    ) -> Result<Self, RollingError> {
+        let codec = ChunkCodec::new(json).map_err(|problem| RollingError::Codec {
+            path: path.clone(),
             problem,
         })?;
         let width = match codec.filled() {
@@ -110,11 +120,11 @@ impl Blocks {
             Elements::Variable(_) => 1,
         };
         let blocks = Self {
-            path: member.path.clone(),
+            path: path.clone(),
             codec: Arc::new(codec),
             width,
         };
-        match blocks.bytes(&member.array.chunk_shape) {
+        match blocks.bytes(&array.chunk_shape) {
             bytes if bytes > MOST_BYTES => Err(blocks.refused(format!(
                 "one of them has {bytes} bytes, where {MOST_BYTES} are the most"
             ))),

@@ -1,0 +1,111 @@
+//! Moves the chunks of one array, and rewrites those of which a part goes.
+
+use icefield_core::{ArrayMetadata, Session};
+
+use super::Method;
+use super::plan::Plan;
+use crate::RollingError;
+use crate::blocks::Blocks;
+use crate::dimension::{Member, for_each_chunk};
+
+impl Plan<'_> {
+    /// Moves the chunks of an array, and rewrites those of which a part goes. Returns how many.
+    pub(super) async fn move_chunks(
+        &self,
+        session: &Session,
+        member: &Member,
+        chunks: i64,
+    ) -> Result<u64, RollingError> {
+        let axis = member.axis;
+        let (chunk, grows) = (member.chunk(), self.window.length() > member.length());
+        if chunks < 0 || grows {
+            // What moves to the end needs its place first.
+            self.resize(session, member, member.length().max(self.window.length()))
+                .await?;
+        }
+        if chunks != 0 {
+            let mut by = vec![0; member.array.rank()];
+            by[axis] = -chunks;
+            session.shift(&member.path, &by).await?;
+        }
+        let array = self.set_document(session, member).await?;
+        let mut rewritten = 0;
+        let (before, after) = (&self.dimension.window, &self.window);
+        match self.options.method {
+            Method::Absolute => {
+                let gone = before.hidden().div_ceil(chunk).min(before.hidden() / chunk)
+                    ..after.hidden() / chunk;
+                for slab in gone {
+                    self.delete_slab(session, member, &array, slab).await?;
+                }
+                let masked = after.hidden() % chunk;
+                if masked > 0 && after.hidden() > before.hidden() {
+                    let slab = slab(after.hidden() / chunk);
+                    let blocks = Blocks::of(member)?;
+                    rewritten += blocks
+                        .keep_within(session, &array, axis, slab, masked..chunk)
+                        .await?;
+                }
+            }
+            Method::Shift if after.hidden() > 0 && after.first() != before.first() => {
+                for slab in 0..after.hidden() / chunk {
+                    self.delete_slab(session, member, &array, slab).await?;
+                }
+                let masked = after.hidden() % chunk;
+                if masked > 0 {
+                    let blocks = Blocks::of(member)?;
+                    let slab = slab(after.hidden() / chunk);
+                    rewritten += blocks
+                        .keep_within(session, &array, axis, slab, masked..chunk)
+                        .await?;
+                }
+            }
+            Method::Shift => {}
+        }
+        // Behind the end of an array, a chunk may hold anything, and would show it when the array grows again.
+        let rest = after.length() % chunk;
+        if rest > 0 && after.end() < before.end() {
+            let blocks = Blocks::of(member)?;
+            let slab = slab(after.length() / chunk);
+            rewritten += blocks
+                .keep_within(session, &array, axis, slab, 0..rest)
+                .await?;
+        }
+        Ok(rewritten)
+    }
+
+    async fn delete_slab(
+        &self,
+        session: &Session,
+        member: &Member,
+        array: &ArrayMetadata,
+        number: u64,
+    ) -> Result<(), RollingError> {
+        let slab = slab(number);
+        for index in for_each_chunk(
+            &array.chunk_counts,
+            member.axis,
+            slab..slab.saturating_add(1),
+        ) {
+            session.delete_chunk(&member.path, &index).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives an array another length, and nothing else.
+    async fn resize(
+        &self,
+        session: &Session,
+        member: &Member,
+        length: u64,
+    ) -> Result<(), RollingError> {
+        self.write_document(session, member, length, &[])
+            .await
+            .map(drop)
+    }
+}
+
+/// The coordinate of a slab; grids are checked before.
+fn slab(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
