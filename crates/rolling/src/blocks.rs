@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
+use hashbrown::HashSet;
 use icefield_core::{ArrayMetadata, ByteRange, ChunkIndex, NodePath, Session, WriteMode};
 use icefield_zarr_store::{ChunkCodec, Elements};
 use serde_json::Value;
@@ -88,6 +89,45 @@ impl Block {
             }
             _ => {}
         }
+    }
+}
+
+/// All elements of an array, and which of its chunks are there.
+pub(crate) struct Written {
+    array: ArrayMetadata,
+    pub(crate) all: Block,
+    there: HashSet<ChunkIndex>,
+}
+
+/// How an array that is rewritten becomes another one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rewrite {
+    pub(crate) axis: usize,
+    /// Elements by which the start moves.
+    pub(crate) moved: i64,
+    /// Whether every chunk is written, and not only those of which there was a part.
+    pub(crate) whole: bool,
+}
+
+impl Written {
+    /// Whether there was a part of what is in a chunk of the array that this one becomes.
+    fn has_any(&self, array: &ArrayMetadata, index: &[u32], change: Rewrite) -> bool {
+        let axis = change.axis;
+        let (corner, extent) = corner_and_extent(array, index);
+        let (length, chunk) = (self.array.shape[axis], self.array.chunk_shape[axis].max(1));
+        let was = |at: u64| i128::from(at) + i128::from(change.moved);
+        let inside = |at: i128| at.clamp(0, i128::from(length)) as u64;
+        let start = inside(was(corner[axis]));
+        let end = inside(was(corner[axis].saturating_add(extent[axis])));
+        if start >= end {
+            return false;
+        }
+        (start / chunk..end.div_ceil(chunk)).any(|slab| {
+            let mut index = index.to_vec();
+            // The grid of an array that was read has no more.
+            index[axis] = slab as u32;
+            self.there.contains(&ChunkIndex::from(index))
+        })
     }
 }
 
@@ -205,6 +245,16 @@ impl Blocks {
         session: &Session,
         array: &ArrayMetadata,
     ) -> Result<Block, RollingError> {
+        Ok(self.read_written(session, array).await?.all)
+    }
+
+    /// As [`Blocks::read_all`], and says which chunks there are.
+    pub(crate) async fn read_written(
+        &self,
+        session: &Session,
+        array: &ArrayMetadata,
+    ) -> Result<Written, RollingError> {
+        let mut there = HashSet::new();
         let mut all = Block::filled(&array.shape, self.codec.filled());
         let mut reading = stream::iter(indices(array))
             .map(|index| async move {
@@ -217,26 +267,47 @@ impl Blocks {
                 let (corner, extent) = corner_and_extent(array, &index);
                 let start = vec![0; corner.len()];
                 all.copy(&corner, &chunk, &start, &extent, self.width);
+                there.insert(index);
             }
         }
-        Ok(all)
+        let array = array.clone();
+        Ok(Written { array, all, there })
     }
 
-    /// Writes the whole array, every chunk of its grid.
+    /// Writes the whole array as it is after `change`; of `before`, what is already as it will be stays.
     pub(crate) async fn write_all(
         &self,
         session: &Session,
         array: &ArrayMetadata,
         all: &Block,
+        before: &Written,
+        change: Rewrite,
     ) -> Result<(), RollingError> {
         let writing = stream::iter(indices(array)).map(|index| async move {
-            let mut chunk = Block::filled(&array.chunk_shape, self.codec.filled());
-            let (corner, extent) = corner_and_extent(array, &index);
-            let start = vec![0; corner.len()];
-            chunk.copy(&start, all, &corner, &extent, self.width);
+            let was_there = before.there.contains(&index);
+            if !change.whole && !before.has_any(array, &index, change) {
+                // Nobody wrote what is here now, and a chunk would say that somebody had.
+                if was_there {
+                    session.delete_chunk(&self.path, &index).await?;
+                }
+                return Ok(());
+            }
+            let chunk = self.cut(array, all, &index);
+            if was_there && chunk == self.cut(&before.array, &before.all, &index) {
+                return Ok(());
+            }
             self.write(session, &index, chunk).await
         });
         writing.buffer_unordered(AT_ONCE).try_collect::<()>().await
+    }
+
+    /// One chunk of an array.
+    fn cut(&self, array: &ArrayMetadata, all: &Block, index: &[u32]) -> Block {
+        let mut chunk = Block::filled(&array.chunk_shape, self.codec.filled());
+        let (corner, extent) = corner_and_extent(array, index);
+        let start = vec![0; corner.len()];
+        chunk.copy(&start, all, &corner, &extent, self.width);
+        chunk
     }
 
     /// Returns the block with another extent along an axis: what is from `first` on comes to the start, and what is not

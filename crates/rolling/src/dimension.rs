@@ -191,20 +191,21 @@ impl Member {
             .map(|before| before.max(masked));
         let hidden = hidden.and_then(|hidden| u64::try_from(hidden).ok());
         let fits = |hidden: &u64| *hidden <= self.length();
-        let hidden = hidden.filter(fits).ok_or_else(|| RollingError::Attribute {
+        let beyond = |attribute, rule| RollingError::Beyond {
             path: self.path.clone(),
-            attribute: match self.window_start {
-                Some(_) => WINDOW_ATTRIBUTE,
-                None => MASKED_ATTRIBUTE,
-            },
-            found: "beyond the array".to_owned(),
+            attribute,
+            length: self.length(),
+            rule,
+        };
+        let hidden = hidden.filter(fits).ok_or_else(|| match self.window_start {
+            Some(_) => beyond(
+                WINDOW_ATTRIBUTE,
+                "it lies within the array, counted from its origin",
+            ),
+            None => beyond(MASKED_ATTRIBUTE, "no more elements can be masked"),
         })?;
         if origin.checked_add_unsigned(self.length()).is_none() {
-            return Err(RollingError::Attribute {
-                path: self.path.clone(),
-                attribute: ORIGIN_ATTRIBUTE,
-                found: origin.to_string(),
-            });
+            return Err(beyond(ORIGIN_ATTRIBUTE, "absolute indices have 64 bits"));
         }
         Ok(Window::new(origin, self.length(), hidden))
     }
@@ -235,6 +236,11 @@ fn numbers(
 }
 
 impl Dimension {
+    /// Whether elements keep their index when the start of the window moves.
+    pub(crate) fn is_absolute(&self) -> bool {
+        self.members.iter().any(|it| it.window_start.is_some())
+    }
+
     /// Finds the arrays at and below a group. Those that say nothing of their origin show what the others show.
     pub(crate) fn of(
         session: &Session,

@@ -57,10 +57,24 @@ pub enum RollingError {
         /// Its value.
         found: String,
     },
+    /// An attribute says that the window is where the array is not.
+    #[error(
+        "the attribute {attribute:?} of {path} does not fit to its {length} elements: {rule}; correct it"
+    )]
+    Beyond {
+        /// The array.
+        path: NodePath,
+        /// Its name.
+        attribute: &'static str,
+        /// Elements of the array along the dimension.
+        length: u64,
+        /// What it must be.
+        rule: &'static str,
+    },
     /// Chunks move whole.
     #[error(
-        "the start of {dimension:?} cannot move by {elements} elements, since {} move whole chunks: move it by {below} or by {above}, or have single elements masked",
-        named(.arrays)
+        "the start of {dimension:?} cannot move by {elements} elements, since {} move whole chunks: move it by {}, or have single elements masked",
+        named(.arrays), nearest(*.elements, *.below, *.above)
     )]
     NotAligned {
         /// The name.
@@ -129,6 +143,22 @@ pub enum RollingError {
         count: u64,
         /// Why they cannot be continued.
         reason: &'static str,
+    },
+    /// Labels are given, and there is nothing to put them in.
+    #[error(
+        "labels are given for {dimension:?}, and no coordinate along it takes them: leave them out, or write them with the data"
+    )]
+    LabelsNotTaken {
+        /// The name.
+        dimension: String,
+    },
+    /// Masked elements would have labels that mean something.
+    #[error(
+        "elements cannot be masked, since the labels in {path} are whole numbers, and none of them means that there is no label: give it an attribute _FillValue, or move whole chunks"
+    )]
+    NoMask {
+        /// The coordinate.
+        path: NodePath,
     },
     /// Another number of labels than of elements.
     #[error("{found} labels are given for {expected} new elements of {dimension:?}")]
@@ -224,6 +254,15 @@ pub enum RollingError {
     /// From the rebase.
     #[error(transparent)]
     Rebase(#[from] RebaseError),
+}
+
+/// What works instead of a number of elements, in the direction that was meant.
+fn nearest(elements: i64, below: i64, above: i64) -> String {
+    match elements {
+        1.. if below <= 0 => above.to_string(),
+        ..=-1 if above >= 0 => below.to_string(),
+        _ => format!("{below} or by {above}"),
+    }
 }
 
 fn named(arrays: &[(NodePath, u64)]) -> String {

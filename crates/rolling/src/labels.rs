@@ -100,9 +100,10 @@ impl Axis<'_> {
     fn is_placeholder(&self, labels: &Numbers) -> bool {
         let is_one = match labels {
             Numbers::Whole(all) => all.iter().all(|it| *it == all[0]),
-            Numbers::Float(all) => all.iter().all(|it| *it == all[0] || it.is_nan()),
+            Numbers::Float(all) => all.iter().all(|it| it.to_bits() == all[0].to_bits()),
         };
-        is_one && self.member.text_attribute("units").is_none()
+        // One element alone says nothing of what the next one is called.
+        labels.len() > 1 && is_one && self.member.text_attribute("units").is_none()
     }
 
     /// Puts labels at the elements `at` of a block, given or going on from `before`, which were there, behind them or, with
@@ -148,13 +149,41 @@ impl Axis<'_> {
         Ok(())
     }
 
+    /// Takes the labels of the first `masked` elements away.
+    pub(crate) fn mask(&self, block: &mut Block, masked: u64) -> Result<(), RollingError> {
+        if masked == 0 {
+            return Ok(());
+        }
+        let none = match self.kind {
+            Kind::Float(_) => Some(Numbers::Float(vec![f64::NAN])),
+            Kind::Time => Some(Numbers::Whole(vec![i128::from(i64::MIN)])),
+            // What readers such as xarray take for none.
+            _ => {
+                let fill = self.member.attribute("_FillValue");
+                let fill = fill.and_then(Value::as_i64).map(i128::from);
+                fill.map(|fill| Numbers::Whole(vec![fill]))
+            }
+        };
+        let none = none.and_then(|none| self.kind.write(&none));
+        let none = none.ok_or_else(|| RollingError::NoMask {
+            path: self.member.path.clone(),
+        })?;
+        if let Elements::Fixed(all) = &mut block.elements {
+            let masked = usize::try_from(masked).unwrap_or(usize::MAX);
+            for label in all.chunks_exact_mut(none.len()).take(masked) {
+                label.copy_from_slice(&none);
+            }
+        }
+        Ok(())
+    }
+
     fn of_floats(&self, given: &[f64]) -> Option<Numbers> {
         if matches!(self.kind, Kind::Float(_)) {
             return Some(Numbers::Float(given.to_vec()));
         }
         let whole = given
             .iter()
-            .map(|it| (it.fract() == 0.0 && it.abs() < 1e18).then_some(*it as i128));
+            .map(|it| (it.fract() == 0.0).then_some(*it as i128));
         whole.collect::<Option<Vec<i128>>>().map(Numbers::Whole)
     }
 

@@ -31,11 +31,9 @@ impl Plan<'_> {
         let array = self.set_document(session, member).await?;
         let mut rewritten = 0;
         let (before, after) = (&self.dimension.window, &self.window);
-        match self.options.method {
+        match self.method {
             Method::Absolute => {
-                let gone = before.hidden().div_ceil(chunk).min(before.hidden() / chunk)
-                    ..after.hidden() / chunk;
-                for slab in gone {
+                for slab in before.hidden() / chunk..after.hidden() / chunk {
                     self.delete_slab(session, member, &array, slab).await?;
                 }
                 let masked = after.hidden() % chunk;

@@ -24,7 +24,7 @@ impl Plan<'_> {
         };
         set(ORIGIN_ATTRIBUTE, Some(self.window.origin()));
         let hidden = self.window.hidden();
-        match self.options.method {
+        match self.method {
             Method::Absolute => set(WINDOW_ATTRIBUTE, Some(self.window.first())),
             Method::Shift => {
                 let masked = i64::try_from(hidden).ok().filter(|masked| *masked > 0);

@@ -19,7 +19,7 @@ pub(super) enum Way {
 
 pub(super) struct Plan<'a> {
     pub(super) dimension: &'a Dimension,
-    pub(super) options: Options,
+    pub(super) method: Method,
     pub(super) window: Window,
     /// Elements by which element 0 moves.
     pub(super) moved: i64,
@@ -68,14 +68,21 @@ impl<'a> Plan<'a> {
             .iter()
             .try_fold(1_u64, |unit, member| lcm(unit, member.chunk()));
         let unit = unit.ok_or_else(|| too_long("its chunks have no common multiple"))?;
-        let is_moved = options.method == Method::Shift && wanted != i128::from(window.hidden());
-        let masked = match options.method {
-            Method::Absolute => 0,
-            Method::Shift if !is_moved => window.hidden(),
-            Method::Shift => wanted.rem_euclid(i128::from(unit)) as u64,
+        let goes = wanted != i128::from(window.hidden());
+        let method = match options.method {
+            // Where the start stays, so does how it is said where it is.
+            Method::Shift if !goes && dimension.is_absolute() => Method::Absolute,
+            method => method,
         };
-        if is_moved && masked > 0 && !options.mask {
-            let below = ends.start.saturating_sub_unsigned(masked);
+        let is_moved = method == Method::Shift && goes;
+        let within = wanted.rem_euclid(i128::from(unit)) as u64;
+        let masked = match method {
+            Method::Absolute => 0,
+            Method::Shift if !goes => window.hidden(),
+            Method::Shift => within,
+        };
+        if goes && within > 0 && !options.mask {
+            let below = ends.start.saturating_sub_unsigned(within);
             return Err(RollingError::NotAligned {
                 dimension: dimension.name.clone(),
                 elements: ends.start,
@@ -92,7 +99,7 @@ impl<'a> Plan<'a> {
             false => 0,
         };
         let origin = window.origin().checked_add(moved).ok_or_else(overflow)?;
-        let hidden = match options.method {
+        let hidden = match method {
             Method::Shift => masked,
             Method::Absolute => u64::try_from(wanted).map_err(|_| overflow())?,
         };
@@ -132,7 +139,7 @@ impl<'a> Plan<'a> {
         }
         Ok(Self {
             dimension,
-            options,
+            method,
             window: Window::new(origin, length, hidden),
             moved,
             new,

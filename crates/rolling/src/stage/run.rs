@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use icefield_core::Session;
+use icefield_core::{NodePath, Session};
 
 use super::plan::{Plan, Way};
 use super::sizes::bounds_path;
 use super::{Method, Staged};
-use crate::blocks::{Block, Blocks};
+use crate::blocks::{Block, Blocks, Rewrite, Written};
 use crate::dimension::Member;
 use crate::labels::{self, Axis};
 use crate::{Change, RollingError};
@@ -28,6 +28,7 @@ impl Plan<'_> {
         };
         // Labels first: they are what may be refused.
         let axes = labels::axes(self.dimension);
+        self.check_given(&axes, change)?;
         let mut named = BTreeSet::new();
         for (number, axis) in axes.iter().enumerate() {
             let Some(Way::Rewrite(blocks)) = self.way(axis.member) else {
@@ -35,11 +36,13 @@ impl Plan<'_> {
                 continue;
             };
             let given = change.labels.as_deref().filter(|_| number == 0);
-            self.rewrite_labels(session, axis, blocks, given).await?;
+            // What has been moved with another coordinate has been moved.
+            let bounds = bounds_path(self.dimension, &axis.member.path);
+            let bounds = bounds.filter(|path| !named.contains(*path)).cloned();
+            self.rewrite_labels(session, axis, blocks, given, bounds.as_ref(), number == 0)
+                .await?;
             named.insert(axis.member.path.clone());
-            if let Some(path) = bounds_path(self.dimension, &axis.member.path) {
-                named.insert(path.clone());
-            }
+            named.extend(bounds);
         }
         for (member, way) in &self.ways {
             match way {
@@ -49,20 +52,37 @@ impl Plan<'_> {
                 }
                 Way::Rewrite(blocks) => {
                     if !named.contains(&member.path) {
-                        let all = blocks.read_all(session, &member.array).await?;
-                        self.rewrite(
-                            session,
-                            member,
-                            blocks,
-                            &self.moved_block(member, blocks, &all),
-                        )
-                        .await?;
+                        let before = blocks.read_written(session, &member.array).await?;
+                        let block = self.moved_block(member, blocks, &before.all);
+                        self.rewrite(session, member, blocks, &block, &before, false)
+                            .await?;
                     }
                     staged.rewritten.push(member.path.clone());
                 }
             }
         }
         Ok(staged)
+    }
+
+    /// Labels that are given are those of the elements that come in, and a coordinate takes them.
+    fn check_given(&self, axes: &[Axis<'_>], change: &Change) -> Result<(), RollingError> {
+        let Some(given) = &change.labels else {
+            return Ok(());
+        };
+        let expected = change.append.saturating_add(change.prepend);
+        if given.len() as u64 != expected {
+            return Err(RollingError::LabelCount {
+                dimension: self.dimension.name.clone(),
+                expected,
+                found: given.len(),
+            });
+        }
+        match axes.first().map(|axis| self.way(axis.member)) {
+            Some(Some(Way::Rewrite(_))) => Ok(()),
+            _ => Err(RollingError::LabelsNotTaken {
+                dimension: self.dimension.name.clone(),
+            }),
+        }
     }
 
     fn way(&self, member: &Member) -> Option<&Way> {
@@ -74,7 +94,7 @@ impl Plan<'_> {
     }
 
     fn moved_block(&self, member: &Member, blocks: &Blocks, all: &Block) -> Block {
-        let masked = match self.options.method {
+        let masked = match self.method {
             Method::Shift => self.window.hidden(),
             // Labels of what went stay right, and readers need one for each element.
             Method::Absolute => 0,
@@ -89,30 +109,35 @@ impl Plan<'_> {
         axis: &Axis<'_>,
         blocks: &Blocks,
         given: Option<&[f64]>,
+        bounds: Option<&NodePath>,
+        is_first: bool,
     ) -> Result<(), RollingError> {
         let member = axis.member;
         let new = self.elements(&self.new);
-        if let Some(given) = given
-            && given.len() as u64 != new.end - new.start
-        {
-            return Err(RollingError::LabelCount {
-                dimension: self.dimension.name.clone(),
-                expected: new.end - new.start,
-                found: given.len(),
-            });
+        let written = blocks.read_written(session, &member.array).await?;
+        let all = &written.all;
+        let old = axis.numbers(all);
+        let before = axis.shown(all, self.dimension.window.hidden());
+        let mut block = self.moved_block(member, blocks, all);
+        if self.method == Method::Shift {
+            axis.mask(&mut block, self.window.hidden())?;
         }
-        let all = blocks.read_all(session, &member.array).await?;
-        let old = axis.numbers(&all);
-        let before = axis.shown(&all, self.dimension.window.hidden());
-        let mut block = self.moved_block(member, blocks, &all);
         if !new.is_empty() {
             let at_start = self.new.end == self.dimension.window.first();
-            axis.go_on(&mut block, &before, new.clone(), at_start, given)?;
+            let gone_on = axis.go_on(&mut block, &before, new.clone(), at_start, given);
+            // Another coordinate than the one that names the elements need not be regular: the reference time of a forecast
+            // is one for all its steps. Whoever fills the window says what it is; until then nothing does.
+            match gone_on {
+                Err(RollingError::LabelsNeeded { .. }) if !is_first => {}
+                gone_on => gone_on?,
+            }
         }
         let labels = axis.numbers(&block);
-        axis.check(&labels, self.window.hidden())?;
-        self.rewrite(session, member, blocks, &block).await?;
-        let bounds = bounds_path(self.dimension, &member.path);
+        if is_first {
+            axis.check(&labels, self.window.hidden())?;
+        }
+        self.rewrite(session, member, blocks, &block, &written, true)
+            .await?;
         let bounds = self
             .ways
             .iter()
@@ -120,19 +145,21 @@ impl Plan<'_> {
         let Some((bounds, Way::Rewrite(blocks))) = bounds else {
             return Ok(());
         };
-        let all = blocks.read_all(session, &bounds.array).await?;
-        let mut block = self.moved_block(bounds, blocks, &all);
+        let written = blocks.read_written(session, &bounds.array).await?;
+        let all = &written.all;
+        let mut block = self.moved_block(bounds, blocks, all);
         // Where they are of no one width, they are whoever fills the window's to write.
         let cells = labels::Cells::of(
             bounds,
-            &all,
+            all,
             &old.as_floats(),
             self.dimension.window.hidden(),
         );
         if let Some(cells) = cells {
             let _ = cells.put(&mut block, &labels.as_floats(), new);
         }
-        self.rewrite(session, bounds, blocks, &block).await
+        self.rewrite(session, bounds, blocks, &block, &written, true)
+            .await
     }
 
     /// Where the arrays have elements, given by their absolute indices.
@@ -149,8 +176,17 @@ impl Plan<'_> {
         member: &Member,
         blocks: &Blocks,
         block: &Block,
+        before: &Written,
+        whole: bool,
     ) -> Result<(), RollingError> {
         let array = self.set_document(session, member).await?;
-        blocks.write_all(session, &array, block).await
+        let change = Rewrite {
+            axis: member.axis,
+            moved: self.moved,
+            whole,
+        };
+        blocks
+            .write_all(session, &array, block, before, change)
+            .await
     }
 }

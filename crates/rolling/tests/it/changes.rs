@@ -1,7 +1,9 @@
 //! Append, prepend, trim and roll, by whole chunks.
 
 use icefield_core::{CommitOutcome, NodePath};
-use icefield_rolling::{Change, Keep, Method, Options, Rolled, Rolling, Window, unwritten};
+use icefield_rolling::{
+    Change, Keep, Method, Options, Rolled, Rolling, RollingError, Window, unwritten,
+};
 
 use crate::world::*;
 
