@@ -178,6 +178,36 @@ pub enum RollingError {
         /// What is wrong.
         problem: String,
     },
+    /// Something says where the window begins or ends, and what it says would no longer be so.
+    #[error(
+        "{name:?} of {path} is {value} and cannot follow the window, since {reason}: correct it before, or have it taken away"
+    )]
+    Coverage {
+        /// The group with the attribute, or the array.
+        path: NodePath,
+        /// Its name.
+        name: &'static str,
+        /// What it says.
+        value: String,
+        /// Why nobody knows what it will say.
+        reason: String,
+    },
+    /// Something that belongs to the arrays of the window would stay where it is.
+    #[error(
+        "{path}, which {named_by} names in its attribute {attribute:?}, would not move along {dimension:?}: {reason}"
+    )]
+    LeftBehind {
+        /// What would stay.
+        path: NodePath,
+        /// What names it.
+        named_by: NodePath,
+        /// Where.
+        attribute: &'static str,
+        /// The dimension.
+        dimension: String,
+        /// Why it would not move, and what to do.
+        reason: &'static str,
+    },
     /// A window by time without a time.
     #[error(
         "a window of {dimension:?} by time needs a coordinate along it with `units` such as \"hours since 1970-01-01\""

@@ -11,10 +11,10 @@ use crate::blocks::{Block, Blocks};
 use crate::change::seconds_of;
 use crate::dimension::{Dimension, Member};
 use crate::{Duration, RollingError};
-use numbers::{Kind, continued, orders};
+use numbers::{continued, orders};
 
 pub(crate) use cells::Cells;
-pub(crate) use numbers::Numbers;
+pub(crate) use numbers::{Kind, Numbers};
 
 /// An array of one dimension that says what the elements of a dimension are called.
 pub(crate) struct Axis<'a> {
@@ -53,7 +53,11 @@ fn time_unit(member: &Member) -> Option<f64> {
     {
         return seconds_of(unit);
     }
-    let data_type = member.json.get("data_type")?;
+    seconds_of_type(member.json.get("data_type")?)
+}
+
+/// The seconds of the unit of a type of moments.
+pub(crate) fn seconds_of_type(data_type: &Value) -> Option<f64> {
     if data_type.get("name")?.as_str()? != "numpy.datetime64" {
         return None;
     }
@@ -244,10 +248,34 @@ impl Axis<'_> {
     pub(crate) fn is_time(&self) -> bool {
         time_unit(self.member).is_some()
     }
+
+    /// Whether it counts from a moment, in whatever unit.
+    pub(crate) fn is_since(&self) -> bool {
+        let units = self.member.text_attribute("units");
+        self.is_time() || units.is_some_and(|units| units.contains(" since "))
+    }
 }
 
 /// The name that a coordinate's attribute `bounds` gives, as a path beside it.
 pub(crate) fn bounds_of(member: &Member) -> Option<NodePath> {
     let name = member.text_attribute("bounds")?;
     member.path.parent()?.join(name).ok()
+}
+
+/// The bounds of a coordinate, if they have the dimension first and two numbers for each element.
+pub(crate) fn bounds_of_axis<'a>(dimension: &'a Dimension, axis: &Axis<'_>) -> Option<&'a Member> {
+    let path = bounds_of(axis.member)?;
+    let bounds = dimension
+        .members
+        .iter()
+        .find(|member| member.path == path)?;
+    (bounds.axis == 0 && matches!(bounds.array.shape[..], [_, 2])).then_some(bounds)
+}
+
+/// The numbers of an array that was read; `None` if it has none.
+pub(crate) fn numbers_of(member: &Member, block: &Block) -> Option<Numbers> {
+    match &block.elements {
+        Elements::Fixed(bytes) => Kind::of(&member.json).map(|kind| kind.read(bytes)),
+        Elements::Variable(_) => None,
+    }
 }

@@ -12,6 +12,8 @@
 //! - **Writers** that fill the incoming slab at the same time address it by its absolute index: [`Window`] says which chunk
 //!   that is, and with [`Session::follow_shifts`](icefield_core::Session::follow_shifts) what they write never lands on
 //!   another date.
+//! - **What is said of the window** follows it ([`cover`]): attributes of groups such as `time_coverage_start`. Where nobody
+//!   can say what they will be, the window does not move.
 //! - **Missing is explicit**: [`unwritten`] says which chunks of a stretch nobody wrote, and
 //!   [`Rolling::complete`] refuses to commit such a window.
 //!
@@ -34,15 +36,18 @@
 
 mod blocks;
 mod change;
+mod coverage;
 mod dimension;
 mod error;
 mod keys;
 mod labels;
+mod references;
 mod rolling;
 mod slots;
 mod stage;
 
 pub use change::{Change, Duration, Keep};
+pub use coverage::cover;
 pub use dimension::{MASKED_ATTRIBUTE, ORIGIN_ATTRIBUTE, WINDOW_ATTRIBUTE, Window};
 pub use error::RollingError;
 pub use keys::ROLLS;

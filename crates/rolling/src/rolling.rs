@@ -9,6 +9,7 @@ use icefield_core::{
     SnapshotId, VersionSelection,
 };
 
+use crate::coverage::cover;
 use crate::dimension::Dimension;
 use crate::error::BoxError;
 use crate::keys::{Keyed, Keys, ROLLS};
@@ -283,6 +284,17 @@ impl Attempt {
         Ok(staged)
     }
 
+    /// Has what says where the window begins and ends follow it.
+    async fn cover(&self) -> Result<(), RollingError> {
+        let (rolling, session) = (&self.rolling, &self.session);
+        let before = rolling
+            .repository
+            .read_session(session.snapshot_id()?)
+            .await?;
+        let (group, options) = (&rolling.group, rolling.options);
+        cover(&before, session, group, &rolling.dimension, options).await
+    }
+
     /// Checks the window and commits it, on top of whatever does not touch it. `None` if something did: begin again.
     ///
     /// # Errors
@@ -290,6 +302,7 @@ impl Attempt {
     pub async fn commit(&self, staged: &Staged) -> Result<Option<Rolled>, RollingError> {
         let (rolling, session) = (&self.rolling, &self.session);
         check(session, &rolling.group, &rolling.dimension).await?;
+        self.cover().await?;
         if rolling.complete && !staged.new.is_empty() {
             let new = Some(staged.new.clone());
             let slots = unwritten(session, &rolling.group, &rolling.dimension, new).await?;

@@ -10,7 +10,7 @@ mod sizes;
 use icefield_core::{NodePath, Session};
 
 use crate::dimension::{Dimension, Window};
-use crate::{Change, RollingError, labels};
+use crate::{Change, RollingError, labels, references};
 use plan::Plan;
 
 /// How a window keeps its start.
@@ -35,6 +35,9 @@ pub struct Options {
     pub mask: bool,
     /// Arrays of at most so many bytes, decoded, are rewritten whole where their chunks cannot move. Default 16 MiB.
     pub rewrite_bytes: u64,
+    /// Whether attributes of groups such as `time_coverage_start` are taken away where nobody can say what they will be;
+    /// otherwise such a window does not move. Default no.
+    pub drop_coverage: bool,
 }
 
 impl Default for Options {
@@ -43,6 +46,7 @@ impl Default for Options {
             method: Method::Shift,
             mask: false,
             rewrite_bytes: 16 << 20,
+            drop_coverage: false,
         }
     }
 }
@@ -84,6 +88,7 @@ pub async fn stage(
         });
     }
     let dimension = Dimension::of(session, group, dimension)?;
+    references::check(session, &dimension)?;
     let plan = Plan::new(session, &dimension, change, options).await?;
     plan.run(session, change).await
 }

@@ -11,7 +11,7 @@ pub(crate) enum Numbers {
 
 /// How an element is stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Signed(usize),
     Unsigned(usize),
     Float(usize),
@@ -20,7 +20,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn of(json: &Value) -> Option<Self> {
+    pub(crate) fn of(json: &Value) -> Option<Self> {
         let data_type = json.get("data_type")?;
         let name = data_type
             .as_str()
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    pub(super) fn read(self, bytes: &[u8]) -> Numbers {
+    pub(crate) fn read(self, bytes: &[u8]) -> Numbers {
         let elements = bytes.chunks_exact(self.width());
         let padded = |element: &[u8], fill: u8| {
             let mut all = [fill; 16];
@@ -81,7 +81,7 @@ impl Kind {
     }
 
     /// The bytes of a number; `None` if the type cannot hold it.
-    pub(super) fn write(self, numbers: &Numbers) -> Option<Vec<u8>> {
+    pub(crate) fn write(self, numbers: &Numbers) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         match (self, numbers) {
             (Self::Float(4), Numbers::Float(floats)) => {
@@ -110,7 +110,7 @@ impl Kind {
 }
 
 impl Numbers {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Whole(all) => all.len(),
             Self::Float(all) => all.len(),
@@ -122,6 +122,17 @@ impl Numbers {
             Self::Whole(all) => all.iter().map(|it| *it as f64).collect(),
             Self::Float(all) => all.clone(),
         }
+    }
+
+    pub(crate) fn as_float(&self, at: usize) -> Option<f64> {
+        match self {
+            Self::Whole(all) => all.get(at).map(|it| *it as f64),
+            Self::Float(all) => all.get(at).copied(),
+        }
+    }
+
+    pub(crate) fn is_regular(&self) -> bool {
+        self.step().is_some()
     }
 
     /// The step of a regular axis; of one that rises or falls by another step each time, `None`.

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures::TryStreamExt;
 use icefield_core::{
     BranchName, ByteRange, CommitOutcome, NodePath, Repository, RepositoryConfig, Session,
     SnapshotId, WriteMode,
@@ -176,12 +177,32 @@ impl World {
             .expect("a branch")
     }
 
+    /// Commits of the branch.
+    pub(crate) async fn history(&self) -> usize {
+        let tip = self.read().await.snapshot_id().expect("there");
+        let ancestry = self.repository.ancestry(tip);
+        ancestry.try_collect::<Vec<_>>().await.expect("read").len()
+    }
+
     pub(crate) async fn writer(&self) -> Session {
         self.repository
             .write_session(BranchName::main())
             .await
             .expect("a branch")
     }
+}
+
+/// Sets attributes of a node, beside those that it has.
+pub(crate) async fn set_attributes(session: &Session, at: &str, attributes: Value) {
+    let document = session.metadata(&path(at)).expect("there").expect("there");
+    let attributes = attributes.as_object().expect("attributes");
+    let attributes: Vec<(&str, Option<Value>)> = attributes
+        .iter()
+        .map(|(name, value)| (name.as_str(), Some(value.clone())))
+        .collect();
+    let edited = icefield_core::edited_document(&document, None, &attributes);
+    let edited = String::from_utf8(edited.expect("an object")).expect("text");
+    put(session, at, edited).await;
 }
 
 /// Only labels are rewritten.
