@@ -356,7 +356,7 @@ async fn offsets_that_do_not_fit_are_refused_by_name() {
             moved(json!({"_offset": [1]})),
             "it has 2 dimensions: correct it",
         ),
-        (slashes, "which no offset applies to"),
+        (slashes, "that no offset applies to"),
         (
             moved(json!({"_offset": [i64::MAX, 0]})),
             "an index that large",

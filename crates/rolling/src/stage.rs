@@ -87,6 +87,16 @@ pub async fn stage(
             problem: "an array whose elements keep their index cannot grow at the start",
         });
     }
+    let coming = change.append.saturating_add(change.prepend);
+    if let Some(labels) = &change.labels
+        && labels.len() as u64 != coming
+    {
+        return Err(RollingError::LabelCount {
+            dimension: dimension.to_owned(),
+            expected: coming,
+            found: labels.len(),
+        });
+    }
     let dimension = Dimension::of(session, group, dimension)?;
     references::check(session, &dimension)?;
     let plan = Plan::new(session, &dimension, change, options).await?;

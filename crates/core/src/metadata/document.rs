@@ -149,6 +149,42 @@ pub(crate) fn moved_by(from: &[u8], to: &[u8]) -> Option<Vec<i64>> {
     .collect()
 }
 
+/// Returns how many chunks at the start of each dimension a window hides, in part or whole: by the attributes
+/// `window_start`, the absolute index of the first element that is shown, and `masked_elements`. Empty without them.
+pub(crate) fn hidden_chunks(document: &[u8]) -> Vec<u32> {
+    let Ok(document) = serde_json::from_slice::<Value>(document) else {
+        return Vec::new();
+    };
+    let numbers = |pointer: &str| -> Option<Vec<i64>> {
+        let values = document.pointer(pointer)?.as_array()?;
+        values.iter().map(Value::as_i64).collect()
+    };
+    let Some(lengths) = numbers("/chunk_grid/configuration/chunk_shape") else {
+        return Vec::new();
+    };
+    let origin = numbers("/attributes/origin");
+    let start = numbers("/attributes/window_start");
+    let masked = numbers("/attributes/masked_elements");
+    if start.is_none() && masked.is_none() {
+        return Vec::new();
+    }
+    let at = |numbers: &Option<Vec<i64>>, axis: usize| {
+        let number = numbers.as_ref().and_then(|numbers| numbers.get(axis));
+        number.copied()
+    };
+    let axes = lengths.iter().enumerate().map(|(axis, length)| {
+        let before = at(&start, axis).unwrap_or(0);
+        let before = match start {
+            Some(_) => before.saturating_sub(at(&origin, axis).unwrap_or(0)),
+            None => 0,
+        };
+        let hidden = before.max(at(&masked, axis).unwrap_or(0)).max(0) as u64;
+        let chunks = hidden.div_ceil((*length).max(1) as u64);
+        u32::try_from(chunks).unwrap_or(u32::MAX)
+    });
+    axes.collect()
+}
+
 /// The absolute index of element 0 of an array, and its elements per chunk.
 fn origin_and_chunks(document: &[u8]) -> Option<(Vec<i64>, Vec<i64>)> {
     let document: Value = serde_json::from_slice(document).ok()?;

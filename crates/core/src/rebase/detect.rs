@@ -8,7 +8,7 @@ use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
 use super::changes::Changes;
 use super::conflict::Conflict;
 use crate::change_set::{BaseView, ChangeSet, ChunkTable, PendingChunk, WrittenNode};
-use crate::metadata::document::{Reach, merge, reach};
+use crate::metadata::document::{Reach, hidden_chunks, merge, reach};
 use crate::session::Base;
 
 /// Which rules decide what a conflict is.
@@ -308,13 +308,14 @@ impl Sides<'_> {
             return BTreeSet::new();
         }
         let cut_off = self.chunks_cut_off(&node.id, path);
+        let hides = newly_hidden(before, &node.document);
         let fits = |index: &ChunkIndex| {
             let has_meaning = match (reach, array) {
                 (Reach::Nothing | Reach::Attributes, _) => true,
                 (Reach::Shape, Some(array)) => array.contains(index),
                 _ => false,
             };
-            has_meaning && !cut_off.contains(index)
+            has_meaning && !cut_off.contains(index) && !hides(index)
         };
         chunks
             .iter()
@@ -522,11 +523,13 @@ impl Sides<'_> {
             Reach::Origin if self.followed.contains(&node) => Reach::Shape,
             reach => reach,
         };
+        let hides = newly_hidden(before, after);
         match reach {
-            Reach::Nothing | Reach::Attributes => BTreeSet::new(),
+            Reach::Nothing => BTreeSet::new(),
+            Reach::Attributes => chunks.into_iter().filter(hides).collect(),
             Reach::Shape => chunks
                 .into_iter()
-                .filter(|index| !array.contains(index))
+                .filter(|index| !array.contains(index) || hides(index))
                 .collect(),
             Reach::Origin | Reach::Chunks => chunks,
         }
@@ -590,5 +593,15 @@ impl Sides<'_> {
             .records_below(path)
             .find(|record| touched(&record.id()))
             .map(|record| record.node_path())
+    }
+}
+
+/// Says of a chunk whether an edit of an array's metadata takes it out of the window, which chunks of others are no part of
+/// then, whether there is one now or not.
+fn newly_hidden(before: &[u8], after: &[u8]) -> impl Fn(&ChunkIndex) -> bool + use<> {
+    let (before, after) = (hidden_chunks(before), hidden_chunks(after));
+    move |index| {
+        let is_below = |hidden: &[u32]| index.iter().zip(hidden).any(|(at, end)| at < end);
+        before != after && is_below(&after) && !is_below(&before)
     }
 }

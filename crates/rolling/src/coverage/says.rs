@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 use super::{DURATION, END, Part, START};
 use crate::RollingError;
-use crate::blocks::{Block, Blocks};
+use crate::blocks::{Block, Blocks, Rewrite};
 use crate::labels::{Kind, Numbers};
 
 /// A value as it was found.
@@ -166,7 +166,15 @@ impl Saying {
             shape: Vec::new(),
             elements,
         };
-        blocks.write_all(session, &array, &block).await?;
+        let before = blocks.read_written(session, &array).await?;
+        let change = Rewrite {
+            axis: 0,
+            moved: 0,
+            whole: true,
+        };
+        blocks
+            .write_all(session, &array, &block, &before, change)
+            .await?;
         Ok(true)
     }
 

@@ -53,13 +53,19 @@ pub(crate) fn tile(array: usize, labels: &[Option<f64>], tile: [u32; 2]) -> Vec<
     bytes
 }
 
-fn document(shape: &[u64], chunk: &[u64], names: &[&str], kind: &str, attributes: Value) -> String {
+pub(crate) fn document(
+    shape: &[u64],
+    chunk: &[u64],
+    names: &[&str],
+    kind: &str,
+    attributes: Value,
+) -> String {
     let fill = match kind {
         "float64" => json!("NaN"),
         _ => json!(0),
     };
     let codec = match kind {
-        "uint8" => json!({"name": "bytes"}),
+        "uint8" | "int8" => json!({"name": "bytes"}),
         _ => json!({"name": "bytes", "configuration": {"endian": "little"}}),
     };
     json!({
@@ -90,7 +96,7 @@ pub(crate) async fn data_array(session: &Session, at: &str, steps: u64) {
     put(session, at, document).await;
 }
 
-fn floats(numbers: impl IntoIterator<Item = f64>) -> Vec<u8> {
+pub(crate) fn floats(numbers: impl IntoIterator<Item = f64>) -> Vec<u8> {
     numbers.into_iter().flat_map(f64::to_le_bytes).collect()
 }
 

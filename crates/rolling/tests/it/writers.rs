@@ -1,7 +1,7 @@
 //! Writers that fill a slab while the window moves, and rollers that meet.
 
-use icefield_core::{BasicSolver, BranchName, CommitOutcome, NodePath, Session};
-use icefield_rolling::{Change, Rolled, Rolling, RollingError, Window};
+use icefield_core::{BasicSolver, BranchName, CommitOutcome, NodePath, Session, VersionSelection};
+use icefield_rolling::{Change, Method, Rolled, Rolling, RollingError, Window};
 
 use crate::world::*;
 
@@ -185,4 +185,48 @@ async fn who_loses_every_race_is_told() {
         gone.change(&Change::roll(4)).await,
         Err(RollingError::Repository(_))
     ));
+}
+
+/// A chunk that has gone with a window stays gone, whoever comes first, and whether it was there before or not.
+#[tokio::test]
+async fn nothing_comes_back_to_what_an_absolute_window_has_left() {
+    for is_first in [true, false] {
+        let world = World::new(3).await;
+        let session = world.writer().await;
+        let deleted = session.delete_chunk(&path("/t"), &[0, 0, 0]).await;
+        deleted.expect("there");
+        commit(&session, "a slot is empty").await;
+        let mut options = large();
+        options.method = Method::Absolute;
+        let rolling = world.rolling().options(options);
+        let late = world.writer().await;
+        set(&late, "/t", &[0, 0, 0], tile(0, &[Some(0.0); 4], [0, 0])).await;
+        let fail = BasicSolver::of(VersionSelection::Fail);
+        let late = std::sync::Mutex::new(Some(late));
+        let rolled = rolling
+            .run(&Change::roll(4), async |session, staged| {
+                let late = match is_first {
+                    true => late.lock().expect("not poisoned").take(),
+                    false => None,
+                };
+                if let Some(late) = late {
+                    commit(&late, "meanwhile").await;
+                }
+                fill(session, staged.new.clone()).await;
+                Ok(())
+            })
+            .await;
+        rolled.expect("rolled");
+        let late = late.lock().expect("not poisoned").take();
+        if let Some(late) = late {
+            let outcome = late.commit("late").rebase_with(fail).await;
+            assert!(
+                matches!(outcome, Ok(CommitOutcome::Conflicts { .. })),
+                "{outcome:?}"
+            );
+        }
+        let gone = world.read().await;
+        let gone = gone.chunk_location(&path("/t"), &[0, 0, 0]).await;
+        assert_eq!(gone.expect("looked"), None, "first: {is_first}");
+    }
 }
