@@ -5,6 +5,7 @@ mod coverage;
 mod crowd;
 mod elements;
 mod failures;
+mod limits;
 mod offset_store;
 mod references;
 mod refusals;
