@@ -19,6 +19,7 @@ import settings  # noqa: F401
 import splits  # noqa: F401
 import taking_turns  # noqa: F401
 import tree_store_suite  # noqa: F401
+import windows  # noqa: F401
 from lib import leave, run_cases
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-//! The README's tour as a test: every command in its `console` blocks runs, in order, in one directory.
+//! The README's tour, and that of windows, as tests: every command in the `console` blocks of a page runs, in order, in one
+//! directory.
 //!
 //! A line that starts with `$ ` is a command for `sh`. It must exit with 0, or with N if it ends in the
 //! comment `# exit N`. The lines below it are what it prints: each must occur in its output, in that
-//! order, white space squeezed, and `…` stands for anything. Output that the README leaves out is free.
+//! order, white space squeezed, and `…` stands for anything. Output that the page leaves out is free.
 
 use std::fs;
 use std::path::Path;
@@ -20,30 +21,40 @@ struct Step {
     prints: Vec<String>,
 }
 
-/// Runs the tour of the README.
+/// The pages whose commands are run, each in a directory of its own.
+const PAGES: [&str; 2] = ["README.md", "docs/windows.md"];
+
+/// Runs the tours of all pages.
 ///
 /// # Errors
-/// If a command exits otherwise than the README says, or prints something else.
+/// If a command exits otherwise than its page says, or prints something else.
 pub fn run() -> Result<()> {
-    let readme = workspace::root().join("README.md");
+    for (number, page) in PAGES.iter().enumerate() {
+        let directory = workspace::scratch(&format!("tour/{number}"))?;
+        tour(page, &directory)?;
+    }
+    Ok(())
+}
+
+fn tour(page: &str, directory: &Path) -> Result<()> {
+    let path = workspace::root().join(page);
     let text =
-        fs::read_to_string(&readme).with_context(|| format!("cannot read {}", readme.display()))?;
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let steps = steps(&text);
     if steps.is_empty() {
-        bail!("the README has no `console` block");
+        bail!("{page} has no `console` block");
     }
-    let directory = workspace::scratch("tour")?;
     let fixtures = directory.join("fixtures");
     std::os::unix::fs::symlink(workspace::root().join("fixtures"), &fixtures)
         .with_context(|| format!("cannot link {}", fixtures.display()))?;
     for step in &steps {
-        walk(step, &directory)?;
+        walk(page, step, directory)?;
     }
-    println!("{} commands of the README did what it says", steps.len());
+    println!("{} commands of {page} did what it says", steps.len());
     Ok(())
 }
 
-fn walk(step: &Step, directory: &Path) -> Result<()> {
+fn walk(page: &str, step: &Step, directory: &Path) -> Result<()> {
     println!("$ {}", step.command);
     let programs = workspace::programs()?.icefield;
     let mut path = vec![programs.parent().unwrap_or(&programs).to_owned()];
@@ -62,7 +73,7 @@ fn walk(step: &Step, directory: &Path) -> Result<()> {
     print!("{stdout}{stderr}");
     if output.status.code() != Some(step.exit) {
         bail!(
-            "README.md:{}: `{}` ended with {}, not with {}",
+            "{page}:{}: `{}` ended with {}, not with {}",
             step.line,
             step.command,
             output.status,
@@ -74,7 +85,7 @@ fn walk(step: &Step, directory: &Path) -> Result<()> {
     for wanted in &step.prints {
         if !rest.any(|line| matches(wanted, line)) {
             bail!(
-                "README.md:{}: `{}` did not print `{wanted}`",
+                "{page}:{}: `{}` did not print `{wanted}`",
                 step.line,
                 step.command
             );
@@ -84,11 +95,11 @@ fn walk(step: &Step, directory: &Path) -> Result<()> {
 }
 
 /// Returns the commands of the `console` blocks with what they print.
-fn steps(readme: &str) -> Vec<Step> {
+fn steps(page: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut inside = false;
     let mut continued = false;
-    for (index, line) in readme.lines().enumerate() {
+    for (index, line) in page.lines().enumerate() {
         if let Some(language) = line.trim_start().strip_prefix("```") {
             inside = !inside && language == "console";
             continued = false;
@@ -136,7 +147,7 @@ fn add(command: &mut String, line: &str) -> bool {
     }
 }
 
-/// Says whether a printed line is the one that the README shows.
+/// Says whether a printed line is the one that the page shows.
 fn matches(wanted: &str, printed: &str) -> bool {
     let wanted = squeezed(wanted);
     let printed = squeezed(printed);
@@ -192,8 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_has_a_tour() {
-        let readme = workspace::root().join("README.md");
-        assert!(!steps(&fs::read_to_string(readme).unwrap()).is_empty());
+    fn every_page_has_a_tour() {
+        for page in PAGES {
+            let text = fs::read_to_string(workspace::root().join(page)).unwrap();
+            assert!(!steps(&text).is_empty(), "{page}");
+        }
     }
 }

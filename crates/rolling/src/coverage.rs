@@ -51,14 +51,7 @@ pub async fn cover(
     dimension: &str,
     options: Options,
 ) -> Result<(), RollingError> {
-    let nodes = session.nodes(group)?;
-    let mut sayings = Vec::new();
-    for node in &nodes {
-        match node.kind {
-            NodeKind::Group => sayings.extend(Saying::of_group(session, &node.path)?),
-            NodeKind::Array => sayings.extend(Saying::of_scalar(session, &node.path)?),
-        }
-    }
+    let mut sayings = sayings(session, group)?;
     if sayings.is_empty() {
         return Ok(());
     }
@@ -88,6 +81,22 @@ pub async fn cover(
         }
     }
     Ok(())
+}
+
+/// Whether anything is said of a window at and below a group.
+pub(crate) fn is_anything_said(session: &Session, group: &NodePath) -> Result<bool, RollingError> {
+    sayings(session, group).map(|sayings| !sayings.is_empty())
+}
+
+fn sayings(session: &Session, group: &NodePath) -> Result<Vec<Saying>, RollingError> {
+    let mut sayings = Vec::new();
+    for node in session.nodes(group)? {
+        match node.kind {
+            NodeKind::Group => sayings.extend(Saying::of_group(session, &node.path)?),
+            NodeKind::Array => sayings.extend(Saying::of_scalar(session, &node.path)?),
+        }
+    }
+    Ok(sayings)
 }
 
 /// The labels that something is said of: those of its group, of a group above, or any.

@@ -9,7 +9,7 @@ use icefield_core::{
     SnapshotId, VersionSelection,
 };
 
-use crate::coverage::cover;
+use crate::coverage::{cover, is_anything_said};
 use crate::dimension::Dimension;
 use crate::error::BoxError;
 use crate::keys::{Keyed, Keys, ROLLS};
@@ -287,6 +287,9 @@ impl Attempt {
     /// Has what says where the window begins and ends follow it.
     async fn cover(&self) -> Result<(), RollingError> {
         let (rolling, session) = (&self.rolling, &self.session);
+        if !is_anything_said(session, &rolling.group)? {
+            return Ok(());
+        }
         let before = rolling
             .repository
             .read_session(session.snapshot_id()?)

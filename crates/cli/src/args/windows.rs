@@ -10,6 +10,9 @@ pub(crate) const WINDOWS: &str = "\
 Every array at and below --group that has the dimension changes in one commit: data, coordinates, bounds. Chunks move by
 reference. The attribute `origin` of the arrays says the absolute index of element 0.
 
+What groups say of the window follows it: time_coverage_start, time_coverage_end, time_coverage_duration, window_start,
+window_end. Where it cannot, nothing moves, but for --drop-coverage.
+
 Labels go on with the step of a regular axis, or are given with --labels. WINDOW is a number of elements or, for a coordinate
 with units such as \"hours since 1970-01-01\", a time: \"7 days\", 36h. Data chunks move whole: a window keeps a part of a
 chunk more, or, with --mask, masks what is too much.
@@ -37,6 +40,9 @@ pub(crate) struct Moving {
     /// Let elements keep their index for ever: the arrays grow, and what goes at the start is taken away.
     #[arg(long)]
     pub(crate) absolute: bool,
+    /// Take away attributes of groups that say when the window begins or ends where nobody can tell what they will be.
+    #[arg(long)]
+    pub(crate) drop_coverage: bool,
     /// The commit message.
     #[arg(short, long)]
     pub(crate) message: Option<String>,

@@ -146,6 +146,7 @@ fn labelled(change: Change, labels: Vec<f64>) -> Change {
 fn rolling(repository: &Repository, args: &Moving) -> Rolling {
     let mut options = Options::default();
     options.mask = args.mask;
+    options.drop_coverage = args.drop_coverage;
     if args.absolute {
         options.method = Method::Absolute;
     }

@@ -25,5 +25,8 @@ mod readme;
 mod terminal;
 mod web_server;
 mod windows;
+mod windows_elements;
+mod windows_retention;
+mod windows_words;
 mod world;
 mod zips;

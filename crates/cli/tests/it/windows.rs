@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use crate::world::{World, array, group};
 
 /// Writes a tree with `/time`, from an hour on, and `/x`, whose every element is its hour.
-fn tree(world: &World, name: &str, hours: std::ops::Range<u8>) {
+pub(crate) fn tree(world: &World, name: &str, hours: std::ops::Range<u8>) {
     let steps = hours.len() as u64;
     let mut time = array(&[steps], &[64], &["time"]);
     time["data_type"] = json!("float64");
+    time["fill_value"] = json!("NaN");
     time["codecs"] = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
     time["attributes"] = json!({"units": "hours since 1970-01-01"});
     world.json(&format!("{name}/zarr.json"), &group(json!({})));
@@ -28,7 +29,7 @@ fn tree(world: &World, name: &str, hours: std::ops::Range<u8>) {
     }
 }
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     let world = World::new();
     tree(&world, "old", 0..6);
     world.ok(&["init", "r"]);
@@ -37,7 +38,7 @@ fn world() -> World {
 }
 
 /// The hours that `/x` and `/time` show.
-fn hours(world: &World) -> (Vec<u8>, Vec<f64>) {
+pub(crate) fn hours(world: &World) -> (Vec<u8>, Vec<f64>) {
     let x: Value = serde_json::from_str(&world.ok(&["cat", "r", "x/zarr.json"])).unwrap();
     let steps = x["shape"][0].as_u64().unwrap();
     let cat = |key: &str| world.command(&["cat", "r", key]).output().unwrap().stdout;

@@ -6,6 +6,7 @@ mod crowd;
 mod elements;
 mod failures;
 mod labels;
+mod limits;
 mod offset_store;
 mod references;
 mod refusals;
