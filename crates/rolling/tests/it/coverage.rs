@@ -8,6 +8,9 @@ use crate::world::*;
 
 /// Sets attributes of a node, and commits them.
 async fn say(world: &World, at: &str, attributes: Value) {
+    if attributes == json!({}) {
+        return;
+    }
     let session = world.writer().await;
     set_attributes(&session, at, attributes).await;
     commit(&session, "what is said").await;

@@ -121,7 +121,7 @@ async fn labels_that_nobody_asked_for_are_refused() {
     let session = world.writer().await;
     put(
         &session,
-        "/n",
+        "/data",
         document(&[4], &[2], &["n"], "uint8", json!({})),
     )
     .await;
