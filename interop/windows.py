@@ -6,6 +6,7 @@ import xarray
 import reference
 from lib import case, icefield
 
+CHUNKS = {"t": (2, 1, 3), "u": (1, 2), "mask": (2, 3), "time": (4,), "time_bnds": (4, 2), "leadtime": (4,)}
 START = np.datetime64("2015-01-01", "h")
 
 
@@ -18,10 +19,9 @@ def dataset(first, end):
     steps = hours(first, end)
     time = (START + steps).astype("datetime64[ns]")
     here = steps[:, None, None] * 100 + np.arange(2)[:, None] * 10 + np.arange(3)
-    encoding = {"units": "hours since 2015-01-01", "calendar": "standard", "dtype": "float64"}
-    found = xarray.Dataset(
+    return xarray.Dataset(
         {
-            "t": (("time", "y", "x"), here.astype("float32"), {"coordinates": "leadtime", "units": "K"}),
+            "t": (("time", "y", "x"), here.astype("float32"), {"units": "K"}),
             "u": (("y", "time"), np.stack([steps * 2, steps * 3]).astype("int32")),
             "mask": (("y", "x"), np.array([[1, 0, 1], [0, 1, 0]], "int8")),
             "time_bnds": (("time", "nv"), np.stack([time, time + np.timedelta64(1, "h")], axis=1)),
@@ -32,10 +32,6 @@ def dataset(first, end):
         },
         {"title": "a window", "time_coverage_start": text(first), "time_coverage_end": text(end - 1)},
     )
-    found["t"].attrs.pop("coordinates")
-    found.time.encoding = dict(encoding)
-    found.time_bnds.encoding = {"dtype": "float64"}
-    return found
 
 
 def text(hour):
@@ -43,11 +39,9 @@ def text(hour):
 
 
 def write(found, path):
-    steps = found.sizes["time"]
-    chunks = {
-        "t": (2, 1, 3), "u": (1, 2), "mask": (2, 3), "time": (steps,), "time_bnds": (steps, 2), "leadtime": (steps,),
-    }
-    encoding = {name: {"chunks": chunk} for name, chunk in chunks.items()}
+    encoding = {name: {"chunks": chunk} for name, chunk in CHUNKS.items()}
+    for name in ["time", "time_bnds"]:
+        encoding[name].update(units="hours since 2015-01-01", calendar="standard", dtype="float64")
     found.to_zarr(path, consolidated=False, zarr_format=3, mode="w", encoding=encoding)
 
 
