@@ -254,6 +254,9 @@ impl ChangeSet {
         if let Some(path) = self.array_paths.remove(&old) {
             self.array_paths.insert(id, path);
         }
+        if self.followers.remove(&old) {
+            self.followers.insert(id);
+        }
     }
 
     /// Records that a moved node is back where the base has it; `changed` if its metadata is another.

@@ -129,6 +129,14 @@ impl<'a> Fold<'a> {
         side.chunks.get(&side.entry(path).id_in(self.base, path)?)
     }
 
+    /// The table of an array as both sides began with it; `None` if another array was at the path, whose chunks say nothing
+    /// of this one's.
+    fn before(&self, path: &NodePath, node: &NodeId) -> Option<&'a ChunkTable> {
+        let was = self.origin.entry(path).id_in(self.base, path);
+        was.filter(|was| was == node)
+            .and_then(|was| self.origin.chunks.get(&was))
+    }
+
     fn fold_node(
         &self,
         path: &NodePath,
@@ -206,8 +214,9 @@ impl<'a> Fold<'a> {
 
     /// The chunks of an array that a side wrote since the origin; `None` if there are none.
     fn changed_chunks(&self, side: &'a ChangeSet, path: &NodePath) -> Option<BTreeSet<ChunkIndex>> {
-        let table = self.table(side, path)?;
-        let origin = self.table(self.origin, path);
+        let id = side.entry(path).id_in(self.base, path)?;
+        let table = side.chunks.get(&id)?;
+        let origin = self.before(path, &id);
         let rows = 0..table.len() as u32;
         let changed: BTreeSet<ChunkIndex> = rows
             .filter(|row| origin.and_then(|it| it.get(table.index(*row))) != Some(table.at(*row)))
@@ -369,7 +378,7 @@ impl<'a> Fold<'a> {
         conflicts: &mut Vec<Conflict>,
     ) {
         for (their_id, path, ours, theirs) in self.tables() {
-            let origin = self.table(self.origin, path);
+            let origin = self.before(path, &their_id);
             let now_at = folded.entry(path).id_in(self.base, path);
             let theirs_now = unified.get(&their_id).copied().unwrap_or(their_id);
             if now_at == Some(theirs_now) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use icefield_format::{ChunkIndex, NodePath};
+use icefield_format::{ChunkIndex, NodeId, NodePath};
 
 use super::Session;
 use super::write::array_of;
@@ -44,7 +44,12 @@ impl Session {
         }
         if by.iter().any(|by| *by != 0) {
             let in_base = node.base_position.is_some();
-            Arc::make_mut(&mut state.changes).shift_chunks(path, node.id, &grid, by, in_base);
+            let changes = Arc::make_mut(&mut state.changes);
+            changes.shift_chunks(path, node.id, &grid, by, in_base);
+            if !in_base {
+                // To a fork that has the array as it was, it is another one: what the two wrote has not the same places.
+                changes.change_id(path, NodeId::from_bytes(self.random()));
+            }
         }
         Ok(())
     }

@@ -386,6 +386,42 @@ pub(super) async fn edits_follow_a_window_that_moved(trial: Trial) {
     super::walk::assert_sound(&storage).await;
 }
 
+pub(super) async fn forks_do_not_mix_what_one_of_them_shifted(trial: Trial) {
+    for which in ["nobody", "the parent", "the fork"] {
+        let (_, repository) = trial.create().await;
+        let session = writer(&repository).await;
+        set(&session, "/a", array(&[10], &[1])).await;
+        // One and the same chunk at several places: a reference says nothing of where it has been.
+        for i in [0, 1, 2, 6] {
+            write(&session, "/a", &[i], chunk(1)).await;
+        }
+        let fork = session.fork().expect("open");
+        shift(&fork, &[-1]).await;
+        match which {
+            "the parent" => write(&session, "/a", &[4], chunk(4)).await,
+            "the fork" => write(&fork, "/a", &[4], chunk(4)).await,
+            _ => {}
+        }
+        let merged = session.merge_forks([&fork], crate::VersionSelection::Fail);
+        let merged = merged.await.expect("an outcome");
+        if which == "the parent" {
+            assert!(
+                matches!(merged, crate::MergeOutcome::Conflicts(_)),
+                "{merged:?}"
+            );
+            continue;
+        }
+        assert!(matches!(merged, crate::MergeOutcome::Merged), "{merged:?}");
+        let mut expected = vec![(0, 1), (1, 1), (5, 1)];
+        if which == "the fork" {
+            expected.insert(2, (4, 4));
+        }
+        are(&session, &expected).await;
+        commit(&session, "merged").await;
+        are(&session, &expected).await;
+    }
+}
+
 pub(super) async fn edits_that_cannot_follow_are_refused(trial: Trial) {
     for which in [
         "not asked to",
