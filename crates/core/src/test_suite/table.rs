@@ -81,7 +81,7 @@ macro_rules! __session_cases {
                 chunks_of_others_move_along_with_a_shift
                 what_cannot_be_shifted_is_refused
                 edits_follow_a_window_that_moved
-                forks_do_not_mix_what_one_of_them_shifted,
+                forks_do_not_mix_what_one_of_them_shifted
                 edits_that_cannot_follow_are_refused
                 chunks_are_given_other_places_one_by_one;
             commits:
