@@ -127,7 +127,8 @@ async fn a_length_that_is_no_multiple_of_the_chunk_moves_like_any_other() {
 async fn everything_may_be_new_and_no_more_than_that() {
     let world = World::new(2).await;
     let new = Change::roll(8);
-    let rolled = world.rolling().run(&new, async |session, staged| {
+    let rolling = world.rolling();
+    let rolled = rolling.run(&new, async |session, staged| {
         fill(session, staged.new.clone()).await;
         Ok(())
     });
