@@ -96,7 +96,7 @@ impl Calendar {
 
     /// The number of a moment, and what is left if it is not whole.
     pub(super) fn number(self, moment: Moment) -> (i128, Moment) {
-        let from = moment - self.reference;
+        let from = moment.saturating_sub(self.reference);
         (from.div_euclid(self.unit), from.rem_euclid(self.unit))
     }
 
@@ -199,25 +199,22 @@ pub(super) fn days_of(year: i64, month: u32, day: u32) -> Option<i64> {
     Some(before + within - 719_468)
 }
 
-/// The date of a day, counted from 1970-01-01.
-pub(super) fn date_of(days: i64) -> (i64, u32, u32) {
-    // About the year, then as many years as it takes: the guess is off by one at most.
-    let mut year = 1970 + days.div_euclid(366);
-    let starts = |year: i64| days_of(year, 1, 1).unwrap_or(i64::MAX);
+/// The date of a day, counted from 1970-01-01; `None` for years that four digits do not hold.
+pub(super) fn date_of(days: i64) -> Option<(i64, u32, u32)> {
+    let starts = |year: i64| days_of(year, 1, 1);
+    if days < starts(0)? || days >= starts(10_000)? {
+        return None;
+    }
+    // The guess is off by one at most.
     let guess = 1970 + (days as f64 / 365.2425).floor() as i64;
-    year = year.max(guess - 1);
-    while starts(year + 1) <= days {
-        year += 1;
-    }
-    while starts(year) > days {
-        year -= 1;
-    }
+    let year = (guess - 1..=guess + 1)
+        .rev()
+        .find(|year| starts(*year).is_some_and(|first| first <= days))?;
     let month = (1..=12)
         .rev()
-        .find(|month| days_of(year, *month, 1).is_some_and(|first| first <= days))
-        .unwrap_or(1);
-    let first = days_of(year, month, 1).unwrap_or(days);
-    (year, month, u32::try_from(days - first).unwrap_or(0) + 1)
+        .find(|month| days_of(year, *month, 1).is_some_and(|first| first <= days))?;
+    let day = days - days_of(year, month, 1)? + 1;
+    Some((year, month, u32::try_from(day).ok()?))
 }
 
 #[cfg(test)]
@@ -237,9 +234,13 @@ mod tests {
         assert_eq!(days_of(1900, 2, 29), None);
         assert_eq!(days_of(2000, 2, 29), Some(11_016));
         assert_eq!(days_of(2015, 13, 1), None);
-        for days in (-1_000_000..1_000_000).step_by(97) {
-            let (year, month, day) = date_of(days);
+        for days in (-719_528..2_932_897).step_by(31) {
+            let (year, month, day) = date_of(days).expect("four digits");
             assert_eq!(days_of(year, month, day), Some(days));
+        }
+        assert_eq!(date_of(2_932_896), Some((9999, 12, 31)));
+        for days in [i64::MIN, -719_529, 2_932_897, i64::MAX] {
+            assert_eq!(date_of(days), None);
         }
     }
 

@@ -97,12 +97,9 @@ impl Style {
     /// that four digits do not hold.
     pub(super) fn write(&self, moment: Moment) -> Option<String> {
         let east = i128::from(zone_of(self.zone.trim())?) * 60;
-        let local = moment + east * SECOND;
+        let local = moment.checked_add(east * SECOND)?;
         let days = i64::try_from(local.div_euclid(86_400 * SECOND)).ok()?;
-        let (year, month, day) = date_of(days);
-        if !(0..=9999).contains(&year) {
-            return None;
-        }
+        let (year, month, day) = date_of(days)?;
         let within = local.rem_euclid(86_400 * SECOND);
         let (seconds, rest) = (within / SECOND, within % SECOND);
         let clock = [seconds / 3600, seconds / 60 % 60, seconds % 60];

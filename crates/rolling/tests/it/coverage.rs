@@ -255,8 +255,10 @@ async fn what_cannot_follow_stops_the_window_or_goes() {
             .next()
             .expect("one")
             .clone();
-        say(&world, "/time", time).await;
-        say(&world, "/", root).await;
+        let session = world.writer().await;
+        set_attributes(&session, "/time", time).await;
+        set_attributes(&session, "/", root).await;
+        commit(&session, "what is said").await;
         let before = world.read().await.snapshot_id().expect("there");
         let change = Change::append(4).and_trim(8, 0);
         let error = world.rolling().change(&change).await.expect_err(words);
