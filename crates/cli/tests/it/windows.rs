@@ -9,7 +9,6 @@ pub(crate) fn tree(world: &World, name: &str, hours: std::ops::Range<u8>) {
     let steps = hours.len() as u64;
     let mut time = array(&[steps], &[64], &["time"]);
     time["data_type"] = json!("float64");
-    time["fill_value"] = json!("NaN");
     time["codecs"] = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
     time["attributes"] = json!({"units": "hours since 1970-01-01"});
     world.json(&format!("{name}/zarr.json"), &group(json!({})));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::windows::{hours, tree};
-use crate::world::{World, array, group};
+use crate::world::{World, array};
 
 /// Columns of `/x`: so many that it is not rewritten whole.
 const COLUMNS: u64 = 6_000_000;
@@ -12,7 +12,10 @@ const COLUMNS: u64 = 6_000_000;
 fn world() -> World {
     let world = World::new();
     tree(&world, "old", 0..6);
-    world.json("old/zarr.json", &group(json!({})));
+    let time = std::fs::read(world.path("old/time/zarr.json")).unwrap();
+    let mut time: Value = serde_json::from_slice(&time).unwrap();
+    time["fill_value"] = json!("NaN");
+    world.json("old/time/zarr.json", &time);
     let x = array(&[6, COLUMNS], &[2, 1000], &["time", "y"]);
     world.json("old/x/zarr.json", &x);
     for chunk in 0..3_u8 {

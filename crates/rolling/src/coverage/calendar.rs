@@ -108,7 +108,9 @@ impl Calendar {
 
 fn nanoseconds(seconds: f64) -> Option<Moment> {
     let nanoseconds = (seconds * 1e9).round();
-    (nanoseconds >= 1.0 && nanoseconds < 1e24).then_some(nanoseconds as Moment)
+    (1.0..1e24)
+        .contains(&nanoseconds)
+        .then_some(nanoseconds as Moment)
 }
 
 /// The moment behind `since`: a date, a time if there is one, and a zone if there is one.
