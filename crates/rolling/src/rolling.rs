@@ -162,7 +162,7 @@ impl Rolling {
     async fn begin_with(
         &self,
         change: &Change,
-    ) -> Result<Result<(Attempt, Staged), Rolled>, RollingError> {
+    ) -> Result<Result<(Box<Attempt>, Staged), Rolled>, RollingError> {
         let attempt = match self.begin_if_new(Some(change)).await? {
             Begun::Open(attempt) => attempt,
             Begun::AlreadyThere { snapshot } => return Ok(Err(Rolled::AlreadyThere { snapshot })),
@@ -203,13 +203,13 @@ impl Rolling {
                 }),
             };
         }
-        Ok(Begun::Open(Attempt {
+        Ok(Begun::Open(Box::new(Attempt {
             before: self.documents(&session)?,
             keys,
             change: Mutex::default(),
             rolling: self.clone(),
             session,
-        }))
+        })))
     }
 
     /// The documents of all arrays that have the dimension.
@@ -241,7 +241,7 @@ impl Rolling {
 #[derive(Debug)]
 pub enum Begun {
     /// Here is a session to put it into.
-    Open(Attempt),
+    Open(Box<Attempt>),
     /// A commit with the same key has made it before.
     AlreadyThere {
         /// That commit's snapshot.
