@@ -120,7 +120,9 @@ impl<'a> Fold<'a> {
         let fold = *self;
         fold.theirs.chunks.iter().filter_map(move |(node, table)| {
             let path = fold.theirs.array_paths.get(node)?;
-            Some((*node, path, fold.table(fold.ours, path), table))
+            let ours = fold.table(fold.ours, path);
+            let ours = ours.filter(|_| !fold.is_replaced(path, node));
+            Some((*node, path, ours, table))
         })
     }
 
@@ -135,6 +137,14 @@ impl<'a> Fold<'a> {
         let was = self.origin.entry(path).id_in(self.base, path);
         was.filter(|was| was == node)
             .and_then(|was| self.origin.chunks.get(&was))
+    }
+
+    /// Whether they put another array, `theirs`, in the place of the one that we have as it was: what that one has says
+    /// nothing of theirs.
+    fn is_replaced(&self, path: &NodePath, theirs: &NodeId) -> bool {
+        let id = |side: &ChangeSet| side.entry(path).id_in(self.base, path);
+        let was = id(self.origin);
+        was.is_some() && was != Some(*theirs) && id(self.ours) == was
     }
 
     fn fold_node(
