@@ -345,6 +345,10 @@ impl Attempt {
                 }
                 _ => return Ok(None),
             }
+            // Before the branch is looked at again: a pause behind that would only make the next race a lost one.
+            if lost > 0 {
+                session.pause_after_lost_races(lost).await;
+            }
             // Whoever else has changed the window may have meant the same change: begin anew, and look.
             let solver = BasicSolver::of(VersionSelection::Fail);
             match session.rebase(&solver).await? {
@@ -360,7 +364,6 @@ impl Attempt {
                             return Ok(None);
                         }
                     }
-                    session.pause_after_lost_races(lost + 1).await;
                 }
                 RebaseOutcome::Conflicts { .. } => return Ok(None),
                 RebaseOutcome::BranchGone => {
