@@ -11,6 +11,7 @@ mod fold;
 mod interned;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -371,6 +372,22 @@ impl ChangeSet {
         for index in indices {
             self.set_chunk(path, node, index, PendingChunk::Deleted);
         }
+    }
+
+    /// Deletes the chunks of a box: those that the session has set, and those of the base, whose coordinates are given one
+    /// behind the other. Returns how many there were.
+    pub(crate) fn delete_box(
+        &mut self,
+        path: &NodePath,
+        node: NodeId,
+        within: &[Range<u32>],
+        base: &[u32],
+    ) -> u64 {
+        if base.is_empty() && !self.chunks.contains_key(&node) {
+            return 0;
+        }
+        self.table(path, node, within.len())
+            .delete_box(within, base)
     }
 
     /// Forgets what the session did to chunks outside a grid.

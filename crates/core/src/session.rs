@@ -4,6 +4,7 @@
 //! for its whole life. A writable one sees its base snapshot under its own uncommitted edits.
 
 mod base;
+mod delete_box;
 mod fetch;
 mod fork;
 mod get_many;

@@ -130,6 +130,21 @@ impl BaseView {
         axes.map(place).collect()
     }
 
+    /// Returns where the base has what is seen within a box; `None` if that is nothing.
+    pub(crate) fn find_box(&self, placed: &[Range<u32>]) -> Option<Vec<Range<u32>>> {
+        if placed.len() != self.seen.len() {
+            return None;
+        }
+        let axes = placed.iter().zip(&self.seen).zip(&self.offset);
+        let find = |((placed, seen), by): ((&Range<u32>, &Range<u32>), &i64)| {
+            let base = |at: u32| clamped(i64::from(at) - by);
+            let start = base(placed.start).max(seen.start);
+            let end = base(placed.end).min(seen.end);
+            (start < end).then_some(start..end)
+        };
+        axes.map(find).collect()
+    }
+
     /// Follows a resize of the base, from `before` to `after`: what was never cut off is seen as far as the base has it.
     pub(crate) fn follow_base(&mut self, before: &[u32], after: &[u32]) {
         if self.seen.len() != before.len() || self.seen.len() != after.len() {
@@ -205,6 +220,9 @@ mod tests {
         assert_eq!(view.seen(), [0..3, 1..4]);
         assert_eq!(view.place_box(&[2..9, 0..2]), Some(vec![4..5, 0..1]));
         assert_eq!(view.place_box(&[3..9, 0..2]), None);
+        assert_eq!(view.find_box(&[4..9, 0..1]), Some(vec![2..3, 1..2]));
+        assert_eq!(view.find_box(&[0..2, 0..1]), None);
+        assert_eq!(view.find_box(&[4..9]), None);
         view.resize(&[100, 4]);
         assert_eq!(found(&view, &[5, 0]), None);
         let mut place = Vec::new();

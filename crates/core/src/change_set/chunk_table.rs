@@ -12,6 +12,7 @@
 //! index again replaces its row.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use icefield_format::{Checksum, ChunkId, ChunkRef};
@@ -199,6 +200,10 @@ impl ChunkTable {
         self.object[row] = object;
         self.offset[row] = offset;
         self.length[row] = length;
+        self.compact_if_worth_it();
+    }
+
+    fn compact_if_worth_it(&mut self) {
         if self.dead > SPARE_BYTES && self.dead > self.inline.len() / 2 {
             self.compact();
         }
@@ -231,6 +236,34 @@ impl ChunkTable {
             self.offset[at] = refs.offsets[row];
             self.length[at] = refs.lengths[row];
         }
+    }
+
+    /// Deletes the chunks of a box: those that are set here, and others, by their coordinates one behind the other, of which
+    /// nothing was known. Returns how many there were.
+    pub(crate) fn delete_box(&mut self, within: &[Range<u32>], others: &[u32]) -> u64 {
+        let mut deleted = 0;
+        for row in 0..self.len() {
+            let mut axes = self.index(row as u32).iter().zip(within);
+            if self.kind[row] != Kind::Deleted && axes.all(|(at, range)| range.contains(at)) {
+                if self.kind[row] == Kind::Inline {
+                    self.dead += self.length[row] as usize;
+                }
+                self.kind[row] = Kind::Deleted;
+                (self.object[row], self.offset[row], self.length[row]) = ([0; 12], 0, 0);
+                deleted += 1;
+            }
+        }
+        let others = others.chunks_exact(self.rank.max(1));
+        self.reserve(others.len());
+        for index in others {
+            if self.find(index).is_none() {
+                self.append(index);
+                deleted += 1;
+            }
+        }
+        self.revision += u64::from(deleted > 0);
+        self.compact_if_worth_it();
+        deleted
     }
 
     fn reserve(&mut self, rows: usize) {

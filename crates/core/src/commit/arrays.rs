@@ -300,11 +300,13 @@ fn misplaced(cells: &Cells, held: &[Held]) -> Vec<bool> {
 
 fn edited_cells(cells: &Cells, table: &ChunkTable, rows: &[u32]) -> BTreeSet<Vec<u32>> {
     let mut edited = BTreeSet::new();
-    let mut cell = Vec::new();
+    let (mut cell, mut last) = (Vec::new(), None);
     for row in rows {
         cells.find(table.index(*row), &mut cell);
-        if !edited.contains(&cell) {
+        // Mostly it is that of the row before.
+        if last.as_ref() != Some(&cell) {
             edited.insert(cell.clone());
+            last = Some(cell.clone());
         }
     }
     edited

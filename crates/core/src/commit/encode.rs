@@ -121,7 +121,8 @@ pub(super) fn encode_log(
     moved: &BTreeMap<NodeId, MovedChunks>,
 ) -> Result<Bytes, FormatError> {
     let mut log = TransactionLogEncoder::new(id);
-    log.reserve(moved.values().map(|it| (it.most(), it.rank())));
+    let own = changes.chunks().values().map(|it| (it.len(), it.rank()));
+    log.reserve(moved.values().map(|it| (it.most(), it.rank())).chain(own));
     let of_kind = |nodes: &BTreeMap<_, crate::change_set::WrittenNode>, kind| -> Vec<NodeId> {
         nodes
             .values()

@@ -21,7 +21,7 @@ use super::encode::{encode_log, encode_snapshot};
 use super::manifests::NewManifest;
 use super::run::run_jobs;
 use super::shifted::{self, Before, MovedChunks};
-use crate::change_set::{BaseView, ChangeSet};
+use crate::change_set::{BaseView, ChangeSet, ChunkTable};
 use crate::metadata::{ArrayMetadata, NodeMetadata};
 use crate::objects::{Fresh, StoredManifest};
 use crate::session::{Base, Session};
@@ -35,6 +35,9 @@ const EDITS_AT_ONCE: usize = 4096;
 
 /// Moved chunks whose log is encoded in about that time, and worth to be remembered.
 const LOG_AT_ONCE: usize = 4096;
+
+/// Edits whose log is encoded beside the manifests. That of more takes memory that is better there after them.
+const LOG_BESIDE: usize = 1 << 16;
 
 /// The log of a commit, to be encoded.
 struct NewLog<F> {
@@ -176,7 +179,20 @@ pub(super) async fn write(
         return Err(CommitError::NothingToCommit);
     }
     let before = Arc::new(Before::default());
-    let new = run_jobs(session, &changes, &before, jobs.iter().flatten()).await?;
+    let edits: usize = changes.chunks().values().map(ChunkTable::len).sum();
+    let is_shifted = changes.views().values().any(BaseView::is_shifted);
+    let early_log = async {
+        if is_shifted || edits > LOG_BESIDE {
+            return Ok(None);
+        }
+        let (writer, changes) = (shared.objects.writer().clone(), Arc::clone(&changes));
+        let mended = mended.clone();
+        let none = BTreeMap::new();
+        let encode = move || encode_log(&writer, snapshot_id, &changes, mended, &none);
+        Ok::<_, SessionError>(Some(away(edits <= EDITS_AT_ONCE, encode).await??))
+    };
+    let run = run_jobs(session, &changes, &before, jobs.iter().flatten());
+    let (new, early_log) = futures::try_join!(run, early_log)?;
     let moved = shifted::moved_chunks(session, &base, &changes, &before).await?;
     let mut results = new.iter();
     let arrays: Vec<ArrayManifests> = (kept.into_iter().zip(&jobs))
@@ -212,7 +228,12 @@ pub(super) async fn write(
         let encode = move || encode_log(&writer, snapshot_id, &changes, mended, &moved);
         NewLog {
             remembered: moved_most <= LOG_AT_ONCE,
-            file: async move { Ok(away(moved_most <= LOG_AT_ONCE, encode).await??) },
+            file: async move {
+                match early_log {
+                    Some(file) => Ok(file),
+                    None => Ok(away(moved_most <= LOG_AT_ONCE, encode).await??),
+                }
+            },
         }
     };
     let written = store(session, snapshot_id, snapshot, log, files, tip).await?;

@@ -60,6 +60,9 @@ macro_rules! __session_cases {
                 the_last_write_of_a_chunk_wins
                 chunks_belong_to_arrays
                 many_chunks_of_many_arrays_come_back;
+            boxes:
+                a_box_goes_as_its_chunks_one_by_one
+                a_box_has_the_rank_of_its_array;
             resizes:
                 a_shrink_drops_what_is_outside
                 a_growth_keeps_everything
