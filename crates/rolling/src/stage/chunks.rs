@@ -6,7 +6,7 @@ use super::Method;
 use super::plan::Plan;
 use crate::RollingError;
 use crate::blocks::Blocks;
-use crate::dimension::{Member, for_each_chunk};
+use crate::dimension::Member;
 
 impl Plan<'_> {
     /// Moves the chunks of an array, and rewrites those of which a part goes. Returns how many.
@@ -33,9 +33,8 @@ impl Plan<'_> {
         let (before, after) = (&self.dimension.window, &self.window);
         match self.method {
             Method::Absolute => {
-                for slab in before.hidden() / chunk..after.hidden() / chunk {
-                    self.delete_slab(session, member, &array, slab).await?;
-                }
+                let gone = before.hidden() / chunk..after.hidden() / chunk;
+                self.delete_slabs(session, member, &array, gone).await?;
                 let masked = after.hidden() % chunk;
                 if masked > 0 && after.hidden() > before.hidden() {
                     let slab = slab(after.hidden() / chunk);
@@ -46,9 +45,8 @@ impl Plan<'_> {
                 }
             }
             Method::Shift if after.hidden() > 0 && after.first() != before.first() => {
-                for slab in 0..after.hidden() / chunk {
-                    self.delete_slab(session, member, &array, slab).await?;
-                }
+                let gone = 0..after.hidden() / chunk;
+                self.delete_slabs(session, member, &array, gone).await?;
                 let masked = after.hidden() % chunk;
                 if masked > 0 {
                     let blocks = Blocks::of(member)?;
@@ -72,21 +70,17 @@ impl Plan<'_> {
         Ok(rewritten)
     }
 
-    async fn delete_slab(
+    async fn delete_slabs(
         &self,
         session: &Session,
         member: &Member,
         array: &ArrayMetadata,
-        number: u64,
+        slabs: std::ops::Range<u64>,
     ) -> Result<(), RollingError> {
-        let slab = slab(number);
-        for index in for_each_chunk(
-            &array.chunk_counts,
-            member.axis,
-            slab..slab.saturating_add(1),
-        ) {
-            session.delete_chunk(&member.path, &index).await?;
-        }
+        let counts = array.chunk_counts.iter();
+        let mut within: Vec<_> = counts.map(|count| 0..*count).collect();
+        within[member.axis] = slab(slabs.start)..slab(slabs.end);
+        session.delete_chunks(&member.path, &within).await?;
         Ok(())
     }
 
