@@ -14,6 +14,7 @@ const TARGETS: &[&str] = &[
     "envelope",
     "snapshot",
     "manifest",
+    "manifest_translate",
     "transaction_log",
     "ref_json",
     "config",
