@@ -1,307 +1,155 @@
-//! A window over time that rolls: the oldest slab of chunks leaves an array, all others move down by one, a new one comes.
+//! A window over time that rolls: the oldest slab of chunks leaves, all others move down by one, a new one comes.
 //!
-//! `shift` does it with [`Session::shift`]: the window stays at index 0, and every reference is written again. `grow` leaves
-//! everything where it is: the array grows by the new slab, the oldest references are deleted, and manifests that hold one
-//! slab each keep all others from being touched.
+//! - *Costs* of one large array: `shift` moves it with `Session::shift`, so that the window stays at index 0 and every
+//!   reference is written again. `grow` leaves everything where it is: the array grows by the new slab, the oldest
+//!   references are deleted, and manifests that hold one slab each keep all others from being touched.
+//! - *A life*: three arrays with labels and bounds roll under two rollers that begin at the same moment, four writers, and
+//!   readers in two other processes, which compare every value with what its label says. Then old windows expire.
+//! - *Prepending* slab by slab while slabs are appended at the other end, and *being late* for longer than old snapshots
+//!   are kept.
+//! - *An offset store*, the scheme that came before, under the same comparison: it must show what the readers look for.
 //!
-//! Requests, bytes and memory count, not only time, so that this is no matter for criterion. The benchmark starts itself anew
-//! for each roll. Chunks are forgotten as soon as they are counted: what a roll writes beside them is the subject.
+//! Requests, bytes and memory count, not only time, so that this is no matter for criterion. What must hold decides over the
+//! exit status; how long something takes is printed beside its target.
+//!
+//! `--storage memory|local|s3`, `--size S|M|L` and `--scenario cost|life|prepend|late|offset` choose a part.
+
+mod cost;
+mod figures;
+mod life;
+mod offset;
+mod place;
+mod reader;
+mod scenarios;
+mod world;
 
 use std::env;
-use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
 
-use futures::TryStreamExt;
 use icefield_benches::files::scratch;
-use icefield_benches::{Chunkless, Mode, fact, path, runtime, status};
-use icefield_core::{BranchName, CommitOutcome, Repository, RepositoryConfig, Session, WriteMode};
-use icefield_storage::wrap::CountingStorage;
-use icefield_storage::{Bytes, Clock, SystemClock};
-use icefield_storage_local::{Fsync, LocalStorage};
+use icefield_benches::{Mode, fact, runtime};
 
-/// Slabs of the window.
-const SLABS: u32 = 56;
-/// Bytes of a chunk: more than a manifest takes.
-const CHUNK: usize = 1024;
-/// Of a shift: seconds with a million references and with ten thousand, bytes of memory, and bytes written for each
-/// reference.
-const SHIFT: (f64, f64, u64, f64) = (0.8, 0.2, 150 << 20, 25.0);
-/// Bytes that any roll writes, however few references there are: the snapshot, and what compresses badly alone.
-const FEW: f64 = 16_384.0;
-/// Seconds of a roll that grows, for a slab of up to two thousand chunks.
-const GROW: f64 = 0.02;
-/// Growing takes so many times as long for each new chunk of a large window as of a small one.
-const LESS: f64 = 2.0;
+use cost::Size;
+use place::{KINDS, Place, Places};
+use world::Extent;
+
 /// Tells a further process that it is that.
 const STEP: &str = "--step";
 
-/// A window by its name, chunks of a slab along its axes, and rolls.
-type Size = (&'static str, [u32; 2], u32);
-
 const SIZES: [Size; 3] = [
-    ("S", [12, 15], 20),
-    ("M", [40, 45], 10),
-    ("L", [120, 150], 5),
+    size("S", 56, [12, 15], 20),
+    size("M", 56, [40, 45], 10),
+    size("L", 56, [120, 150], 5),
 ];
+/// What a test does.
+const TINY: Size = size("XS", 5, [3, 4], 2);
 
-/// What one roll took.
-#[derive(Clone, Copy, Debug)]
-struct Roll {
-    seconds: f64,
-    /// Bytes beyond what the process had before.
-    peak: u64,
-    /// All but those for chunks.
-    requests: u64,
-    lists: u64,
-    manifests: u64,
-    snapshots: u64,
-    logs: u64,
-    /// Bytes of chunks that were there before.
-    rewritten: u64,
-}
-
-impl Roll {
-    fn to_text(self) -> String {
-        let Self {
-            seconds,
-            peak,
-            requests,
-            lists,
-            manifests,
-            snapshots,
-            logs,
-            rewritten,
-        } = self;
-        format!("{seconds} {peak} {requests} {lists} {manifests} {snapshots} {logs} {rewritten}")
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let (seconds, rest) = text.trim().split_once(' ')?;
-        let numbers: Vec<u64> = rest.split(' ').map_while(|it| it.parse().ok()).collect();
-        let [peak, requests, lists, manifests, snapshots, logs, rewritten] = numbers[..] else {
-            return None;
-        };
-        let seconds = seconds.parse().ok()?;
-        Some(Self {
-            seconds,
-            peak,
-            requests,
-            lists,
-            manifests,
-            snapshots,
-            logs,
-            rewritten,
-        })
-    }
-
-    fn bytes(&self) -> u64 {
-        self.manifests + self.snapshots + self.logs
+const fn size(name: &'static str, slabs: u32, each: [u32; 2], rolls: u32) -> Size {
+    Size {
+        name,
+        slabs,
+        each,
+        rolls,
     }
 }
 
-async fn open(folder: &Path, way: &str) -> (Repository, CountingStorage) {
-    let storage = LocalStorage::builder(folder).fsync(Fsync::None);
-    let storage = Chunkless::new(Arc::new(storage.open().expect("opened")));
-    let counting = CountingStorage::new(Arc::new(storage));
-    let rule = "[any_array, [{condition: !Axis 0, num_chunks: 1}]]";
-    let rules = format!("manifest:\n  splitting:\n    split_sizes:\n    - {rule}\n");
-    let config = match way {
-        "grow" => RepositoryConfig::decode(rules.as_bytes()).expect("a configuration"),
-        // What nobody configured.
-        _ => RepositoryConfig::default(),
-    };
-    let builder = Repository::builder(Arc::new(counting.clone())).config(config);
-    let repository = builder.open_or_create().await.expect("opened");
-    (repository, counting)
-}
+/// Windows of the life of a dataset, and rolls: in memory and on a disk, and far away, where each of its chunks takes a
+/// request.
+const LIFE: (Extent, u32) = (Extent::new(56, [12, 15]), 20);
+const LIFE_AWAY: (Extent, u32) = (Extent::new(56, [4, 5]), 10);
+const LIFE_TINY: (Extent, u32) = (Extent::new(6, [2, 2]), 6);
 
-async fn resize(session: &Session, slabs: u32, [y, x]: [u32; 2]) {
-    let document = format!(
-        r#"{{"zarr_format": 3, "node_type": "array", "shape": [{slabs}, {y}, {x}], "data_type": "int8",
-        "chunk_grid": {{"name": "regular", "configuration": {{"chunk_shape": [1, 1, 1]}}}},
-        "chunk_key_encoding": {{"name": "default"}}, "fill_value": 0, "codecs": [{{"name": "bytes"}}],
-        "dimension_names": ["time", "y", "x"]}}"#
-    );
-    let path = path("/a");
-    let set = session.set_metadata(&path, document.into(), WriteMode::Overwrite);
-    set.await.expect("set");
-}
-
-fn places(slab: u32, [y, x]: [u32; 2]) -> impl Iterator<Item = [u32; 3]> {
-    (0..y).flat_map(move |y| (0..x).map(move |x| [slab, y, x]))
-}
-
-async fn set(session: &Session, slab: u32, each: [u32; 2]) {
-    let (path, bytes) = (path("/a"), Bytes::from_static(&[7; CHUNK]));
-    for index in places(slab, each) {
-        let set = session.set_chunk(&path, &index, bytes.clone(), WriteMode::Overwrite);
-        set.await.expect("set");
-    }
-}
-
-async fn session(repository: &Repository) -> Session {
-    let session = repository.write_session(BranchName::main()).await;
-    session.expect("a session")
-}
-
-async fn commit(session: &Session) {
-    let outcome = session.commit("a roll").await.expect("committed");
-    assert!(
-        matches!(outcome, CommitOutcome::Committed(_)),
-        "{outcome:?}"
-    );
-}
-
-/// Fills the window, a few slabs at a time.
-async fn build(way: &str, folder: &Path, slabs: u32, each: [u32; 2]) {
-    let (repository, _) = open(folder, way).await;
-    for slab in 0..slabs {
-        let session = session(&repository).await;
-        if slab == 0 {
-            resize(&session, slabs, each).await;
-        }
-        set(&session, slab, each).await;
-        commit(&session).await;
-    }
-}
-
-/// Rolls once, after so many times.
-async fn roll(way: &str, folder: &Path, slabs: u32, each: [u32; 2], before: u32) -> Roll {
-    let (repository, counting) = open(folder, way).await;
-    let session = session(&repository).await;
-    let a = path("/a");
-    counting.reset();
-    let held = status("VmRSS").unwrap_or(0);
-    let begun = SystemClock.monotonic();
-    if way == "shift" {
-        session.shift(&a, &[-1, 0, 0]).await.expect("shifted");
-        set(&session, slabs - 1, each).await;
-    } else {
-        resize(&session, slabs + before + 1, each).await;
-        set(&session, slabs + before, each).await;
-        for index in places(before, each) {
-            session.delete_chunk(&a, &index).await.expect("deleted");
-        }
-    }
-    commit(&session).await;
-    let seconds = (SystemClock.monotonic() - begun).as_secs_f64();
-    let peak = status("VmHWM").unwrap_or(0).saturating_sub(held);
-    let counts = counting.reset();
-    let new = u64::from(each[0] * each[1]);
-    // A file of one slab after another: every chunk is there.
-    let session = repository.read_session(BranchName::main()).await;
-    let chunks = session.expect("a session").chunks(&a).expect("an array");
-    let count = chunks.try_fold(0, |count, _| async move { Ok(count + 1) });
-    assert_eq!(count.await.expect("listed"), new * u64::from(slabs));
-    Roll {
-        seconds,
-        peak,
-        requests: counts.total.requests() - counts.of("chunks").requests(),
-        lists: counts.total.list,
-        manifests: counts.of("manifests").bytes_written,
-        snapshots: counts.of("snapshots").bytes_written,
-        logs: counts.of("transactions").bytes_written,
-        rewritten: counts.of("chunks").bytes_written - new * CHUNK as u64,
-    }
-}
-
-/// Does one step in a process of its own.
-fn step(what: &str, way: &str, folder: &Path, numbers: [u32; 4]) -> String {
+/// Does one step in a process of its own, and returns what it printed.
+fn step(what: &str, way: &str, place: &Place, size: Size, before: u32) -> String {
+    let words = place.words();
+    let words = words.unwrap_or_else(|| ["memory", "", ""].map(str::to_owned));
+    let numbers = [size.slabs, size.each[0], size.each[1], size.rolls, before];
     let run = Command::new(env::current_exe().expect("it runs"))
         .args([STEP, what, way])
-        .arg(folder)
+        .args(words)
         .args(numbers.map(|number| number.to_string()))
         .output()
         .expect("it starts");
     let error = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{what}: {error}");
-    String::from_utf8(run.stdout).expect("numbers")
+    String::from_utf8(run.stdout).expect("text")
+}
+
+/// A step, as another process asked for it.
+fn do_step(what: &str, way: &str, place: &Place, numbers: &[u32]) -> ExitCode {
+    let [slabs, y, x, rolls, before] = *numbers else {
+        return ExitCode::FAILURE;
+    };
+    let size = size("", slabs, [y, x], rolls);
+    runtime().block_on(async {
+        match what {
+            "build" => cost::build(way, place, size).await,
+            "roll" => println!("{}", cost::roll(way, place, size, before).await.to_text()),
+            "read" => {
+                let extent = Extent::new(slabs, [y, x]);
+                let seen = reader::read_until_told(place, extent, u64::from(before)).await;
+                println!("{}", seen.to_text());
+            }
+            _ => {
+                cost::build(way, place, size).await;
+                for before in 0..rolls {
+                    println!("{}", cost::roll(way, place, size, before).await.to_text());
+                }
+            }
+        }
+    });
+    ExitCode::SUCCESS
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().collect();
-    if let [_, stepping, what, way, folder, numbers @ ..] = arguments.as_slice()
+    if let [_, stepping, what, way, kind, at, prefix, numbers @ ..] = arguments.as_slice()
         && stepping == STEP
     {
         let numbers: Vec<u32> = numbers.iter().map_while(|it| it.parse().ok()).collect();
-        let [slabs, y, x, before] = numbers[..] else {
-            return ExitCode::FAILURE;
-        };
-        let (folder, each) = (Path::new(folder), [y, x]);
-        if what == "build" {
-            runtime().block_on(build(way, folder, slabs, each));
-        } else {
-            let roll = runtime().block_on(roll(way, folder, slabs, each, before));
-            println!("{}", roll.to_text());
-        }
-        return ExitCode::SUCCESS;
+        return do_step(what, way, &Place::parse(kind, at, prefix), &numbers);
     }
+    let chosen = |option: &str| {
+        let at = arguments.iter().position(|it| it == option)?;
+        arguments.get(at + 1).map(String::as_str)
+    };
+    let is_chosen = |option: &str, name: &str| chosen(option).is_none_or(|it| it == name);
     let mode = Mode::of_command_line();
-    let slabs = mode.pick(SLABS, 5);
-    let sizes = mode.pick(&SIZES[..], &[("XS", [3, 4], 2)]);
     let scratch = scratch(env!("CARGO_TARGET_TMPDIR"));
+    let places = Places::new(scratch.path());
     let mut good = true;
-    for way in ["shift", "grow"] {
-        let mut seconds_each = Vec::new();
-        for (name, each, rolls) in sizes {
-            let (folder, [y, x]) = (scratch.path().join(format!("{way}-{name}")), *each);
-            step("build", way, &folder, [slabs, y, x, 0]);
-            let rolls = (0..*rolls).map(|before| {
-                let text = step("roll", way, &folder, [slabs, y, x, before]);
-                Roll::parse(&text).expect("the other process wrote it")
-            });
-            let mut rolls: Vec<Roll> = rolls.collect();
-            rolls.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-            let (best, median, worst) = (rolls[0], rolls[rolls.len() / 2], rolls[rolls.len() - 1]);
-            let peak = rolls.iter().map(|roll| roll.peak).max().unwrap_or(0);
-            let refs = u64::from(slabs * y * x);
-            let new = u64::from(y * x);
-            let per_ref = median.bytes() as f64 / refs as f64;
-            seconds_each.push(median.seconds / new as f64);
-            fact(
-                format!("{way} {name}, {refs} refs, {new} of them new"),
-                format_args!(
-                    "{:.4} s (best {:.4}, worst {:.4}), peak of memory {peak} above the start, {} requests, bytes of \
-                     manifests {}, snapshot {}, log {}: {per_ref:.1} for each ref; bytes of chunks rewritten {}",
-                    median.seconds,
-                    best.seconds,
-                    worst.seconds,
-                    median.requests,
-                    median.manifests,
-                    median.snapshots,
-                    median.logs,
-                    median.rewritten,
-                ),
-            );
-            good &= rolls
-                .iter()
-                .all(|roll| roll.rewritten == 0 && roll.lists == 0);
-            if mode == Mode::Test {
-                continue;
+    for kind in KINDS.iter().filter(|kind| is_chosen("--storage", kind)) {
+        let sizes: Vec<Size> = mode
+            .pick(&SIZES[..], &[TINY])
+            .iter()
+            // Only on a disk a large window says more than a small one, unless somebody wants it.
+            .filter(|size| match chosen("--size") {
+                Some(name) => size.name == name,
+                None => size.name.ends_with('S') || *kind == "local",
+            })
+            .copied()
+            .collect();
+        let (extent, rolls) = match (mode, *kind) {
+            (Mode::Test, _) => LIFE_TINY,
+            (_, "s3") => LIFE_AWAY,
+            _ => LIFE,
+        };
+        let mut check = |scenario: &str, run: &dyn Fn() -> bool| {
+            if is_chosen("--scenario", scenario) {
+                let is_good = run();
+                if !is_good {
+                    fact(format!("{scenario}, {kind}"), "is not as it must be");
+                }
+                good &= is_good;
             }
-            let (of_million, of_few, memory, bytes_each) = SHIFT;
-            good &= match way {
-                "shift" => {
-                    let most = if refs < 20_000 { of_few } else { of_million };
-                    let bytes = bytes_each * refs as f64 + FEW;
-                    median.seconds <= most && peak <= memory && median.bytes() as f64 <= bytes
-                }
-                // Nothing but the slabs at both ends is touched.
-                _ => {
-                    let in_time = new > 2000 || median.seconds <= GROW;
-                    in_time && median.bytes() as f64 <= 100.0 * new as f64 + FEW
-                }
-            };
-        }
-        if let ("grow", [first, .., last]) = (way, &seconds_each[..]) {
-            let ratio = last / first;
-            fact(
-                "grow L : S, for each new chunk",
-                format_args!("{ratio:.2}, target {LESS}"),
-            );
-            good &= ratio <= LESS;
-        }
+        };
+        check("cost", &|| cost::measure(mode, &places, kind, &sizes));
+        check("life", &|| life::run(&places, kind, extent, rolls));
+        check("prepend", &|| scenarios::prepend(&places, kind, extent));
+        check("late", &|| scenarios::late(&places, kind, extent));
+    }
+    if is_chosen("--scenario", "offset") {
+        good &= offset::shows_failures();
     }
     ExitCode::from(u8::from(!good))
 }
