@@ -111,7 +111,8 @@ impl Encoding {
 
     /// Returns the numbers of a chunk, each as one that compares as it does. `None` also if one of them is not a
     /// number.
-    pub(crate) fn ordered(&self, chunk: &[u8]) -> Option<Vec<i128>> {
+    #[cfg(test)]
+    fn ordered(&self, chunk: &[u8]) -> Option<Vec<i128>> {
         self.numbers(&self.plain(chunk)?)
     }
 

@@ -14,7 +14,7 @@ pub(crate) fn tree(world: &World, name: &str, hours: std::ops::Range<u8>) {
     world.json(&format!("{name}/zarr.json"), &group(json!({})));
     world.json(&format!("{name}/time/zarr.json"), &time);
     let mut labels: Vec<f64> = hours.clone().map(f64::from).collect();
-    labels.resize(64, 0.0);
+    labels.resize(64, f64::NAN);
     let labels: Vec<u8> = labels.iter().flat_map(|it| it.to_le_bytes()).collect();
     world.file(&format!("{name}/time/c/0"), labels);
     world.json(
@@ -169,4 +169,15 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
         assert!(run.stderr.contains(words), "{args:?}: {run:?}");
         assert_eq!(world.history("r"), before);
     }
+}
+
+/// What lies behind the end of a coordinate, in its last chunk, says nothing of where it ends.
+#[test]
+fn an_import_that_overlaps_a_window_is_refused() {
+    let world = world();
+    tree(&world, "again", 4..6);
+    let before = world.history("r");
+    let error = world.fails(1, &["import", "again", "r", "--append", "time"]);
+    assert!(error.contains("overlap it"), "{error}");
+    assert_eq!(world.history("r"), before);
 }

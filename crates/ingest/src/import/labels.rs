@@ -156,15 +156,19 @@ async fn values(
             Err(SessionError::VirtualChunk { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let numbers = match bytes {
-            None => encoding.numbers(&encoding.filled()),
-            Some(bytes) => encoding.ordered(&bytes),
+        let plain = match bytes {
+            None => Some(encoding.filled()),
+            Some(bytes) => encoding.plain(&bytes),
         };
-        let Some(mut numbers) = numbers else {
+        // What lies behind the end of the array is no label, and often no number.
+        let rest = (length - u64::from(index) * chunk).min(*chunk) as usize;
+        let numbers = plain.and_then(|mut plain| {
+            plain.truncate(rest * encoding.element_bytes());
+            encoding.numbers(&plain)
+        });
+        let Some(numbers) = numbers else {
             return Ok(None);
         };
-        let rest = length - u64::from(index) * chunk;
-        numbers.truncate(usize::try_from(rest).unwrap_or(usize::MAX));
         values.extend(numbers);
     }
     let before = (first % chunk) as usize;
