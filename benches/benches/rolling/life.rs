@@ -184,7 +184,8 @@ async fn one_roll(
     let fills = AtomicU64::new(0);
     let (begun, processor) = (SystemClock.monotonic(), cpu());
     let rolling = rolling(repository).key(number.to_string()).complete();
-    let rolled = rolling.run(&Change::roll(1), async |session, staged| {
+    let change = Change::roll(1);
+    let rolled = rolling.run(&change, async |session, staged| {
         fills.fetch_add(1, Ordering::Relaxed);
         let slab = window(session).chunk_of(staged.new.start, 1);
         let slab = slab.expect("it is in the window");

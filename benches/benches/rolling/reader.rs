@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, thread};
 
 use icefield_core::{Repository, Session};
-use icefield_storage::{Entropy, SeededEntropy};
+use icefield_storage::SeededEntropy;
 
 use crate::place::Place;
 use crate::world::{ARRAYS, Extent, Faults, STEP, compare, labels, newest, open};
@@ -90,8 +90,10 @@ pub(crate) async fn read(
         let series = (0..labels.len() as u32).map(|slab| (array, slab, at));
         seen.faults.add(compare(&session, &labels, series).await);
         let slab = below(labels.len()) as u32;
-        let all =
-            (0..ARRAYS.len()).flat_map(|array| tiles.iter().map(move |at| (array, slab, *at)));
+        let mut all = Vec::new();
+        for array in 0..ARRAYS.len() {
+            all.extend(tiles.iter().map(|at| (array, slab, *at)));
+        }
         seen.faults.add(compare(&session, &labels, all).await);
         seen.looks += 1;
         held = match held {

@@ -35,7 +35,7 @@ async fn change(repository: &Repository, extent: Extent, change: Change) {
 pub(crate) fn prepend(places: &Places<'_>, kind: &str, extent: Extent) -> bool {
     let place = places.make(kind, "prepend");
     let last = i64::from(extent.slabs) - 1;
-    let appended = last.div_ceil(APPENDED);
+    let appended = last / APPENDED;
     let begun = SystemClock.monotonic();
     let (labels, faults, window) = runtime().block_on(async {
         create(place.open(), extent, 0..1).await;

@@ -223,8 +223,9 @@ pub(crate) async fn compare(
     let looked = stream::iter(chunks).map(|(array, slab, at)| async move {
         let mut faults = Faults::default();
         let path = path(ARRAYS[array]);
-        let bytes = session.chunk(&path, &[slab, at[0], at[1]], ByteRange::All);
-        match bytes.await.expect("readable") {
+        let index = [slab, at[0], at[1]];
+        let bytes = session.chunk(&path, &index, ByteRange::All).await;
+        match bytes.expect("readable") {
             None => faults.missing += 1,
             Some(bytes) if bytes == tile(array, labels[slab as usize], at) => {}
             Some(_) => faults.wrong += 1,
