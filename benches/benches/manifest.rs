@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, SamplingMode, Throughput};
 use icefield_benches::{Layout, Lengths, Mode, Refs, fact, fact_beside, medians, run, timed};
-use icefield_format::{EncodedManifest, HEADER_LEN, Manifest, Writer};
+use icefield_format::{EncodedManifest, FileKind, HEADER_LEN, Manifest, Writer};
 use icefield_storage::SeededEntropy;
 use zstd::bulk::Decompressor;
 
@@ -134,7 +134,7 @@ fn encode_ratio(_: &mut Criterion, mode: Mode) {
     for (name, count) in mode.pick(SIZES, TEST_SIZES) {
         let sample = Sample::new(count, Layout::Full, Lengths::Varying);
         let body = sample.decompress();
-        let level = Writer::default().compression_level;
+        let level = Writer::default().level(FileKind::Manifest);
         let rounds = mode.pick(if count > 10_000 { 11 } else { 501 }, 1);
         let [encode, compress] = medians(
             rounds,

@@ -51,6 +51,8 @@ enum Decoded {
     Snapshot(Arc<Snapshot>),
     Manifest(Arc<Manifest>),
     TransactionLog(Arc<TransactionLog>),
+    /// A file that somebody here wrote, to be decoded by the first who asks for it.
+    File(Bytes),
 }
 
 impl Decoded {
@@ -59,11 +61,15 @@ impl Decoded {
             Self::Snapshot(snapshot) => snapshot.body_len(),
             Self::Manifest(manifest) => manifest.body_len(),
             Self::TransactionLog(log) => log.body_len(),
+            Self::File(file) => file.len(),
         }
     }
 }
 
-/// Bytes of the largest manifest or log that is decoded again by the one who wrote it.
+/// Bytes of the largest manifest or log that is decoded at once by the one who wrote it: that takes less than a request.
+const DECODED: usize = 64 << 10;
+
+/// Bytes of the largest manifest or log that the one who wrote it keeps in memory.
 const REMEMBERED: usize = 1 << 20;
 
 /// Bytes of decoded manifests that a commit keeps for those who read what it wrote. Of more than that, most are read late
@@ -210,7 +216,8 @@ impl Objects {
         decode: Decode,
     ) -> Result<Decoded, FetchError> {
         let Name { kind, id, .. } = name;
-        self.cache
+        let found = self
+            .cache
             .get_or_insert_async(&name, async {
                 let key = parse_key(&key).map_err(|source| storage_error(kind, &text, source))?;
                 let span = tracing::debug_span!("cache.miss", %key, bytes = tracing::field::Empty);
@@ -223,7 +230,18 @@ impl Objects {
                 };
                 load.instrument(span).await
             })
-            .await
+            .await?;
+        match found {
+            Decoded::File(file) => self.decode_held(name, &file, decode),
+            decoded => Ok(decoded),
+        }
+    }
+
+    /// Decodes a file that is in memory, once.
+    fn decode_held(&self, name: Name, file: &[u8], decode: Decode) -> Result<Decoded, FetchError> {
+        let decoded = decode(file, name.id, &self.settings)?;
+        self.cache.insert(name, decoded.clone());
+        Ok(decoded)
     }
 
     fn decode(
@@ -289,17 +307,17 @@ impl Objects {
     /// A manifest for whoever has use for it once: one that is not in memory is not kept there, and not decoded yet.
     pub(crate) async fn open_manifest(&self, id: ManifestId) -> Result<OpenManifest, FetchError> {
         let name = Name::new(Kind::Manifest, *id.as_bytes());
-        if let Some(Decoded::Manifest(manifest)) = self.cache.get(&name) {
-            return Ok(OpenManifest::Held(manifest));
+        let limits = self.settings.decode_limits;
+        match self.cache.get(&name) {
+            Some(Decoded::Manifest(manifest)) => return Ok(OpenManifest::Held(manifest)),
+            Some(Decoded::File(file)) => return Ok(OpenManifest::File(id, file, limits)),
+            _ => {}
         }
         let text = id.to_string();
         let key = parse_key(&layout::manifest_key(id))
             .map_err(|source| storage_error(Kind::Manifest, &text, source))?;
         match self.storage.read(&key).await {
-            Ok((file, _)) => {
-                let limits = self.settings.decode_limits;
-                Ok(OpenManifest::File(id, file, limits))
-            }
+            Ok((file, _)) => Ok(OpenManifest::File(id, file, limits)),
             Err(error) if error.is_not_found() => Err(FetchError::Missing {
                 what: Kind::Manifest.word(),
                 id: text,
@@ -315,8 +333,17 @@ impl Objects {
         id: ManifestId,
     ) -> Option<Result<Arc<Manifest>, FetchError>> {
         let name = Name::new(Kind::Manifest, *id.as_bytes());
-        if let Some(Decoded::Manifest(manifest)) = self.cache.get(&name) {
-            return Some(Ok(manifest));
+        let manifest = |decoded: Decoded| match decoded {
+            Decoded::Manifest(manifest) => manifest,
+            _ => unreachable!("BUG: the decoder names the kind"),
+        };
+        match self.cache.get(&name) {
+            Some(Decoded::Manifest(manifest)) => return Some(Ok(manifest)),
+            Some(Decoded::File(file)) => {
+                let decoded = self.decode_held(name, &file, decode_manifest);
+                return Some(decoded.map(manifest));
+            }
+            _ => {}
         }
         let text = id.to_string();
         let key = match parse_key(&layout::manifest_key(id)) {
@@ -329,12 +356,8 @@ impl Objects {
             .and_then(whole_body);
         let decoded = self.decode(Kind::Manifest, name.id, text, key, read, decode_manifest);
         Some(decoded.map(|decoded| {
-            let Decoded::Manifest(manifest) = &decoded else {
-                unreachable!("BUG: the decoder names the kind")
-            };
-            let manifest = Arc::clone(manifest);
-            self.cache.insert(name, decoded);
-            manifest
+            self.cache.insert(name, decoded.clone());
+            manifest(decoded)
         }))
     }
 
@@ -399,7 +422,7 @@ impl Objects {
     pub(crate) fn remember(
         &self,
         snapshot: (SnapshotId, &[u8]),
-        log: Option<&[u8]>,
+        log: Option<&Bytes>,
         manifests: &[StoredManifest],
     ) -> Result<Fresh, FormatError> {
         let id = *snapshot.0.as_bytes();
@@ -416,22 +439,17 @@ impl Objects {
                 break;
             }
             let name = Name::new(Kind::Manifest, *id.as_bytes());
-            // One that this handle would not read is nothing to remember, and no reason to fail.
             let decoded = match decoded {
                 Some(manifest) => Some(Decoded::Manifest(Arc::clone(manifest))),
-                None if file.len() <= REMEMBERED => decode_manifest(file, name.id, settings).ok(),
-                None => None,
+                None => remembered(file, name.id, decode_manifest, settings),
             };
             if let Some(decoded) = decoded {
                 room = room.saturating_sub(decoded.body_len());
                 objects.push((name, decoded));
             }
         }
-        if let Some(file) = log.filter(|file| file.len() <= REMEMBERED)
-            && let Ok(decoded) = decode_log(file, id, settings)
-        {
-            objects.push((log_name, decoded));
-        }
+        let log = log.and_then(|file| remembered(file, id, decode_log, settings));
+        objects.extend(log.map(|log| (log_name, log)));
         let fresh = Fresh(objects);
         self.adopt(&fresh);
         Ok(fresh)
@@ -559,6 +577,16 @@ fn storage_error(kind: Kind, id: &str, source: StorageError) -> FetchError {
 fn decode_snapshot(file: &[u8], id: [u8; 12], settings: &Settings) -> Result<Decoded, FormatError> {
     let id = SnapshotId::from_bytes(id);
     Snapshot::decode(file, id, &settings.decode_limits).map(|it| Decoded::Snapshot(Arc::new(it)))
+}
+
+/// What is kept of a file that was just written. One that this handle would not read is nothing to remember, and no reason to
+/// fail.
+fn remembered(file: &Bytes, id: [u8; 12], decode: Decode, settings: &Settings) -> Option<Decoded> {
+    match file.len() {
+        ..=DECODED => decode(file, id, settings).ok(),
+        ..=REMEMBERED => Some(Decoded::File(file.clone())),
+        _ => None,
+    }
 }
 
 fn decode_manifest(file: &[u8], id: [u8; 12], settings: &Settings) -> Result<Decoded, FormatError> {

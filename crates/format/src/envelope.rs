@@ -226,15 +226,16 @@ pub struct Writer {
     /// Name of the writing program; the first 24 bytes go into each header. Default:
     /// `icefield-VERSION`.
     pub implementation: String,
-    /// Level of zstd. Default: 3. Values outside zstd's range are taken as the nearest inside.
-    pub compression_level: i32,
+    /// Level of zstd; values outside its range are taken as the nearest inside. Default: none, which means 1 for manifests
+    /// and transaction logs, on whose ids and coordinates a higher one takes time and saves nothing, and 3 for all else.
+    pub compression_level: Option<i32>,
 }
 
 impl Default for Writer {
     fn default() -> Self {
         Self {
             implementation: concat!("icefield-", env!("CARGO_PKG_VERSION")).to_owned(),
-            compression_level: 3,
+            compression_level: None,
         }
     }
 }
@@ -244,9 +245,18 @@ impl Writer {
     #[must_use]
     pub fn with_compression_level(self, level: impl Into<i32>) -> Self {
         Self {
-            compression_level: level.into(),
+            compression_level: Some(level.into()),
             ..self
         }
+    }
+
+    /// Returns the level of zstd for files of a kind.
+    #[must_use]
+    pub fn level(&self, kind: FileKind) -> i32 {
+        self.compression_level.unwrap_or(match kind {
+            FileKind::Manifest | FileKind::TransactionLog => 1,
+            _ => 3,
+        })
     }
 
     /// Returns the informative user metadata that the format puts on objects of this kind, where a
@@ -289,7 +299,7 @@ impl Writer {
             });
         }
         let header = self.header(kind);
-        let sealed = compression::compress_after(&header, body, self.compression_level, file)?;
+        let sealed = compression::compress_after(&header, body, self.level(kind), file)?;
         // What is acknowledged must be readable.
         let limit = DecodeLimits::default().for_compressed(sealed.len() - HEADER_LEN);
         if body.len() as u64 > limit {

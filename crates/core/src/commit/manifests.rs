@@ -201,7 +201,8 @@ impl<'a> CellWriter<'a> {
         }
         let mut id = [0; 12];
         self.job.entropy.fill(&mut id);
-        let mut encoder = ManifestEncoder::new(ManifestId::from_bytes(id));
+        let id = ManifestId::from_bytes(id);
+        let mut encoder = ManifestEncoder::new(id).with_room_for(self.job.rows.len(), index.len());
         encoder.begin_array(self.job.node)?;
         encoder.push(index, chunk)?;
         self.open.insert(self.cell.clone(), encoder);

@@ -169,16 +169,21 @@ pub(super) async fn write(
         .map(|array| array.node)
         .collect();
     let snapshot_id = SnapshotId::from_bytes(session.random());
-    let splits = split(session, &changes, arrays).await?;
-    let (kept, jobs): (Vec<_>, Vec<_>) = splits.into_iter().map(|it| (it.kept, it.jobs)).unzip();
-    if rewrite != Rewrite::No
-        && changes.is_empty()
-        && !description.allow_empty
-        && jobs.iter().all(Vec::is_empty)
-    {
-        return Err(CommitError::NothingToCommit);
-    }
     let before = Arc::new(Before::default());
+    let make = async {
+        let splits = split(session, &changes, arrays).await?;
+        let (kept, jobs): (Vec<_>, Vec<_>) =
+            splits.into_iter().map(|it| (it.kept, it.jobs)).unzip();
+        if rewrite != Rewrite::No
+            && changes.is_empty()
+            && !description.allow_empty
+            && jobs.iter().all(Vec::is_empty)
+        {
+            return Err(CommitError::NothingToCommit);
+        }
+        let new = run_jobs(session, &changes, &before, jobs.iter().flatten()).await?;
+        Ok((kept, jobs, new))
+    };
     let edits: usize = changes.chunks().values().map(ChunkTable::len).sum();
     let is_shifted = changes.views().values().any(BaseView::is_shifted);
     let early_log = async {
@@ -189,10 +194,10 @@ pub(super) async fn write(
         let mended = mended.clone();
         let none = BTreeMap::new();
         let encode = move || encode_log(&writer, snapshot_id, &changes, mended, &none);
-        Ok::<_, SessionError>(Some(away(edits <= EDITS_AT_ONCE, encode).await??))
+        let file = away(edits <= EDITS_AT_ONCE, encode).await?;
+        Ok(Some(file.map_err(SessionError::from)?))
     };
-    let run = run_jobs(session, &changes, &before, jobs.iter().flatten());
-    let (new, early_log) = futures::try_join!(run, early_log)?;
+    let ((kept, jobs, new), early_log) = futures::try_join!(make, early_log)?;
     let moved = shifted::moved_chunks(session, &base, &changes, &before).await?;
     let mut results = new.iter();
     let arrays: Vec<ArrayManifests> = (kept.into_iter().zip(&jobs))
@@ -547,7 +552,7 @@ async fn store(
         });
     }
     // The session goes on reading this snapshot, and the next one begins with it: no need to fetch it.
-    let log_file = log.remembered.then_some(&log_file[..]);
+    let log_file = log.remembered.then_some(&log_file);
     let fresh = objects.remember((snapshot_id, &snapshot), log_file, &manifests)?;
     Ok(Written::Prepared(PreparedCommit {
         snapshot: snapshot_id,

@@ -301,7 +301,7 @@ impl RepositoryBuilder {
     fn objects(&self) -> Objects {
         let mut writer = Writer::default();
         if let Some(level) = self.config.compression_level() {
-            writer.compression_level = i32::from(level);
+            writer.compression_level = Some(i32::from(level));
         }
         Objects::new(Arc::clone(&self.storage), self.settings.clone(), writer)
     }

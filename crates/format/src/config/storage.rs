@@ -22,7 +22,8 @@ section! { keywise
     CompressionConfig {
         /// Default: zstd.
         algorithm: CompressionAlgorithm = "zstd",
-        /// Default: 3.
+        /// Default: 3. Where nobody sets it, this implementation writes manifests and transaction logs with 1: see
+        /// [`Writer`](crate::Writer).
         level: u8 = "3",
     }
 }

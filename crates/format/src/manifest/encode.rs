@@ -33,6 +33,9 @@ pub struct EncodedManifest {
     pub info: ManifestFileInfo,
 }
 
+/// Bytes of room that are made at once, at most.
+const MOST_ROOM: usize = 4 << 20;
+
 /// The array whose refs are being given.
 struct Current {
     node: NodeId,
@@ -70,6 +73,18 @@ impl ManifestEncoder {
             last: Vec::new(),
             total: 0,
         }
+    }
+
+    /// Makes room for so many refs of so many dimensions each to native chunks, so that a large manifest is not moved about
+    /// while it grows.
+    #[must_use]
+    pub fn with_room_for(mut self, refs: usize, rank: usize) -> Self {
+        // A table with an id and a length, the list of coordinates, and the offset of the table in the list of all.
+        let bytes = refs.saturating_mul(40 + 4 * rank);
+        if self.total == 0 && self.current.is_none() && bytes > 1024 {
+            self.builder = FlatBufferBuilder::with_capacity(bytes.min(MOST_ROOM));
+        }
+        self
     }
 
     fn file(&self) -> FormatFile {

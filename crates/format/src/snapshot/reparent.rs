@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::Snapshot;
 use crate::compression;
-use crate::envelope::{Compression, DecodeLimits, HEADER_LEN, Header, Writer};
+use crate::envelope::{Compression, DecodeLimits, FileKind, HEADER_LEN, Header, Writer};
 use crate::error::{FormatError, FormatFile};
 use crate::id::{OBJECT_ID_LEN, SnapshotId};
 
@@ -37,7 +37,7 @@ impl Snapshot {
             .copy_from_slice(parent.as_bytes());
         let file = match header.compression {
             Compression::Zstd => {
-                let level = Writer::default().compression_level;
+                let level = Writer::default().level(FileKind::Snapshot);
                 compression::compress_after(&file[..HEADER_LEN], &patched, level, name)?
             }
             Compression::None => {

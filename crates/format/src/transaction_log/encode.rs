@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use flatbuffers::{FlatBufferBuilder, WIPOffset};
+use flatbuffers::{FlatBufferBuilder, Vector, WIPOffset};
 
 use super::LogRoot;
 use crate::envelope::{FileKind, IDENTIFIER, Writer};
@@ -13,6 +13,9 @@ use crate::id::{NodeId, SnapshotId};
 use crate::index::MAX_RANK;
 use crate::limits;
 use crate::order;
+
+/// Bytes of the offset that a table begins with.
+const SOFFSET: u32 = 4;
 
 /// The array whose chunks are being given.
 struct Current {
@@ -34,6 +37,8 @@ pub struct TransactionLogEncoder {
     arrays: Vec<WIPOffset<fb::ArrayUpdatedChunks<'static>>>,
     current: Option<Current>,
     chunks: Vec<WIPOffset<fb::ChunkIndices<'static>>>,
+    /// Where the vtable of all chunks is, once there is one.
+    vtable: Option<u32>,
 }
 
 impl TransactionLogEncoder {
@@ -52,6 +57,7 @@ impl TransactionLogEncoder {
             arrays: Vec::new(),
             current: None,
             chunks: Vec::new(),
+            vtable: None,
         }
     }
 
@@ -145,12 +151,35 @@ impl TransactionLogEncoder {
             _ if found > MAX_RANK => return Err(FormatError::RankTooLarge { file, node, found }),
             _ => current.rank = Some(found),
         }
-        let coords = Some(self.builder.create_vector(index));
-        self.chunks.push(fb::ChunkIndices::create(
-            &mut self.builder,
-            &fb::ChunkIndicesArgs { coords },
-        ));
+        let coords = self.builder.create_vector(index);
+        let table = self.chunk_table(coords);
+        self.chunks.push(table);
         Ok(())
+    }
+
+    /// Adds the table of a chunk. Logs have little else, and the builder makes a vtable for each only to find that it has it
+    /// already, so from the second on the two numbers of such a table are put as they are.
+    fn chunk_table(
+        &mut self,
+        coords: WIPOffset<Vector<'static, u32>>,
+    ) -> WIPOffset<fb::ChunkIndices<'static>> {
+        let builder = &mut self.builder;
+        if let Some(vtable) = self.vtable {
+            builder.push(coords);
+            let table = builder.unfinished_data().len() as u32 + SOFFSET;
+            builder.push(vtable as i32 - table as i32);
+            return WIPOffset::new(table);
+        }
+        let args = fb::ChunkIndicesArgs {
+            coords: Some(coords),
+        };
+        let table = fb::ChunkIndices::create(builder, &args);
+        let written = builder.unfinished_data();
+        let at = written.len() - table.value() as usize;
+        let to_vtable = written[at..].first_chunk().copied();
+        let to_vtable = i32::from_le_bytes(to_vtable.expect("BUG: a table begins with an offset"));
+        self.vtable = table.value().checked_add_signed(to_vtable);
+        table
     }
 
     fn end_chunks(&mut self) -> Result<(), FormatError> {

@@ -42,6 +42,53 @@ fn a_log_comes_back_sorted() {
 }
 
 #[test]
+fn tables_of_chunks_are_as_the_builder_makes_them() {
+    let indices: [&[u32]; 5] = [&[], &[7], &[1, 2], &[u32::MAX, 0, 3], &[4; 9]];
+    for count in 1..=indices.len() {
+        let mut encoder = TransactionLogEncoder::new(ID);
+        let mut arrays = Vec::new();
+        for (byte, index) in (1..).zip(&indices[..count]) {
+            encoder.begin_chunks(node(byte)).unwrap();
+            encoder.push_chunk(index).unwrap();
+            encoder.push_chunk(index).unwrap();
+            arrays.push((byte, vec![*index; 2]));
+        }
+        let arrays: Vec<_> = arrays.iter().map(|(byte, it)| (*byte, &it[..])).collect();
+        let file = encoder.finish(&Writer::default()).unwrap();
+        let mut b = flatbuffers::FlatBufferBuilder::new();
+        let arrays = tables(&mut b, &arrays);
+        let none = [(); 6].map(|()| Some(b.create_vector::<fb::ObjectId8>(&[])));
+        let [
+            new_groups,
+            new_arrays,
+            deleted_groups,
+            deleted_arrays,
+            updated_arrays,
+            updated_groups,
+        ] = none;
+        let updated_chunks = Some(b.create_vector(&arrays));
+        let id = fb::ObjectId12(*ID.as_bytes());
+        let args = fb::TransactionLogArgs {
+            id: Some(&id),
+            new_groups,
+            new_arrays,
+            deleted_groups,
+            deleted_arrays,
+            updated_arrays,
+            updated_groups,
+            updated_chunks,
+            moved_nodes: None,
+            extra: None,
+        };
+        let root = fb::TransactionLog::create(&mut b, &args);
+        b.finish(root, Some(crate::envelope::IDENTIFIER));
+        let name = FormatFile::TransactionLog(ID);
+        let plain = Writer::default().seal(name, FileKind::TransactionLog, b.finished_data());
+        assert_eq!(file, plain.unwrap(), "{count}");
+    }
+}
+
+#[test]
 fn encoder_refuses_what_decoding_would() {
     let mut encoder = TransactionLogEncoder::new(ID);
     assert!(matches!(
@@ -76,28 +123,34 @@ fn encoder_refuses_what_decoding_would() {
     );
 }
 
+type Tables<'a> = Vec<flatbuffers::WIPOffset<fb::ArrayUpdatedChunks<'a>>>;
+
+/// Builds chunks of arrays as the flatbuffers library does it.
+fn tables<'a>(
+    b: &mut flatbuffers::FlatBufferBuilder<'a>,
+    arrays: &[(u8, &[&[u32]])],
+) -> Tables<'a> {
+    let array = |(node, chunks): &(u8, &[&[u32]])| {
+        let chunk = |index: &&[u32]| {
+            let coords = Some(b.create_vector(index));
+            fb::ChunkIndices::create(b, &fb::ChunkIndicesArgs { coords })
+        };
+        let chunks: Vec<_> = chunks.iter().map(chunk).collect();
+        let chunks = Some(b.create_vector(&chunks));
+        let node_id = fb::ObjectId8([*node; 8]);
+        let args = fb::ArrayUpdatedChunksArgs {
+            node_id: Some(&node_id),
+            chunks,
+        };
+        fb::ArrayUpdatedChunks::create(b, &args)
+    };
+    arrays.iter().map(array).collect()
+}
+
 /// Builds a file without the encoder's checks.
 fn raw(ids: &[u8], arrays: &[(u8, &[&[u32]])]) -> Result<TransactionLog, FormatError> {
     let mut b = flatbuffers::FlatBufferBuilder::new();
-    let arrays: Vec<_> = arrays
-        .iter()
-        .map(|(node, chunks)| {
-            let chunks: Vec<_> = chunks
-                .iter()
-                .map(|index| {
-                    let coords = Some(b.create_vector(index));
-                    fb::ChunkIndices::create(&mut b, &fb::ChunkIndicesArgs { coords })
-                })
-                .collect();
-            let chunks = Some(b.create_vector(&chunks));
-            let node_id = fb::ObjectId8([*node; 8]);
-            let args = fb::ArrayUpdatedChunksArgs {
-                node_id: Some(&node_id),
-                chunks,
-            };
-            fb::ArrayUpdatedChunks::create(&mut b, &args)
-        })
-        .collect();
+    let arrays = tables(&mut b, arrays);
     let ids: Vec<_> = ids.iter().map(|byte| fb::ObjectId8([*byte; 8])).collect();
     let ids = Some(b.create_vector(&ids));
     let id = fb::ObjectId12(*ID.as_bytes());
