@@ -417,8 +417,8 @@ impl Objects {
             .await
     }
 
-    /// Decodes what was just written, and keeps it: reading it needs no request. Files too large to be worth
-    /// the time are left out.
+    /// Keeps what was just written: reading it needs no request. Large files are decoded by the first who asks for them, and
+    /// the largest are left out.
     pub(crate) fn remember(
         &self,
         snapshot: (SnapshotId, &[u8]),
@@ -582,11 +582,10 @@ fn decode_snapshot(file: &[u8], id: [u8; 12], settings: &Settings) -> Result<Dec
 /// What is kept of a file that was just written. One that this handle would not read is nothing to remember, and no reason to
 /// fail.
 fn remembered(file: &Bytes, id: [u8; 12], decode: Decode, settings: &Settings) -> Option<Decoded> {
-    match file.len() {
-        ..=DECODED => decode(file, id, settings).ok(),
-        ..=REMEMBERED => Some(Decoded::File(file.clone())),
-        _ => None,
+    if file.len() <= DECODED {
+        return decode(file, id, settings).ok();
     }
+    (file.len() <= REMEMBERED).then(|| Decoded::File(file.clone()))
 }
 
 fn decode_manifest(file: &[u8], id: [u8; 12], settings: &Settings) -> Result<Decoded, FormatError> {

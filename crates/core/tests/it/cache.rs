@@ -193,3 +193,46 @@ async fn a_session_outlives_what_the_cache_forgets() {
     assert_eq!(counting.snapshot().total.requests(), 0);
     assert_eq!(paths(&session, "/"), paths(&other, "/"));
 }
+
+#[tokio::test]
+async fn what_a_commit_wrote_is_read_from_memory() {
+    let trial = trial("just written");
+    // Small ones are decoded at once, others by the first who asks.
+    for (count, bytes) in [(2, 400), (300, 500), (3000, 500)] {
+        let storage = trial.store().await;
+        let counting = CountingStorage::new(Arc::clone(&storage));
+        let counted: Arc<dyn Storage> = Arc::new(counting.clone());
+        let repository = trial.builder(&counted).open_or_create().await;
+        let repository = repository.expect("created");
+        let session = writer(&repository).await;
+        set(&session, "/a", array(&[count], &[1])).await;
+        for i in 0..count as u32 {
+            let chunk = pattern(u64::from(i), bytes);
+            write(&session, "/a", &[i], chunk).await;
+        }
+        commit(&session, "much").await;
+        counting.reset();
+        let last = count as u32 - 1;
+        let expected = pattern(u64::from(last), bytes);
+        // Whoever comes first decodes what is to be decoded, with and without waiting.
+        let next = read_main(&repository).await;
+        let chunk = next.try_chunk_blocking(&path("/a"), &[last], ByteRange::All);
+        is!(chunk, Some(Ok(Some(bytes))) if bytes == expected);
+        for session in [&session, &next] {
+            let chunk = session.chunk(&path("/a"), &[last], ByteRange::All).await;
+            is!(chunk, Ok(Some(bytes)) if bytes == expected);
+        }
+        // One that is on top of it copies or merges what is in memory.
+        let session = writer(&repository).await;
+        is!(session.shift(&path("/a"), &[-1]).await, Ok(()));
+        commit(&session, "shifted").await;
+        let counts = counting.snapshot();
+        assert_eq!(counts.of("manifests").get, 0, "{count}: {counts:?}");
+        assert_eq!(counts.of("snapshots").get, 0, "{count}: {counts:?}");
+        let session = read_main(&trial.open(&storage).await).await;
+        let shifted = session
+            .chunk(&path("/a"), &[last - 1], ByteRange::All)
+            .await;
+        is!(shifted, Ok(Some(bytes)) if bytes == expected);
+    }
+}
