@@ -41,13 +41,16 @@ pub(crate) fn prepend(places: &Places<'_>, kind: &str, extent: Extent) -> bool {
         create(place.open(), extent, 0..1).await;
         let (before, behind) = (open(place.open()).await, open(place.open()).await);
         let prepend = async {
-            for _ in 0..last {
-                change(&before, extent, Change::prepend(1)).await;
+            for step in 1..=last {
+                // One label alone does not tell the next.
+                let labels = [label(-step)];
+                change(&before, extent, Change::prepend(1).with_labels(labels)).await;
             }
         };
         let append = async {
-            for _ in 0..appended {
-                change(&behind, extent, Change::append(1)).await;
+            for step in 1..=appended {
+                let labels = [label(step)];
+                change(&behind, extent, Change::append(1).with_labels(labels)).await;
             }
         };
         futures::join!(prepend, append);
