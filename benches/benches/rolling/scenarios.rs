@@ -18,7 +18,8 @@ const ROUNDING: Duration = Duration::from_millis(1100);
 
 /// Changes a window and fills what comes in.
 async fn change(repository: &Repository, extent: Extent, change: Change) {
-    let rolling = rolling(repository).complete();
+    // Two that change the window without a rest, and nobody gives way.
+    let rolling = rolling(repository).complete().tries(1000);
     let rolled = rolling.run(&change, async |session, staged| {
         let window = window(session);
         for step in staged.new.clone() {
