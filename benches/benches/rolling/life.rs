@@ -30,8 +30,8 @@ const WRITERS: usize = 4;
 const KEPT: u64 = 3;
 /// An inline chunk has at most so many bytes, unless somebody configures something else.
 const INLINE: u64 = 512;
-/// Times of objects may be cut to the second.
-const ROUNDING: time::Duration = time::Duration::from_millis(1100);
+/// Times of objects may be cut to the second, and so may the time that they are compared with.
+const ROUNDING: time::Duration = time::Duration::from_millis(2100);
 
 /// What came of rolls.
 #[derive(Debug, Default)]

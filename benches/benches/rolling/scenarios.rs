@@ -13,8 +13,8 @@ use crate::world::{Extent, compare_all, create, fill_slab, label, newest, open, 
 
 /// Slabs that are appended while others are prepended: one in so many.
 const APPENDED: i64 = 5;
-/// Times of objects may be cut to the second.
-const ROUNDING: Duration = Duration::from_millis(1100);
+/// Times of objects may be cut to the second, and so may the time that they are compared with.
+const ROUNDING: Duration = Duration::from_millis(2100);
 
 /// Changes a window and fills what comes in.
 async fn change(repository: &Repository, extent: Extent, change: Change) {
