@@ -210,6 +210,7 @@ const LAYERS: &[Layer] = &[
             "icefield",
             "icefield-testkit",
             "icefield-maintenance",
+            "icefield-rolling",
             "icefield-ingest",
             "icefield-zarr-store",
             "icefield-core",
