@@ -203,6 +203,11 @@ impl Repository {
         stored.map(|stored| stored.config).unwrap_or_default()
     }
 
+    /// Returns whether a configuration is stored, as far as this handle has read.
+    pub fn has_stored_config(&self) -> bool {
+        self.0.configs.stored().is_some()
+    }
+
     /// Stores a configuration, if nobody else has changed the stored one since this handle read it.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_format::SnapshotId;
+use serde_json::Value;
 
 use super::{plan, publish};
 use crate::session::{Moment, Phase, Session};
@@ -16,6 +17,18 @@ impl Session {
     /// # Errors
     /// [`CommitError::NothingToCommit`], the reasons why a session cannot be written, what the store says.
     pub async fn flush(&self, message: impl Into<String>) -> Result<SnapshotId, CommitError> {
+        self.flush_with(message, BTreeMap::new()).await
+    }
+
+    /// As [`Session::flush`], with metadata, which the history shows beside the message.
+    ///
+    /// # Errors
+    /// As [`Session::flush`].
+    pub async fn flush_with(
+        &self,
+        message: impl Into<String>,
+        metadata: BTreeMap<String, Value>,
+    ) -> Result<SnapshotId, CommitError> {
         let message = message.into();
         let mut hold = self.hold_any()?;
         let _all_writes_ended = self.in_flight().write().await;
@@ -32,7 +45,7 @@ impl Session {
         self.guard(None).await?;
         let description = plan::Description {
             message: &message,
-            metadata: &BTreeMap::new(),
+            metadata: &metadata,
             allow_empty: false,
             rewrite: super::Rewrite::No,
             lost: &BTreeSet::new(),

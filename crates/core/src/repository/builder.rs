@@ -10,7 +10,8 @@ use icefield_refs::{
     micros_of_time,
 };
 use icefield_storage::{
-    Clock, Entropy, Key, ListOptions, Storage, StorageError, StorageExt, SystemClock, SystemEntropy,
+    Clock, Entropy, Key, ListOptions, Prefix, Storage, StorageError, StorageExt, SystemClock,
+    SystemEntropy,
 };
 
 use super::in_force::Configs;
@@ -29,6 +30,7 @@ pub struct RepositoryBuilder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     access: VirtualAccess,
+    among_others: bool,
 }
 
 impl RepositoryBuilder {
@@ -40,6 +42,7 @@ impl RepositoryBuilder {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             access: VirtualAccess::none(),
+            among_others: false,
         }
     }
 
@@ -75,6 +78,14 @@ impl RepositoryBuilder {
     #[must_use]
     pub fn virtual_access(mut self, access: VirtualAccess) -> Self {
         self.access = access;
+        self
+    }
+
+    /// Lets [`RepositoryBuilder::create`] have company: objects whose keys are none of a repository's may be there. Those
+    /// that a repository would take for its own are still in the way.
+    #[must_use]
+    pub fn among_other_objects(mut self) -> Self {
+        self.among_others = true;
         self
     }
 
@@ -183,7 +194,10 @@ impl RepositoryBuilder {
                 location: self.location(),
             });
         }
-        self.check_empty().await?;
+        match self.among_others {
+            true => self.check_own_keys().await?,
+            false => self.check_empty().await?,
+        }
         let objects = Arc::new(self.objects());
         let flushed_at = micros_of_time(self.clock.now());
         let file = initial_snapshot(flushed_at, objects.writer());
@@ -270,6 +284,50 @@ impl RepositoryBuilder {
             }),
             None => Ok(()),
         }
+    }
+
+    /// Among other objects, nothing may be where a repository has its own but what a creation that was stopped may
+    /// leave.
+    async fn check_own_keys(&self) -> Result<(), RepositoryError> {
+        let initial = layout::snapshot_key(SnapshotId::INITIAL);
+        let main = Key::parse(&layout::branch_key("main", layout::KeyForm::Raw));
+        if self
+            .storage
+            .exists(&main.map_err(StorageError::from)?)
+            .await?
+        {
+            return Err(RepositoryError::AlreadyExists {
+                location: self.location(),
+            });
+        }
+        let in_the_way = |key: Key| RepositoryError::NotEmpty {
+            location: self.location(),
+            key,
+        };
+        for key in [layout::REPO, layout::CONFIG] {
+            let key = Key::parse(key).map_err(StorageError::from)?;
+            if self.storage.exists(&key).await? {
+                return Err(in_the_way(key));
+            }
+        }
+        for prefix in [
+            layout::REFS,
+            layout::SNAPSHOTS,
+            layout::MANIFESTS,
+            layout::TRANSACTIONS,
+            layout::CHUNKS,
+            layout::OVERWRITTEN,
+        ] {
+            let prefix = Prefix::parse(prefix).map_err(StorageError::from)?;
+            let mut objects = self.storage.list(prefix.into());
+            while let Some(object) = objects.next().await {
+                let key = object?.key;
+                if key.as_str() != initial {
+                    return Err(in_the_way(key));
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn store_config(&self, refs: &Refs) -> Result<Option<StoredConfig>, RepositoryError> {

@@ -10,7 +10,7 @@ use super::{Node, Session, State};
 use crate::SessionError;
 use crate::change_set::{PendingChunk, WrittenNode};
 use crate::metadata::{ArrayMetadata, NodeMetadata, NodeMetadataError};
-use crate::virtual_chunks::VirtualRefs;
+use crate::virtual_chunks::{VirtualRefs, VirtualRefsError};
 
 /// What a write does where there is something already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -166,13 +166,36 @@ impl Session {
         path: &NodePath,
         refs: VirtualRefs<'_>,
     ) -> Result<(), SessionError> {
+        let in_force = self.shared().configs.in_force();
+        let covered = refs.check_containers(&in_force.containers);
+        self.set_refs(path, refs, covered).await
+    }
+
+    /// As [`Session::set_virtual_refs`], also where no container of the configuration covers an object. Until one does,
+    /// such chunks cannot be read: for writers that add the container later.
+    ///
+    /// # Errors
+    /// As [`Session::set_virtual_refs`].
+    pub async fn set_virtual_refs_anywhere(
+        &self,
+        path: &NodePath,
+        refs: VirtualRefs<'_>,
+    ) -> Result<(), SessionError> {
+        self.set_refs(path, refs, Ok(())).await
+    }
+
+    async fn set_refs(
+        &self,
+        path: &NodePath,
+        refs: VirtualRefs<'_>,
+        covered: Result<(), VirtualRefsError>,
+    ) -> Result<(), SessionError> {
         let _permit = self.begin_write().await?;
         let wrong = |source| SessionError::VirtualRefs {
             path: path.clone(),
             source: Box::new(source),
         };
-        let in_force = self.shared().configs.in_force();
-        refs.check_containers(&in_force.containers).map_err(wrong)?;
+        covered.map_err(wrong)?;
         let grid = |node: &Node| {
             let array = node.metadata.array();
             array.map(|it| it.chunk_counts.clone()).unwrap_or_default()

@@ -80,6 +80,33 @@ pub(super) async fn create_refuses_a_store_in_use(trial: Trial) {
     assert_eq!(keys(&storage).await, ["photos/1.jpg"]);
 }
 
+pub(super) async fn create_among_other_objects_only_if_asked(trial: Trial) {
+    let storage = trial.store().await;
+    put(&storage, "photos/1.jpg", "x").await;
+    let create = async || {
+        let builder = trial.builder(&storage).among_other_objects();
+        builder.create().await
+    };
+    for key in [layout::CHUNKS, layout::REFS] {
+        let storage = trial.store().await;
+        let key = format!("{key}/somebody's");
+        put(&storage, &key, "x").await;
+        is!(
+            trial.builder(&storage).among_other_objects().create().await,
+            Err(RepositoryError::NotEmpty { key: found, .. }) if found.as_str() == key,
+        );
+    }
+    let repository = create().await.expect("nothing of a repository is there");
+    commit_edits(&repository, "one", &[("/a", group())], &[]).await;
+    is!(create().await, Err(RepositoryError::AlreadyExists { .. }));
+    assert!(keys(&storage).await.contains(&"photos/1.jpg".to_owned()));
+    let opened = trial.open(&storage).await;
+    assert_eq!(
+        messages(&opened, "main").await,
+        ["one", "Repository initialized"]
+    );
+}
+
 pub(super) async fn create_finishes_a_creation_that_was_stopped(trial: Trial) {
     let (made, _) = trial.create().await;
     let storage = trial.store().await;

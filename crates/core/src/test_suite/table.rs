@@ -15,6 +15,7 @@ macro_rules! __session_cases {
                 create_over_a_repository_is_refused
                 open_or_create_does_what_is_needed
                 create_refuses_a_store_in_use
+                create_among_other_objects_only_if_asked
                 create_finishes_a_creation_that_was_stopped
                 racing_creates_have_one_winner
                 a_newer_repository_is_refused_by_name

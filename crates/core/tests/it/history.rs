@@ -291,6 +291,17 @@ async fn a_flushed_snapshot_is_adopted_by_a_tag_or_a_branch() {
 }
 
 #[tokio::test]
+async fn a_flushed_snapshot_tells_its_metadata() {
+    let repository = start().await;
+    let session = on(&repository, "main").await;
+    apply(&session, &[Chunk("/b", 1, 1)]).await;
+    let metadata = [("author".to_owned(), serde_json::Value::from("me"))];
+    let flushed = session.flush_with("aside", metadata.clone().into()).await;
+    let info = repository.snapshot_info(flushed.expect("valid")).await;
+    assert_eq!(info.expect("readable").metadata, metadata.into());
+}
+
+#[tokio::test]
 async fn paths_that_moves_leave_free_can_be_used_again() {
     let repository = start().await;
     let from = tip(&repository, "main").await;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt};
 use icefield_core::test_suite::words::*;
 use icefield_core::{
-    ByteRange, ChunkLocation, ChunkRead, ReadSettings, Repository, RepositoryConfig, Session,
-    SessionError, Settings, VirtualAccess, VirtualChecksum, VirtualChunkError, VirtualRefs,
-    VirtualRefsError, VirtualSource,
+    ByteRange, ChunkLocation, ChunkRead, EditOutcome, ReadSettings, Repository, RepositoryConfig,
+    Session, SessionError, Settings, VirtualAccess, VirtualChecksum, VirtualChunkError,
+    VirtualRefs, VirtualRefsError, VirtualSource,
 };
 use icefield_format::config::{VirtualChunkContainer, VirtualChunkContainers, VirtualStore};
 use icefield_storage::Storage;
@@ -391,6 +391,57 @@ async fn columns_are_checked_and_set_whole_or_not_at_all() {
         .await
         .expect("nothing to do");
     assert_eq!(indices(&session, "/a").await.len(), 5);
+}
+
+#[tokio::test]
+async fn references_may_be_set_before_there_is_a_container() {
+    let (storage, archive) = (memory(), memory());
+    put(&archive, "file", "abc").await;
+    let repository = trial("anywhere").builder(&storage).create().await;
+    let repository = repository.expect("created");
+    assert!(!repository.has_stored_config());
+    let session = writer(&repository).await;
+    set(&session, "/a", array(&[10], &[1])).await;
+    let file = [source("s3://archive/file")];
+    let refs = VirtualRefs {
+        coordinates: &[0],
+        sources: &file,
+        source: &[0],
+        offsets: &[0],
+        lengths: &[3],
+    };
+    let refused = session.set_virtual_refs(&path("/a"), refs).await;
+    assert!(matches!(refused, Err(SessionError::VirtualRefs { .. })));
+    let wrong = VirtualRefs {
+        lengths: &[0],
+        ..refs
+    };
+    let refused = session.set_virtual_refs_anywhere(&path("/a"), wrong).await;
+    assert!(matches!(refused, Err(SessionError::VirtualRefs { .. })));
+    let set = session.set_virtual_refs_anywhere(&path("/a"), refs).await;
+    set.expect("no container is asked for");
+    assert!(matches!(
+        problem(
+            chunk(&session, 0)
+                .await
+                .expect_err("nobody says where it is")
+        ),
+        VirtualChunkError::NoContainer
+    ));
+    commit(&session, "early").await;
+    let saved = repository.save_config(containers(&["s3://archive/"])).await;
+    assert!(matches!(saved, Ok(EditOutcome::Done(_))));
+    assert!(repository.has_stored_config());
+    let opened = trial("anywhere")
+        .builder(&storage)
+        .virtual_access(grants(&[("s3://archive/", &archive)]))
+        .open()
+        .await;
+    let session = reader(&opened.expect("opened")).await;
+    assert_eq!(
+        chunk(&session, 0).await.expect("readable now"),
+        Some(b"abc".to_vec())
+    );
 }
 
 /// A repository with one array of 4 KiB chunks in one object, and the object on a store that counts.
