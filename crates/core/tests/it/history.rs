@@ -1,6 +1,6 @@
 //! Merge, cherry-pick, revert, squash, and snapshots without a branch.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -295,10 +295,10 @@ async fn a_flushed_snapshot_tells_its_metadata() {
     let repository = start().await;
     let session = on(&repository, "main").await;
     apply(&session, &[Chunk("/b", 1, 1)]).await;
-    let metadata = [("author".to_owned(), serde_json::Value::from("me"))];
-    let flushed = session.flush_with("aside", metadata.clone().into()).await;
+    let metadata = BTreeMap::from([("author".to_owned(), serde_json::Value::from("me"))]);
+    let flushed = session.flush_with("aside", metadata.clone()).await;
     let info = repository.snapshot_info(flushed.expect("valid")).await;
-    assert_eq!(info.expect("readable").metadata, metadata.into());
+    assert_eq!(info.expect("readable").metadata, metadata);
 }
 
 #[tokio::test]

@@ -437,7 +437,7 @@ async fn references_may_be_set_before_there_is_a_container() {
         .virtual_access(grants(&[("s3://archive/", &archive)]))
         .open()
         .await;
-    let session = reader(&opened.expect("opened")).await;
+    let session = read_main(&opened.expect("opened")).await;
     assert_eq!(
         chunk(&session, 0).await.expect("readable now"),
         Some(b"abc".to_vec())
