@@ -17,10 +17,11 @@ impl Session {
     /// # Errors
     /// [`CommitError::NothingToCommit`], the reasons why a session cannot be written, what the store says.
     pub async fn flush(&self, message: impl Into<String>) -> Result<SnapshotId, CommitError> {
-        self.flush_with(message, BTreeMap::new()).await
+        self.flush_with(message, BTreeMap::new(), false).await
     }
 
-    /// As [`Session::flush`], with metadata, which the history shows beside the message.
+    /// As [`Session::flush`], with metadata, which the history shows beside the message, and, if so allowed, without
+    /// edits.
     ///
     /// # Errors
     /// As [`Session::flush`].
@@ -28,6 +29,7 @@ impl Session {
         &self,
         message: impl Into<String>,
         metadata: BTreeMap<String, Value>,
+        allow_empty: bool,
     ) -> Result<SnapshotId, CommitError> {
         let message = message.into();
         let mut hold = self.hold_any()?;
@@ -46,7 +48,7 @@ impl Session {
         let description = plan::Description {
             message: &message,
             metadata: &metadata,
-            allow_empty: false,
+            allow_empty,
             rewrite: super::Rewrite::No,
             lost: &BTreeSet::new(),
             extents: &BTreeMap::new(),

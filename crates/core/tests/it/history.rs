@@ -296,9 +296,13 @@ async fn a_flushed_snapshot_tells_its_metadata() {
     let session = on(&repository, "main").await;
     apply(&session, &[Chunk("/b", 1, 1)]).await;
     let metadata = BTreeMap::from([("author".to_owned(), serde_json::Value::from("me"))]);
-    let flushed = session.flush_with("aside", metadata.clone()).await;
+    let flushed = session.flush_with("aside", metadata.clone(), false).await;
     let info = repository.snapshot_info(flushed.expect("valid")).await;
     assert_eq!(info.expect("readable").metadata, metadata);
+    let session = on(&repository, "main").await;
+    let empty = session.flush_with("nothing", metadata, true).await;
+    let info = repository.snapshot_info(empty.expect("allowed")).await;
+    assert_eq!(info.expect("readable").message, "nothing");
 }
 
 #[tokio::test]
