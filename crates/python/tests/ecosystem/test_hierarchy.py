@@ -1,0 +1,73 @@
+"""zarr-python's state machine of hierarchies: groups and arrays come, change and go, beside a dictionary."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zarr
+from chosen import ic
+from hypothesis import HealthCheck, Phase, assume, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import rule, run_state_machine_as_test
+from hypothesis.strategies import DataObject
+from zarr.testing.stateful import ZarrHierarchyStateMachine
+from zarr.testing.strategies import node_names
+
+
+def _is_storable(array: "zarr.Array[Any]") -> bool:
+    """Whether the metadata of an array is a document that a Zarr store may take."""
+    try:
+        # zarr-python writes lone surrogates into attributes as escapes such as \ud800. That is no Unicode text, so
+        # no JSON either (RFC 8259, section 8.2, leaves it to the reader): a store that reads what it stores refuses it.
+        json.dumps(array.metadata.to_dict(), ensure_ascii=False, default=str).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    # A chunk is at least one element long (Zarr v3, regular grid); the strategy makes 0 for dimensions of length 0.
+    return 0 not in array.chunks
+
+
+class _Storable:
+    """Hypothesis' data, without the arrays that no Zarr store may take."""
+
+    def __init__(self, data: DataObject) -> None:
+        self._data = data
+
+    def draw(self, strategy: st.SearchStrategy[Any], label: Any = None) -> Any:
+        value = self._data.draw(strategy, label)
+        if isinstance(value, zarr.Array):
+            assume(_is_storable(value))
+        return value
+
+
+class Hierarchy(ZarrHierarchyStateMachine):
+    @rule(data=st.data(), name=node_names)
+    def add_array(self, data: DataObject, name: str) -> None:
+        super().add_array(data=_Storable(data), name=name)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("place", ["memory", "local"])
+def test_two_hundred_hierarchies(place: str, tmp_path: Path) -> None:
+    storage = (
+        ic.in_memory_storage()
+        if place == "memory"
+        else ic.local_filesystem_storage(str(tmp_path / "repository"))
+    )
+    repository = ic.Repository.create(storage)
+
+    def machine() -> ZarrHierarchyStateMachine:
+        return Hierarchy(repository.writable_session("main").store)
+
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        machine,
+        settings=settings(
+            max_examples=200,
+            stateful_step_count=20,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            phases=[Phase.explicit, Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
