@@ -18,7 +18,7 @@ use crate::error::{FormatError, FormatFile};
 use section::{Entry, invalid, section};
 
 pub use containers::{
-    ContainerEntry, OpaqueYaml, S3Options, VirtualChunkContainer, VirtualChunkContainers,
+    ContainerEntry, HttpOptions, OpaqueYaml, S3Options, VirtualChunkContainer, VirtualChunkContainers,
     VirtualStore,
 };
 pub use manifest::{

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::roundtrip;
 use icefield_format::config::{
-    DimensionCondition, DimensionRule, ManifestConfig, PreloadCondition, PreloadConfig,
-    SplitCondition, SplitRule, SplittingConfig, StorageConfig, VirtualChunkContainer, VirtualStore,
+    DimensionCondition, DimensionRule, HttpOptions, ManifestConfig, PreloadCondition,
+    PreloadConfig, SplitCondition, SplitRule, SplittingConfig, StorageConfig,
+    VirtualChunkContainer, VirtualStore,
 };
 use icefield_format::layout::{self, KeyForm, RefKey};
 use icefield_format::*;
@@ -359,7 +360,8 @@ fn config() -> impl Strategy<Value = RepositoryConfig> {
     let store = prop_oneof![
         Just(VirtualStore::InMemory),
         ".*".prop_map(VirtualStore::LocalFileSystem),
-        btree_map(".*", ".*", 0..3).prop_map(VirtualStore::Http),
+        (btree_map("[a-z]", ".*", 0..3), btree_map(".*", ".*", 0..3))
+            .prop_map(|(options, headers)| VirtualStore::Http(HttpOptions { options, headers })),
     ];
     let container = ("[a-z]*", option::of(".*"), store).prop_map(|(prefix, name, store)| {
         VirtualChunkContainer {

@@ -26,6 +26,8 @@ enum Identity {
     Nobody,
     Machine,
     Tokens(Arc<dyn TokenSource>),
+    /// What a file of credentials says.
+    File(String),
 }
 
 /// Opens a bucket, or what is below a prefix in it.
@@ -115,6 +117,13 @@ impl GcsBuilder {
         self
     }
 
+    /// Asks as the holder of a file of credentials: `json` is its text, such as the key of a service account that Google's
+    /// console hands out, or what `gcloud auth application-default login` keeps. Tokens are renewed.
+    pub fn credentials_file(mut self, json: impl Into<String>) -> Self {
+        self.identity = Identity::File(json.into());
+        self
+    }
+
     /// Names the project that pays for the requests, for buckets whose owner does not.
     pub fn user_project(mut self, project: impl Into<String>) -> Self {
         self.user_project = Some(project.into());
@@ -175,7 +184,7 @@ impl GcsBuilder {
             if authority.unwrap_or_default().contains('@') {
                 return Err(wrong("endpoint", "it has a user in it"));
             }
-            if matches!(self.identity, Identity::Machine) && is_open(url) {
+            if matches!(self.identity, Identity::Machine | Identity::File(_)) && is_open(url) {
                 let problem = "it is http://, and the token of this machine would go there in clear text: \
                                make it https://, or ask as `anonymous`";
                 return Err(wrong("endpoint", problem));
@@ -188,10 +197,9 @@ impl GcsBuilder {
         }
         // The client panics where no implementation of TLS is chosen. One that was chosen before stays.
         let _chosen_before = rustls::crypto::ring::default_provider().install_default();
-        let (credentials, renewed) = self.credentials().map_err(|problem| {
-            let problem = format!("this machine has none: {problem}");
-            wrong("credentials", &problem)
-        })?;
+        let (credentials, renewed) = self
+            .credentials()
+            .map_err(|problem| wrong("credentials", &problem))?;
         // Trying again, and taking up what broke off, is the business of one layer above.
         let mut data = Data::builder()
             .with_credentials(credentials.clone())
@@ -243,8 +251,10 @@ impl GcsBuilder {
             Identity::Nobody => (nobody(), None),
             Identity::Machine => {
                 let found = google_cloud_auth::credentials::Builder::default().build();
-                (found.map_err(|error| error.to_string())?, None)
+                let found = found.map_err(|error| format!("this machine has none: {error}"))?;
+                (found, None)
             }
+            Identity::File(json) => (of_file(json)?, None),
             Identity::Tokens(source) => {
                 let clock = Arc::clone(&self.clock);
                 let renewed = Arc::new(Renewed::new(Asked(Arc::clone(source)), clock));
@@ -260,6 +270,31 @@ impl GcsBuilder {
             false => format!("gs://{}/{}", self.bucket, self.prefix),
         }
     }
+}
+
+/// Returns the credentials that the text of a file holds. Errors do not quote it.
+fn of_file(json: &str) -> Result<Credentials, String> {
+    use google_cloud_auth::credentials::{
+        external_account, impersonated, service_account, user_account,
+    };
+
+    let value: serde_json::Value =
+        serde_json::from_str(json).map_err(|_| "the file of credentials is no JSON".to_owned())?;
+    let kind = value.get("type").and_then(serde_json::Value::as_str);
+    let built = match kind {
+        Some("service_account") => service_account::Builder::new(value).build(),
+        Some("authorized_user") => user_account::Builder::new(value).build(),
+        Some("impersonated_service_account") => impersonated::Builder::new(value).build(),
+        Some("external_account") => external_account::Builder::new(value).build(),
+        _ => {
+            return Err(
+                "the file of credentials has no `type` that is known: service_account, authorized_user, \
+                 impersonated_service_account, external_account"
+                    .to_owned(),
+            );
+        }
+    };
+    built.map_err(|_| "the file of credentials is incomplete, or its key is none".to_owned())
 }
 
 /// Returns whether others may read along: no TLS, and not this machine itself.
@@ -309,6 +344,35 @@ mod tests {
         let storage = builder.open().await.expect("opened");
         assert!(!format!("{storage:?}{storage}").contains("SECRET"));
         assert_eq!(storage.to_string(), "gs://ocean");
+    }
+
+    #[tokio::test]
+    async fn files_of_credentials_are_read_and_not_shown() {
+        let user = r#"{"type": "authorized_user", "client_id": "c", "client_secret": "SECRET",
+            "refresh_token": "SECRET"}"#;
+        let builder = GcsBuilder::new("ocean").credentials_file(user);
+        assert!(!format!("{builder:?}").contains("SECRET"));
+        let storage = builder.open().await.expect("opened");
+        assert!(!format!("{storage:?}{storage}").contains("SECRET"));
+        for wrong in [
+            "SECRET",
+            r#"{"private_key": "SECRET"}"#,
+            r#"{"type": "service_account", "private_key": "SECRET"}"#,
+        ] {
+            let error = GcsBuilder::new("ocean")
+                .credentials_file(wrong)
+                .open()
+                .await;
+            let error = format!("{:?}", error.expect_err("no credentials"));
+            assert!(
+                error.contains("credentials") && !error.contains("SECRET"),
+                "{error}"
+            );
+        }
+        let open = GcsBuilder::new("ocean")
+            .endpoint("http://host.org")
+            .credentials_file(user);
+        assert!(open.open().await.is_err());
     }
 
     #[test]

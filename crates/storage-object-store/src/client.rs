@@ -33,10 +33,14 @@ pub(crate) fn options(plain: bool) -> ClientOptions {
 
 /// Makes the clients. Those that `object_store` makes go where a redirect leads, and tell whoever is there, in
 /// `Referer`, the query of the URL that led there: a signature, or a token.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Straight {
     /// Names that lead into this machine, or the network around it, lead nowhere.
     pub(crate) public_only: bool,
+    /// Sent with each request, in the place of those that the client has itself.
+    pub(crate) headers: reqwest::header::HeaderMap,
+    /// How long making a connection may take. Default: [`CONNECT`].
+    pub(crate) connect_timeout: Option<Duration>,
 }
 
 impl HttpConnector for Straight {
@@ -52,7 +56,8 @@ impl HttpConnector for Straight {
             .referer(false)
             .user_agent(concat!("icefield/", env!("CARGO_PKG_VERSION")))
             .https_only(plain.as_deref() != Some("true"))
-            .connect_timeout(CONNECT)
+            .default_headers(self.headers.clone())
+            .connect_timeout(self.connect_timeout.unwrap_or(CONNECT))
             // What is compressed on the way does not say how large the object is.
             .no_gzip()
             .no_brotli()

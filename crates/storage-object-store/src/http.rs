@@ -2,6 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use icefield_storage::remote::{RemoteSettings, RemoteStorage};
 use icefield_storage::{Clock, Entropy, KeyForm, StorageError, SystemClock, SystemEntropy};
@@ -18,6 +21,8 @@ pub struct HttpBuilder {
     url: String,
     options: AdapterOptions,
     public_only: bool,
+    headers: Vec<(String, String)>,
+    connect_timeout: Option<Duration>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 }
@@ -34,6 +39,8 @@ impl HttpBuilder {
             url: url.into(),
             options,
             public_only: false,
+            headers: Vec::new(),
+            connect_timeout: None,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
         }
@@ -49,6 +56,18 @@ impl HttpBuilder {
     /// and so are names that lead there, looked up anew for each connection.
     pub fn public_only(mut self) -> Self {
         self.public_only = true;
+        self
+    }
+
+    /// Sends a header with each request, such as an `Authorization`. It is shown to nobody else.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets how long making a connection may take. Default 5 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = Some(timeout);
         self
     }
 
@@ -86,6 +105,22 @@ impl HttpBuilder {
                     .to_owned(),
             });
         }
+        let mut headers = HeaderMap::new();
+        for (name_of_it, value) in &self.headers {
+            let header = (
+                HeaderName::from_bytes(name_of_it.as_bytes()),
+                HeaderValue::from_str(value),
+            );
+            let (Ok(header), Ok(mut value)) = header else {
+                return Err(StorageError::Misconfigured {
+                    target: name,
+                    setting: "headers",
+                    problem: "one of them cannot be sent".to_owned(),
+                });
+            };
+            value.set_sensitive(true);
+            headers.insert(header, value);
+        }
         // Keys are appended to the path, behind a slash of their own.
         let url = match self.url.split_once('?') {
             Some((path, query)) => format!("{}?{query}", path.trim_end_matches('/')),
@@ -97,6 +132,8 @@ impl HttpBuilder {
             .with_client_options(options(plain))
             .with_http_connector(Straight {
                 public_only: self.public_only,
+                headers,
+                connect_timeout: self.connect_timeout,
             })
             .build()
             .map_err(|_| not_made(&name, "url"))?;
@@ -129,7 +166,12 @@ mod tests {
             "{error:?}"
         );
         assert!(!format!("{error:?} {error}").contains("SECRET"));
-        let builder = HttpBuilder::new("https://host/data/?token=SECRET");
+        for (name, value) in [("a b", "SECRET"), ("x", "SECRET\n")] {
+            let error = HttpBuilder::new("https://host/x").header(name, value);
+            let error = error.open().expect_err("no header");
+            assert!(!format!("{error:?} {error}").contains("SECRET"));
+        }
+        let builder = HttpBuilder::new("https://host/data/?token=SECRET").header("a", "SECRET");
         assert!(!format!("{builder:?}").contains("SECRET"));
         let storage = builder.open().expect("opened");
         assert_eq!(storage.to_string(), "https://host/data/");

@@ -70,7 +70,8 @@ pub(crate) struct Bucket {
     pub(crate) metadata: Labels,
     pub(crate) chunks: Labels,
     pub(crate) checksum: Option<Checksum>,
-    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) read_headers: BTreeMap<String, String>,
+    pub(crate) write_headers: BTreeMap<String, String>,
 }
 
 impl Bucket {
@@ -111,9 +112,13 @@ impl Bucket {
 
     /// Puts the user's headers into a request.
     pub(crate) fn stamp(&self) -> impl Fn(&mut HttpRequest) + Send + Sync + use<> {
-        let headers = self.headers.clone();
+        let (read, write) = (self.read_headers.clone(), self.write_headers.clone());
         move |request| {
-            for (name, value) in &headers {
+            let headers = match request.method() {
+                "GET" | "HEAD" => &read,
+                _ => &write,
+            };
+            for (name, value) in headers {
                 request.headers_mut().insert(name.clone(), value.clone());
             }
         }
@@ -164,7 +169,8 @@ impl fmt::Debug for Bucket {
         f.debug_struct("Bucket")
             .field("name", &self.name)
             .field("place", &self.place)
-            .field("headers", &self.headers.keys())
+            .field("read_headers", &self.read_headers.keys())
+            .field("write_headers", &self.write_headers.keys())
             .finish_non_exhaustive()
     }
 }

@@ -75,7 +75,8 @@ pub struct S3Builder {
     metadata: Labels,
     chunks: Labels,
     checksum: Option<Checksum>,
-    headers: BTreeMap<String, String>,
+    read_headers: BTreeMap<String, String>,
+    write_headers: BTreeMap<String, String>,
     connect_timeout: Duration,
     settings: RemoteSettings,
     clock: Arc<dyn Clock>,
@@ -97,7 +98,8 @@ impl S3Builder {
             metadata: Labels::default(),
             chunks: Labels::default(),
             checksum: None,
-            headers: BTreeMap::new(),
+            read_headers: BTreeMap::new(),
+            write_headers: BTreeMap::new(),
             connect_timeout: Duration::from_secs(5),
             settings: RemoteSettings::default(),
             clock: Arc::new(SystemClock),
@@ -202,8 +204,21 @@ impl S3Builder {
     }
 
     /// Sends a header with each request.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.insert(name.into(), value.into());
+    pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let (name, value) = (name.into(), value.into());
+        self.read_header(name.clone(), value.clone())
+            .write_header(name, value)
+    }
+
+    /// Sends a header with each request that reads: of objects, and of lists.
+    pub fn read_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.read_headers.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sends a header with each request that changes something.
+    pub fn write_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.write_headers.insert(name.into(), value.into());
         self
     }
 
@@ -272,7 +287,7 @@ impl S3Builder {
                 "it has a user in it, where there is no place for one",
             );
         }
-        for (name, value) in &self.headers {
+        for (name, value) in self.read_headers.iter().chain(&self.write_headers) {
             if !is_header(name, value) {
                 return wrong("headers", "one of them cannot be sent");
             }
@@ -340,7 +355,8 @@ impl S3Builder {
             metadata: self.metadata,
             chunks: self.chunks,
             checksum: self.checksum,
-            headers: self.headers,
+            read_headers: self.read_headers,
+            write_headers: self.write_headers,
         };
         Ok(RemoteStorage::with_sources(
             bucket,
@@ -380,7 +396,8 @@ impl fmt::Debug for S3Builder {
             .field("store", &self.name())
             .field("region", &self.region)
             .field("endpoint", &self.endpoint)
-            .field("headers", &self.headers.keys())
+            .field("read_headers", &self.read_headers.keys())
+            .field("write_headers", &self.write_headers.keys())
             .finish_non_exhaustive()
     }
 }

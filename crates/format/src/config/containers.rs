@@ -1,6 +1,7 @@
 //! The part of the configuration about virtual chunks: where foreign objects may lie.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde_yaml_ng::value::{Tag, TaggedValue};
 use serde_yaml_ng::{Mapping, Value};
@@ -60,11 +61,29 @@ pub enum VirtualStore {
     /// Azure Blob Storage.
     Azure(BTreeMap<String, String>),
     /// A web server.
-    Http(BTreeMap<String, String>),
+    Http(HttpOptions),
     /// A local directory.
     LocalFileSystem(String),
     /// The memory of a process, for tests.
     InMemory,
+}
+
+/// Options of a web server.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct HttpOptions {
+    /// Options of the client, by name.
+    pub options: BTreeMap<String, String>,
+    /// Sent with each request. There may be secrets in them: `Debug` shows only their names.
+    pub headers: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for HttpOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpOptions")
+            .field("options", &self.options)
+            .field("headers", &self.headers.keys())
+            .finish()
+    }
 }
 
 section! { whole
@@ -84,6 +103,8 @@ section! { whole
         network_stream_timeout_seconds: u32,
         /// Whether the requester pays. Default: false.
         requester_pays: bool,
+        /// Digest of uploads: `crc32`, `crc32c`, `crc64_nvme`, `sha1` or `sha256`.
+        checksum_algorithm: String,
     }
 }
 
@@ -254,6 +275,43 @@ impl Entry for VirtualChunkContainer {
     }
 }
 
+fn strings(value: Value, key: &str) -> Result<BTreeMap<String, String>, FormatError> {
+    match value {
+        Value::Null => Ok(BTreeMap::new()),
+        value => serde_yaml_ng::from_value(value).map_err(|error| invalid(key, error)),
+    }
+}
+
+fn pairs(map: &BTreeMap<String, String>) -> Mapping {
+    let pairs = map
+        .iter()
+        .map(|(key, value)| (key.as_str().into(), value.as_str().into()));
+    pairs.collect()
+}
+
+impl HttpOptions {
+    /// The headers are a mapping among the options.
+    fn read(value: Value, key: &str) -> Result<Self, FormatError> {
+        let mut value = value;
+        let headers = match &mut value {
+            Value::Mapping(map) => map.shift_remove("headers"),
+            _ => None,
+        };
+        Ok(Self {
+            options: strings(value, key)?,
+            headers: strings(headers.unwrap_or_default(), key)?,
+        })
+    }
+
+    fn write(&self) -> Value {
+        let mut map = pairs(&self.options);
+        if !self.headers.is_empty() {
+            map.insert(Value::from("headers"), Value::Mapping(pairs(&self.headers)));
+        }
+        Value::Mapping(map)
+    }
+}
+
 impl Entry for VirtualStore {
     fn settings(name: &str, default: Option<&'static str>, into: &mut Vec<Setting>) {
         into.push(Setting {
@@ -267,12 +325,7 @@ impl Entry for VirtualStore {
         let unknown = || FormatError::NotAMapping {
             key: key.to_owned(),
         };
-        let strings = |value: Value| -> Result<BTreeMap<String, String>, FormatError> {
-            match value {
-                Value::Null => Ok(BTreeMap::new()),
-                value => serde_yaml_ng::from_value(value).map_err(|error| invalid(key, error)),
-            }
-        };
+        let strings = |value: Value| strings(value, key);
         let (tag, value) = match value {
             Value::String(tag) => (tag, Value::Null),
             Value::Tagged(tagged) => (
@@ -287,7 +340,7 @@ impl Entry for VirtualStore {
             "tigris" => Self::Tigris(S3Options::read(value, key)?.spelt_out()),
             "gcs" => Self::Gcs(strings(value)?),
             "azure" => Self::Azure(strings(value)?),
-            "http" => Self::Http(strings(value)?),
+            "http" => Self::Http(HttpOptions::read(value, key)?),
             "local_file_system" => Self::LocalFileSystem(String::read(value, key)?),
             "in_memory" => Self::InMemory,
             _ => return Err(unknown()),
@@ -295,19 +348,14 @@ impl Entry for VirtualStore {
     }
 
     fn write(&self) -> Result<Value, FormatError> {
-        let strings = |map: &BTreeMap<String, String>| {
-            let pairs = map
-                .iter()
-                .map(|(key, value)| (key.as_str().into(), value.as_str().into()));
-            Value::Mapping(pairs.collect())
-        };
+        let strings = |map: &BTreeMap<String, String>| Value::Mapping(pairs(map));
         let (tag, value) = match self {
             Self::S3(options) => ("s3", options.spelt_out().write()?),
             Self::S3Compatible(options) => ("s3_compatible", options.spelt_out().write()?),
             Self::Tigris(options) => ("tigris", options.spelt_out().write()?),
             Self::Gcs(options) => ("gcs", strings(options)),
             Self::Azure(options) => ("azure", strings(options)),
-            Self::Http(options) => ("http", strings(options)),
+            Self::Http(options) => ("http", options.write()),
             Self::LocalFileSystem(path) => ("local_file_system", Value::from(path.as_str())),
             Self::InMemory => return Ok(Value::from("in_memory")),
         };

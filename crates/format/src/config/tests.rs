@@ -128,6 +128,34 @@ virtual_chunk_containers:
 }
 
 #[test]
+fn headers_of_a_web_server_are_kept_and_not_shown() {
+    let text = "\
+virtual_chunk_containers:
+  https://host/x/:
+    name: null
+    url_prefix: https://host/x/
+    store: !http
+      timeout: 5s
+      headers:
+        authorization: Bearer SECRET
+";
+    let config = decode(text);
+    let stores: Vec<_> = config.containers().map(|it| it.store.clone()).collect();
+    let [VirtualStore::Http(options)] = &stores[..] else {
+        panic!("{stores:?}");
+    };
+    assert_eq!(options.options["timeout"], "5s");
+    assert_eq!(options.headers["authorization"], "Bearer SECRET");
+    assert!(!format!("{config:?}").contains("SECRET"));
+    let written = encode(&config);
+    assert!(
+        written.contains("authorization: Bearer SECRET"),
+        "{written}"
+    );
+    assert_eq!(decode(&written), config);
+}
+
+#[test]
 fn merging_is_key_by_key_but_for_the_whole_parts() {
     let base = decode(
         "compression: {level: 1}\nstorage: {retries: {max_tries: 4}, storage_class: A}\n\
