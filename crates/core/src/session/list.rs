@@ -176,6 +176,14 @@ impl Session {
         Ok(nodes)
     }
 
+    /// Returns the identity of the node at a path, `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Session::node_kind`].
+    pub fn node_id(&self, path: &NodePath) -> Result<Option<NodeId>, SessionError> {
+        Ok(self.state()?.node(path)?.map(|node| node.id))
+    }
+
     /// Returns the names directly below a path, sorted: those of nodes, and those that only lead to nodes.
     ///
     /// # Errors

@@ -116,6 +116,9 @@ pub(super) async fn an_update_keeps_the_node_id_and_the_chunks(trial: Trial) {
     let session = read_main(&repository).await;
     assert_eq!(ids, (node_id(&session, "/a"), node_id(&session, "/g")));
     holds(&session, "/a", &[1], Some(b"1")).await;
+    for (at, id) in [("/a", Some(ids.0)), ("/g", Some(ids.1)), ("/none", None)] {
+        is!(session.node_id(&path(at)), Ok(found) if found == id);
+    }
 }
 
 pub(super) async fn a_recreated_node_is_another_node(trial: Trial) {
