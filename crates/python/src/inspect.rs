@@ -1,0 +1,222 @@
+//! Files of a repository as JSON, in the shapes that the reference implementation gives them.
+
+use icefield::format::{
+    ChunkRef, Compression, FormatFile, HEADER_LEN, Header, NodeKind, NodeRecord, layout,
+};
+use icefield::storage::{GetOptions, GetRange, Key, StorageError};
+use icefield::{FetchError, ManifestId, Repository, RepositoryError};
+use serde_json::{Map, Value, json};
+
+use crate::convert;
+use crate::errors::Failure;
+use crate::refs::of_snapshot;
+
+/// The header of a file of which the rest is decoded elsewhere.
+async fn header(repository: &Repository, key: &str, file: FormatFile) -> Result<Value, Failure> {
+    let key = Key::parse(key).map_err(StorageError::from)?;
+    let range = GetRange::Bounded(0..HEADER_LEN as u64);
+    let object = repository
+        .storage()
+        .get(&key, GetOptions::range(range))
+        .await?;
+    let header = Header::decode(&object.bytes().await?, file)?;
+    let writer = header.implementation();
+    let (name, version) = program(&writer);
+    Ok(json!({
+        "written_by": writer,
+        "app_name": name,
+        "app_version": version,
+        "spec_version": format!("{}.0", header.spec_version),
+        "file_type": header.kind.metadata_name(),
+        "compression": match header.compression {
+            Compression::None => "none",
+            Compression::Zstd => "zstd",
+        },
+    }))
+}
+
+/// Takes `name-version` apart, where the name may have dashes.
+fn program(writer: &str) -> (&str, Option<&str>) {
+    let is_version = |at: &usize| writer[at + 1..].starts_with(|it: char| it.is_ascii_digit());
+    let mut dashes = writer.match_indices('-').map(|(at, _)| at);
+    match dashes.find(is_version) {
+        Some(at) => (&writer[..at], Some(&writer[at + 1..])),
+        None => (writer, None),
+    }
+}
+
+/// A file that a caller named and that is not there.
+fn absent(error: RepositoryError, what: &str, id: &str) -> Failure {
+    match error {
+        RepositoryError::Fetch(FetchError::Missing { .. }) => Failure::new(
+            "object-not-found",
+            format!("there is no {what} {id} in this repository: check the id"),
+        ),
+        error => error.into(),
+    }
+}
+
+fn time(micros: u64) -> Result<String, Failure> {
+    let time = i64::try_from(micros)
+        .ok()
+        .and_then(|micros| jiff::Timestamp::from_microsecond(micros).ok());
+    let time = time.ok_or_else(|| {
+        let message = format!("{micros} microseconds since 1970 lie beyond the calendar");
+        Failure::new("deserialization", message)
+    })?;
+    Ok(format!("{time:.6}"))
+}
+
+pub(crate) async fn inspect_snapshot(repository: &Repository, id: &str) -> Result<String, Failure> {
+    let id = convert::snapshot_id(id)?;
+    let snapshot = repository.snapshot(id).await;
+    let snapshot = snapshot.map_err(|error| of_snapshot(error, id))?;
+    let header = header(
+        repository,
+        &layout::snapshot_key(id),
+        FormatFile::Snapshot(id),
+    )
+    .await?;
+    let manifests = snapshot.manifest_files().map(|file| {
+        json!({
+            "id": file.id.to_string(),
+            "size_bytes": file.size_bytes,
+            "num_chunk_refs": file.num_chunk_refs,
+        })
+    });
+    let metadata: Map<_, _> = snapshot.metadata()?.into_iter().collect();
+    Ok(json!({
+        "id": id.to_string(),
+        "header": header,
+        "flushed_at": time(snapshot.flushed_at())?,
+        "commit_message": snapshot.message(),
+        "metadata": metadata,
+        "manifests": manifests.collect::<Vec<_>>(),
+        "nodes": snapshot.nodes().map(node).collect::<Vec<_>>(),
+    })
+    .to_string())
+}
+
+fn node(record: NodeRecord<'_>) -> Value {
+    let mut node = json!({
+        "id": record.id().to_string(),
+        "path": record.path(),
+        "node_type": match record.kind() {
+            NodeKind::Array => "array",
+            NodeKind::Group => "group",
+        },
+    });
+    if let Some(array) = record.array() {
+        let names: Vec<Option<&str>> = array
+            .dimension_names()
+            .map(Iterator::collect)
+            .unwrap_or_default();
+        let shape = array.shape().enumerate().map(|(at, dimension)| {
+            let mut shape = json!({
+                "array_length": dimension.array_length,
+                "num_chunks": dimension.array_length.div_ceil(dimension.chunk_length.max(1)),
+            });
+            if let Some(Some(name)) = names.get(at) {
+                shape["name"] = Value::from(*name);
+            }
+            shape
+        });
+        node["shape"] = shape.collect();
+        let manifests = array.manifests().map(|part| {
+            let extents = part.ranges().map(|range| json!([range.start, range.end]));
+            json!({ "id": part.id().to_string(), "extents": extents.collect::<Value>() })
+        });
+        node["manifest_refs"] = manifests.collect();
+    }
+    node
+}
+
+pub(crate) async fn inspect_manifest(repository: &Repository, id: &str) -> Result<String, Failure> {
+    let text = id;
+    let id: ManifestId = text.parse().map_err(|error| {
+        let message = format!("{text:?} is no id of a manifest: {error}");
+        Failure::new("invalid-snapshot-id", message)
+    })?;
+    let manifest = repository.manifest(id).await;
+    let manifest = manifest.map_err(|error| absent(error, "manifest", text))?;
+    let header = header(
+        repository,
+        &layout::manifest_key(id),
+        FormatFile::Manifest(id),
+    )
+    .await?;
+    let mut totals = [0_u64; 3];
+    let mut arrays = Vec::with_capacity(manifest.array_count());
+    for array in manifest.arrays() {
+        let mut counts = [0_u64; 3];
+        for record in array.refs() {
+            counts[match record.chunk_ref()? {
+                ChunkRef::Inline(_) => 0,
+                ChunkRef::Native { .. } => 1,
+                ChunkRef::Virtual { .. } => 2,
+            }] += 1;
+        }
+        for (total, count) in totals.iter_mut().zip(counts) {
+            *total += count;
+        }
+        arrays.push(json!({
+            "node_id": array.node_id().to_string(),
+            "num_chunk_refs": array.len(),
+            "num_inline": counts[0],
+            "num_native": counts[1],
+            "num_virtual": counts[2],
+        }));
+    }
+    Ok(json!({
+        "id": id.to_string(),
+        "header": header,
+        "size_bytes": manifest.body_len(),
+        "num_arrays": arrays.len(),
+        "total_chunk_refs": manifest.total_refs(),
+        "total_inline": totals[0],
+        "total_native": totals[1],
+        "total_virtual": totals[2],
+        "arrays": arrays,
+        // Spec version 2 can compress locations.
+        "compression": { "uses_location_compression": false, "num_compressed_refs": 0 },
+    })
+    .to_string())
+}
+
+pub(crate) async fn inspect_transaction_log(
+    repository: &Repository,
+    id: &str,
+) -> Result<String, Failure> {
+    let text = id;
+    let id = convert::snapshot_id(text)?;
+    let log = repository.transaction_log(id).await;
+    let log = log.map_err(|error| absent(error, "transaction log", text))?;
+    let header = header(
+        repository,
+        &layout::transaction_log_key(id),
+        FormatFile::TransactionLog(id),
+    )
+    .await?;
+    fn ids(nodes: impl Iterator<Item = icefield::NodeId>) -> Value {
+        nodes.map(|id| id.to_string()).collect()
+    }
+    let chunks = log.updated_chunks().map(|array| {
+        let indices = array.chunks().map(|index| Value::from(index.to_vec()));
+        json!({
+            "node_id": array.node_id().to_string(),
+            "chunks": indices.collect::<Value>(),
+        })
+    });
+    Ok(json!({
+        "header": header,
+        "new_groups": ids(log.new_groups()),
+        "new_arrays": ids(log.new_arrays()),
+        "deleted_groups": ids(log.deleted_groups()),
+        "deleted_arrays": ids(log.deleted_arrays()),
+        "updated_groups": ids(log.updated_groups()),
+        "updated_arrays": ids(log.updated_arrays()),
+        "updated_chunks": chunks.collect::<Value>(),
+        "moved_nodes": [],
+    })
+    .to_string())
+}

@@ -1,0 +1,158 @@
+//! Branches, tags and histories.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use icefield::{
+    BranchName, EditOutcome, FetchError, Repository, RepositoryError, Revision, SnapshotId,
+    TagName, time_of_micros,
+};
+
+use crate::convert;
+use crate::errors::Failure;
+use crate::rows::{self, SnapshotRow};
+
+fn tag(name: &str) -> Result<TagName, Failure> {
+    Ok(TagName::parse(name)?)
+}
+
+/// Reads what `kind` (branch, tag, snapshot) and `name` mean.
+pub(crate) fn revision(
+    kind: &str,
+    name: &str,
+    as_of: Option<i64>,
+) -> Result<Revision, Failure> {
+    let revision: Revision = match kind {
+        "branch" => convert::branch(name)?.into(),
+        "tag" => tag(name)?.into(),
+        "snapshot" => convert::snapshot_id(name)?.into(),
+        _ => {
+            let message = format!("{kind:?} is none of branch, tag, snapshot");
+            return Err(Failure::new("invalid-ref-type", message));
+        }
+    };
+    Ok(match as_of {
+        None => revision,
+        Some(micros) => revision.at(time_of_micros(micros.try_into().unwrap_or(0))),
+    })
+}
+
+/// What a caller named and is not there is no damage.
+pub(crate) fn of_snapshot(error: RepositoryError, id: SnapshotId) -> Failure {
+    match error {
+        RepositoryError::Fetch(FetchError::Missing { .. }) => {
+            icefield::RefsError::SnapshotNotFound(id).into()
+        }
+        error => error.into(),
+    }
+}
+
+pub(crate) async fn list_branches(repository: &Repository) -> Result<Vec<String>, Failure> {
+    let refs = repository.refs().await?;
+    Ok(refs.branches.keys().map(ToString::to_string).collect())
+}
+
+pub(crate) async fn list_tags(repository: &Repository) -> Result<Vec<String>, Failure> {
+    let refs = repository.refs().await?;
+    Ok(refs.tags.keys().map(ToString::to_string).collect())
+}
+
+pub(crate) async fn lookup_branch(repository: &Repository, name: &str) -> Result<String, Failure> {
+    let name = convert::branch(name)?;
+    let tip = repository.ref_store().resolve_branch(&name).await?;
+    Ok(tip.snapshot.to_string())
+}
+
+pub(crate) async fn lookup_tag(repository: &Repository, name: &str) -> Result<String, Failure> {
+    let name = tag(name)?;
+    let id = repository.ref_store().resolve_tag(&name).await?;
+    Ok(id.to_string())
+}
+
+/// An edit of a branch or a tag that may be refused.
+fn landed(outcome: EditOutcome, kind: &str, name: &str) -> Result<(), Failure> {
+    Failure::of_edit(outcome, &format!("{kind} {name:?}"))
+}
+
+pub(crate) async fn create_branch(
+    repository: &Repository,
+    name: &str,
+    target: &str,
+) -> Result<(), Failure> {
+    let target = convert::snapshot_id(target)?;
+    landed(
+        repository.create_branch(name, target).await?,
+        "branch",
+        name,
+    )
+}
+
+pub(crate) async fn create_tag(
+    repository: &Repository,
+    name: &str,
+    target: &str,
+) -> Result<(), Failure> {
+    let target = convert::snapshot_id(target)?;
+    landed(repository.create_tag(name, target).await?, "tag", name)
+}
+
+pub(crate) async fn reset_branch(
+    repository: &Repository,
+    name: &str,
+    target: &str,
+    expected: Option<&str>,
+) -> Result<(), Failure> {
+    let branch: BranchName = convert::branch(name)?;
+    let target = convert::snapshot_id(target)?;
+    let expected = expected.map(convert::snapshot_id).transpose()?;
+    let outcome = repository.reset_branch(&branch, target, expected).await?;
+    let landed = landed(outcome, "branch", name);
+    landed.map_err(|failure| match expected {
+        Some(id) => failure.with("expected_parent", id.to_string()),
+        None => failure,
+    })
+}
+
+pub(crate) async fn delete_branch(repository: &Repository, name: &str) -> Result<(), Failure> {
+    let branch = convert::branch(name)?;
+    landed(repository.delete_branch(&branch).await?, "branch", name)
+}
+
+pub(crate) async fn delete_tag(repository: &Repository, name: &str) -> Result<(), Failure> {
+    let tag = tag(name)?;
+    landed(repository.delete_tag(&tag).await?, "tag", name)
+}
+
+/// Walks a history, newest first.
+pub(crate) fn ancestry(
+    repository: Repository,
+    revision: Revision,
+) -> impl futures::Stream<Item = Result<SnapshotRow, Failure>> + Send + 'static {
+    let walk = async move {
+        let start = repository.resolve(&revision).await?;
+        let history = repository.ancestry(start).map_err(Failure::from);
+        Ok::<_, Failure>(history.map_ok(rows::snapshot).boxed())
+    };
+    stream::once(walk).try_flatten()
+}
+
+pub(crate) async fn lookup_snapshot(
+    repository: &Repository,
+    id: &str,
+) -> Result<SnapshotRow, Failure> {
+    let id = convert::snapshot_id(id)?;
+    let info = repository.snapshot_info(id).await;
+    Ok(rows::snapshot(info.map_err(|error| of_snapshot(error, id))?))
+}
+
+/// id, size in bytes, number of references.
+pub(crate) async fn list_manifest_files(
+    repository: &Repository,
+    id: &str,
+) -> Result<Vec<(String, u64, u32)>, Failure> {
+    let id = convert::snapshot_id(id)?;
+    let snapshot = repository.snapshot(id).await;
+    let snapshot = snapshot.map_err(|error| of_snapshot(error, id))?;
+    let files = snapshot.manifest_files();
+    Ok(files
+        .map(|file| (file.id.to_string(), file.size_bytes, file.num_chunk_refs))
+        .collect())
+}

@@ -1,0 +1,79 @@
+//! Who decides conflicts, as a document says it.
+
+use async_trait::async_trait;
+use icefield::storage::BoxError;
+use icefield::{BasicSolver, Conflict, ConflictSolver, Detector, Resolution, VersionSelection};
+use serde_json::Value;
+
+use crate::errors::Failure;
+
+/// A solver that a document describes.
+#[derive(Debug)]
+pub(crate) enum Solver {
+    /// Finds conflicts, and settles none.
+    Detect(Detector),
+    /// Settles what has one answer for each kind of conflict.
+    Settle(BasicSolver),
+}
+
+impl Solver {
+    /// Reads
+    /// `{"detector": "strict", "on_chunk_conflict": "ours", "fail_on_delete_of_updated_array": false, …}`.
+    pub(crate) fn from_json(document: &str) -> Result<Self, Failure> {
+        let wrong = |problem: &str| {
+            let message = format!("this is no description of a conflict solver: {problem}");
+            Failure::new("invalid-commit-configuration", message)
+        };
+        let value: Value =
+            serde_json::from_str(document).map_err(|error| wrong(&error.to_string()))?;
+        let detector = match value["detector"].as_str() {
+            Some("strict") => Detector::Strict,
+            Some("compatible") => Detector::Compatible,
+            _ => return Err(wrong("its detector is neither strict nor compatible")),
+        };
+        let on_chunk_conflict = match &value["on_chunk_conflict"] {
+            Value::Null => return Ok(Self::Detect(detector)),
+            Value::String(answer) => match answer.as_str() {
+                "fail" => VersionSelection::Fail,
+                "ours" => VersionSelection::UseOurs,
+                "theirs" => VersionSelection::UseTheirs,
+                _ => return Err(wrong("its answer to chunks is none of fail, ours, theirs")),
+            },
+            _ => return Err(wrong("its answer to chunks is no text")),
+        };
+        let on_delete = |name: &str| match value[name].as_bool() {
+            Some(true) => VersionSelection::Fail,
+            _ => VersionSelection::UseOurs,
+        };
+        let mut solver = BasicSolver::default();
+        solver.detector = detector;
+        solver.on_chunk_conflict = on_chunk_conflict;
+        solver.on_delete_of_updated_array = on_delete("fail_on_delete_of_updated_array");
+        solver.on_delete_of_updated_group = on_delete("fail_on_delete_of_updated_group");
+        Ok(Self::Settle(solver))
+    }
+
+    fn inner(&self) -> &dyn ConflictSolver {
+        match self {
+            Self::Detect(detector) => detector,
+            Self::Settle(solver) => solver,
+        }
+    }
+}
+
+#[async_trait]
+impl ConflictSolver for Solver {
+    fn detector(&self) -> Detector {
+        self.inner().detector()
+    }
+
+    async fn solve(
+        &self,
+        conflict: &Conflict,
+        ours: &icefield::Session,
+        before: &icefield::Session,
+        theirs: &icefield::Session,
+    ) -> Result<Resolution, BoxError> {
+        self.inner().solve(conflict, ours, before, theirs).await
+    }
+}

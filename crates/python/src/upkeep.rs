@@ -1,0 +1,136 @@
+//! What keeps a repository healthy: expiration, collection, statistics, manifests.
+
+use std::time::{Duration, SystemTime};
+
+use icefield::maintenance::{Collect, CollectReport, Expire, Policy, Swept, Usage};
+use icefield::{Detector, Repository, micros_of_time, time_of_micros};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::convert;
+use crate::errors::Failure;
+
+/// Errors that are told, of those that keep objects from being deleted.
+const TOLD: usize = 10;
+
+/// A bound on times. What lies before a time in the future is all that there is now.
+fn bound(repository: &Repository, micros: i64) -> SystemTime {
+    let bound = time_of_micros(micros.try_into().unwrap_or(0));
+    let now = repository.clock().now();
+    // As far as is known, since the last commit.
+    let store = match repository.clock_ahead() {
+        Some(ahead) if ahead > 0 => now - Duration::from_secs(ahead.unsigned_abs()),
+        _ => now,
+    };
+    bound.min(store)
+}
+
+/// Lets what is older than a time expire. Returns the snapshots that left the histories.
+pub(crate) async fn expire_snapshots(
+    repository: &Repository,
+    older_than: i64,
+    delete_branches: bool,
+    delete_tags: bool,
+) -> Result<Vec<String>, Failure> {
+    let mut policy = Policy::default();
+    policy.older_than = Some(bound(repository, older_than));
+    let expire = Expire::new(policy)
+        .delete_expired_branches(delete_branches)
+        .delete_expired_tags(delete_tags);
+    let expired = expire.run(repository, &()).await?;
+    for stuck in &expired.stuck {
+        tracing::warn!(
+            snapshot = %stuck.id,
+            parent = %stuck.parent,
+            reason = stuck.reason,
+            "a snapshot keeps its parent"
+        );
+    }
+    let gone = expired.plan.snapshots.iter().filter(|it| !it.stays());
+    Ok(gone.map(|it| it.id.to_string()).collect())
+}
+
+/// Deletes what nothing refers to and what is older than a time. However young that is, live leases of sessions hold it
+/// back.
+pub(crate) async fn garbage_collect(
+    repository: &Repository,
+    older_than: i64,
+    dry_run: bool,
+) -> Result<Collected, Failure> {
+    let now = micros_of_time(repository.clock().now());
+    let older_than = u64::try_from(older_than).unwrap_or(0);
+    let floor = Duration::from_micros(now.saturating_sub(older_than));
+    let collect = Collect::default().floor(floor).force_floor();
+    Ok(Collected(collect.dry_run(dry_run).run(repository).await?))
+}
+
+/// What a collection did, as a dictionary.
+pub(crate) struct Collected(CollectReport);
+
+impl<'py> IntoPyObject<'py> for Collected {
+    type Target = PyDict;
+    type Output = Bound<'py, PyDict>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        let report = self.0;
+        let total: Swept = report.total();
+        let row = PyDict::new(py);
+        for (name, number) in [
+            ("bytes_deleted", total.deleted_bytes),
+            ("chunks_deleted", report.chunks.deleted),
+            ("manifests_deleted", report.manifests.deleted),
+            ("snapshots_deleted", report.snapshots.deleted),
+            ("attributes_deleted", 0),
+            ("transaction_logs_deleted", report.transaction_logs.deleted),
+            ("objects_failed_to_delete", total.failed),
+            // Stores are asked again by themselves, and do not say how often.
+            ("throttled_batches", 0),
+        ] {
+            row.set_item(name, number)?;
+        }
+        let mut reasons: Vec<&str> = Vec::new();
+        for (_, reason) in &report.failures {
+            if reasons.len() < TOLD && !reasons.contains(&reason.as_str()) {
+                reasons.push(reason);
+            }
+        }
+        row.set_item("delete_errors", reasons)?;
+        let skipped: &[&str] = match report.stopped_early {
+            true => &["transaction_logs", "manifests", "chunks"],
+            false => &[],
+        };
+        row.set_item("skipped_phases", skipped)?;
+        Ok(row)
+    }
+}
+
+/// Native, virtual and inline bytes of chunks that refs reach.
+pub(crate) async fn chunk_storage_stats(
+    repository: &Repository,
+) -> Result<(u64, u64, u64), Failure> {
+    let summary = Usage::new().summary(repository, &()).await?;
+    Ok((
+        summary.native.bytes,
+        summary.external.bytes,
+        summary.inline.bytes,
+    ))
+}
+
+/// Commits manifests that are split as the configuration says.
+pub(crate) async fn rewrite_manifests(
+    repository: &Repository,
+    message: &str,
+    branch: &str,
+    metadata: Option<&str>,
+) -> Result<String, Failure> {
+    let metadata = convert::metadata(metadata)?;
+    let session = repository.write_session(convert::branch(branch)?).await?;
+    let commit = session.commit(message).rewrite_manifests(true);
+    let commit = metadata
+        .into_iter()
+        .fold(commit, |commit, (name, value)| commit.metadata(name, value));
+    // There are no edits that could collide.
+    let outcome = commit.allow_empty().rebase_with(Detector::Strict).await?;
+    Ok(Failure::of_commit(outcome)?.to_string())
+}
