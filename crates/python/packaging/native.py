@@ -1,0 +1,120 @@
+"""What a native module asks of the machine that loads it, read from the file itself.
+
+    python native.py FILE...
+
+prints it, for a shared library or for those in a wheel, and fails if it asks for more than a wheel may.
+"""
+
+import re
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection
+from elftools.elf.sections import SymbolTableSection
+
+# What every Linux with glibc has, by PEP 600. No libpython: the interpreter that loads the module has the symbols.
+EVERYWHERE = {
+    "libc.so.6",
+    "libm.so.6",
+    "libdl.so.2",
+    "libpthread.so.0",
+    "librt.so.1",
+    "libgcc_s.so.1",
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+}
+MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
+
+
+@dataclass(frozen=True)
+class Native:
+    """A native module: its machine, the libraries it needs, and the newest glibc symbol among those it uses."""
+
+    machine: str
+    libraries: tuple[str, ...]
+    glibc: tuple[int, int]
+    python_symbols: int
+    initializers: tuple[str, ...]
+
+    @property
+    def platform(self) -> str:
+        """The platform tag: the oldest glibc that has every symbol."""
+        major, minor = self.glibc
+        return f"manylinux_{major}_{minor}_{self.machine}"
+
+    def described(self) -> str:
+        """What it asks for, in one line."""
+        version = ".".join(map(str, self.glibc))
+        return (
+            f"the native module needs glibc {version} and {', '.join(self.libraries)}; "
+            f"it takes {self.python_symbols} symbols from the interpreter and links none"
+        )
+
+    def check(self) -> None:
+        """Raises `SystemExit` if this cannot be in a wheel for every Linux with that glibc."""
+        foreign = [name for name in self.libraries if name not in EVERYWHERE]
+        if foreign:
+            raise SystemExit(
+                f"the native module is linked to {', '.join(foreign)}, which not every Linux has; "
+                "an interpreter is linked unless PYO3_BUILD_EXTENSION_MODULE is set"
+            )
+        if self.initializers != ("PyInit__native",):
+            raise SystemExit(f"it initialises {self.initializers}, not `_native`")
+
+
+def read_native(path: Path) -> Native:
+    """Reads the dynamic section, the symbols and the versions of symbols of a shared library."""
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        machine = MACHINES[elf["e_machine"]]
+        libraries: set[str] = set()
+        versions: set[tuple[int, int]] = set()
+        used = 0
+        initializers = []
+        for section in elf.iter_sections():
+            if isinstance(section, DynamicSection):
+                libraries |= {it.needed for it in section.iter_tags() if it["d_tag"] == "DT_NEEDED"}
+            elif isinstance(section, GNUVerNeedSection):
+                for _, auxiliaries in section.iter_versions():
+                    for auxiliary in auxiliaries:
+                        found = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(\.\d+)?", auxiliary.name)
+                        if found is not None:
+                            versions.add((int(found[1]), int(found[2])))
+            elif isinstance(section, SymbolTableSection) and section.name == ".dynsym":
+                for symbol in section.iter_symbols():
+                    defined = symbol["st_shndx"] != "SHN_UNDEF"
+                    if defined and symbol.name.startswith("PyInit_"):
+                        initializers.append(symbol.name)
+                    used += not defined and re.match(r"_?Py[A-Z_]", symbol.name) is not None
+    if not versions:
+        raise SystemExit(f"{path} uses no glibc")
+    return Native(machine, tuple(sorted(libraries)), max(versions), used, tuple(initializers))
+
+
+def main() -> None:
+    """Checks the files that the arguments name."""
+    for name in sys.argv[1:]:
+        if not name.endswith(".whl"):
+            native = read_native(Path(name))
+            native.check()
+            print(native.described())
+            continue
+        with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(name) as wheel:
+            for member in wheel.namelist():
+                if member.endswith(".so"):
+                    native = read_native(Path(wheel.extract(member, scratch)))
+                    native.check()
+                    print(native.described())
+                    # A tag may promise less than the file needs of no machine, and never more.
+                    tagged = re.search(r"manylinux_(\d+)_(\d+)_", name)
+                    if tagged is None or (int(tagged[1]), int(tagged[2])) < native.glibc:
+                        raise SystemExit(f"{name} says that it runs where its module does not load")
+
+
+if __name__ == "__main__":
+    main()
