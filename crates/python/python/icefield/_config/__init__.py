@@ -1,0 +1,1 @@
+"""The classes of the configuration, one file for each part of it."""

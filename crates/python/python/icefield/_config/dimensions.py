@@ -1,0 +1,96 @@
+"""Conditions on the dimensions of an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from icefield._config.section import whole
+from icefield._exceptions import ErrorKind, InvalidInputError
+
+__all__ = ["ManifestSplitDimCondition"]
+
+_AXIS = whole(2**64 - 1, doc="The place of a dimension, from 0.")
+
+
+class ManifestSplitDimCondition:
+    """Which dimension of an array a number of chunks is for: one of its nested classes."""
+
+    __slots__ = ("_content",)
+
+    _content: Any
+
+    def __new__(cls, *_: Any, **__: Any) -> ManifestSplitDimCondition:
+        if cls is ManifestSplitDimCondition:
+            raise TypeError("a condition on dimensions is an Axis, a DimensionName or Any")
+        return super().__new__(cls)
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other) or not isinstance(other, ManifestSplitDimCondition):
+            return NotImplemented
+        return bool(self._content == other._content)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._content))
+
+    def __repr__(self) -> str:
+        content = "" if self._content is None else repr(self._content)
+        return f"icefield.{type(self).__qualname__}({content})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), () if self._content is None else (self._content,)
+
+    def _to_document(self) -> Any:
+        name = type(self).__name__
+        return name if self._content is None else {name: self._content}
+
+    @staticmethod
+    def _from_document(document: Any) -> ManifestSplitDimCondition:
+        match document:
+            case "Any":
+                return _Any()
+            case {"Axis": int(axis)}:
+                return _Axis(axis)
+            case {"DimensionName": str(regex)}:
+                return _DimensionName(regex)
+        raise InvalidInputError(
+            f"{document!r} is no condition on a dimension", ErrorKind.INVALID_SETTING
+        )
+
+
+class _Axis(ManifestSplitDimCondition):
+    """The dimension at a place, from 0."""
+
+    __slots__ = ()
+
+    def __init__(self, axis: int) -> None:
+        self._content = _AXIS.check("axis", axis)
+
+
+class _DimensionName(ManifestSplitDimCondition):
+    """The dimensions whose names match a regular expression."""
+
+    __slots__ = ()
+
+    def __init__(self, regex: str) -> None:
+        if not isinstance(regex, str):
+            raise TypeError(f"a regular expression is a text, not a {type(regex).__name__}")
+        self._content = regex
+
+
+class _Any(ManifestSplitDimCondition):
+    """Every dimension that no other condition of the rule is for."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self._content = None
+
+
+# A nested class cannot be derived from the class that it is nested in while that is being made.
+ManifestSplitDimCondition.__module__ = "icefield"
+for _kind in (_Axis, _DimensionName, _Any):
+    _kind.__name__ = _kind.__name__.lstrip("_")
+    _kind.__qualname__ = f"ManifestSplitDimCondition.{_kind.__name__}"
+    _kind.__module__ = "icefield"
+    setattr(ManifestSplitDimCondition, _kind.__name__, _kind)
+del _kind
