@@ -1,0 +1,49 @@
+"""Where a module under test deliberately differs from what a case expects, and why.
+
+The cases state the right behaviour. A difference is named by the id of its case relative to this
+directory, as pytest prints it; a name that ends in `*` covers every case that begins so. Each
+case named here is expected to fail on that module: a difference that has gone fails the suite.
+"""
+
+from __future__ import annotations
+
+_PARTS = "a missing or faulty part of get_partial_values breaks the wrapper with a TypeError"
+_GRID = "the grid check compares coordinates pairwise and so accepts too few and too many"
+
+ICECHUNK: dict[str, str] = {
+    "test_keys.py::test_exists_of_zarr_2_metadata_is_false*": (
+        "exists raises a key error for the names of Zarr 2 metadata"
+    ),
+    "test_keys.py::test_set_with_a_wrong_number_of_coordinates_is_an_error*": _GRID,
+    "test_keys.py::test_set_of_an_index_of_a_scalar_is_an_error": _GRID,
+    "test_keys.py::test_set_in_an_array_without_elements_is_an_error": (
+        "index 0 of a dimension of length 0 is accepted and committed"
+    ),
+    "test_keys.py::test_a_name_that_ends_in_c_is_not_split*": (
+        "a key is split at the last letter c, so abc/0/0 is read as a chunk of ab"
+    ),
+    "test_ranges.py::test_an_empty_range_of_a_chunk[stored*": (
+        "an empty range of a chunk that is not inline is sent to the storage, which refuses it"
+    ),
+    "test_ranges.py::test_an_empty_suffix_of_a_chunk[stored]": (
+        "an empty suffix of a chunk that is not inline is sent to the storage, which refuses it"
+    ),
+    "test_ranges.py::test_a_range_that_ends_before_it_starts_is_an_error*": (
+        "a range that ends before it starts panics, or is an error of the storage"
+    ),
+    "test_ranges.py::test_a_suffix_of_a_document*": (
+        "a suffix of metadata is everything but the last n bytes"
+    ),
+    "test_ranges.py::test_a_part_beyond_a_document_is_an_error*": (
+        "a range beyond the end of metadata panics"
+    ),
+    "test_ranges.py::test_a_missing_part_is_nothing*": _PARTS,
+    "test_ranges.py::test_a_missing_document_among_parts_is_nothing*": _PARTS,
+    "test_ranges.py::test_what_was_written_is_not_changed_by_its_writer": (
+        "a written buffer is kept by reference, so its writer can change what was stored"
+    ),
+}
+
+ICEFIELD: dict[str, str] = {}
+
+DIFFERENCES: dict[str, dict[str, str]] = {"icechunk": ICECHUNK, "icefield": ICEFIELD}

@@ -1,0 +1,54 @@
+"""The module under test, chosen by the environment, and how it is called without an event loop.
+
+`ICEFIELD_PYTHON_UNDER_TEST` names the module: `icefield` (default) or `icechunk`, the reference
+that this suite was recorded with. It is typed as `Any` here and nowhere else, since the cases
+must read the same for both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import pytest
+
+MODULE = os.environ.get("ICEFIELD_PYTHON_UNDER_TEST", "icefield")
+ic: Any = importlib.import_module(MODULE)
+
+T = TypeVar("T")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in an event loop of its own."""
+    return asyncio.run(work)
+
+
+async def _collect(items: AsyncIterator[T]) -> list[T]:
+    return [item async for item in items]
+
+
+def collect(start: Any) -> list[Any]:
+    """All items of the asynchronous iterator that `start()` gives, started within the loop."""
+
+    async def work() -> list[Any]:
+        return await _collect(start())
+
+    return run(work())
+
+
+@contextmanager
+def raises(name: str, kind: str | None = None, match: str | None = None) -> Iterator[Any]:
+    """Expect an error of exactly the public class `name`, with this kind, and text like `match`.
+
+    Yields the `pytest.ExceptionInfo`, for cases that look at the fields of the error.
+    """
+    wanted = getattr(ic, name)
+    with pytest.raises(wanted, match=match) as caught:
+        yield caught
+    assert type(caught.value) is wanted, f"{type(caught.value)} instead of {wanted}"
+    if kind is not None:
+        assert caught.value.kind == kind
