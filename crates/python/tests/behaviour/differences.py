@@ -42,6 +42,18 @@ ICECHUNK: dict[str, str] = {
     "test_ranges.py::test_what_was_written_is_not_changed_by_its_writer": (
         "a written buffer is kept by reference, so its writer can change what was stored"
     ),
+    "test_documents.py::test_shrinking_and_growing_in_one_session_does_not_bring_chunks_back": (
+        "chunks that fell outside a shrunken grid come back when it grows in the same session"
+    ),
+    "test_refs.py::test_branch_names_with_other_characters*": (
+        "branches are listed by their percent-encoded names, which then cannot be looked up"
+    ),
+    "test_sessions.py::test_a_store_knows_that_it_is_readonly_after_the_commit": (
+        "the property of the store is cached when the store is made"
+    ),
+    "test_sessions.py::test_with_read_only_refuses_to_write": (
+        "the store that with_read_only(True) gives still writes"
+    ),
 }
 
 ICEFIELD: dict[str, str] = {}

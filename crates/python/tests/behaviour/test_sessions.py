@@ -56,9 +56,16 @@ def test_a_store_is_readonly_after_the_commit(stocked: Any) -> None:
     store = session.store
     Keys(store).put("a/c/2", b"x")
     session.commit("done")
-    assert store.read_only is True
     with raises("ReadOnlyError", "read-only-store"):
         Keys(store).put("a/c/3", b"x")
+
+
+def test_a_store_knows_that_it_is_readonly_after_the_commit(stocked: Any) -> None:
+    session = stocked.writable_session("main")
+    store = session.store
+    Keys(store).put("a/c/2", b"x")
+    session.commit("done")
+    assert store.read_only is True
 
 
 def test_a_commit_after_the_commit(stocked: Any) -> None:
