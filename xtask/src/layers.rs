@@ -186,6 +186,13 @@ const LAYERS: &[Layer] = &[
         published: true,
     },
     Layer {
+        // As the command line: all through the facade. It is published as a wheel, not as a crate.
+        name: "icefield-python",
+        uses: &["icefield"],
+        tests_use: &[],
+        published: false,
+    },
+    Layer {
         name: "icefield-harness",
         uses: &[
             "icefield",

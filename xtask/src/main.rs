@@ -15,12 +15,14 @@ mod interop;
 mod kill;
 mod layers;
 mod nczarr;
+mod package;
 mod process;
 mod python;
 mod servers;
 mod stage;
 mod test;
 mod tour;
+mod wheel;
 mod workspace;
 
 use std::process::ExitCode;
@@ -71,6 +73,12 @@ enum Command {
     },
     /// Checks the direction of every dependency and the size of the facade.
     Layers,
+    /// Makes the wheel of the Python package, and checks it.
+    Wheel {
+        /// Builds it optimised, with maturin; without this, it is packed from the build that the tests use.
+        #[arg(long)]
+        release: bool,
+    },
     /// Runs every fuzz target for a while.
     Fuzz {
         /// Seconds per target.
@@ -87,6 +95,7 @@ fn main() -> ExitCode {
         Command::Codegen { check } => codegen::run(check),
         Command::Bench { args } => bench::run(&args),
         Command::Layers => layers::run(),
+        Command::Wheel { release } => wheel::command(release),
         Command::Fuzz { seconds } => fuzz::run(seconds),
     };
     match outcome {

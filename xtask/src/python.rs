@@ -1,4 +1,4 @@
-//! Python environments for the interop tests: found, made under the target directory, made only once.
+//! Python environments for the tests: interpreters found, environments made under the target directory, made only once.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,6 +45,30 @@ pub const ARCHIVES: Environment = Environment {
     required: true,
 };
 
+/// What makes and judges wheels.
+pub const WHEEL: Environment = Environment {
+    name: "wheel",
+    version: "3.11",
+    requirements: "crates/python/requirements-wheel.txt",
+    required: true,
+};
+
+/// Where the wheel is installed and tested: the oldest Python it is for, and the one that today's zarr is for.
+pub const PACKAGE: [Environment; 2] = [
+    Environment {
+        name: "package-311",
+        version: "3.11",
+        requirements: "crates/python/requirements-311.txt",
+        required: true,
+    },
+    Environment {
+        name: "package-312",
+        version: "3.12",
+        requirements: "crates/python/requirements-312.txt",
+        required: false,
+    },
+];
+
 impl Environment {
     /// Returns the environment's own interpreter.
     ///
@@ -54,7 +78,11 @@ impl Environment {
         Ok(self.directory()?.join("bin/python"))
     }
 
-    fn directory(&self) -> Result<PathBuf> {
+    /// Returns where the environment is.
+    ///
+    /// # Errors
+    /// If cargo does not tell where the target directory is.
+    pub fn directory(&self) -> Result<PathBuf> {
         Ok(workspace::target()?.join("python").join(self.name))
     }
 
@@ -94,14 +122,21 @@ impl Environment {
                 .args(["-m", "venv"])
                 .arg(&directory),
         )?;
-        let mut pip = Command::new(&python);
-        pip.args(["-m", "pip", "install", "--quiet"]);
-        pip.args(["--disable-pip-version-check", "--no-input"]);
-        process::run(pip.arg("--requirement").arg(&requirements))?;
+        process::run(pip_install(&python).arg("--requirement").arg(&requirements))?;
         std::fs::write(&stamp, wanted)
             .with_context(|| format!("cannot write {}", stamp.display()))?;
         Ok(Some(python))
     }
+}
+
+/// Returns the command that installs something into the environment of an interpreter. Where one hash is given, pip
+/// asks for one of everything.
+pub fn pip_install(python: &Path) -> Command {
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "install", "--quiet"]);
+    pip.args(["--disable-pip-version-check", "--no-input"]);
+    pip.env_remove("PYTHONPATH").env_remove("PYTHONHOME");
+    pip
 }
 
 /// Returns an interpreter of one of the versions that the tests know, if this machine has one.

@@ -2,14 +2,23 @@
 
 use anyhow::Result;
 
-use crate::python::{ARCHIVES, ENVIRONMENTS, Environment};
+use crate::python::{ARCHIVES, ENVIRONMENTS, Environment, PACKAGE, WHEEL};
 use crate::stage::{Outcome, Stages};
-use crate::{archives, demo, fuzz, interop, kill, nczarr, process, servers, tour, workspace};
+use crate::{
+    archives, demo, fuzz, interop, kill, nczarr, package, process, servers, tour, wheel, workspace,
+};
 
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 10;
 /// Parts of the names of the tests that need gigabytes.
 const LARGE: [&str; 2] = ["d51_", "of_more_than_4_gib"];
+
+/// What is run with the wheel of the Python package beside the reference implementation.
+const BESIDE_REFERENCE: [(&str, fn() -> Result<()>); 3] = [
+    ("behaviour-reference", package::behaviour_of_reference),
+    ("parity", package::parity),
+    ("bench-python", package::bench),
+];
 
 /// Runs the stages, or only those named.
 ///
@@ -28,7 +37,18 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
     let libraries = python_stage(&ARCHIVES);
     stages.needs("archives", &[&libraries, "programs"]);
     stages.needs("nczarr", &[&libraries, "programs", "nczarr-peers"]);
-    for environment in ENVIRONMENTS.iter().chain([&ARCHIVES]) {
+    let wheels = python_stage(&WHEEL);
+    stages.needs("wheel", &[&wheels, "programs"]);
+    for environment in &PACKAGE {
+        let python = python_stage(environment);
+        stages.needs(environment.name, &[&python, &wheels, "programs", "wheel"]);
+    }
+    let judge = python_stage(package::judge());
+    for (name, _) in BESIDE_REFERENCE {
+        stages.needs(name, &[&judge, &wheels, "programs", "wheel"]);
+    }
+    let environments = ENVIRONMENTS.iter().chain([&ARCHIVES, &WHEEL]);
+    for environment in environments.chain(&PACKAGE) {
         stages.stage(&python_stage(environment), || prepare(environment));
     }
     stages.stage("cargo-test", || {
@@ -101,6 +121,26 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
     stages.stage("nczarr", || {
         needs(&[(ready, &libraries), (programs, "programs")], nczarr::run)
     });
+    let ready = stages.available(&wheels);
+    stages.stage("wheel", || {
+        needs(&[(ready, &wheels), (programs, "programs")], || {
+            wheel::packed().map(|_| ())
+        })
+    });
+    let packed = stages.available("wheel");
+    for environment in &PACKAGE {
+        let python = python_stage(environment);
+        let ready = stages.available(&python);
+        stages.stage(environment.name, || {
+            needs(&[(ready, &python), (packed, "wheel")], || {
+                package::run(environment)
+            })
+        });
+    }
+    let ready = stages.available(&judge);
+    for (name, run) in BESIDE_REFERENCE {
+        stages.stage(name, || needs(&[(ready, &judge), (packed, "wheel")], run));
+    }
     stages.stage("fuzz", || fuzz::run(FUZZ_SECONDS).map(|()| Outcome::Passed));
     stages.finish()
 }

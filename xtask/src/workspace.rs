@@ -79,14 +79,15 @@ pub struct Programs {
     pub dump_archive: PathBuf,
 }
 
-/// Builds every program and example of the workspace.
+/// Builds every program, example and library of the workspace. Examples among them, the features of all that lies below
+/// are those of `cargo test`; the libraries, for the sake of the one that Python loads and that no test needs.
 ///
 /// # Errors
 /// If the build fails.
 pub fn build_programs() -> Result<()> {
     let mut cargo = process::cargo();
     cargo.arg("build").args(SELECTION);
-    process::run(cargo.args(["--exclude", "xtask", "--bins", "--examples"]))
+    process::run(cargo.args(["--exclude", "xtask", "--lib", "--bins", "--examples"]))
 }
 
 /// Returns where [`build_programs`] puts the programs.
@@ -110,6 +111,22 @@ pub fn programs() -> Result<Programs> {
         hdf5_dump: program("examples/hdf5_dump")?,
         dump_archive: program("examples/dump_archive")?,
     })
+}
+
+/// Returns the native module of the Python package, where [`build_programs`] puts it.
+///
+/// # Errors
+/// If it is not there.
+pub fn native_module() -> Result<PathBuf> {
+    let path = target()?.join("debug").join(format!(
+        "{}_native{}",
+        std::env::consts::DLL_PREFIX,
+        std::env::consts::DLL_SUFFIX
+    ));
+    if !path.is_file() {
+        bail!("the native module {} was not built", path.display());
+    }
+    Ok(path)
 }
 
 /// Returns an empty directory of that name below the target directory.

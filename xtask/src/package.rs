@@ -1,0 +1,203 @@
+//! The Python package, as its users get it: the wheel is installed into an environment of its own, and everything is
+//! run against it. The reference implementation stands beside it, to be measured by the same tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::python::{Environment, PACKAGE, pip_install};
+use crate::{process, wheel, workspace};
+
+/// The suites below `crates/python/tests`, each with settings of its own.
+const SUITES: [&str; 5] = ["unit", "behaviour", "ecosystem", "docs", "beyond"];
+
+/// What is checked beside the package and its suites.
+const TYPED: [&str; 3] = [
+    "crates/python/packaging",
+    "crates/python/parity",
+    "benches/python",
+];
+
+/// The reference implementation, which is installed alone, beside what [`judge`] has.
+const REFERENCE: &str = "crates/python/requirements-reference.txt";
+
+/// The variable that tells the tests which package they are about.
+const UNDER_TEST: &str = "ICEFIELD_PYTHON_UNDER_TEST";
+
+/// Returns the environment that can hold the reference implementation, too.
+pub fn judge() -> &'static Environment {
+    &PACKAGE[1]
+}
+
+/// Installs the wheel, runs every suite and checks all types.
+///
+/// # Errors
+/// What failed, after all has run.
+pub fn run(environment: &Environment) -> Result<()> {
+    install(environment)?;
+    let mut failed = Vec::new();
+    for suite in SUITES {
+        let directory = tests(suite);
+        if !directory.is_dir() {
+            continue;
+        }
+        let mut pytest = pytest(environment, suite)?;
+        pytest.env(UNDER_TEST, "icefield").arg(directory);
+        note(&mut failed, suite, process::run(&mut pytest));
+    }
+    note(&mut failed, "types", types(environment));
+    if failed.is_empty() {
+        return Ok(());
+    }
+    anyhow::bail!("{} failed", failed.join(", "))
+}
+
+/// Runs the behaviour suite on the reference implementation: what it says of both must be true of it.
+///
+/// # Errors
+/// If a case fails.
+pub fn behaviour_of_reference() -> Result<()> {
+    let mut pytest = pytest(judge(), "behaviour-reference")?;
+    pytest
+        .env(UNDER_TEST, "icechunk")
+        .env("PYTHONPATH", reference()?);
+    process::run(pytest.arg(tests("behaviour")))
+}
+
+/// Compares every public name and signature with those of the reference implementation.
+///
+/// # Errors
+/// If one is missing, or differs without a reason in the table of the script.
+pub fn parity() -> Result<()> {
+    install(judge())?;
+    let theirs = workspace::scratch("python-parity")?.join("reference.json");
+    let script = workspace::root().join("crates/python/parity/parity.py");
+    let mut describe = python(judge(), "parity")?;
+    describe.env("PYTHONPATH", reference()?);
+    describe.arg(&script).args(["describe", "icechunk"]);
+    process::run(describe.arg("--out").arg(&theirs))?;
+    let mut compare = python(judge(), "parity")?;
+    process::run(compare.arg(&script).arg("compare").arg(&theirs))
+}
+
+/// Runs the benches of the package once, on little data, beside the reference implementation.
+///
+/// # Errors
+/// If one fails.
+pub fn bench() -> Result<()> {
+    install(judge())?;
+    let mut pytest = pytest(judge(), "bench")?;
+    pytest.env("PYTHONPATH", reference()?);
+    process::run(pytest.arg(workspace::root().join("benches/python/test_bench.py")))
+}
+
+/// Installs the wheel unless this very one is there.
+fn install(environment: &Environment) -> Result<()> {
+    let wheel = wheel::tested()?;
+    let stamp = environment.directory()?.join("icefield-wheel");
+    let made = fs::metadata(&wheel)?.modified()?;
+    let wanted = format!("{} {made:?}", wheel.display());
+    if fs::read_to_string(&stamp).is_ok_and(|had| had == wanted) {
+        return Ok(());
+    }
+    let mut pip = pip_install(&environment.python()?);
+    // What it needs is there already, pinned; a wheel of the same version replaces the last one.
+    pip.args(["--no-index", "--no-deps", "--force-reinstall"]);
+    process::run(pip.arg(&wheel))?;
+    fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
+}
+
+/// Returns the directory with the reference implementation, made unless it is there.
+fn reference() -> Result<PathBuf> {
+    let directory = workspace::target()?.join("python/reference");
+    let requirements = workspace::root().join(REFERENCE);
+    let wanted = fs::read_to_string(&requirements)
+        .with_context(|| format!("cannot read {}", requirements.display()))?;
+    let stamp = directory.join("icefield-stamp");
+    if fs::read_to_string(&stamp).is_ok_and(|had| had == wanted) {
+        return Ok(directory);
+    }
+    let directory = workspace::scratch("python/reference")?;
+    let mut pip = pip_install(&judge().python()?);
+    pip.arg("--no-deps").arg("--target").arg(&directory);
+    process::run(pip.arg("--requirement").arg(&requirements))?;
+    fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))?;
+    Ok(directory)
+}
+
+/// Checks the types of the package and of all that uses it, and the stub of the native module against the module.
+fn types(environment: &Environment) -> Result<()> {
+    let root = workspace::root();
+    let mut failed = Vec::new();
+    let mut package = mypy(environment)?;
+    package.args(["--package", "icefield"]);
+    note(&mut failed, "the package", process::run(&mut package));
+    // Each directory alone: their modules may have the same names.
+    let others = TYPED.iter().map(|directory| root.join(directory));
+    for directory in SUITES.map(tests).into_iter().chain(others) {
+        if directory.is_dir() {
+            let name = directory.display().to_string();
+            let mut mypy = mypy(environment)?;
+            note(&mut failed, &name, process::run(mypy.arg(&directory)));
+        }
+    }
+    let mut stubtest = python(environment, "types")?;
+    stubtest.args(["-m", "mypy.stubtest", "icefield._native"]);
+    let stubtest = stubtest.arg("--mypy-config-file").arg(settings());
+    note(&mut failed, "the stub", process::run(stubtest));
+    if failed.is_empty() {
+        return Ok(());
+    }
+    anyhow::bail!("the types of {} do not hold", failed.join(", "))
+}
+
+fn note(failed: &mut Vec<String>, name: &str, result: Result<()>) {
+    if let Err(error) = result {
+        eprintln!("{error:#}");
+        failed.push(name.to_owned());
+    }
+}
+
+fn mypy(environment: &Environment) -> Result<Command> {
+    let mut mypy = python(environment, "types")?;
+    mypy.args(["-m", "mypy", "--strict", "--config-file"]);
+    mypy.arg(settings());
+    mypy.arg("--cache-dir")
+        .arg(environment.directory()?.join("mypy-cache"));
+    Ok(mypy)
+}
+
+fn settings() -> PathBuf {
+    workspace::root().join("crates/python/pyproject.toml")
+}
+
+fn tests(suite: &str) -> PathBuf {
+    workspace::root().join("crates/python/tests").join(suite)
+}
+
+fn pytest(environment: &Environment, suite: &str) -> Result<Command> {
+    let mut pytest = python(environment, suite)?;
+    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+    Ok(pytest)
+}
+
+/// Returns the interpreter of an environment, to be run in an empty directory, where nothing lies that it could take
+/// for the package.
+fn python(environment: &Environment, purpose: &str) -> Result<Command> {
+    let interpreter = environment.python()?;
+    let directory = Path::new("python-tests").join(environment.name);
+    let directory = workspace::scratch(&directory.join(purpose).to_string_lossy())?;
+    let mut python = Command::new(interpreter);
+    python
+        .current_dir(directory)
+        .env("PYTHONUTF8", "1")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("PYTHONUNBUFFERED", "1")
+        // Or the reference implementation warns at each opening of a local disk.
+        .env("ICECHUNK_LOG", "error")
+        .env_remove("PYTHONPATH")
+        .env_remove("PYTHONHOME");
+    Ok(python)
+}

@@ -1,0 +1,145 @@
+//! `cargo xtask wheel`: the Python package as a wheel, one for Python 3.11 and all later versions.
+//!
+//! The wheel of the tests is packed from the native module that the build of the workspace leaves behind, so that it
+//! costs seconds. The one of a release is maturin's, which builds the crate alone and optimised.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::python::WHEEL;
+use crate::{process, workspace};
+
+/// Makes the wheel from scratch and says where it is.
+///
+/// # Errors
+/// If it cannot be built, or asks for more than a wheel may.
+pub fn command(release: bool) -> Result<()> {
+    WHEEL.prepare()?;
+    let wheel = if release {
+        released()?
+    } else {
+        workspace::build_programs()?;
+        packed()?
+    };
+    println!("{}", wheel.display());
+    Ok(())
+}
+
+/// Packs and checks the wheel of the tests. The programs are built, and the environment of wheels is there.
+///
+/// # Errors
+/// If the native module is missing, or asks for more than a wheel may.
+pub fn packed() -> Result<PathBuf> {
+    let out = workspace::scratch("wheels/tested")?;
+    let mut python = script("pack.py")?;
+    python.arg("--library").arg(workspace::native_module()?);
+    python.arg("--version").arg(version()?);
+    process::run(python.arg("--out").arg(&out))?;
+    check(&out)
+}
+
+/// Returns the wheel that [`packed`] has made.
+///
+/// # Errors
+/// If there is none.
+pub fn tested() -> Result<PathBuf> {
+    only_wheel(&workspace::target()?.join("wheels/tested"))
+}
+
+/// Builds and checks the wheel of a release.
+fn released() -> Result<PathBuf> {
+    let out = workspace::scratch("wheels/release")?;
+    let mut maturin = Command::new(WHEEL.directory()?.join("bin/maturin"));
+    maturin.current_dir(workspace::root());
+    // It takes the tag from what the module asks for, and refuses a module that does not keep to it.
+    maturin.args(["build", "--release", "--strip", "--locked"]);
+    maturin.args(["--manifest-path", "crates/python/Cargo.toml"]);
+    maturin.arg("--target-dir").arg(workspace::target()?);
+    maturin.arg("--interpreter").arg(WHEEL.python()?);
+    process::run(maturin.arg("--out").arg(&out))?;
+    check(&out)
+}
+
+/// Lets three judges look at the wheel: our own reading of the module, auditwheel on what a Linux of that tag has, and
+/// abi3audit on which symbols of the interpreter are stable.
+fn check(directory: &Path) -> Result<PathBuf> {
+    let wheel = only_wheel(directory)?;
+    process::run(script("native.py")?.arg(&wheel))?;
+    let tag = platform(&wheel)?;
+    let mut auditwheel = Command::new(WHEEL.directory()?.join("bin/auditwheel"));
+    let found = process::output(auditwheel.arg("show").arg(&wheel))?;
+    // The name may promise no more than was found; maturin and `pack.py` name exactly what was.
+    let flat = found.split_whitespace().collect::<Vec<_>>().join(" ");
+    if !flat.contains(&format!("\"{tag}\"")) {
+        bail!("auditwheel finds another platform than {tag}:\n{found}");
+    }
+    println!("auditwheel: {tag}");
+    let mut abi3audit = Command::new(WHEEL.directory()?.join("bin/abi3audit"));
+    process::run(abi3audit.args(["--strict", "--summary"]).arg(&wheel))?;
+    Ok(wheel)
+}
+
+fn only_wheel(directory: &Path) -> Result<PathBuf> {
+    let entries = fs::read_dir(directory)
+        .with_context(|| format!("no wheel was made in {}", directory.display()))?;
+    let mut wheels: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "whl"))
+        .collect();
+    match (wheels.pop(), wheels.is_empty()) {
+        (Some(wheel), true) => Ok(wheel),
+        _ => bail!("there is not one wheel in {}", directory.display()),
+    }
+}
+
+/// Returns the platform tag in the name of a wheel, which must say that one build is for all later versions.
+fn platform(wheel: &Path) -> Result<String> {
+    let name = wheel.file_stem().and_then(|name| name.to_str());
+    let name = name.context("a wheel has a name")?;
+    match name.split_once("-cp311-abi3-") {
+        Some((_, platform)) => Ok(platform.to_owned()),
+        None => bail!("the wheel {name} is not for Python 3.11 and later (cp311-abi3)"),
+    }
+}
+
+fn version() -> Result<&'static str> {
+    let package = workspace::packages()?
+        .iter()
+        .find(|package| package["name"] == "icefield-python");
+    package
+        .and_then(|package| package["version"].as_str())
+        .context("the workspace has no icefield-python")
+}
+
+/// Returns a script of `crates/python/packaging`, to be run where wheels are made.
+fn script(name: &str) -> Result<Command> {
+    let mut python = Command::new(WHEEL.python()?);
+    python
+        .arg(workspace::root().join("crates/python/packaging").join(name))
+        .env("PYTHONUTF8", "1")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env_remove("PYTHONPATH")
+        .env_remove("PYTHONHOME");
+    Ok(python)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_platform_is_what_follows_the_stable_abi() {
+        let platform = |name: &str| platform(Path::new(name)).ok();
+        assert_eq!(
+            platform("icefield-0.1.0-cp311-abi3-manylinux_2_28_x86_64.whl").as_deref(),
+            Some("manylinux_2_28_x86_64")
+        );
+        assert_eq!(
+            platform("icefield-0.1.0-cp312-cp312-linux_x86_64.whl"),
+            None
+        );
+    }
+}
