@@ -3,35 +3,18 @@
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield::{
     BranchName, EditOutcome, FetchError, Repository, RepositoryError, Revision, SnapshotId,
-    TagName, time_of_micros,
 };
 
 use crate::convert;
 use crate::errors::Failure;
 use crate::rows::{self, SnapshotRow};
 
-fn tag(name: &str) -> Result<TagName, Failure> {
-    Ok(TagName::parse(name)?)
-}
-
 /// Reads what `kind` (branch, tag, snapshot) and `name` mean.
-pub(crate) fn revision(
-    kind: &str,
-    name: &str,
-    as_of: Option<i64>,
-) -> Result<Revision, Failure> {
-    let revision: Revision = match kind {
-        "branch" => convert::branch(name)?.into(),
-        "tag" => tag(name)?.into(),
-        "snapshot" => convert::snapshot_id(name)?.into(),
-        _ => {
-            let message = format!("{kind:?} is none of branch, tag, snapshot");
-            return Err(Failure::new("invalid-ref-type", message));
-        }
-    };
+pub(crate) fn revision(kind: &str, name: &str, as_of: Option<i64>) -> Result<Revision, Failure> {
+    let revision = convert::revision(kind, name)?;
     Ok(match as_of {
         None => revision,
-        Some(micros) => revision.at(time_of_micros(micros.try_into().unwrap_or(0))),
+        Some(micros) => revision.at(convert::time(micros)),
     })
 }
 
@@ -62,14 +45,17 @@ pub(crate) async fn lookup_branch(repository: &Repository, name: &str) -> Result
 }
 
 pub(crate) async fn lookup_tag(repository: &Repository, name: &str) -> Result<String, Failure> {
-    let name = tag(name)?;
+    let name = convert::tag(name)?;
     let id = repository.ref_store().resolve_tag(&name).await?;
     Ok(id.to_string())
 }
 
 /// An edit of a branch or a tag that may be refused.
 fn landed(outcome: EditOutcome, kind: &str, name: &str) -> Result<(), Failure> {
-    Failure::of_edit(outcome, &format!("{kind} {name:?}"))
+    match outcome {
+        EditOutcome::Done(_) => Ok(()),
+        outcome => Err(Failure::of_edit(outcome, &format!("{kind} {name:?}"))),
+    }
 }
 
 pub(crate) async fn create_branch(
@@ -117,7 +103,7 @@ pub(crate) async fn delete_branch(repository: &Repository, name: &str) -> Result
 }
 
 pub(crate) async fn delete_tag(repository: &Repository, name: &str) -> Result<(), Failure> {
-    let tag = tag(name)?;
+    let tag = convert::tag(name)?;
     landed(repository.delete_tag(&tag).await?, "tag", name)
 }
 
@@ -140,7 +126,9 @@ pub(crate) async fn lookup_snapshot(
 ) -> Result<SnapshotRow, Failure> {
     let id = convert::snapshot_id(id)?;
     let info = repository.snapshot_info(id).await;
-    Ok(rows::snapshot(info.map_err(|error| of_snapshot(error, id))?))
+    Ok(rows::snapshot(
+        info.map_err(|error| of_snapshot(error, id))?,
+    ))
 }
 
 /// id, size in bytes, number of references.

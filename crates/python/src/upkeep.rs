@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use icefield::maintenance::{Collect, CollectReport, Expire, Policy, Swept, Usage};
-use icefield::{Detector, Repository, micros_of_time, time_of_micros};
+use icefield::{CommitOutcome, Detector, Repository, micros_of_time};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -15,7 +15,7 @@ const TOLD: usize = 10;
 
 /// A bound on times. What lies before a time in the future is all that there is now.
 fn bound(repository: &Repository, micros: i64) -> SystemTime {
-    let bound = time_of_micros(micros.try_into().unwrap_or(0));
+    let bound = convert::time(micros);
     let now = repository.clock().now();
     // As far as is known, since the last commit.
     let store = match repository.clock_ahead() {
@@ -132,5 +132,8 @@ pub(crate) async fn rewrite_manifests(
         .fold(commit, |commit, (name, value)| commit.metadata(name, value));
     // There are no edits that could collide.
     let outcome = commit.allow_empty().rebase_with(Detector::Strict).await?;
-    Ok(Failure::of_commit(outcome)?.to_string())
+    match outcome {
+        CommitOutcome::Committed(id) => Ok(id.to_string()),
+        outcome => Err(Failure::of_commit(outcome)),
+    }
 }

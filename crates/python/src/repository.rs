@@ -1,0 +1,380 @@
+//! A repository that is open. What it does is in `refs`, `upkeep` and `inspect`; here is how Python calls it.
+
+use icefield::{EditOutcome, RepositoryBuilder, RepositoryError};
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+use crate::process::Own;
+use crate::rows::DiffRow;
+use crate::session::Session;
+use crate::storage::{Place, Storage};
+use crate::stream::{Stream, stream};
+use crate::task::{Task, begin, begin_to_the_end};
+use crate::{convert, document, grants, inspect, refs, upkeep};
+
+/// Snapshots of a history that are handed over at a time.
+const HISTORY_BATCH: usize = 100;
+
+/// Prefix, credentials (JSON), and a function that gives new ones.
+type Grant = (String, String, Option<Py<PyAny>>);
+
+/// An open repository. All methods but the plainest begin a [`Task`].
+#[pyclass(frozen, module = "icefield._native")]
+pub(crate) struct Repository(Own<icefield::Repository>);
+
+impl Repository {
+    pub(crate) fn new(repository: icefield::Repository) -> Self {
+        Self(Own::new(repository))
+    }
+
+    /// A handle of the repository itself.
+    ///
+    /// # Errors
+    /// `forked`, if a parent of this process opened it.
+    pub(crate) fn handle(&self) -> Result<icefield::Repository, Failure> {
+        Ok(self.0.get()?.clone())
+    }
+}
+
+/// How to open or create a repository, as far as it can be said before its store is connected.
+struct Opening {
+    place: Place,
+    config: icefield::RepositoryConfig,
+    access: icefield::VirtualAccess,
+}
+
+impl Opening {
+    fn new(storage: &Storage, config: Option<&str>, grants: Vec<Grant>) -> Result<Self, Failure> {
+        Ok(Self {
+            place: storage.place(),
+            config: match config {
+                Some(config) => document::config_from_json(config)?,
+                None => icefield::RepositoryConfig::default(),
+            },
+            access: grants::access(grants)?,
+        })
+    }
+
+    async fn builder(self) -> Result<RepositoryBuilder, Failure> {
+        let builder = icefield::Repository::builder(self.place.open().await?);
+        Ok(builder.config(self.config).virtual_access(self.access))
+    }
+
+    /// As [`Opening::builder`], to create a repository.
+    async fn creation(self, among_other_objects: bool) -> Result<RepositoryBuilder, Failure> {
+        let builder = self.builder().await?;
+        Ok(match among_other_objects {
+            true => builder.among_other_objects(),
+            false => builder,
+        })
+    }
+}
+
+async fn fetch_spec_version(place: Place) -> Result<Option<u8>, Failure> {
+    match icefield::Repository::open(place.open().await?).await {
+        Ok(_) => Ok(Some(1)),
+        Err(RepositoryError::NewerSpecVersion { .. }) => Ok(Some(2)),
+        Err(RepositoryError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn fetch_config(place: Place) -> Result<Option<String>, Failure> {
+    let repository = icefield::Repository::open(place.open().await?).await?;
+    match repository.has_stored_config() {
+        true => document::config_to_json(&repository.stored_config()).map(Some),
+        false => Ok(None),
+    }
+}
+
+async fn save_config(repository: icefield::Repository) -> Result<(), Failure> {
+    match repository.save_config(repository.config()).await? {
+        EditOutcome::Done(_) => Ok(()),
+        EditOutcome::Refused(_) => Err(Failure::new(
+            "config-updated",
+            "somebody else has changed the stored configuration since the repository was opened: nothing was \
+             changed; open it again, look at what is stored, and save again",
+        )),
+        outcome => Err(Failure::of_edit(outcome, "the stored configuration")),
+    }
+}
+
+#[pymethods]
+impl Repository {
+    #[staticmethod]
+    fn create(
+        py: Python<'_>,
+        storage: &Storage,
+        config: Option<&str>,
+        grants: Vec<Grant>,
+        among_other_objects: bool,
+    ) -> PyResult<Task> {
+        let opening = Opening::new(storage, config, grants)?;
+        begin_to_the_end(py, async move {
+            let builder = opening.creation(among_other_objects).await?;
+            Ok(Self::new(builder.create().await?))
+        })
+    }
+
+    #[staticmethod]
+    fn open(
+        py: Python<'_>,
+        storage: &Storage,
+        config: Option<&str>,
+        grants: Vec<Grant>,
+    ) -> PyResult<Task> {
+        let opening = Opening::new(storage, config, grants)?;
+        begin(py, async move {
+            let builder = opening.builder().await?;
+            Ok(Self::new(builder.open().await?))
+        })
+    }
+
+    #[staticmethod]
+    fn open_or_create(
+        py: Python<'_>,
+        storage: &Storage,
+        config: Option<&str>,
+        grants: Vec<Grant>,
+        among_other_objects: bool,
+    ) -> PyResult<Task> {
+        let opening = Opening::new(storage, config, grants)?;
+        begin_to_the_end(py, async move {
+            let builder = opening.creation(among_other_objects).await?;
+            Ok(Self::new(builder.open_or_create().await?))
+        })
+    }
+
+    #[staticmethod]
+    fn exists(py: Python<'_>, storage: &Storage) -> PyResult<Task> {
+        let place = storage.place();
+        begin(py, async move {
+            let storage = place.open().await?;
+            Ok(icefield::Repository::exists(storage).await?)
+        })
+    }
+
+    #[staticmethod]
+    fn fetch_spec_version(py: Python<'_>, storage: &Storage) -> PyResult<Task> {
+        begin(py, fetch_spec_version(storage.place()))
+    }
+
+    #[staticmethod]
+    fn fetch_config(py: Python<'_>, storage: &Storage) -> PyResult<Task> {
+        begin(py, fetch_config(storage.place()))
+    }
+
+    /// The configuration in force.
+    fn config(&self) -> PyResult<String> {
+        Ok(document::config_to_json(&self.0.get()?.config())?)
+    }
+
+    fn save_config(&self, py: Python<'_>) -> PyResult<Task> {
+        begin_to_the_end(py, save_config(self.handle()?))
+    }
+
+    fn granted_prefixes(&self) -> PyResult<Vec<String>> {
+        let access = self.0.get()?.virtual_access();
+        Ok(access.prefixes().map(ToString::to_string).collect())
+    }
+
+    fn list_branches(&self, py: Python<'_>) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(py, async move { refs::list_branches(&repository).await })
+    }
+
+    fn list_tags(&self, py: Python<'_>) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(py, async move { refs::list_tags(&repository).await })
+    }
+
+    fn lookup_branch(&self, py: Python<'_>, name: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(
+            py,
+            async move { refs::lookup_branch(&repository, &name).await },
+        )
+    }
+
+    fn lookup_tag(&self, py: Python<'_>, name: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(
+            py,
+            async move { refs::lookup_tag(&repository, &name).await },
+        )
+    }
+
+    fn create_branch(&self, py: Python<'_>, name: String, snapshot_id: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin_to_the_end(py, async move {
+            refs::create_branch(&repository, &name, &snapshot_id).await
+        })
+    }
+
+    fn create_tag(&self, py: Python<'_>, name: String, snapshot_id: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin_to_the_end(py, async move {
+            refs::create_tag(&repository, &name, &snapshot_id).await
+        })
+    }
+
+    fn reset_branch(
+        &self,
+        py: Python<'_>,
+        name: String,
+        snapshot_id: String,
+        expected: Option<String>,
+    ) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin_to_the_end(py, async move {
+            refs::reset_branch(&repository, &name, &snapshot_id, expected.as_deref()).await
+        })
+    }
+
+    fn delete_branch(&self, py: Python<'_>, name: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin_to_the_end(
+            py,
+            async move { refs::delete_branch(&repository, &name).await },
+        )
+    }
+
+    fn delete_tag(&self, py: Python<'_>, name: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin_to_the_end(
+            py,
+            async move { refs::delete_tag(&repository, &name).await },
+        )
+    }
+
+    fn ancestry(&self, kind: &str, name: &str) -> PyResult<Stream> {
+        let revision = refs::revision(kind, name, None)?;
+        let history = refs::ancestry(self.handle()?, revision);
+        Ok(stream(history, HISTORY_BATCH))
+    }
+
+    fn lookup_snapshot(&self, py: Python<'_>, snapshot_id: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(py, async move {
+            refs::lookup_snapshot(&repository, &snapshot_id).await
+        })
+    }
+
+    fn list_manifest_files(&self, py: Python<'_>, snapshot_id: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(py, async move {
+            refs::list_manifest_files(&repository, &snapshot_id).await
+        })
+    }
+
+    fn diff(
+        &self,
+        py: Python<'_>,
+        from_: (String, String),
+        to: (String, String),
+    ) -> PyResult<Task> {
+        let from = refs::revision(&from_.0, &from_.1, None)?;
+        let to = refs::revision(&to.0, &to.1, None)?;
+        let repository = self.handle()?;
+        begin(py, async move {
+            let from = repository.resolve(&from).await?;
+            let to = repository.resolve(&to).await?;
+            Ok(DiffRow(repository.diff(from, to).await?))
+        })
+    }
+
+    fn readonly_session(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        name: &str,
+        as_of: Option<i64>,
+    ) -> PyResult<Task> {
+        let revision = refs::revision(kind, name, as_of)?;
+        let repository = self.handle()?;
+        begin(py, async move {
+            let session = repository.read_session(revision).await?;
+            Ok(Session::new(repository, session))
+        })
+    }
+
+    fn writable_session(&self, py: Python<'_>, branch: &str) -> PyResult<Task> {
+        let branch = convert::branch(branch)?;
+        let repository = self.handle()?;
+        begin(py, async move {
+            let session = repository.write_session(branch).await?;
+            Ok(Session::new(repository, session))
+        })
+    }
+
+    fn open_fork(&self, py: Python<'_>, blob: Vec<u8>) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(py, async move {
+            let session = repository.open_fork(&blob).await?;
+            Ok(Session::new(repository, session))
+        })
+    }
+
+    fn inspect_snapshot(&self, py: Python<'_>, snapshot_id: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(py, async move {
+            inspect::inspect_snapshot(&repository, &snapshot_id).await
+        })
+    }
+
+    fn inspect_manifest(&self, py: Python<'_>, manifest_id: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(py, async move {
+            inspect::inspect_manifest(&repository, &manifest_id).await
+        })
+    }
+
+    fn inspect_transaction_log(&self, py: Python<'_>, snapshot_id: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(py, async move {
+            inspect::inspect_transaction_log(&repository, &snapshot_id).await
+        })
+    }
+
+    fn expire_snapshots(
+        &self,
+        py: Python<'_>,
+        older_than: i64,
+        delete_branches: bool,
+        delete_tags: bool,
+    ) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin_to_the_end(py, async move {
+            upkeep::expire_snapshots(&repository, older_than, delete_branches, delete_tags).await
+        })
+    }
+
+    fn garbage_collect(&self, py: Python<'_>, older_than: i64, dry_run: bool) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(py, async move {
+            upkeep::garbage_collect(&repository, older_than, dry_run).await
+        })
+    }
+
+    fn chunk_storage_stats(&self, py: Python<'_>) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(
+            py,
+            async move { upkeep::chunk_storage_stats(&repository).await },
+        )
+    }
+
+    fn rewrite_manifests(
+        &self,
+        py: Python<'_>,
+        message: String,
+        branch: String,
+        metadata: Option<String>,
+    ) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin_to_the_end(py, async move {
+            let metadata = metadata.as_deref();
+            upkeep::rewrite_manifests(&repository, &message, &branch, metadata).await
+        })
+    }
+}

@@ -1,0 +1,301 @@
+//! A session. What it does with virtual references is in `virtual_refs`; here is how Python calls it.
+
+use icefield::{
+    ChunkIndex, CommitOutcome, MergeOutcome, RebaseOutcome, SessionError, VersionSelection,
+};
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+use crate::process::Own;
+use crate::reindex::{self, Moved};
+use crate::rows::DiffRow;
+use crate::solver::Solver;
+use crate::stream::{Stream, stream};
+use crate::task::{Task, begin, begin_near, begin_to_the_end};
+use crate::virtual_refs::{self, Columns};
+use crate::{convert, document};
+
+/// Locations that are handed over at a time.
+const LOCATIONS_BATCH: usize = 10_000;
+
+/// A session, and the repository that it belongs to.
+#[pyclass(frozen, module = "icefield._native")]
+pub(crate) struct Session(Own<(icefield::Repository, icefield::Session)>);
+
+impl Session {
+    pub(crate) fn new(repository: icefield::Repository, session: icefield::Session) -> Self {
+        Self(Own::new((repository, session)))
+    }
+
+    /// A handle of the session itself.
+    ///
+    /// # Errors
+    /// `forked`, if a parent of this process opened it.
+    pub(crate) fn handle(&self) -> Result<icefield::Session, Failure> {
+        Ok(self.0.get()?.1.clone())
+    }
+
+    fn get(&self) -> Result<&icefield::Session, Failure> {
+        Ok(&self.0.get()?.1)
+    }
+
+    /// # Errors
+    /// If the session cannot commit: read-only, committed, or a fork.
+    fn check_commit(&self) -> Result<icefield::Session, Failure> {
+        let session = self.handle()?;
+        let problem = if session.is_fork() {
+            "this session is a fork, and forks are not committed: merge it into the session that it was forked from, \
+             and commit that"
+        } else if session.is_read_only() {
+            "this session is read-only, because it was opened so or was committed: open a new writable session"
+        } else {
+            return Ok(session);
+        };
+        Err(Failure::new("commit-not-allowed", problem))
+    }
+}
+
+/// What is to be committed, and how.
+struct Committing {
+    message: String,
+    metadata: std::collections::BTreeMap<String, serde_json::Value>,
+    solver: Option<Solver>,
+    tries: usize,
+    allow_empty: bool,
+}
+
+impl Committing {
+    async fn run(self, session: icefield::Session) -> Result<String, Failure> {
+        let mut commit = session.commit(self.message);
+        for (name, value) in self.metadata {
+            commit = commit.metadata(name, value);
+        }
+        if self.allow_empty {
+            commit = commit.allow_empty();
+        }
+        if let Some(solver) = self.solver {
+            // So many times rebase and commit again; the first commit does not count.
+            commit = commit
+                .rebase_with(solver)
+                .tries(self.tries.saturating_add(1));
+        }
+        settled(commit.await?)
+    }
+}
+
+fn settled(outcome: CommitOutcome) -> Result<String, Failure> {
+    match outcome {
+        CommitOutcome::Committed(id) => Ok(id.to_string()),
+        outcome => Err(Failure::of_commit(outcome)),
+    }
+}
+
+#[pymethods]
+impl Session {
+    #[getter]
+    fn read_only(&self) -> PyResult<bool> {
+        Ok(self.get()?.is_read_only())
+    }
+
+    #[getter]
+    fn snapshot_id(&self) -> PyResult<String> {
+        let id = self.get()?.snapshot_id().map_err(Failure::from)?;
+        Ok(id.to_string())
+    }
+
+    /// The branch that the session can be committed to.
+    #[getter]
+    fn branch(&self) -> PyResult<Option<String>> {
+        let session = self.get()?;
+        Ok(match session.is_read_only() {
+            true => None,
+            false => session.branch().map(ToString::to_string),
+        })
+    }
+
+    #[getter]
+    fn has_changes(&self) -> PyResult<bool> {
+        Ok(self.get()?.has_changes().map_err(Failure::from)?)
+    }
+
+    #[getter]
+    fn is_fork(&self) -> PyResult<bool> {
+        Ok(self.get()?.is_fork())
+    }
+
+    /// The configuration in force.
+    fn config(&self) -> PyResult<String> {
+        let (repository, _) = self.0.get()?;
+        Ok(document::config_to_json(&repository.config())?)
+    }
+
+    fn status(&self, py: Python<'_>) -> PyResult<Task> {
+        let session = self.handle()?;
+        begin_near(py, async move { Ok(DiffRow(session.status()?)) })
+    }
+
+    fn discard_changes(&self, py: Python<'_>) -> PyResult<()> {
+        let session = self.handle()?;
+        Ok(py.detach(|| session.discard_changes().map_err(Failure::from))?)
+    }
+
+    fn commit(
+        &self,
+        py: Python<'_>,
+        message: String,
+        metadata: Option<&str>,
+        solver: Option<&str>,
+        tries: usize,
+        allow_empty: bool,
+    ) -> PyResult<Task> {
+        let session = self.check_commit()?;
+        let committing = Committing {
+            message,
+            metadata: convert::metadata(metadata)?,
+            solver: solver.map(Solver::from_json).transpose()?,
+            tries,
+            allow_empty,
+        };
+        begin_to_the_end(py, committing.run(session))
+    }
+
+    /// Finds out what became of a commit whose outcome is unknown, and brings it to its end.
+    fn resolve(&self, py: Python<'_>) -> PyResult<Task> {
+        let session = self.handle()?;
+        begin_to_the_end(py, async move { settled(session.resolve().await?) })
+    }
+
+    fn flush(&self, py: Python<'_>, message: String, metadata: Option<&str>) -> PyResult<Task> {
+        let session = self.handle()?;
+        if session.is_fork() {
+            return Err(Failure::new(
+                "commit-not-allowed",
+                "this session is a fork, and forks are not flushed: merge it into the session that it was forked \
+                 from, and flush that",
+            )
+            .into());
+        }
+        let metadata = convert::metadata(metadata)?;
+        begin_to_the_end(py, async move {
+            let id = session.flush_with(message, metadata, true).await?;
+            Ok(id.to_string())
+        })
+    }
+
+    fn rebase(&self, py: Python<'_>, solver: &str) -> PyResult<Task> {
+        let session = self.check_commit()?;
+        let solver = Solver::from_json(solver)?;
+        begin(py, async move {
+            match session.rebase(&solver).await? {
+                RebaseOutcome::Rebased { .. } => Ok(()),
+                outcome => Err(Failure::of_rebase(outcome)),
+            }
+        })
+    }
+
+    fn fork(&self, py: Python<'_>) -> PyResult<Self> {
+        let (repository, session) = self.0.get()?;
+        let fork = py.detach(|| session.fork()).map_err(|error| match error {
+            SessionError::ReadOnly | SessionError::Committed(_) => Failure::new(
+                "cannot-fork-read-only-session",
+                "this session is read-only, and only writable sessions are forked: it can be sent as it is",
+            ),
+            error => error.into(),
+        })?;
+        Ok(Self::new(repository.clone(), fork))
+    }
+
+    fn to_bytes(&self, py: Python<'_>) -> PyResult<Task> {
+        let session = self.handle()?;
+        begin(py, async move { Ok(session.to_bytes().await?.to_vec()) })
+    }
+
+    fn merge(&self, py: Python<'_>, forks: Vec<Py<Self>>) -> PyResult<Task> {
+        let session = self.handle()?;
+        let forks = forks.iter().map(|fork| fork.get().handle());
+        let forks = forks.collect::<Result<Vec<_>, _>>()?;
+        begin(py, async move {
+            // Equal chunks are one chunk; of different ones nobody knows which was meant.
+            match session.merge_forks(&forks, VersionSelection::Fail).await? {
+                MergeOutcome::Merged => Ok(()),
+                outcome => Err(Failure::of_merge(outcome)),
+            }
+        })
+    }
+
+    fn node_id(&self, path: &str) -> PyResult<String> {
+        let path = convert::path(path)?;
+        let id = self.get()?.node_id(&path).map_err(Failure::from)?;
+        let id = id.ok_or_else(|| Failure::from(SessionError::NodeNotFound { path }))?;
+        Ok(id.to_string())
+    }
+
+    fn shift_array(&self, py: Python<'_>, path: &str, offsets: Vec<i64>) -> PyResult<Task> {
+        let path = convert::path(path)?;
+        let session = self.handle()?;
+        begin_near(py, async move { Ok(session.shift(&path, &offsets).await?) })
+    }
+
+    fn reindex_array(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        forward: Py<PyAny>,
+        backward: Option<Py<PyAny>>,
+    ) -> PyResult<Task> {
+        let path = convert::path(path)?;
+        let session = self.handle()?;
+        begin(py, async move {
+            let moved: Moved = reindex::run(session, path, forward, backward).await?;
+            Ok(moved)
+        })
+    }
+
+    fn virtual_locations(&self) -> PyResult<Stream> {
+        let locations = virtual_refs::locations(self.handle()?);
+        Ok(stream(locations, LOCATIONS_BATCH))
+    }
+
+    fn chunk_coordinates(&self, path: &str, batch: usize) -> PyResult<Stream> {
+        let path = convert::path(path)?;
+        let coordinates = virtual_refs::coordinates(self.handle()?, path);
+        Ok(stream(coordinates, batch))
+    }
+
+    fn chunk_type(&self, py: Python<'_>, path: &str, index: Vec<i64>) -> PyResult<Task> {
+        let path = convert::path(path)?;
+        let session = self.handle()?;
+        // A number that no chunk can have.
+        let index = index.into_iter().map(|at| u32::try_from(at).ok());
+        let index: Option<ChunkIndex> = index.collect::<Option<Vec<_>>>().map(ChunkIndex::from);
+        begin_near(py, async move {
+            virtual_refs::chunk_type(&session, &path, index.as_deref()).await
+        })
+    }
+
+    fn chunk_refs(&self, path: &str, batch: usize) -> PyResult<Stream> {
+        let path = convert::path(path)?;
+        let refs = virtual_refs::chunk_refs(self.handle()?, path);
+        Ok(stream(refs, batch))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "columns of one table")]
+    fn set_virtual_refs(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        coordinates: &Bound<'_, PyAny>,
+        locations: &Bound<'_, PyAny>,
+        offsets: &Bound<'_, PyAny>,
+        lengths: &Bound<'_, PyAny>,
+        checksums: Option<&Bound<'_, PyAny>>,
+        validate: bool,
+    ) -> PyResult<Task> {
+        let path = convert::path(path)?;
+        let (repository, session) = self.0.get()?.clone();
+        let columns = Columns::read(coordinates, locations, offsets, lengths, checksums)?;
+        begin(py, async move {
+            virtual_refs::set(&repository, &session, &path, columns, validate).await
+        })
+    }
+}

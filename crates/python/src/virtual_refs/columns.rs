@@ -1,0 +1,363 @@
+//! References to virtual chunks as columns of Python: read with the GIL, understood without it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use icefield::{Repository, VirtualChecksum, VirtualSource};
+use pyo3::buffer::{Element, PyBuffer};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::errors::Failure;
+
+/// Locations may name a container: `vcc://NAME/path`.
+const RELATIVE: &str = "vcc://";
+
+/// An object as a row names it: the place of its location, and its checksum.
+type Named = (u32, Option<VirtualChecksum>);
+
+/// The columns. Objects that several rows name are named once.
+pub(crate) struct Columns {
+    coordinates: Vec<u32>,
+    offsets: Vec<u64>,
+    lengths: Vec<u64>,
+    locations: Vec<String>,
+    objects: Vec<Named>,
+    /// For each row, the place of its object.
+    object: Vec<u32>,
+}
+
+/// The columns with objects that are understood.
+pub(super) struct Table {
+    pub(super) coordinates: Vec<u32>,
+    pub(super) sources: Vec<VirtualSource>,
+    pub(super) source: Vec<u32>,
+    pub(super) offsets: Vec<u64>,
+    pub(super) lengths: Vec<u64>,
+}
+
+impl Columns {
+    /// Copies the columns.
+    ///
+    /// # Errors
+    /// `TypeError` and `ValueError` where one is not what it should be.
+    pub(crate) fn read(
+        coordinates: &Bound<'_, PyAny>,
+        locations: &Bound<'_, PyAny>,
+        offsets: &Bound<'_, PyAny>,
+        lengths: &Bound<'_, PyAny>,
+        checksums: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let mut columns = Self {
+            coordinates: numbers(coordinates, "coordinates")?,
+            offsets: numbers(offsets, "offsets")?,
+            lengths: numbers(lengths, "lengths")?,
+            locations: Vec::new(),
+            objects: Vec::new(),
+            object: Vec::new(),
+        };
+        let rows = columns.offsets.len();
+        let of_rows = read_locations(locations, rows, &mut columns.locations)?;
+        match checksums {
+            None => {
+                let all = 0..columns.locations.len() as u32;
+                columns.objects = all.map(|location| (location, None)).collect();
+                columns.object = of_rows;
+            }
+            Some(checksums) => columns.read_checksums(&of_rows, checksums)?,
+        }
+        let found = columns.object.len();
+        if found != rows || columns.lengths.len() != rows {
+            return Err(PyValueError::new_err(format!(
+                "the columns differ in length: {found} locations, {rows} offsets, {} lengths",
+                columns.lengths.len()
+            )));
+        }
+        Ok(columns)
+    }
+
+    fn read_checksums(&mut self, of_rows: &[u32], checksums: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mut known: HashMap<(u32, Checksum), u32> = HashMap::new();
+        let mut rows = checksums.try_iter()?;
+        for (row, location) in of_rows.iter().enumerate() {
+            let Some(checksum) = rows.next() else {
+                return Err(PyValueError::new_err(format!(
+                    "there are {} locations, and {row} checksums",
+                    of_rows.len()
+                )));
+            };
+            let checksum = Checksum::read(&checksum?)?;
+            let next = self.objects.len() as u32;
+            let object = *known
+                .entry((*location, checksum.clone()))
+                .or_insert_with(|| {
+                    self.objects.push((*location, checksum.into_checksum()));
+                    next
+                });
+            self.object.push(object);
+        }
+        match rows.next() {
+            None => Ok(()),
+            Some(_) => Err(PyValueError::new_err(format!(
+                "there are {} locations, and more checksums",
+                of_rows.len()
+            ))),
+        }
+    }
+
+    /// Understands the objects. With `validate`, the rows whose object no container covers are taken out and named.
+    ///
+    /// # Errors
+    /// `invalid-virtual-ref` with the first location that is none; `zero-length-chunk`.
+    pub(super) fn resolve(
+        self,
+        repository: &Repository,
+        rank: usize,
+        validate: bool,
+    ) -> Result<(Table, Vec<usize>), Failure> {
+        if let Some(row) = self.lengths.iter().position(|length| *length == 0) {
+            let message = format!(
+                "row {row} refers to no bytes: an encoded chunk has at least one byte, so correct its length"
+            );
+            return Err(Failure::new("zero-length-chunk", message));
+        }
+        let containers = Containers::of(repository);
+        // None where no container covers it.
+        let mut places: Vec<Option<VirtualSource>> = Vec::with_capacity(self.locations.len());
+        for (number, location) in self.locations.iter().enumerate() {
+            let absolute = match containers.absolute(location) {
+                Some(absolute) => absolute,
+                None if validate => {
+                    places.push(None);
+                    continue;
+                }
+                None => return Err(self.wrong(number, "no container has that name")),
+            };
+            let source = VirtualSource::new(&absolute);
+            let source = source.map_err(|rule| self.wrong(number, &rule.to_string()))?;
+            let covered = !validate || containers.cover(repository, &source);
+            places.push(covered.then_some(source));
+        }
+        let mut sources = Vec::with_capacity(self.objects.len());
+        let mut source_of: Vec<Option<u32>> = Vec::with_capacity(self.objects.len());
+        for (place, checksum) in self.objects {
+            let Some(place) = &places[place as usize] else {
+                source_of.push(None);
+                continue;
+            };
+            source_of.push(Some(sources.len() as u32));
+            let source = place.clone();
+            sources.push(match checksum {
+                Some(checksum) => source.with_checksum(checksum),
+                None => source,
+            });
+        }
+        if sources.len() == source_of.len() {
+            let table = Table {
+                coordinates: self.coordinates,
+                sources,
+                source: self.object,
+                offsets: self.offsets,
+                lengths: self.lengths,
+            };
+            return Ok((table, Vec::new()));
+        }
+        let fits = self.coordinates.len() == self.object.len() * rank;
+        let mut table = Table {
+            coordinates: Vec::new(),
+            sources,
+            source: Vec::new(),
+            offsets: Vec::new(),
+            lengths: Vec::new(),
+        };
+        let mut uncovered = Vec::new();
+        for (row, object) in self.object.iter().enumerate() {
+            let Some(source) = source_of[*object as usize] else {
+                uncovered.push(row);
+                continue;
+            };
+            table.source.push(source);
+            table.offsets.push(self.offsets[row]);
+            table.lengths.push(self.lengths[row]);
+            if fits {
+                let index = &self.coordinates[row * rank..][..rank];
+                table.coordinates.extend_from_slice(index);
+            }
+        }
+        if !fits {
+            // As they are, for the message.
+            table.coordinates = self.coordinates;
+        }
+        Ok((table, uncovered))
+    }
+
+    /// The failure of a location that is none.
+    fn wrong(&self, location: usize, problem: &str) -> Failure {
+        let text = &self.locations[location];
+        let is_there = |object: &u32| self.objects[*object as usize].0 as usize == location;
+        let row = self.object.iter().position(is_there).unwrap_or_default();
+        let message = format!(
+            "row {row} refers to {text:?}, which is no location of a virtual chunk: {problem}"
+        );
+        Failure::new("invalid-virtual-ref", message)
+    }
+}
+
+/// A checksum of a row.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Checksum {
+    None,
+    ETag(String),
+    Seconds(u32),
+}
+
+impl Checksum {
+    /// Reads an ETag or microseconds since 1970. The format counts whole seconds; any time within that second is taken
+    /// for the same.
+    fn read(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if given.is_none() {
+            return Ok(Self::None);
+        }
+        if let Ok(tag) = given.cast::<PyString>() {
+            return Ok(Self::ETag(tag.to_str()?.to_owned()));
+        }
+        let micros: i64 = given.extract().map_err(|_| {
+            PyTypeError::new_err(
+                "a checksum is an ETag, a number of microseconds since 1970, or None",
+            )
+        })?;
+        match u32::try_from(micros.div_euclid(1_000_000)) {
+            Ok(seconds) => Ok(Self::Seconds(seconds)),
+            Err(_) => Err(PyValueError::new_err(format!(
+                "{micros} microseconds since 1970 is no time that a reference can have: those are from 1970 to 2106"
+            ))),
+        }
+    }
+
+    fn into_checksum(self) -> Option<VirtualChecksum> {
+        match self {
+            Self::None => None,
+            Self::ETag(tag) => Some(VirtualChecksum::ETag(tag)),
+            Self::Seconds(seconds) => Some(VirtualChecksum::LastModified(seconds)),
+        }
+    }
+}
+
+/// The containers of the configuration in force, by name.
+struct Containers(HashMap<String, String>);
+
+impl Containers {
+    fn of(repository: &Repository) -> Self {
+        let config = repository.config();
+        let named = config
+            .containers()
+            .filter_map(|it| Some((it.name.clone()?, it.url_prefix.clone())));
+        Self(named.collect())
+    }
+
+    /// The location without the name of a container; none if no container has the name.
+    fn absolute<'a>(&self, location: &'a str) -> Option<Cow<'a, str>> {
+        let Some(named) = location.strip_prefix(RELATIVE) else {
+            return Some(Cow::Borrowed(location));
+        };
+        let (name, path) = named.split_once('/').unwrap_or((named, ""));
+        let prefix = self.0.get(name)?.trim_end_matches('/');
+        Some(Cow::Owned(format!("{prefix}/{path}")))
+    }
+
+    fn cover(&self, repository: &Repository, source: &VirtualSource) -> bool {
+        repository
+            .container_of(&source.location().to_string())
+            .is_some()
+    }
+}
+
+/// Reads the location of each row, each different one once. Returns their places.
+fn read_locations(
+    given: &Bound<'_, PyAny>,
+    rows: usize,
+    locations: &mut Vec<String>,
+) -> PyResult<Vec<u32>> {
+    if given.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err(
+            "the locations are a sequence of texts, and this is one text",
+        ));
+    }
+    let mut known: HashMap<String, u32> = HashMap::new();
+    let mut of_rows = Vec::with_capacity(rows);
+    // Most rows refer to what the row before them refers to.
+    let mut last: Option<(Bound<'_, PyAny>, u32)> = None;
+    for item in given.try_iter()? {
+        let item = item?;
+        if let Some((before, place)) = &last
+            && before.is(&item)
+        {
+            of_rows.push(*place);
+            continue;
+        }
+        let text = item
+            .cast::<PyString>()
+            .map_err(|_| PyTypeError::new_err(format!("location {} is no text", of_rows.len())))?;
+        let text = text.to_str()?;
+        let place = match known.get(text) {
+            Some(place) => *place,
+            None => {
+                let place = locations.len() as u32;
+                locations.push(text.to_owned());
+                known.insert(text.to_owned(), place);
+                place
+            }
+        };
+        of_rows.push(place);
+        last = Some((item, place));
+    }
+    Ok(of_rows)
+}
+
+/// Reads a column of numbers: a buffer of any kind of integers, or a sequence of `int`.
+fn numbers<T>(given: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<T>>
+where
+    T: Element + TryFrom<u64> + TryFrom<i64> + for<'a> FromPyObject<'a, 'a>,
+{
+    if let Ok(exact) = PyBuffer::<T>::get(given) {
+        return exact.to_vec(given.py());
+    }
+    if let Some(converted) =
+        converted::<u64, T>(given, what).or_else(|| converted::<i64, T>(given, what))
+    {
+        return converted;
+    }
+    let mut numbers = Vec::with_capacity(given.len().unwrap_or_default());
+    for (row, number) in given.try_iter()?.enumerate() {
+        let number = number?.extract::<u64>();
+        let number = number.map_err(|_| wrong(what, row))?;
+        numbers.push(T::try_from(number).map_err(|_| wrong(what, row))?);
+    }
+    Ok(numbers)
+}
+
+/// Numbers of another kind, if the buffer holds that kind.
+fn converted<F, T>(given: &Bound<'_, PyAny>, what: &str) -> Option<PyResult<Vec<T>>>
+where
+    F: Element,
+    T: TryFrom<F>,
+{
+    let buffer = PyBuffer::<F>::get(given).ok()?;
+    let numbers = match buffer.to_vec(given.py()) {
+        Ok(numbers) => numbers,
+        Err(error) => return Some(Err(error)),
+    };
+    let numbers = numbers.into_iter().enumerate();
+    Some(
+        numbers
+            .map(|(row, number)| T::try_from(number).map_err(|_| wrong(what, row)))
+            .collect(),
+    )
+}
+
+fn wrong(what: &str, at: usize) -> PyErr {
+    PyValueError::new_err(format!(
+        "item {at} of the {what} is no integer that is not negative and fits"
+    ))
+}
