@@ -119,8 +119,10 @@ class Repository:
     def expire_snapshots(
         self, older_than: int, delete_branches: bool, delete_tags: bool
     ) -> Task[list[str]]: ...
-    def garbage_collect(self, older_than: int, dry_run: bool) -> Task[dict[str, int]]:
-        """bytes_deleted, chunks_deleted, manifests_deleted, snapshots_deleted, attributes_deleted, transaction_logs_deleted"""
+    def garbage_collect(self, older_than: int, dry_run: bool) -> Task[dict[str, Any]]:
+        """Numbers: bytes_deleted, chunks_deleted, manifests_deleted, snapshots_deleted, attributes_deleted,
+        transaction_logs_deleted, objects_failed_to_delete, throttled_batches. Lists of texts: delete_errors,
+        skipped_phases."""
     def chunk_storage_stats(self) -> Task[tuple[int, int, int]]:
         """native, virtual, inline bytes"""
     def rewrite_manifests(self, message: str, branch: str, metadata: str | None) -> Task[str]: ...
@@ -143,6 +145,8 @@ class Session:
     def commit(
         self, message: str, metadata: str | None, solver: str | None, tries: int, allow_empty: bool
     ) -> Task[str]: ...
+    def resolve(self) -> Task[str]:
+        """Finds out what became of a commit of unknown outcome, and brings it to its end."""
     def flush(self, message: str, metadata: str | None) -> Task[str]: ...
     def rebase(self, solver: str) -> Task[None]: ...
     def fork(self) -> Session: ...

@@ -318,7 +318,7 @@ fn read_locations(
 /// Reads a column of numbers: a buffer of any kind of integers, or a sequence of `int`.
 fn numbers<T>(given: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<T>>
 where
-    T: Element + TryFrom<u64> + TryFrom<i64> + for<'a> FromPyObject<'a, 'a>,
+    T: Element + TryFrom<u64> + TryFrom<i64>,
 {
     if let Ok(exact) = PyBuffer::<T>::get(given) {
         return exact.to_vec(given.py());
