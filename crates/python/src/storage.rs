@@ -1,0 +1,164 @@
+//! Places where repositories are kept, by their descriptions. A place connects when somebody asks it for something.
+
+pub(crate) mod connect;
+mod delayed;
+pub(crate) mod description;
+pub(crate) mod functions;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt};
+use icefield::micros_of_time;
+use icefield::storage::{ListOptions, Prefix};
+use pyo3::prelude::*;
+use tokio::sync::OnceCell;
+
+use crate::errors::Failure;
+use crate::process::Own;
+use crate::stream::{self, Stream};
+use crate::task::{self, Task};
+use delayed::Delayed;
+use description::Description;
+use functions::Function;
+
+/// Objects of a list that are handed over at once.
+const BATCH: usize = 1000;
+
+/// A place, by its description. It connects at its first use, once.
+#[pyclass(frozen, module = "icefield._native")]
+pub(crate) struct Storage {
+    place: Own<Place>,
+    name: String,
+}
+
+/// A place that any task can hold.
+#[derive(Clone)]
+pub(crate) struct Place(Arc<Inner>);
+
+struct Inner {
+    source: Source,
+    opened: OnceCell<Arc<dyn icefield::storage::Storage>>,
+}
+
+enum Source {
+    Described {
+        description: Description,
+        function: Option<Function>,
+    },
+    Delayed {
+        place: Place,
+        read: Duration,
+        write: Duration,
+    },
+}
+
+impl Place {
+    fn new(source: Source) -> Self {
+        let opened = OnceCell::new();
+        Self(Arc::new(Inner { source, opened }))
+    }
+
+    /// Returns the store, connected.
+    pub(crate) async fn open(&self) -> Result<Arc<dyn icefield::storage::Storage>, Failure> {
+        let opened = self.0.opened.get_or_try_init(|| self.connect());
+        Ok(Arc::clone(opened.await?))
+    }
+
+    async fn connect(&self) -> Result<Arc<dyn icefield::storage::Storage>, Failure> {
+        match &self.0.source {
+            Source::Described {
+                description,
+                function,
+            } => connect::connect(description, function.as_ref()).await,
+            Source::Delayed { place, read, write } => {
+                let inner = Box::pin(place.open()).await?;
+                let (read, write) = (*read, *write);
+                Ok(Arc::new(Delayed { inner, read, write }))
+            }
+        }
+    }
+}
+
+impl Storage {
+    /// # Errors
+    /// `forked`, if a parent of this process made it.
+    pub(crate) fn place(&self) -> Result<Place, Failure> {
+        self.place.get().cloned()
+    }
+}
+
+#[pymethods]
+impl Storage {
+    #[new]
+    #[pyo3(signature = (description, credentials=None))]
+    fn new(description: &str, credentials: Option<Py<PyAny>>) -> PyResult<Self> {
+        let description = Description::parse(description)?;
+        if description.needs_function() != credentials.is_some() {
+            return Err(Failure::new(
+                "invalid-credentials",
+                "a function of credentials goes with a description that says so, and only with it",
+            )
+            .into());
+        }
+        let name = description.name();
+        let function = credentials.map(Function::new);
+        let place = Place::new(Source::Described {
+            description,
+            function,
+        });
+        Ok(Self {
+            place: Own::new(place),
+            name,
+        })
+    }
+
+    fn __str__(&self) -> &str {
+        &self.name
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Storage {}>", self.name)
+    }
+
+    /// Tells whether it takes no writes.
+    fn read_only(&self, py: Python<'_>) -> PyResult<Task> {
+        let place = self.place()?;
+        task::begin_near(py, async move {
+            Ok(!place.open().await?.capabilities().writable)
+        })
+    }
+
+    /// Lists what lies below a prefix: key below it, size in bytes, microseconds since 1970.
+    fn list(&self, prefix: &str) -> PyResult<Stream> {
+        let place = self.place()?;
+        let trimmed = prefix.trim_matches('/');
+        let prefix = match trimmed.is_empty() {
+            true => Prefix::all(),
+            false => Prefix::parse(trimmed).map_err(Failure::from)?,
+        };
+        let listed = async move {
+            let storage = place.open().await?;
+            let objects = storage.list(ListOptions::prefix(prefix.clone()));
+            Ok::<_, Failure>(objects.map_err(Failure::from).map_ok(move |it| {
+                let key = it.key.below(&prefix).unwrap_or(it.key.as_str()).to_owned();
+                (key, it.size, it.last_modified.map_or(0, micros_of_time))
+            }))
+        };
+        let objects = futures::stream::once(listed).try_flatten().boxed();
+        Ok(stream::stream(objects, BATCH))
+    }
+
+    /// The same place, and the same memory, further away.
+    fn delayed(&self, read_ms: u64, write_ms: u64) -> PyResult<Self> {
+        let place = Place::new(Source::Delayed {
+            place: self.place()?,
+            read: Duration::from_millis(read_ms),
+            write: Duration::from_millis(write_ms),
+        });
+        Ok(Self {
+            place: Own::new(place),
+            name: self.name.clone(),
+        })
+    }
+}

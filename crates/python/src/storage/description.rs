@@ -1,0 +1,263 @@
+//! Descriptions of stores, as the package writes them: every field is known, or the description is refused.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use icefield::format::VirtualLocation;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::errors::Failure;
+
+/// Where a store is and who asks it.
+#[derive(Clone, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Description {
+    Memory {},
+    Local { path: PathBuf },
+    S3(S3),
+    Gcs(Gcs),
+    Azure(Azure),
+    Http(Http),
+    Redirect { url: String },
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct S3 {
+    pub(crate) bucket: String,
+    #[serde(default)]
+    pub(crate) prefix: String,
+    pub(crate) region: Option<String>,
+    pub(crate) endpoint: Option<String>,
+    #[serde(default)]
+    pub(crate) allow_http: bool,
+    pub(crate) path_style: Option<bool>,
+    pub(crate) preset: Option<Preset>,
+    #[serde(default)]
+    pub(crate) requester_pays: bool,
+    pub(crate) checksum: Option<String>,
+    /// Seconds; 0 for no limit.
+    pub(crate) stall_timeout: Option<u64>,
+    #[serde(default)]
+    pub(crate) read_headers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) write_headers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) read_only: bool,
+    pub(crate) credentials: S3Identity,
+    #[serde(default)]
+    pub(crate) settings: Settings,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Preset {
+    R2,
+    Tigris,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum S3Identity {
+    Anonymous,
+    Environment,
+    Static(S3Key),
+    Function,
+}
+
+/// What the function of a user returns, too.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct S3Key {
+    pub(crate) access_key_id: String,
+    pub(crate) secret_access_key: String,
+    pub(crate) session_token: Option<String>,
+    /// Microseconds since 1970.
+    pub(crate) expires_after: Option<u64>,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Gcs {
+    pub(crate) bucket: String,
+    #[serde(default)]
+    pub(crate) prefix: String,
+    pub(crate) endpoint: Option<String>,
+    #[serde(default)]
+    pub(crate) allow_http: bool,
+    pub(crate) user_project: Option<String>,
+    pub(crate) credentials: GcsIdentity,
+    #[serde(default)]
+    pub(crate) settings: Settings,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum GcsIdentity {
+    Anonymous,
+    Environment,
+    /// A file of credentials.
+    File {
+        path: PathBuf,
+    },
+    /// The text of one.
+    Key {
+        json: String,
+    },
+    Static(GcsToken),
+    Function,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GcsToken {
+    pub(crate) bearer: String,
+    /// Microseconds since 1970.
+    pub(crate) expires_after: Option<u64>,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Azure {
+    pub(crate) account: String,
+    pub(crate) container: String,
+    #[serde(default)]
+    pub(crate) prefix: String,
+    pub(crate) endpoint: Option<String>,
+    #[serde(default)]
+    pub(crate) allow_http: bool,
+    pub(crate) credentials: AzureIdentity,
+    #[serde(default)]
+    pub(crate) settings: Settings,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum AzureIdentity {
+    Anonymous,
+    Environment,
+    Static(AzureKey),
+    Client {
+        tenant: String,
+        client: String,
+        secret: String,
+    },
+    Function,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AzureKey {
+    pub(crate) form: AzureForm,
+    pub(crate) secret: String,
+    /// Microseconds since 1970.
+    pub(crate) expires_after: Option<u64>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AzureForm {
+    AccessKey,
+    SasToken,
+    BearerToken,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Http {
+    pub(crate) url: String,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) settings: Settings,
+}
+
+/// How a store behind a network is used; what is left out is as the backend has it.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    pub(crate) max_tries: Option<u32>,
+    pub(crate) initial_backoff_ms: Option<u64>,
+    pub(crate) max_backoff_ms: Option<u64>,
+    pub(crate) connect_timeout_ms: Option<u64>,
+    pub(crate) read_timeout_ms: Option<u64>,
+    pub(crate) operation_timeout_ms: Option<u64>,
+    pub(crate) operation_attempt_timeout_ms: Option<u64>,
+    pub(crate) max_concurrent_requests_for_object: Option<usize>,
+    pub(crate) ideal_concurrent_request_size: Option<u64>,
+    pub(crate) minimum_size_for_multipart_upload: Option<u64>,
+    pub(crate) metadata_storage_class: Option<String>,
+    pub(crate) chunks_storage_class: Option<String>,
+}
+
+impl Description {
+    /// # Errors
+    /// What is no description. The text may hold secrets: the error does not quote it.
+    pub(super) fn parse(text: &str) -> Result<Self, Failure> {
+        parse(text, "the description of a storage")
+    }
+
+    pub(super) fn needs_function(&self) -> bool {
+        match self {
+            Self::S3(it) => matches!(it.credentials, S3Identity::Function),
+            Self::Gcs(it) => matches!(it.credentials, GcsIdentity::Function),
+            Self::Azure(it) => matches!(it.credentials, AzureIdentity::Function),
+            _ => false,
+        }
+    }
+
+    /// The name of the place, without anything that may be secret.
+    pub(super) fn name(&self) -> String {
+        let below = |place: String, prefix: &str| match prefix {
+            "" => place,
+            prefix => format!("{place}/{prefix}"),
+        };
+        match self {
+            Self::Memory {} => "memory:".to_owned(),
+            Self::Local { path } => path.display().to_string(),
+            Self::S3(it) => below(format!("s3://{}", it.bucket), &it.prefix),
+            Self::Gcs(it) => below(format!("gs://{}", it.bucket), &it.prefix),
+            Self::Azure(it) => below(format!("az://{}/{}", it.account, it.container), &it.prefix),
+            Self::Http(Http { url, .. }) => shown(url),
+            Self::Redirect { url } => format!("redirect+{}", shown(url)),
+        }
+    }
+}
+
+/// Reads a document that the package wrote.
+///
+/// # Errors
+/// What it is not. The text may hold secrets: the error does not quote it.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(|error| {
+        let place = (error.line(), error.column());
+        let problem = match error.classify() {
+            serde_json::error::Category::Data => "it has a field that is none, or lacks one",
+            _ => "it is no JSON",
+        };
+        Failure::new(
+            "storage-config",
+            format!("{what} cannot be read: {problem} (at {place:?})"),
+        )
+    })
+}
+
+/// A URL without what may be secret: a user, a query, a fragment.
+pub(crate) fn shown(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return "…".to_owned();
+    };
+    let (host, path) = match rest.split_once('/') {
+        Some((host, path)) => (host, format!("/{path}")),
+        None => (rest, String::new()),
+    };
+    let host = host.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
+/// The path of a location as a prefix of keys.
+pub(crate) fn prefix_of(location: &VirtualLocation) -> String {
+    location.decoded_path().trim_matches('/').to_owned()
+}
