@@ -1,0 +1,130 @@
+"""Iterators over what the native side gives in batches."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from icefield._native import Stream, Task
+
+__all__ = ["AsyncCloseableIterator", "CloseableIterator"]
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+def _unchanged(item: Any) -> Any:
+    return item
+
+
+class _Items(Generic[_T_co]):
+    """The items of a stream that were fetched and not yet handed over, and the fetch under way."""
+
+    __slots__ = ("_batches", "_convert", "_fetched", "_stream", "_under_way")
+
+    def __init__(
+        self,
+        stream: Stream[Any],
+        convert: Callable[[Any], _T_co] | None = None,
+        *,
+        batches: bool = False,
+    ) -> None:
+        """With `batches`, each batch is one item."""
+        self._batches = batches
+        self._stream: Stream[Any] | None = stream
+        self._convert: Callable[[Any], _T_co] = convert or _unchanged
+        self._fetched: deque[Any] = deque()
+        self._under_way: Task[list[Any] | None] | None = None
+
+    def _fetch(self) -> Task[list[Any] | None] | None:
+        """The fetch under way, begun if there is none; None at the end."""
+        if self._under_way is None and self._stream is not None:
+            self._under_way = self._stream.next()
+        return self._under_way
+
+    def _accept(self, task: Task[list[Any] | None], batch: list[Any] | None) -> None:
+        """Takes over what a fetch gave, once, whoever waited for it."""
+        if self._under_way is not task:
+            return
+        self._under_way = None
+        if batch is None:
+            self._stream = None
+        elif self._batches:
+            self._fetched.append(batch)
+        else:
+            self._fetched.extend(batch)
+
+    def _fail(self, task: Task[list[Any] | None]) -> None:
+        if self._under_way is task:
+            self._under_way = None
+            self._stream = None
+
+    def _close(self) -> None:
+        stream, self._stream = self._stream, None
+        self._under_way = None
+        self._fetched.clear()
+        if stream is not None:
+            stream.close()
+
+
+class AsyncCloseableIterator(_Items[_T_co], AsyncIterator[_T_co]):
+    """An asynchronous iterator that can be closed before its end, by `aclose()`.
+
+    A cancelled `__anext__` loses nothing: the fetch goes on, and the next call takes what it brought.
+    """
+
+    __slots__ = ()
+
+    def __aiter__(self) -> AsyncCloseableIterator[_T_co]:
+        return self
+
+    async def __anext__(self) -> _T_co:
+        while not self._fetched:
+            task = self._fetch()
+            if task is None:
+                raise StopAsyncIteration
+            try:
+                batch = await task
+            except Exception:
+                self._fail(task)
+                raise
+            self._accept(task, batch)
+        return self._convert(self._fetched.popleft())
+
+    async def aclose(self) -> None:
+        """Ends the iteration and lets go of what it holds. May be called again."""
+        self._close()
+
+
+class CloseableIterator(_Items[_T_co], Iterator[_T_co]):
+    """The synchronous twin of `AsyncCloseableIterator`."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> CloseableIterator[_T_co]:
+        return self
+
+    def __next__(self) -> _T_co:
+        if not self._fetched:
+            self._fill()
+        if not self._fetched:
+            raise StopIteration
+        return self._convert(self._fetched.popleft())
+
+    def _fill(self) -> None:
+        """Fetches the first items, so that an error shows at once."""
+        while not self._fetched:
+            task = self._fetch()
+            if task is None:
+                return
+            try:
+                batch = task.wait()
+            except BaseException:
+                self._fail(task)
+                raise
+            self._accept(task, batch)
+
+    def close(self) -> None:
+        """Ends the iteration and lets go of what it holds. May be called again."""
+        self._close()

@@ -1,0 +1,109 @@
+"""Where a repository is, and how it is opened again: by another process, at the first use of what was unpickled."""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Mapping
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any
+
+from icefield import _native
+from icefield._exceptions import from_native
+
+if TYPE_CHECKING:
+    from icefield.credentials import AnyCredential
+    from icefield.storage import Storage
+
+__all__ = ["Place", "forget_all", "grants", "missing", "opening"]
+
+_KEPT = 16
+_lock = Lock()
+_opening = RLock()
+_open: OrderedDict[bytes, _native.Repository] = OrderedDict()
+"""The repositories that this process opened for what it unpickled, by the pickle of their place; the last used last.
+
+A worker that gets a thousand pickled stores of one repository opens it once.
+"""
+
+
+def forget_all() -> None:
+    """Forgets, in a forked child, the repositories that its parent had opened."""
+    global _lock, _opening
+    _lock, _opening = Lock(), RLock()
+    _open.clear()
+
+
+def opening() -> RLock:
+    """Held while something unpickled is opened."""
+    return _opening
+
+
+class Place:
+    """The storage, configuration and credentials of one open repository.
+
+    Pickles compactly, without what was read or written; an in-memory storage refuses.
+    """
+
+    __slots__ = ("_repository", "access", "config", "storage")
+
+    def __init__(
+        self,
+        storage: Storage,
+        config: str | None,
+        access: Mapping[str, AnyCredential | None] | None,
+        repository: _native.Repository | None = None,
+    ) -> None:
+        self.storage = storage
+        self.config = config
+        self.access = None if access is None else dict(access)
+        self._repository = repository
+
+    def repository(self) -> _native.Repository:
+        """The open repository; opened by the first call if this was unpickled."""
+        if self._repository is None:
+            self._repository = self._opened()
+        return self._repository
+
+    def _opened(self) -> _native.Repository:
+        key = pickle.dumps((self.storage, self.config, self.access))
+        with _lock:
+            known = _open.get(key)
+            if known is not None:
+                _open.move_to_end(key)
+                return known
+        opened = _native.Repository.open(
+            self.storage._native(), self.config, grants(self.access)
+        ).wait()
+        with _lock:
+            _open[key] = opened
+            while len(_open) > _KEPT:
+                _open.popitem(last=False)
+        return opened
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The configuration in use, so that the other side needs nothing that was passed by the opener.
+        config = self.config if self._repository is None else self._repository.config()
+        return Place, (self.storage, config, self.access)
+
+
+def grants(access: Mapping[str, AnyCredential | None] | None) -> list[_native.Grant]:
+    """What the native side calls the credentials for virtual chunks."""
+    from icefield.credentials import grants_of
+
+    if access is None:
+        return []
+    if not isinstance(access, Mapping):
+        raise TypeError(
+            "`authorize_virtual_chunk_access` must be a dict from URL prefixes to credentials, not "
+            f"{type(access).__name__}"
+        )
+    return grants_of(access)
+
+
+def missing() -> Exception:
+    """The error for an object that does not know its repository."""
+    return from_native(
+        "pickle",
+        "this session does not know where its repository is, so it cannot be pickled; take it from a Repository",
+    )

@@ -1,0 +1,490 @@
+"""Sessions: one snapshot of a repository to read, or to change and commit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from icefield import _native
+from icefield._checks import metadata_document, older_positional, text, whole, wholes
+from icefield._exceptions import from_native
+from icefield._iterators import AsyncCloseableIterator
+from icefield._place import Place, missing, opening
+from icefield._values import ChunkType, Diff, SessionMode
+from icefield.store import IcefieldStore
+
+if TYPE_CHECKING:
+    from icefield.config import RepositoryConfig
+    from icefield.conflicts import ConflictSolver
+
+__all__ = ["ForkSession", "Session", "SessionMode"]
+
+_LARGEST_INDEX = 2**32 - 1
+_MOST_TRIES = 2**16 - 1
+
+
+def refuse_pickling(what: str) -> NoReturn:
+    """A writable session has one owner, so a copy that is written elsewhere would be lost."""
+    raise ValueError(
+        f"{what} cannot be pickled, because what a copy of it writes would not come back. You must opt-in to pickle "
+        "writable sessions in a distributed context using Session.fork(), and merge the forks afterwards. To write a "
+        "dask-backed xarray dataset, use icefield.xarray.to_icechunk instead of Dataset.to_zarr. To read only, pickle a "
+        "session of Repository.readonly_session."
+    )
+
+
+def needs_version_2(what: str) -> NoReturn:
+    """What the format has only since its version 2."""
+    raise from_native(
+        "unsupported-spec-version",
+        f"repository version error, {what} requires a repository that is at least version 2.0; this one has version 1",
+    )
+
+
+class Session:
+    """One snapshot of a repository, and the changes made to it that are not yet committed.
+
+    It is made by `Repository.readonly_session` and `Repository.writable_session`. It may be used from several threads.
+    After a commit it is read-only and shows the new snapshot. A read-only session pickles; a writable one does not,
+    see `fork`.
+    """
+
+    _session: _native.Session
+    _place: Place | None
+    _defaults: dict[str, Any]
+    _pickled: str | bytes
+    _is_fork = False
+
+    def __init__(self, session: _native.Session) -> None:
+        self._session = session
+        self._place = None
+        self._defaults = {}
+
+    @classmethod
+    def _of(
+        cls, session: _native.Session, place: Place | None, defaults: Mapping[str, Any]
+    ) -> Session:
+        made = cls(session)
+        made._place = place
+        made._defaults = dict(defaults)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what is missing comes here: the native session of one that was unpickled and not yet used.
+        if name == "_session" and "_place" in self.__dict__:
+            with opening():
+                # Once, even if several threads come: a fork that is opened twice would lose what one of them writes.
+                if "_session" not in self.__dict__:
+                    self._session = self._opened()
+            return self.__dict__["_session"]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _opened(self) -> _native.Session:
+        assert self._place is not None
+        repository = self._place.repository()
+        return repository.readonly_session("snapshot", str(self._pickled), None).wait()
+
+    def _native_store(self) -> _native.Store:
+        """The store of the session; its stores in Python share it."""
+        store = self.__dict__.get("_shared_store")
+        if store is None:
+            store = self.__dict__["_shared_store"] = _native.Store(self._session)
+        return store
+
+    # Identity and representation
+
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, Session) and self._session is value._session
+
+    def __repr__(self) -> str:
+        lines = [
+            f"<icefield.session.{type(self).__name__}>",
+            f"read_only: {self.read_only}",
+            f"snapshot_id: {self.snapshot_id}",
+        ]
+        if not self.read_only:
+            lines += [
+                f"branch: {self.branch}",
+                f"has_uncommitted_changes: {self.has_uncommitted_changes}",
+            ]
+        return "\n".join(lines) + "\n"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        from icefield._pictures import session_html
+
+        return session_html(self)
+
+    def __getstate__(self) -> object:
+        if not self.read_only:
+            refuse_pickling("A writable session")
+        if self._place is None:
+            raise missing()
+        unopened = "_session" not in self.__dict__
+        return {
+            "place": self._place,
+            "pickled": self._pickled if unopened else self.snapshot_id,
+        }
+
+    def __setstate__(self, state: object) -> None:
+        if not isinstance(state, dict) or not {"place", "pickled"} <= state.keys():
+            raise ValueError("Invalid state: this is not the pickle of a session of this version")
+        self._place = state["place"]
+        self._defaults = {}
+        self._pickled = state["pickled"]
+
+    def allow_pickling(self) -> NoReturn:
+        """Not supported any more: raises a `RuntimeError` that says what to do instead."""
+        raise RuntimeError(
+            "allow_pickling has been removed; use Session.fork() for what is written elsewhere, or "
+            "icefield.xarray.to_icechunk"
+        )
+
+    # State
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the session cannot be written to."""
+        if "_session" not in self.__dict__:
+            return not self._is_fork
+        return self._session.read_only
+
+    @property
+    def mode(self) -> SessionMode:
+        """`SessionMode.readonly` or `SessionMode.writable`."""
+        return SessionMode.readonly if self.read_only else SessionMode.writable
+
+    @property
+    def snapshot_id(self) -> str:
+        """The id of the snapshot that the session is based on."""
+        return self._session.snapshot_id
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that a commit goes to; None if the session is read-only or a fork."""
+        return self._session.branch
+
+    @property
+    def has_uncommitted_changes(self) -> bool:
+        """Whether something was changed and is not yet committed."""
+        return self._session.has_changes
+
+    @property
+    def store(self) -> IcefieldStore:
+        """The Zarr store of the session."""
+        return IcefieldStore._of(self)
+
+    @property
+    def config(self) -> RepositoryConfig:
+        """The configuration in use, a copy."""
+        from icefield.config import RepositoryConfig
+
+        return RepositoryConfig._from_json(self._session.config())
+
+    def status(self) -> Diff:
+        """What was changed and is not yet committed."""
+        return Diff._from_native(self._session.status().wait())
+
+    def discard_changes(self) -> None:
+        """Forgets all changes that are not yet committed."""
+        self._session.discard_changes()
+
+    # Nodes and chunks
+
+    def move(self, from_path: str, to_path: str) -> None:
+        """Moves a node: needs format version 2, so it raises a `FormatError` for now."""
+        needs_version_2("moving nodes")
+
+    async def move_async(self, from_path: str, to_path: str) -> None:
+        """As `move`, to be awaited."""
+        needs_version_2("moving nodes")
+
+    def get_node_id(self, path: str) -> str:
+        """The id of the group or array at a path such as `/group/array`."""
+        return self._session.node_id(_absolute(path, "path"))
+
+    async def get_node_id_async(self, path: str) -> str:
+        """As `get_node_id`, to be awaited."""
+        return self._session.node_id(_absolute(path, "path"))
+
+    def reindex_array(
+        self,
+        array_path: str,
+        forward: Callable[[Iterable[int]], Iterable[int] | None],
+        backward: Callable[[Iterable[int]], Iterable[int] | None] | None = None,
+    ) -> None:
+        """Moves the chunks of an array within its grid, without reading or writing them.
+
+        `forward` gets the index of each chunk that is set and returns its new one, None to leave it. Without
+        `backward`, places that chunks move away from keep them, too; with it (the inverse of `forward`), a place whose
+        source has no chunk is cleared. An error that a function raises is raised here, and nothing is changed.
+        """
+        self._session.reindex_array(
+            _absolute(array_path, "array_path"), _placing(forward, "forward"), _backward(backward)
+        ).wait()
+
+    def shift_array(self, array_path: str, chunk_offset: Iterable[int]) -> None:
+        """Shifts all chunks of an array by whole chunks. Chunks that leave the grid are dropped, vacated places cleared.
+
+        The array keeps its shape. `chunk_offset` has one number per dimension and may be negative.
+        """
+        offsets = wholes(
+            chunk_offset, "chunk_offset", "invalid-chunk-index", -(2**63), 2**63 - 1
+        )
+        self._session.shift_array(_absolute(array_path, "array_path"), offsets).wait()
+
+    def all_virtual_chunk_locations(self) -> list[str]:
+        """The locations of all virtual chunks, each as often as it is used."""
+        locations: list[str] = []
+        stream = self._session.virtual_locations()
+        while (batch := stream.next().wait()) is not None:
+            locations += batch
+        return locations
+
+    async def all_virtual_chunk_locations_async(self) -> list[str]:
+        """As `all_virtual_chunk_locations`, to be awaited."""
+        return [it async for it in AsyncCloseableIterator[str](self._session.virtual_locations())]
+
+    def chunk_coordinates(
+        self, array_path: str, batch_size: int = 1000
+    ) -> AsyncIterator[tuple[int, ...]]:
+        """The indices of all chunks of an array that are set. `batch_size` of them are fetched at once."""
+        batch = whole(batch_size, "batch_size", "invalid-commit-configuration", 1, 2**32 - 1)
+        rows = self._session.chunk_coordinates(_absolute(array_path, "array_path"), batch)
+        return AsyncCloseableIterator(rows, tuple)
+
+    def chunk_type(self, array_path: str, chunk_coordinates: Sequence[int]) -> ChunkType:
+        """Where the bytes of a chunk are: nowhere (not set), in an object of the repository, elsewhere, or inline."""
+        return _chunk_type(self._begin_chunk_type(array_path, chunk_coordinates).wait())
+
+    async def chunk_type_async(
+        self, array_path: str, chunk_coordinates: Sequence[int]
+    ) -> ChunkType:
+        """As `chunk_type`, to be awaited."""
+        return _chunk_type(await self._begin_chunk_type(array_path, chunk_coordinates))
+
+    def _begin_chunk_type(self, path: str, index: Sequence[int]) -> _native.Task[str]:
+        return self._session.chunk_type(
+            _absolute(path, "array_path"),
+            wholes(index, "chunk_coordinates", "invalid-chunk-index", 0, _LARGEST_INDEX),
+        )
+
+    # Commits
+
+    def merge(self, *others: ForkSession) -> None:
+        """Takes over the changes of forks of this session.
+
+        Of two forks that wrote the same chunk the later argument wins. Forks that created the same node, or where one
+        deleted what another changed, raise a `SessionStateError` ("merge-failed"); so does a fork whose base is not
+        the snapshot of this session ("merge-not-allowed"). Nothing is taken over then. Merging a fork again changes
+        nothing.
+        """
+        self._session.merge(_forks(others)).wait()
+
+    async def merge_async(self, *others: ForkSession) -> None:
+        """As `merge`, to be awaited."""
+        await self._session.merge(_forks(others))
+
+    @older_positional("rebase_with", "rebase_tries")
+    def commit(
+        self,
+        message: str,
+        metadata: dict[str, Any] | None = None,
+        *,
+        rebase_with: ConflictSolver | None = None,
+        rebase_tries: int = 1_000,
+        allow_empty: bool = False,
+    ) -> str:
+        """Publishes the changes as a new snapshot of the branch and returns its id; the session is read-only then.
+
+        If somebody else committed to the branch meanwhile, it raises a `ConflictError`; with `rebase_with` it rebases
+        up to `rebase_tries` times (at most 65535) instead, and raises a `RebaseFailedError` if the solver leaves
+        conflicts. Without changes it raises a `SessionStateError` unless `allow_empty`. `metadata` are JSON values by
+        string keys, added to the default commit metadata of the repository.
+        """
+        return self._begin_commit(
+            message, metadata, rebase_with, rebase_tries, allow_empty
+        ).wait()
+
+    @older_positional("rebase_with", "rebase_tries")
+    async def commit_async(
+        self,
+        message: str,
+        metadata: dict[str, Any] | None = None,
+        *,
+        rebase_with: ConflictSolver | None = None,
+        rebase_tries: int = 1_000,
+        allow_empty: bool = False,
+    ) -> str:
+        """As `commit`, to be awaited.
+
+        A commit that was begun runs to its end, even if who awaits it is cancelled: nobody is left in doubt whether
+        half of it happened. After a cancellation, await something else of the session, or look at
+        `session.read_only` (true after a commit) and `session.snapshot_id`.
+        """
+        return await self._begin_commit(
+            message, metadata, rebase_with, rebase_tries, allow_empty
+        )
+
+    def _begin_commit(
+        self,
+        message: str,
+        metadata: dict[str, Any] | None,
+        solver: ConflictSolver | None,
+        tries: int,
+        allow_empty: bool,
+    ) -> _native.Task[str]:
+        return self._session.commit(
+            text(message, "message"),
+            self._described(metadata),
+            None if solver is None else _solver(solver, "rebase_with"),
+            whole(tries, "rebase_tries", "invalid-commit-configuration", 0, _MOST_TRIES),
+            bool(allow_empty),
+        )
+
+    def _described(self, metadata: Mapping[str, Any] | None) -> str | None:
+        """The metadata of a commit: the defaults of the repository, replaced key by key."""
+        if metadata is not None and not isinstance(metadata, Mapping):
+            raise TypeError(f"`metadata` must be a dict, not {type(metadata).__name__}")
+        return metadata_document({**self._defaults, **(metadata or {})} or None)
+
+    def amend(
+        self,
+        message: str,
+        *,
+        metadata: dict[str, Any] | None = None,
+        allow_empty: bool = False,
+    ) -> str:
+        """Replaces the last commit: needs format version 2, so it raises a `FormatError` for now."""
+        needs_version_2("amending a commit")
+
+    async def amend_async(
+        self,
+        message: str,
+        *,
+        metadata: dict[str, Any] | None = None,
+        allow_empty: bool = False,
+    ) -> str:
+        """As `amend`, to be awaited."""
+        needs_version_2("amending a commit")
+
+    @older_positional("metadata")
+    def flush(self, message: str, *, metadata: dict[str, Any] | None = None) -> str:
+        """Saves the changes as a snapshot that no branch has, and returns its id; the session is read-only then.
+
+        Give it a branch or tag before the next garbage collection takes it.
+        """
+        return self._session.flush(text(message, "message"), self._described(metadata)).wait()
+
+    @older_positional("metadata")
+    async def flush_async(self, message: str, *, metadata: dict[str, Any] | None = None) -> str:
+        """As `flush`, to be awaited."""
+        return await self._session.flush(text(message, "message"), self._described(metadata))
+
+    def rebase(self, solver: ConflictSolver) -> None:
+        """Bases the session on the newest snapshot of its branch.
+
+        Raises a `RebaseFailedError` if there are conflicts that the solver leaves; the session is then based on the
+        last snapshot without, and has its changes.
+        """
+        self._session.rebase(_solver(solver, "solver")).wait()
+
+    async def rebase_async(self, solver: ConflictSolver) -> None:
+        """As `rebase`, to be awaited."""
+        await self._session.rebase(_solver(solver, "solver"))
+
+    def fork(self) -> ForkSession:
+        """A copy of the session for another process, which is pickled, written to, and merged back.
+
+        A read-only session raises a `SessionStateError`: it can be pickled as it is.
+        """
+        forked = ForkSession(self._session.fork())
+        forked._place = self._place
+        forked._defaults = dict(self._defaults)
+        return forked
+
+
+class ForkSession(Session):
+    """A copy of a writable session that pickles. What was written to it goes back by `Session.merge`.
+
+    It cannot be committed, flushed or rebased itself.
+    """
+
+    _is_fork = True
+
+    def __getstate__(self) -> object:
+        if self._place is None:
+            raise missing()
+        # First: what cannot be pickled anywhere should not be written for it.
+        self._place.storage._check_picklable()
+        if "_session" not in self.__dict__:
+            return {"place": self._place, "pickled": self._pickled}
+        return {"place": self._place, "pickled": self._session.to_bytes().wait()}
+
+    def _opened(self) -> _native.Session:
+        assert self._place is not None
+        assert isinstance(self._pickled, bytes)
+        return self._place.repository().open_fork(self._pickled).wait()
+
+
+def _absolute(path: object, name: str) -> str:
+    """The path of a node, from the root."""
+    value = text(path, name)
+    if not value.startswith("/"):
+        raise from_native(
+            "invalid-path",
+            f"`{name}` is {value!r}, but the path must start with a `/` character, as in '/group/array'",
+        )
+    return value
+
+
+def _chunk_type(name: str) -> ChunkType:
+    return ChunkType[name]
+
+
+def _solver(solver: object, name: str) -> str:
+    from icefield.conflicts import ConflictSolver
+
+    if not isinstance(solver, ConflictSolver):
+        raise TypeError(
+            f"`{name}` must be a ConflictSolver, such as ConflictDetector() or BasicConflictSolver(), not "
+            f"{type(solver).__name__}"
+        )
+    return solver._document()
+
+
+def _forks(others: Sequence[object]) -> list[_native.Session]:
+    """The forks to merge, each once: those of one process may share a session."""
+    forks: list[_native.Session] = []
+    for other in others:
+        if not isinstance(other, Session):
+            raise TypeError(
+                f"`merge` takes forked sessions, not {type(other).__name__}; pass them one by one: merge(*forks)"
+            )
+        if not any(other._session is known for known in forks):
+            forks.append(other._session)
+    return forks
+
+
+def _placing(
+    function: Callable[[Iterable[int]], Iterable[int] | None], name: str
+) -> Callable[[list[int]], Sequence[int] | None]:
+    """The function of a caller, whose results are checked."""
+    if not callable(function):
+        raise TypeError(f"`{name}` must be a function, not {type(function).__name__}")
+
+    def place(index: list[int]) -> Sequence[int] | None:
+        found = function(index)
+        if found is None:
+            return None
+        return wholes(found, f"a result of `{name}`", "invalid-chunk-index", -(2**63))
+
+    return place
+
+
+def _backward(
+    function: Callable[[Iterable[int]], Iterable[int] | None] | None,
+) -> Callable[[list[int]], Sequence[int] | None] | None:
+    return None if function is None else _placing(function, "backward")

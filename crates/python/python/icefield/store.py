@@ -1,0 +1,427 @@
+"""The Zarr store of a session."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from zarr.abc.store import (
+    ByteRequest,
+    OffsetByteRequest,
+    RangeByteRequest,
+    Store,
+    SuffixByteRequest,
+)
+from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
+from zarr.core.common import BytesLike
+
+from icefield import _native
+from icefield._checks import text
+from icefield._chunk_refs import ChunkReferences
+from icefield._exceptions import NodeNotFoundError, ReadOnlyError, from_native
+from icefield._iterators import AsyncCloseableIterator
+
+if TYPE_CHECKING:
+    from icefield.session import Session
+
+__all__ = ["IcechunkStore", "IcefieldStore", "KeyNotFoundError", "ReadOnlyStoreError"]
+
+_Task = _native.Task
+
+
+class KeyNotFoundError(NodeNotFoundError, FileNotFoundError):
+    """A key has no value. A `KeyError` and a `FileNotFoundError`, too: Zarr expects the latter."""
+
+
+class ReadOnlyStoreError(ReadOnlyError, ValueError):
+    """A write to a store that only reads. A `ValueError`, too, as it is with the stores of Zarr."""
+
+
+def _range(request: ByteRequest) -> tuple[int, int | None] | int:
+    """What the native side calls the range of bytes."""
+    if isinstance(request, RangeByteRequest):
+        return (request.start, request.end)
+    if isinstance(request, OffsetByteRequest):
+        return (request.offset, None)
+    if isinstance(request, SuffixByteRequest):
+        return request.suffix
+    raise from_native(
+        "invalid-byte-range",
+        f"Unexpected byte_range, got {request!r}; pass a RangeByteRequest, an OffsetByteRequest, a SuffixByteRequest "
+        "or None",
+    )
+
+
+def _out_of_bounds(request: object) -> Exception:
+    return from_native(
+        "invalid-byte-range",
+        f"the numbers of {request!r} must be at least 0 and below 2**63",
+    )
+
+
+class IcefieldStore(ChunkReferences, Store):
+    """A Zarr store over one session: it shows the session's snapshot and the changes made in it.
+
+    It is made by `Session.store`. Keys are those of Zarr format 3 with the default chunk key encoding
+    (`zarr.json`, `path/zarr.json`, `path/c/0/1`); others raise an `InvalidInputError`. Values are copied at `set`
+    unless their memory cannot change, and handed out by `get` without a copy.
+
+    A store of a read-only session or of a fork pickles. That of a writable session does not: pickle a fork.
+    """
+
+    _store: _native.Store
+    _session: Session
+
+    def __init__(
+        self,
+        store: _native.Store,
+        read_only: bool | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        from icefield.session import ForkSession, Session
+
+        native = store.session
+        owner = (ForkSession if native.is_fork else Session)(native)
+        super().__init__(read_only=native.read_only if read_only is None else bool(read_only))
+        self._session = owner
+        self._store = store
+        self._is_open = True
+
+    @classmethod
+    def _of(cls, session: Session, read_only: bool | None = None) -> IcefieldStore:
+        """The store of a session, which is opened at first use if it was unpickled."""
+        store = cls.__new__(cls)
+        Store.__init__(store, read_only=bool(read_only))
+        store._session = session
+        if "_session" in session.__dict__:
+            store._attach(read_only)
+        store._is_open = True
+        return store
+
+    def _attach(self, read_only: bool | None = None) -> None:
+        native = self._session._session
+        self._store = self._session._native_store()
+        if read_only is None and native.read_only:
+            self._read_only = True
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what is missing comes here: the native store of a store that was unpickled and not yet used.
+        if name == "_store" and "_session" in self.__dict__:
+            self._attach()
+            return self.__dict__["_store"]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    # Identity and representation
+
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, IcefieldStore) and (
+            self._session is value._session or self._session == value._session
+        )
+
+    def __repr__(self) -> str:
+        session = self._session
+        return (
+            f"<icefield.IcefieldStore>\nread_only: {self.read_only}\nsnapshot_id: {session.snapshot_id}\n"
+            f"branch: {session.branch}\n"
+        )
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        from icefield._pictures import store_html
+
+        return store_html(self)
+
+    def __getstate__(self) -> object:
+        session = self._session
+        if not session.read_only and not session._is_fork:
+            from icefield.session import refuse_pickling
+
+            refuse_pickling("The store of a writable session")
+        return {"session": session, "read_only": self._read_only}
+
+    def __setstate__(self, state: Any) -> None:
+        if not isinstance(state, dict) or not {"session", "read_only"} <= state.keys():
+            raise ValueError("Invalid state: this is not the pickle of a store of this version")
+        Store.__init__(self, read_only=bool(state["read_only"]))
+        self._session = state["session"]
+        self._is_open = True
+
+    def with_read_only(self, read_only: bool = False) -> Store:
+        """The same store, writes refused or not. A store of a read-only session refuses them anyhow."""
+        store = IcefieldStore._of(self._session, bool(read_only))
+        store._is_open = False
+        return store
+
+    @property
+    def session(self) -> Session:
+        """The session that the store shows."""
+        return self._session
+
+    @property
+    def read_only(self) -> bool:
+        """Whether writes are refused: asked for, or the session is read-only (after its commit, say)."""
+        return self._read_only or self._session.read_only
+
+    @property
+    def supports_writes(self) -> bool:
+        return True
+
+    @property
+    def supports_deletes(self) -> bool:
+        return True
+
+    @property
+    def supports_listing(self) -> bool:
+        return True
+
+    @property
+    def supports_partial_writes(self) -> Literal[False]:
+        return False
+
+    @property
+    def supports_consolidated_metadata(self) -> bool:
+        """False: the metadata of a snapshot is read at once already, and a copy of it would go stale."""
+        return False
+
+    def _check_writable(self) -> None:
+        if self._read_only:
+            self._refuse_write()
+
+    def _refuse_write(self) -> NoReturn:
+        raise ReadOnlyStoreError(
+            "cannot write to read-only store: the store was opened in read-only mode and does not support writing; use "
+            "the store of a session from Repository.writable_session",
+            "read-only-store",
+        )
+
+    # Reading
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """The value at a key, or a range of its bytes; None if there is none.
+
+        A range that ends behind the value, or starts behind its end, raises an `InvalidInputError`.
+        """
+        if not self._is_open:
+            await self._open()
+        if byte_range is None:
+            found = self._store.get_now(key)
+        else:
+            try:
+                found = self._store.get_now(key, _range(byte_range))
+            except OverflowError:
+                raise _out_of_bounds(byte_range) from None
+        if isinstance(found, _Task):
+            found = await found
+        return None if found is None else prototype.buffer.from_bytes(found)
+
+    def get_sync(
+        self,
+        key: str,
+        *,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """As `get`, but blocks."""
+        if byte_range is None:
+            found = self._store.get_now(key)
+        else:
+            try:
+                found = self._store.get_now(key, _range(byte_range))
+            except OverflowError:
+                raise _out_of_bounds(byte_range) from None
+        if isinstance(found, _Task):
+            found = found.wait()
+        if found is None:
+            return None
+        return (prototype or default_buffer_prototype()).buffer.from_bytes(found)
+
+    async def get_partial_values(
+        self,
+        prototype: BufferPrototype,
+        key_ranges: Iterable[tuple[str, ByteRequest | None]],
+    ) -> list[Buffer | None]:
+        """Several values or ranges of them, in the order of the requests; None for keys without a value."""
+        requests = list(key_ranges)
+        try:
+            task = self._store.get_partial_values(
+                [(key, None if it is None else _range(it)) for key, it in requests]
+            )
+        except OverflowError:
+            raise _out_of_bounds([it for _, it in requests]) from None
+        from_bytes = prototype.buffer.from_bytes
+        return [None if value is None else from_bytes(value) for value in await task]
+
+    def _begin_ranges(
+        self, key: str, byte_ranges: Sequence[ByteRequest | None]
+    ) -> _native.Task[list[_native.Bytes] | None]:
+        try:
+            return self._store.get_ranges(
+                key, [None if it is None else _range(it) for it in byte_ranges]
+            )
+        except OverflowError:
+            raise _out_of_bounds(byte_ranges) from None
+
+    @staticmethod
+    def _numbered(
+        key: str, values: list[_native.Bytes] | None, prototype: BufferPrototype
+    ) -> list[tuple[int, Buffer | None]]:
+        if values is None:
+            raise KeyNotFoundError(f"{key!r} has no value", "key-not-found")
+        from_bytes = prototype.buffer.from_bytes
+        return [(at, from_bytes(value)) for at, value in enumerate(values)]
+
+    async def get_ranges(
+        self,
+        key: str,
+        byte_ranges: Sequence[ByteRequest | None],
+        *,
+        prototype: BufferPrototype,
+        max_concurrency: int = 10,
+        max_gap_bytes: int = 1 << 20,
+        max_coalesced_bytes: int = 16 << 20,
+    ) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
+        """Several ranges of one value, as one batch of pairs of their position and bytes.
+
+        The native side joins and splits requests by itself, so the three limits are not used. Failures come as a
+        `BaseExceptionGroup`, a missing key as a `FileNotFoundError` in it.
+        """
+        if not byte_ranges:
+            return
+        try:
+            values = await self._begin_ranges(key, byte_ranges)
+            batch = self._numbered(key, values, prototype)
+        except Exception as error:
+            raise BaseExceptionGroup(f"reading ranges of {key!r} failed", [error]) from error
+        yield batch
+
+    def get_ranges_sync(
+        self,
+        key: str,
+        byte_ranges: Sequence[ByteRequest | None],
+        *,
+        prototype: BufferPrototype,
+        max_gap_bytes: int = 1 << 20,
+        max_coalesced_bytes: int = 16 << 20,
+    ) -> Sequence[tuple[int, Buffer | None]]:
+        """As `get_ranges`, but blocks and returns the batch."""
+        if not byte_ranges:
+            return []
+        try:
+            return self._numbered(key, self._begin_ranges(key, byte_ranges).wait(), prototype)
+        except Exception as error:
+            raise BaseExceptionGroup(f"reading ranges of {key!r} failed", [error]) from error
+
+    async def exists(self, key: str) -> bool:
+        """Whether a key has a value."""
+        return await self._store.exists(key)
+
+    async def getsize(self, key: str) -> int:
+        """The size of a value in bytes. A key without a value raises a `KeyNotFoundError`."""
+        size = await self._store.size(key)
+        if size is None:
+            raise KeyNotFoundError(f"{key!r} has no value", "key-not-found")
+        return size
+
+    async def getsize_prefix(self, prefix: str) -> int:
+        """The sum of the sizes in bytes of all values below a group or array."""
+        return await self._store.size_prefix(prefix)
+
+    async def is_empty(self, prefix: str) -> bool:
+        """Whether no key lies below a prefix."""
+        return await self._store.is_empty(prefix)
+
+    def list(self) -> AsyncCloseableIterator[str]:
+        """All keys."""
+        return AsyncCloseableIterator(self._store.list_prefix(""))
+
+    def list_prefix(self, prefix: str) -> AsyncCloseableIterator[str]:
+        """All keys below a group or array; "" is the root."""
+        return AsyncCloseableIterator(self._store.list_prefix(text(prefix, "prefix")))
+
+    def list_dir(self, prefix: str) -> AsyncCloseableIterator[str]:
+        """The names right below a prefix."""
+        return AsyncCloseableIterator(self._store.list_dir(text(prefix, "prefix")))
+
+    # Writing
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Sets the value at a key. What `value` holds may change afterwards."""
+        if not self._is_open:
+            await self._open()
+        if self._read_only:
+            self._refuse_write()
+        task = self._store.set_now(key, _memory(value, "set"))
+        if task is not None:
+            await task
+
+    def set_sync(self, key: str, value: Buffer) -> None:
+        """As `set`, but blocks."""
+        if self._read_only:
+            self._refuse_write()
+        task = self._store.set_now(key, _memory(value, "set_sync"))
+        if task is not None:
+            task.wait()
+
+    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
+        """Sets the value at a key that has none; does nothing if it has one."""
+        self._check_writable()
+        await self._store.set_if_not_exists(key, _memory(value, "set_if_not_exists"))
+
+    async def set_partial_values(
+        self, key_start_values: Iterable[tuple[str, int, BytesLike]]
+    ) -> None:
+        """Not supported: raises a `SessionStateError`."""
+        raise from_native(
+            "unimplemented",
+            "`set_partial_values` is not supported: values are written whole; use `set`",
+        )
+
+    async def delete(self, key: str) -> None:
+        """Deletes a value. A key without one is no error; the metadata document of a group takes its children along."""
+        if self._read_only and not self._session.read_only:
+            self._refuse_write()
+        await self._store.delete(key)
+
+    def delete_sync(self, key: str) -> None:
+        """As `delete`, but blocks."""
+        if self._read_only and not self._session.read_only:
+            self._refuse_write()
+        self._store.delete(key).wait()
+
+    async def delete_dir(self, prefix: str) -> None:
+        """Deletes all below a prefix: a group, an array, or chunks of an array. "" and "/" are the root: everything."""
+        self._check_writable()
+        await self._store.delete_dir(prefix)
+
+    async def clear(self) -> None:
+        """Deletes everything in the session. The history of the repository stays."""
+        await self._begin_clear()
+
+    def sync_clear(self) -> None:
+        """As `clear`, but blocks."""
+        self._begin_clear().wait()
+
+    def _begin_clear(self) -> _native.Task[None]:
+        if self._read_only and not self._session.read_only:
+            self._refuse_write()
+        return self._store.delete_dir("")
+
+
+def _memory(value: Buffer, method: str) -> Any:
+    """The memory of a value."""
+    if isinstance(value, Buffer):
+        return value.as_buffer_like()
+    raise TypeError(
+        f"IcefieldStore.{method}(): `value` must be a Buffer instance. Got an instance of {type(value)} instead."
+    )
+
+
+IcechunkStore = IcefieldStore
