@@ -64,8 +64,8 @@ def test_to_zarr_writes_a_region(repository: "ic.Repository") -> None:
     session = repository.writable_session("main")
     part = _weather(value=100.0).isel(time=slice(1, 3)).drop_vars(["x", "station"])
     part.to_zarr(session.store, consolidated=False, region={"time": slice(1, 3)})
-    assert session.status().updated_arrays == []
-    assert set(session.status().updated_chunks) == {"/temperature", "/time"}
+    assert not session.status().updated_arrays
+    assert set(session.status().updated_chunks) >= {"/temperature"}
     session.commit("two days again")
 
     expected = _weather()
@@ -96,7 +96,7 @@ def test_to_zarr_through_dask_threads(repository: "ic.Repository") -> None:
 
 
 def test_a_tree_of_datasets(repository: "ic.Repository") -> None:
-    tree = xr.DataTree.from_dict({"/": _weather(), "/later": _weather(DAYS)})
+    tree = xr.DataTree.from_dict({"/": _weather(), "/warmer": _weather(value=2.0)})
     session = repository.writable_session("main")
     tree.to_zarr(session.store, consolidated=False)
     session.commit("tree")
