@@ -20,7 +20,6 @@ __all__ = [
 
 _U16 = 2**16 - 1
 _U32 = 2**32 - 1
-_U64 = 2**64 - 1
 
 _Dimension: TypeAlias = (
     ManifestSplitDimCondition.Axis
@@ -162,12 +161,12 @@ class ManifestVirtualChunkLocationCompressionConfig(Section):
     __slots__ = ()
     _whole = True
 
-    min_num_chunks = whole(_U32, 1000, doc="The fewest virtual chunks that are compressed.")
+    min_num_chunks = whole(_U16, 1000, doc="The fewest virtual chunks that are compressed.")
     dictionary_max_training_samples = whole(
-        _U32, 100, doc="The most locations that the dictionary is made from."
+        _U16, 100, doc="The most locations that the dictionary is made from."
     )
     dictionary_max_size_bytes = whole(_U32, 2048, doc="The most bytes of the dictionary.")
-    compression_level = whole(22, 3, least=-(2**17), doc="The level of zstd.")
+    compression_level = whole(2**31 - 1, 3, least=-(2**31), doc="The level of zstd.")
 
     def __init__(
         self,
@@ -195,7 +194,7 @@ class ManifestConfig(Section):
         doc="How locations of virtual chunks are compressed (spec version 2).",
     )
     max_concurrent_manifest_fetches_during_commit = whole(
-        _U16, 1, least=1, doc="How many manifests of an array a commit reads at once."
+        _U16, 1, doc="How many manifests of an array a commit reads at once."
     )
 
     def __init__(

@@ -50,6 +50,10 @@ class Setting(Generic[T]):
         return self if section is None else section._values.get(self.name)
 
     def __set__(self, section: Section, value: T | None) -> None:
+        self.put(section, value)
+
+    def put(self, section: Section, value: T | None) -> None:
+        """Sets it, or unsets it if the value is None."""
         if value is None:
             section._values.pop(self.name, None)
         else:
@@ -82,7 +86,7 @@ class Section:
 
     def _set(self, given: Mapping[str, Any]) -> None:
         for setting in type(self)._settings:
-            setting.__set__(self, given[setting.name])
+            setting.put(self, given[setting.name])
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other) or not isinstance(other, Section):
@@ -111,7 +115,7 @@ class Section:
             value = self._values.get(it.name)
             if value is not None or it.default is None:
                 rows.append((it.name, value, ""))
-            elif isinstance(it.default, type):
+            elif callable(it.default):
                 rows.append((it.name, it.default(), ""))
             else:
                 rows.append((it.name, it.default, " (default)"))

@@ -1,0 +1,231 @@
+"""Where virtual chunks may be, and one virtual chunk."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from icefield import _display
+from icefield._config.section import whole
+from icefield._exceptions import ErrorKind, InvalidInputError
+from icefield._store_options import AnyObjectStoreConfig, ObjectStoreConfig
+
+__all__ = ["VirtualChunkContainer", "VirtualChunkSpec"]
+
+_SCHEMES = {
+    "s3": ("s3",),
+    "s3_compatible": ("s3",),
+    "tigris": ("tigris", "s3"),
+    "gcs": ("gs", "gcs"),
+    "azure": ("az", "azure", "abfs", "abfss"),
+    "http": ("http", "https"),
+    "local_file_system": ("file",),
+    "in_memory": ("memory",),
+}
+_U32 = whole(2**32 - 1, doc="A place of a chunk.")
+_U64 = whole(2**64 - 1, doc="A number of bytes.")
+
+
+class VirtualChunkContainer:
+    """A place that virtual chunks may refer to: a prefix of URLs, and the store that has what is below it.
+
+    `url_prefix` ends in a slash. With a `name`, locations may be given relative to the container, as
+    `vcc://name/path`. All three can be changed; they are checked when the container is put into a configuration.
+    """
+
+    __slots__ = ("_unknown", "name", "store", "url_prefix")
+
+    name: str | None
+    url_prefix: str
+    store: ObjectStoreConfig
+    _unknown: dict[str, Any]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self, url_prefix: str, store: AnyObjectStoreConfig, name: str | None = None
+    ) -> None:
+        self.url_prefix = url_prefix
+        self.store = store
+        self.name = name
+        self._unknown = {}
+
+    def __setattr__(self, attribute: str, value: Any) -> None:
+        match attribute:
+            case "url_prefix" if not isinstance(value, str):
+                raise TypeError(f"url_prefix is a text, not a {type(value).__name__}")
+            case "name" if not (value is None or isinstance(value, str)):
+                raise TypeError(f"name is a text or None, not a {type(value).__name__}")
+            case "store" if not isinstance(value, ObjectStoreConfig):
+                raise TypeError(f"store is an ObjectStoreConfig, not a {type(value).__name__}")
+        object.__setattr__(self, attribute, value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, VirtualChunkContainer):
+            return NotImplemented
+        return self._fields() == other._fields() and self._unknown == other._unknown
+
+    def _fields(self) -> list[tuple[str, object]]:
+        return [("url_prefix", self.url_prefix), ("store", self.store), ("name", self.name)]
+
+    def __repr__(self) -> str:
+        return _display.call("icefield.VirtualChunkContainer", self._fields())
+
+    def __str__(self) -> str:
+        rows = [(key, value, "") for key, value in self._fields()]
+        return _display.lines("icefield.VirtualChunkContainer", rows)
+
+    def _repr_html_(self) -> str:
+        rows = [(key, value, "") for key, value in self._fields()]
+        return _display.table("icefield.VirtualChunkContainer", rows)
+
+    def _check(self) -> None:
+        """Raises `InvalidInputError` unless a repository can use this container."""
+        prefix = self.url_prefix
+        scheme, separator, rest = prefix.partition("://")
+        allowed = _SCHEMES.get(_tag(self.store._to_document()), ())
+        if not prefix.endswith("/"):
+            raise _refused(f"the prefix {prefix!r} must end with a slash: {prefix + '/'!r}")
+        if not separator:
+            raise _refused(f"the prefix {prefix!r} is no URL; begin it with {allowed[0]}://")
+        if scheme not in allowed:
+            raise _refused(
+                f"the prefix {prefix!r} does not fit its store, whose URLs begin with "
+                f"{' or '.join(it + '://' for it in allowed)}"
+            )
+        host, _, path = rest.partition("/")
+        if scheme == "file":
+            parts = [it for it in path.split("/") if it not in ("", ".", "..")]
+            if not host and not parts:
+                raise _refused(f"the prefix {prefix!r} has no path; give one, as in file:///data/")
+        elif scheme != "memory" and not host:
+            raise _refused(f"the prefix {prefix!r} has no bucket or host; give one")
+        if any(it.isspace() for it in host):
+            raise _refused(f"the bucket or host of the prefix {prefix!r} has a space")
+        if self.name is not None and (not self.name or "/" in self.name):
+            raise _refused(f"the name {self.name!r} must have a character, and no slash")
+
+    def _to_document(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "url_prefix": self.url_prefix,
+            "store": self.store._to_document(),
+        } | self._unknown
+
+    @staticmethod
+    def _from_document(document: Mapping[str, Any]) -> VirtualChunkContainer:
+        left = dict(document)
+        store: Any = ObjectStoreConfig._from_document(left.pop("store"))
+        container = VirtualChunkContainer(left.pop("url_prefix"), store, left.pop("name", None))
+        container._unknown = left
+        return container
+
+
+def _tag(document: Any) -> str:
+    return document if isinstance(document, str) else str(next(iter(document), ""))
+
+
+def _refused(message: str) -> InvalidInputError:
+    return InvalidInputError(f"virtual chunk container: {message}", ErrorKind.INVALID_SETTING)
+
+
+class VirtualChunkSpec:
+    """A chunk that is a range of bytes of another object.
+
+    `index` is the place of the chunk in its array, `location` the URL of the object (characters that have a meaning
+    in URLs, such as `?` and `#`, are written as `%3F` and `%23`), `offset` and `length` are in bytes. At most one of
+    the checksums is given: the ETag that the object must have, or the time (with a time zone) after which it must not
+    have been changed.
+    """
+
+    __slots__ = (
+        "_etag_checksum",
+        "_index",
+        "_last_updated_at_checksum",
+        "_length",
+        "_location",
+        "_offset",
+    )
+
+    def __init__(
+        self,
+        index: Sequence[int],
+        location: str,
+        offset: int,
+        length: int,
+        etag_checksum: str | None = None,
+        last_updated_at_checksum: datetime.datetime | None = None,
+    ) -> None:
+        if isinstance(index, str) or not isinstance(index, Sequence):
+            raise TypeError(f"index is a sequence of whole numbers, not a {type(index).__name__}")
+        for name, value in (("location", location), ("etag_checksum", etag_checksum or "")):
+            if not isinstance(value, str):
+                raise TypeError(f"{name} is a text, not a {type(value).__name__}")
+        at = last_updated_at_checksum
+        if at is not None and (not isinstance(at, datetime.datetime) or at.tzinfo is None):
+            raise TypeError("last_updated_at_checksum is a datetime with a time zone")
+        self._index = [_U32.check("index", it) for it in index]
+        self._location = location
+        self._offset: int = _U64.check("offset", offset)
+        self._length: int = _U64.check("length", length)
+        self._etag_checksum = etag_checksum
+        self._last_updated_at_checksum = at and at.astimezone(datetime.UTC)
+
+    @property
+    def index(self) -> list[int]:
+        """The place of the chunk in its array."""
+        return list(self._index)
+
+    @property
+    def location(self) -> str:
+        """The URL of the object that has the bytes."""
+        return self._location
+
+    @property
+    def offset(self) -> int:
+        """Where the chunk begins in the object, in bytes."""
+        return self._offset
+
+    @property
+    def length(self) -> int:
+        """The number of bytes."""
+        return self._length
+
+    @property
+    def etag_checksum(self) -> str | None:
+        """The ETag that the object must have when the chunk is read."""
+        return self._etag_checksum
+
+    @property
+    def last_updated_at_checksum(self) -> datetime.datetime | None:
+        """The time after which the object must not have been changed when the chunk is read."""
+        return self._last_updated_at_checksum
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "index": self._index,
+            "location": self._location,
+            "offset": self._offset,
+            "length": self._length,
+            "etag_checksum": self._etag_checksum,
+            "last_updated_at_checksum": self._last_updated_at_checksum,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, VirtualChunkSpec):
+            return NotImplemented
+        return self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash((tuple(self._index), self._location, self._offset, self._length))
+
+    def __repr__(self) -> str:
+        return _display.call("icefield.VirtualChunkSpec", self._fields().items())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(self._fields().values())
+
+
+VirtualChunkContainer.__module__ = "icefield"
+VirtualChunkSpec.__module__ = "icefield"

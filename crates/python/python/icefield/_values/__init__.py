@@ -1,0 +1,1 @@
+"""What a repository tells about itself, as values that are never changed."""

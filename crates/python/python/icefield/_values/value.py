@@ -1,0 +1,52 @@
+"""A value with named fields: equal if they are, with a hash if they have one, shown by them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from icefield import _display
+
+__all__ = ["Value"]
+
+
+class Value:
+    """The base of values. A subclass keeps field `x` in the slot `_x` and shows it by a property."""
+
+    __slots__ = ()
+
+    _names: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.__module__ = "icefield"
+
+    def _fields(self) -> list[tuple[str, Any, str]]:
+        return [(name, getattr(self, name), "") for name in type(self)._names]
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other) or not isinstance(other, Value):
+            return NotImplemented
+        return self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(_frozen(value) for _, value, _ in self._fields())))
+
+    def __repr__(self) -> str:
+        fields = ((name, value) for name, value, _ in self._fields())
+        return _display.call(f"icefield.{type(self).__qualname__}", fields)
+
+    def __str__(self) -> str:
+        return _display.lines(f"icefield.{type(self).__qualname__}", self._fields())
+
+    def _repr_html_(self) -> str:
+        return _display.table(f"icefield.{type(self).__qualname__}", self._fields())
+
+
+def _frozen(value: Any) -> Any:
+    """Something that can be hashed and is equal for equal values."""
+    if isinstance(value, dict):
+        return frozenset((key, _frozen(it)) for key, it in value.items())
+    if isinstance(value, set):
+        return frozenset(value)
+    if isinstance(value, list | tuple):
+        return tuple(_frozen(it) for it in value)
+    return value
