@@ -54,7 +54,7 @@ class TestStore(StoreTests[KeyMapped, cpu.Buffer]):
         return value
 
     def test_store_repr(self, store: KeyMapped) -> None:
-        assert "Icechunk" in repr(store.inner) or "icechunk" in repr(store.inner)
+        assert type(store.inner).__name__ in repr(store.inner)
 
     def test_store_supports_writes(self, store: KeyMapped) -> None:
         assert store.inner.supports_writes

@@ -1,0 +1,331 @@
+"""Faults that only a Python process can show: secrets in pickles, forks, signals."""
+
+import pickle
+import signal
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from chosen import ic
+from processes import interrupted, run
+
+SECRET = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY"
+TOKEN = "FwoGZXIvYXdzEBYaDsessiontoken"
+
+# --- H 104: what is pickled carries secrets only if asked -------------------------------------------------------------
+
+
+def _storages() -> dict[str, "ic.Storage"]:
+    return {
+        "s3": ic.s3_storage(
+            bucket="bucket",
+            prefix="prefix",
+            region="us-east-1",
+            access_key_id="AKIAIOSFODNN7EXAMPLE",
+            secret_access_key=SECRET,
+            session_token=TOKEN,
+            expires_after=datetime.now(UTC) + timedelta(hours=1),
+        ),
+        "gcs": ic.gcs_storage(bucket="bucket", prefix="prefix", bearer_token=SECRET),
+        "azure": ic.azure_storage(
+            account="account", container="container", prefix="prefix", access_key=SECRET
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["s3", "gcs", "azure"])
+def test_h104_a_pickled_storage_carries_no_secret(name: str) -> None:
+    storage = _storages()[name]
+    pickled = pickle.dumps(storage)
+    for secret in (SECRET, TOKEN):
+        assert secret.encode() not in pickled
+        assert secret not in repr(storage)
+        assert secret not in str(storage)
+    again = pickle.loads(pickled)
+    assert type(again) is type(storage)
+    assert SECRET not in repr(again)
+
+
+@pytest.mark.parametrize("name", ["s3", "gcs", "azure"])
+def test_h104_credentials_show_no_secret(name: str) -> None:
+    credentials = {
+        "s3": lambda: ic.s3_credentials(
+            access_key_id="AKIAIOSFODNN7EXAMPLE", secret_access_key=SECRET, session_token=TOKEN
+        ),
+        "gcs": lambda: ic.gcs_credentials(bearer_token=SECRET),
+        "azure": lambda: ic.azure_credentials(access_key=SECRET),
+    }[name]()
+    for shown in (repr(credentials), str(credentials)):
+        assert SECRET not in shown
+        assert TOKEN not in shown
+
+
+# --- H 107: a fork after the runtime started --------------------------------------------------------------------------
+
+_REPOSITORY = """
+import multiprocessing, os, pickle, sys, warnings
+import numpy as np, zarr
+import icefield as ic
+
+warnings.simplefilter("ignore")
+path = sys.argv[1]
+repository = ic.Repository.create(ic.local_filesystem_storage(path))
+session = repository.writable_session("main")
+# Without a compressor, so that the chunks are what their numbers are.
+zarr.create_array(session.store, name="a", data=np.arange(8), chunks=(2,), compressors=None)
+session.commit("an array")
+
+
+def total(repository):
+    store = repository.readonly_session("main").store
+    # By the store itself: zarr-python's own event loop does not live through a fork.
+    parts = [store.get_sync(f"a/c/{i}", prototype=zarr.core.buffer.default_buffer_prototype()) for i in range(4)]
+    return sum(len(part.to_bytes()) for part in parts)
+
+
+def in_a_child(work):
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+
+    def child():
+        try:
+            answers.put(("did", work()))
+        except BaseException as error:
+            answers.put((type(error).__name__, f"{getattr(error, 'kind', None)}: {error}"))
+
+    process = context.Process(target=child)
+    process.start()
+    answer = answers.get(timeout=30)
+    process.join(30)
+    assert process.exitcode == 0, process.exitcode
+    return answer
+
+
+total(repository)
+"""
+
+
+def test_h107_a_forked_child_opens_again(tmp_path: Path) -> None:
+    said = run(
+        _REPOSITORY
+        + """
+print(in_a_child(lambda: total(ic.Repository.open(ic.local_filesystem_storage(path)))))
+print(total(repository))
+""",
+        str(tmp_path / "repository"),
+    )
+    assert said.splitlines() == ["('did', 64)", "64"]
+
+
+def test_h107_the_parents_objects_are_refused_in_the_child(tmp_path: Path) -> None:
+    said = run(
+        _REPOSITORY
+        + """
+store = repository.readonly_session("main").store
+for work in (
+    lambda: repository.lookup_branch("main"),
+    lambda: repository.writable_session("main").commit("from the child"),
+    lambda: store.get_sync("a/c/0", prototype=zarr.core.buffer.default_buffer_prototype()),
+    lambda: session.status(),
+):
+    name, message = in_a_child(work)
+    print(name != "did" and message.startswith("forked:") and "open" in message, name, message)
+print(total(repository))
+""",
+        str(tmp_path / "repository"),
+    )
+    lines = said.splitlines()
+    assert [line.split()[0] for line in lines] == ["True"] * 4 + ["64"], said
+
+
+def test_h107_a_child_reads_what_it_unpickles(tmp_path: Path) -> None:
+    said = run(
+        _REPOSITORY
+        + """
+blob = pickle.dumps(repository.readonly_session("main").store)
+
+
+def read():
+    store = pickle.loads(blob)
+    return store.get_sync("a/c/3", prototype=zarr.core.buffer.default_buffer_prototype()).to_bytes()
+
+
+print(in_a_child(read) == ("did", np.arange(6, 8).tobytes()))
+""",
+        str(tmp_path / "repository"),
+    )
+    assert said == "True\n"
+
+
+def test_h107_a_child_writes_and_the_parent_sees_it(tmp_path: Path) -> None:
+    said = run(
+        _REPOSITORY
+        + """
+def write():
+    repository = ic.Repository.open(ic.local_filesystem_storage(path))
+    session = repository.writable_session("main")
+    buffer = zarr.core.buffer.default_buffer_prototype().buffer
+    session.store.set_sync("a/c/0", buffer.from_bytes(np.array([70, 71]).tobytes()))
+    return session.commit("from the child")
+
+
+did, snapshot = in_a_child(write)
+print(did, repository.lookup_branch("main") == snapshot)
+print(zarr.open_array(repository.readonly_session("main").store, path="a")[:].tolist())
+""",
+        str(tmp_path / "repository"),
+    )
+    assert said.splitlines() == ["did True", "[70, 71, 2, 3, 4, 5, 6, 7]"]
+
+
+def test_h107_forks_while_threads_are_at_work(tmp_path: Path) -> None:
+    said = run(
+        _REPOSITORY
+        + """
+import threading
+
+stop = threading.Event()
+
+
+def busy():
+    while not stop.is_set():
+        total(repository)
+
+
+threads = [threading.Thread(target=busy) for _ in range(4)]
+for thread in threads:
+    thread.start()
+try:
+    again = lambda: total(ic.Repository.open(ic.local_filesystem_storage(path)))
+    print({in_a_child(again) for _ in range(10)})
+finally:
+    stop.set()
+    for thread in threads:
+        thread.join()
+""",
+        str(tmp_path / "repository"),
+    )
+    assert said == "{('did', 64)}\n"
+
+
+# --- H 109: Ctrl-C and SIGTERM in a call ------------------------------------------------------------------------------
+
+_SLOW = """
+import signal, sys, time
+import icefield as ic
+from icefield.testing import LatencyStorage
+
+HOURS = 3 * 3600 * 1000
+fast = ic.in_memory_storage()
+repository = ic.Repository.create(fast)
+session = repository.writable_session("main")
+buffer = __import__("zarr").core.buffer.default_buffer_prototype().buffer
+session.store.set_sync("zarr.json", buffer.from_bytes(b'{"zarr_format":3,"node_type":"group"}'))
+storage = LatencyStorage(fast)
+slow = ic.Repository.open(storage)
+"""
+
+
+def test_h109_ctrl_c_ends_a_read(tmp_path: Path) -> None:
+    code, out, err = interrupted(
+        _SLOW
+        + """
+storage.read_latency_ms = HOURS
+print("ready")
+try:
+    slow.lookup_branch("main")
+except KeyboardInterrupt:
+    print("interrupted")
+storage.read_latency_ms = 0
+print(slow.lookup_branch("main") == repository.lookup_branch("main"))
+""",
+        signal.SIGINT,
+    )
+    assert (code, out) == (0, "interrupted\nTrue\n"), err
+
+
+def test_h109_ctrl_c_ends_a_commit_and_the_session_goes_on(tmp_path: Path) -> None:
+    code, out, err = interrupted(
+        _SLOW
+        + """
+session = slow.writable_session("main")
+session.store.set_sync("zarr.json", buffer.from_bytes(b'{"zarr_format":3,"node_type":"group"}'))
+before = repository.lookup_branch("main")
+storage.write_latency_ms = HOURS
+print("ready")
+try:
+    session.commit("never")
+except KeyboardInterrupt:
+    print("interrupted")
+storage.write_latency_ms = 0
+# Nothing was published, and the session says itself whether it can go on.
+print(repository.lookup_branch("main") == before)
+try:
+    print(repository.lookup_branch("main") == before and session.commit("after all") == repository.lookup_branch("main"))
+except ic.IcechunkError as error:
+    print(error.kind == "session-state" or "session" in str(error))
+""",
+        signal.SIGINT,
+    )
+    assert (code, out) == (0, "interrupted\nTrue\nTrue\n"), err
+
+
+def test_h109_ctrl_c_ends_a_read_through_zarr(tmp_path: Path) -> None:
+    code, _, err = interrupted(
+        _SLOW
+        + """
+import zarr
+
+zarr.create_array(session.store, name="a", shape=(4,), chunks=(2,), dtype="i4")[:] = range(4)
+session.commit("an array")
+store = slow.readonly_session("main").store
+array = zarr.open_array(store, path="a")
+storage.read_latency_ms = HOURS
+print("ready")
+array[:]
+print("not reached")
+""",
+        signal.SIGINT,
+    )
+    assert code == -signal.SIGINT or (code == 1 and "KeyboardInterrupt" in err), err
+
+
+def test_h109_sigterm_ends_the_process(tmp_path: Path) -> None:
+    code, out, err = interrupted(
+        _SLOW + "storage.read_latency_ms = HOURS\nprint('ready')\nslow.lookup_branch('main')\n",
+        signal.SIGTERM,
+    )
+    assert (code, out) == (-signal.SIGTERM, ""), err
+
+
+def test_h109_a_handler_of_sigterm_runs_within_the_call(tmp_path: Path) -> None:
+    code, out, err = interrupted(
+        _SLOW
+        + """
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+storage.read_latency_ms = HOURS
+print("ready")
+try:
+    slow.lookup_branch("main")
+finally:
+    print("cleaned up")
+""",
+        signal.SIGTERM,
+    )
+    assert (code, out) == (7, "cleaned up\n"), err
+
+
+def test_h109_a_signal_that_raises_nothing_does_not_end_the_call(tmp_path: Path) -> None:
+    code, out, err = interrupted(
+        _SLOW
+        + """
+seen = []
+signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+storage.read_latency_ms = 1500
+print("ready")
+print(slow.lookup_branch("main") == repository.lookup_branch("main"), seen)
+""",
+        signal.SIGUSR1,
+    )
+    assert (code, out) == (0, "True [1]\n"), err
+
