@@ -9,8 +9,10 @@ import re
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
@@ -78,7 +80,7 @@ def read_native(path: Path) -> Native:
         initializers = []
         for section in elf.iter_sections():
             if isinstance(section, DynamicSection):
-                libraries |= {it.needed for it in section.iter_tags() if it["d_tag"] == "DT_NEEDED"}
+                libraries |= needed(section)
             elif isinstance(section, GNUVerNeedSection):
                 for _, auxiliaries in section.iter_versions():
                     for auxiliary in auxiliaries:
@@ -94,6 +96,12 @@ def read_native(path: Path) -> Native:
     if not versions:
         raise SystemExit(f"{path} uses no glibc")
     return Native(machine, tuple(sorted(libraries)), max(versions), used, tuple(initializers))
+
+
+def needed(section: DynamicSection) -> set[str]:
+    """Returns the libraries that the loader brings along."""
+    tags: Iterator[Any] = section.iter_tags()
+    return {tag.needed for tag in tags if tag["d_tag"] == "DT_NEEDED"}
 
 
 def main() -> None:
