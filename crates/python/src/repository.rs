@@ -46,7 +46,7 @@ struct Opening {
 impl Opening {
     fn new(storage: &Storage, config: Option<&str>, grants: Vec<Grant>) -> Result<Self, Failure> {
         Ok(Self {
-            place: storage.place(),
+            place: storage.place()?,
             config: match config {
                 Some(config) => document::config_from_json(config)?,
                 None => icefield::RepositoryConfig::default(),
@@ -147,7 +147,7 @@ impl Repository {
 
     #[staticmethod]
     fn exists(py: Python<'_>, storage: &Storage) -> PyResult<Task> {
-        let place = storage.place();
+        let place = storage.place()?;
         begin(py, async move {
             let storage = place.open().await?;
             Ok(icefield::Repository::exists(storage).await?)
@@ -156,12 +156,12 @@ impl Repository {
 
     #[staticmethod]
     fn fetch_spec_version(py: Python<'_>, storage: &Storage) -> PyResult<Task> {
-        begin(py, fetch_spec_version(storage.place()))
+        begin(py, fetch_spec_version(storage.place()?))
     }
 
     #[staticmethod]
     fn fetch_config(py: Python<'_>, storage: &Storage) -> PyResult<Task> {
-        begin(py, fetch_config(storage.place()))
+        begin(py, fetch_config(storage.place()?))
     }
 
     /// The configuration in force.
