@@ -328,4 +328,3 @@ print(slow.lookup_branch("main") == repository.lookup_branch("main"), seen)
         signal.SIGUSR1,
     )
     assert (code, out) == (0, "True [1]\n"), err
-
