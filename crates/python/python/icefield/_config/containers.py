@@ -1,17 +1,15 @@
-"""Where virtual chunks may be, and one virtual chunk."""
+"""Where virtual chunks may be."""
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from icefield import _display
-from icefield._config.section import whole
 from icefield._exceptions import ErrorKind, InvalidInputError
 from icefield._store_options import AnyObjectStoreConfig, ObjectStoreConfig
 
-__all__ = ["VirtualChunkContainer", "VirtualChunkSpec"]
+__all__ = ["VirtualChunkContainer"]
 
 _SCHEMES = {
     "s3": ("s3",),
@@ -23,8 +21,6 @@ _SCHEMES = {
     "local_file_system": ("file",),
     "in_memory": ("memory",),
 }
-_U32 = whole(2**32 - 1, doc="A place of a chunk.")
-_U64 = whole(2**64 - 1, doc="A number of bytes.")
 
 
 class VirtualChunkContainer:
@@ -130,102 +126,4 @@ def _refused(message: str) -> InvalidInputError:
     return InvalidInputError(f"virtual chunk container: {message}", ErrorKind.INVALID_SETTING)
 
 
-class VirtualChunkSpec:
-    """A chunk that is a range of bytes of another object.
-
-    `index` is the place of the chunk in its array, `location` the URL of the object (characters that have a meaning
-    in URLs, such as `?` and `#`, are written as `%3F` and `%23`), `offset` and `length` are in bytes. At most one of
-    the checksums is given: the ETag that the object must have, or the time (with a time zone) after which it must not
-    have been changed.
-    """
-
-    __slots__ = (
-        "_etag_checksum",
-        "_index",
-        "_last_updated_at_checksum",
-        "_length",
-        "_location",
-        "_offset",
-    )
-
-    def __init__(
-        self,
-        index: Sequence[int],
-        location: str,
-        offset: int,
-        length: int,
-        etag_checksum: str | None = None,
-        last_updated_at_checksum: datetime.datetime | None = None,
-    ) -> None:
-        if isinstance(index, str) or not isinstance(index, Sequence):
-            raise TypeError(f"index is a sequence of whole numbers, not a {type(index).__name__}")
-        for name, value in (("location", location), ("etag_checksum", etag_checksum or "")):
-            if not isinstance(value, str):
-                raise TypeError(f"{name} is a text, not a {type(value).__name__}")
-        at = last_updated_at_checksum
-        if at is not None and (not isinstance(at, datetime.datetime) or at.tzinfo is None):
-            raise TypeError("last_updated_at_checksum is a datetime with a time zone")
-        self._index = [_U32.check("index", it) for it in index]
-        self._location = location
-        self._offset: int = _U64.check("offset", offset)
-        self._length: int = _U64.check("length", length)
-        self._etag_checksum = etag_checksum
-        self._last_updated_at_checksum = at and at.astimezone(datetime.UTC)
-
-    @property
-    def index(self) -> list[int]:
-        """The place of the chunk in its array."""
-        return list(self._index)
-
-    @property
-    def location(self) -> str:
-        """The URL of the object that has the bytes."""
-        return self._location
-
-    @property
-    def offset(self) -> int:
-        """Where the chunk begins in the object, in bytes."""
-        return self._offset
-
-    @property
-    def length(self) -> int:
-        """The number of bytes."""
-        return self._length
-
-    @property
-    def etag_checksum(self) -> str | None:
-        """The ETag that the object must have when the chunk is read."""
-        return self._etag_checksum
-
-    @property
-    def last_updated_at_checksum(self) -> datetime.datetime | None:
-        """The time after which the object must not have been changed when the chunk is read."""
-        return self._last_updated_at_checksum
-
-    def _fields(self) -> dict[str, Any]:
-        return {
-            "index": self._index,
-            "location": self._location,
-            "offset": self._offset,
-            "length": self._length,
-            "etag_checksum": self._etag_checksum,
-            "last_updated_at_checksum": self._last_updated_at_checksum,
-        }
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, VirtualChunkSpec):
-            return NotImplemented
-        return self._fields() == other._fields()
-
-    def __hash__(self) -> int:
-        return hash((tuple(self._index), self._location, self._offset, self._length))
-
-    def __repr__(self) -> str:
-        return _display.call("icefield.VirtualChunkSpec", self._fields().items())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(self._fields().values())
-
-
 VirtualChunkContainer.__module__ = "icefield"
-VirtualChunkSpec.__module__ = "icefield"

@@ -6,6 +6,7 @@ A part is the mapping that `config.yaml` holds for it; keys that this version do
 from __future__ import annotations
 
 import copy
+import json
 import operator
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -14,7 +15,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 from icefield import _display
 from icefield._exceptions import ErrorKind, InvalidInputError
 
-__all__ = ["Part", "Section", "Setting", "choice", "part", "text", "truth", "whole"]
+__all__ = ["Section", "Setting", "choice", "part", "text", "truth", "whole"]
 
 T = TypeVar("T")
 
@@ -140,6 +141,14 @@ class Section:
                 section._values[name] = known[name].read(value)
         return section
 
+    def _to_json(self) -> str:
+        """The document as JSON, which native code reads; a tag is a mapping of one key."""
+        return json.dumps(self._to_document())
+
+    @classmethod
+    def _from_json(cls, document: str) -> Self:
+        return cls._from_document(json.loads(document))
+
     def _merged_with(self, other: Self) -> Self:
         """This section, with the settings of the other where it has any."""
         if type(self)._whole:
@@ -155,8 +164,7 @@ class Section:
         return merged
 
 
-Part = TypeVar("Part", bound=Section)
-E_ = TypeVar("E_", bound=Enum)
+Member = TypeVar("Member", bound=Enum)
 
 
 def whole(limit: int, default: int | None = None, *, least: int = 0, doc: str) -> Setting[int]:
@@ -199,15 +207,15 @@ def text(default: str | None = None, *, doc: str) -> Setting[str]:
     return Setting(check, str, str, default, doc)
 
 
-def choice(kind: type[E_], default: E_, *, doc: str) -> Setting[E_]:
+def choice(kind: type[Member], default: Member, *, doc: str) -> Setting[Member]:
     """A member of an enumeration, written as its name in lower case."""
 
-    def check(name: str, value: Any) -> E_:
+    def check(name: str, value: Any) -> Member:
         if not isinstance(value, kind):
             raise TypeError(f"{name} is a {kind.__name__}, not {_named(value)}")
         return value
 
-    def read(value: Any) -> E_:
+    def read(value: Any) -> Member:
         for member in kind:
             if member.name.lower() == value:
                 return member

@@ -117,10 +117,10 @@ class Diff(Value):
         return not any(getattr(self, f"_{name}") for name in self._names)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Diff._from_row, ({name: getattr(self, name) for name in self._names},)
+        return Diff._from_native, ({name: getattr(self, name) for name in self._names},)
 
     @classmethod
-    def _from_row(cls, row: Mapping[str, Any]) -> Diff:
+    def _from_native(cls, row: Mapping[str, Any]) -> Diff:
         return cls(**{name: row[name] for name in cls._names if name in row})
 
     def _sections(self) -> list[tuple[str, list[str]]]:

@@ -43,7 +43,7 @@ class ManifestFileInfo(Value):
         return self._num_chunk_refs
 
     @classmethod
-    def _from_row(cls, row: tuple[str, int, int]) -> ManifestFileInfo:
+    def _from_native(cls, row: tuple[str, int, int]) -> ManifestFileInfo:
         return cls(id=row[0], size_bytes=row[1], num_chunk_refs=row[2])
 
 
@@ -113,7 +113,7 @@ class SnapshotInfo(Value):
         return _again, tuple(getattr(self, f"_{name}") for name in self._names)
 
     @classmethod
-    def _from_row(
+    def _from_native(
         cls,
         row: tuple[str, str | None, int, str, str],
         manifests: Callable[[], list[ManifestFileInfo]] | None = None,

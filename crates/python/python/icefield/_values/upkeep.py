@@ -95,10 +95,10 @@ class GCSummary(Value):
         return list(self._found["skipped_phases"] or ())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return GCSummary._from_row, (dict(self._found),)
+        return GCSummary._from_native, (dict(self._found),)
 
     @classmethod
-    def _from_row(cls, row: Mapping[str, Any]) -> GCSummary:
+    def _from_native(cls, row: Mapping[str, Any]) -> GCSummary:
         return cls(**{name: row[name] for name in cls._names if name in row})
 
 
@@ -148,5 +148,5 @@ class ChunkStorageStats(Value):
         )
 
     @classmethod
-    def _from_row(cls, row: tuple[int, int, int]) -> ChunkStorageStats:
+    def _from_native(cls, row: tuple[int, int, int]) -> ChunkStorageStats:
         return cls(native_bytes=row[0], virtual_bytes=row[1], inlined_bytes=row[2])

@@ -1,0 +1,7 @@
+"""What was done to a repository."""
+
+from __future__ import annotations
+
+from icefield._values import GCSummary, Update, UpdateType
+
+__all__ = ["GCSummary", "Update", "UpdateType"]
