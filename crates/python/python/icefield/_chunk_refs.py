@@ -12,7 +12,7 @@ from icefield._iterators import AsyncCloseableIterator
 if TYPE_CHECKING:
     import numpy as np
 
-    from icefield._values import VirtualChunkSpec
+    from icefield.virtual import VirtualChunkSpec
     from icefield.session import Session
 
 __all__ = ["ChunkReferences"]

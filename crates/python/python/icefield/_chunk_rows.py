@@ -14,7 +14,7 @@ from icefield._exceptions import from_native
 
 if TYPE_CHECKING:
     from icefield import _native
-    from icefield._values import VirtualChunkSpec
+    from icefield.virtual import VirtualChunkSpec
 
 __all__ = [
     "ArrayChunks",

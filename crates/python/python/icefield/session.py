@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -10,7 +11,8 @@ from icefield._checks import metadata_document, older_positional, text, whole, w
 from icefield._exceptions import from_native
 from icefield._iterators import AsyncCloseableIterator
 from icefield._place import Place, missing, opening
-from icefield._values import ChunkType, Diff, SessionMode
+from icefield._values.diff import Diff
+from icefield._values.enums import ChunkType, SessionMode
 from icefield.store import IcefieldStore
 
 if TYPE_CHECKING:
@@ -181,7 +183,7 @@ class Session:
         """The configuration in use, a copy."""
         from icefield.config import RepositoryConfig
 
-        return RepositoryConfig._from_json(self._session.config())
+        return RepositoryConfig._from_document(json.loads(self._session.config()))
 
     def status(self) -> Diff:
         """What was changed and is not yet committed."""
@@ -452,7 +454,7 @@ def _solver(solver: object, name: str) -> str:
             f"`{name}` must be a ConflictSolver, such as ConflictDetector() or BasicConflictSolver(), not "
             f"{type(solver).__name__}"
         )
-    return solver._document()
+    return solver._to_document()
 
 
 def _forks(others: Sequence[object]) -> list[_native.Session]:

@@ -1,0 +1,36 @@
+"""What all parts of a repository share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from icefield._exceptions import from_native
+
+if TYPE_CHECKING:
+    from icefield import _native
+    from icefield._place import Place
+
+__all__ = ["Handle", "needs_version_2"]
+
+
+class Handle:
+    """An open repository: its native side, where it is, and the default metadata of its commits."""
+
+    _repository: _native.Repository
+    _place: Place | None
+    _defaults: dict[str, Any]
+
+    def _with_defaults(self, metadata: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """The metadata of a commit: the defaults, replaced key by key."""
+        if metadata is not None and not isinstance(metadata, Mapping):
+            raise TypeError(f"`metadata` must be a dict, not {type(metadata).__name__}")
+        return {**self._defaults, **(metadata or {})} or None
+
+
+def needs_version_2(what: str) -> NoReturn:
+    """Refuses what the format has only since its version 2."""
+    raise from_native(
+        "unsupported-spec-version",
+        f"repository version error, {what} requires a repository that is at least version 2.0; this one has version 1",
+    )

@@ -1,0 +1,81 @@
+"""Lets other packages find this one under the name `icechunk`.
+
+```python
+import icefield.compat  # before anything that imports icechunk
+
+import icechunk          # is icefield
+from virtualizarr import ...
+```
+
+Packages such as VirtualiZarr import `icechunk` by name and check for its classes. This module, which is never imported
+unless you do so, registers `icefield` and all its modules under that name, for this process. A class has one identity
+under both names. Importing it again does nothing.
+
+If the package `icechunk` itself was imported before, there would be two of each class, so it refuses by an
+`ImportError`: import this module first, or do not import `icechunk`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+__all__ = ["install"]
+
+_OURS = "icefield"
+_THEIRS = "icechunk"
+
+
+class _Alias(Loader):
+    """Gives, for a module of the other name, the module of ours."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return import_module(_ours(spec.name))
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It was executed under its own name."""
+
+
+class _Finder(MetaPathFinder):
+    """Finds the other name, so that modules are loaded when they are first needed."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        if fullname != _THEIRS and not fullname.startswith(_THEIRS + "."):
+            return None
+        return ModuleSpec(fullname, _Alias())
+
+
+def _ours(name: str) -> str:
+    return _OURS + name.removeprefix(_THEIRS)
+
+
+def install() -> None:
+    """Registers the name `icechunk`. Importing this module does it."""
+    ours = import_module(_OURS)
+    present = sys.modules.get(_THEIRS)
+    if present is ours:
+        return
+    if present is not None:
+        where = getattr(present, "__file__", None)
+        raise ImportError(
+            f"the package icechunk ({where}) was imported already, so its name cannot be given to icefield: import "
+            "icefield.compat before anything that imports icechunk, or do not import icechunk",
+            name=_THEIRS,
+        )
+    sys.modules[_THEIRS] = ours
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_OURS + "."):
+            sys.modules[_THEIRS + name.removeprefix(_OURS)] = module
+    sys.meta_path.insert(0, _Finder())
+
+
+install()

@@ -1,0 +1,129 @@
+"""Writing dask arrays: each task writes to a fork of the session, and the forks are merged in a tree."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dask.array
+import numpy as np
+
+from icefield.distributed import extract_session, merge_sessions
+from icefield.session import ForkSession
+
+if TYPE_CHECKING:
+    import zarr
+    from dask.array.core import Array
+    from zarr.core.metadata import ArrayV3Metadata
+
+__all__ = ["session_merge_reduction", "store_dask"]
+
+_OLDEST_DASK = (2025, 2)
+
+
+def store_dask(
+    *,
+    sources: list[Array],
+    targets: list[zarr.Array[ArrayV3Metadata]],
+    regions: list[tuple[slice, ...]] | None = None,
+    split_every: int | None = None,
+    **store_kwargs: Any,
+) -> ForkSession:
+    """Writes dask arrays to Zarr arrays in the store of a fork, and returns a fork with all that was written.
+
+    It computes at once. Merge the result into the session that was forked, and commit that. Each target is
+    written whole, or in its slices of `regions`; parts that two tasks write must be whole chunks. The forks of
+    `split_every` tasks are merged at a time. What else is given goes to `dask.array.store`, except `compute`,
+    `return_stored`, `load_stored` and `lock`, which are set here.
+    """
+    _check_version()
+    for name in ("compute", "return_stored", "load_stored", "lock"):
+        if name in store_kwargs:
+            raise TypeError(f"store_dask() sets {name!r} itself; leave it out")
+    for target in targets:
+        if not isinstance(extract_session(target), ForkSession):
+            raise TypeError(
+                "the targets of store_dask must be in the store of a fork: open them from session.fork().store, and "
+                "merge the result into the session"
+            )
+    stored: Any = dask.array.store(  # type: ignore[call-overload,unused-ignore]
+        sources=sources,
+        targets=targets,
+        regions=regions,
+        compute=False,
+        return_stored=True,
+        load_stored=False,
+        lock=False,
+        **store_kwargs,
+    )
+    return session_merge_reduction(stored, split_every=split_every, **store_kwargs)
+
+
+def session_merge_reduction(
+    arrays: Array | Sequence[Array], *, split_every: int | None, **store_kwargs: Any
+) -> ForkSession:
+    """Computes arrays whose blocks are Zarr arrays that were written to, and merges the forks these are in."""
+    stored: Sequence[Any] = arrays if isinstance(arrays, list | tuple) else [arrays]
+    # One tree for each array: they need not have the same shape.
+    trees = [
+        _reduction(array)(
+            array,
+            chunk=_unless_meta(extract_session),
+            aggregate=_unless_meta(_merged),
+            combine=_unless_meta(_merged),
+            name="icefield-merge",
+            split_every=split_every,
+            concatenate=False,
+            keepdims=False,
+            dtype=object,
+            meta=_placeholder(),
+            **store_kwargs,
+        )
+        for array in stored
+    ]
+    return merge_sessions(*dask.compute(*trees))  # type: ignore[attr-defined,no-untyped-call,unused-ignore]
+
+
+def _merged(sessions: Any, axis: Any = None, keepdims: Any = None) -> ForkSession:
+    return merge_sessions(sessions if isinstance(sessions, list | tuple) else [sessions])  # type: ignore[arg-type,list-item,unused-ignore]
+
+
+def _placeholder() -> np.ndarray[Any, np.dtype[Any]]:
+    """What stands for a block of one session while dask finds out types."""
+    return np.array([object()], dtype=object)
+
+
+def _unless_meta(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A step of a reduction that leaves dask's empty examples alone."""
+    return _Step(function)
+
+
+class _Step:
+    """A function that pickles by the name of what it wraps."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.pop("computing_meta", False):
+            return _placeholder()
+        return self._function(*args, **kwargs)
+
+
+def _reduction(array: object) -> Any:
+    """The reduction of the library that an array is of."""
+    if isinstance(array, dask.array.Array):
+        return dask.array.reduction
+    other = sys.modules.get("dask_array")
+    if other is not None and isinstance(array, other.Array):
+        return other.reduction
+    raise TypeError(f"Expected a dask array, received {type(array).__name__}")
+
+
+def _check_version() -> None:
+    version = tuple(int(part) for part in dask.__version__.split(".")[:2] if part.isdigit())  # type: ignore[attr-defined,unused-ignore]
+    if version < _OLDEST_DASK:
+        raise ValueError(
+            f"writing needs dask 2025.2.0 or later, but this is {dask.__version__}"  # type: ignore[attr-defined,unused-ignore]
+        )

@@ -1,0 +1,498 @@
+"""Repositories: opening and creating them, and their sessions."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from icefield import _native
+from icefield._checks import exactly_one_version, metadata_document, microseconds, text, whole
+from icefield._exceptions import from_native
+from icefield._place import Place, grants, missing
+from icefield._repository.history import History
+from icefield._repository.later import Later
+from icefield._repository.refs import Refs
+from icefield._repository.upkeep import Upkeep
+from icefield._values.enums import SpecVersion
+from icefield.config import Attribution, RepositoryConfig
+from icefield.session import Session
+from icefield.storage import Storage, StorageSettings
+from icefield.store import IcefieldStore
+
+if TYPE_CHECKING:
+    from icefield.conflicts import ConflictSolver
+    from icefield.credentials import AnyCredential
+
+__all__ = ["Repository"]
+
+
+class Repository(Refs, History, Upkeep, Later):
+    """A repository: snapshots of a tree of Zarr groups and arrays, with branches and tags.
+
+    Open one with `Repository.open`, make one with `Repository.create`. Methods that read or write storage have a twin
+    whose name ends in `_async`. A repository pickles, unless its storage is in memory.
+    """
+
+    _attribution: Attribution | None
+
+    def __init__(self, repository: _native.Repository) -> None:
+        self._repository = repository
+        self._place = None
+        self._defaults = {}
+        self._attribution = None
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what is missing comes here: the native side of a repository that was unpickled and not yet used.
+        if name == "_repository" and "_place" in self.__dict__ and self._place is not None:
+            self._repository = self._place.repository()
+            return self._repository
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @classmethod
+    def _of(
+        cls,
+        repository: _native.Repository,
+        storage: Storage,
+        access: Mapping[str, AnyCredential | None] | None,
+        attribution: Attribution | None,
+    ) -> Self:
+        made = cls(repository)
+        made._place = Place(storage, None, access, repository)
+        made._attribution = attribution
+        return made
+
+    def __repr__(self) -> str:
+        place = self._place
+        where = "" if place is None else f"storage: {place.storage}\n"
+        return f"<icefield.Repository (v1)>\n{where}"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        from icefield._pictures import repository_html
+
+        return repository_html(self)
+
+    def __getstate__(self) -> object:
+        if self._place is None:
+            raise missing()
+        return {
+            "place": self._place,
+            "defaults": self._defaults,
+            "attribution": self._attribution,
+        }
+
+    def __setstate__(self, state: object) -> None:
+        if not isinstance(state, dict) or not {"place", "defaults"} <= state.keys():
+            raise ValueError(
+                "Invalid repository state: this is not the pickle of a repository of this version"
+            )
+        self._place = state["place"]
+        self._defaults = dict(state["defaults"])
+        self._attribution = state.get("attribution")
+
+    # Creating and opening
+
+    @classmethod
+    def create(
+        cls,
+        storage: Storage,
+        config: RepositoryConfig | None = None,
+        authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
+        spec_version: SpecVersion | int | None = None,
+        check_clean_root: bool = True,
+        attribution: Attribution | None = None,
+    ) -> Self:
+        """Makes a new repository, with a branch `main` and an empty snapshot.
+
+        `config` is saved with it. `authorize_virtual_chunk_access` gives credentials for the virtual chunk containers,
+        by the prefix of their URLs; others are not read. Format version 1 is written; other versions raise an error.
+        A place that has a repository, or, with `check_clean_root`, anything else, raises an `InvalidInputError`.
+        """
+        access, task = _begin_creation(
+            _native.Repository.create,
+            storage,
+            config,
+            authorize_virtual_chunk_access,
+            spec_version,
+            check_clean_root,
+        )
+        return cls._of(task.wait(), storage, access, attribution)
+
+    @classmethod
+    async def create_async(
+        cls,
+        storage: Storage,
+        config: RepositoryConfig | None = None,
+        authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
+        spec_version: SpecVersion | int | None = None,
+        check_clean_root: bool = True,
+        attribution: Attribution | None = None,
+    ) -> Self:
+        """As `create`, to be awaited."""
+        access, task = _begin_creation(
+            _native.Repository.create,
+            storage,
+            config,
+            authorize_virtual_chunk_access,
+            spec_version,
+            check_clean_root,
+        )
+        return cls._of(await task, storage, access, attribution)
+
+    @classmethod
+    def open(
+        cls,
+        storage: Storage,
+        config: RepositoryConfig | None = None,
+        authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
+        attribution: Attribution | None = None,
+    ) -> Self:
+        """Opens a repository.
+
+        The settings in `config` come before those that were saved with the repository. A place without a repository
+        raises a `RepositoryNotFoundError`.
+        """
+        access, task = _begin_opening(storage, config, authorize_virtual_chunk_access)
+        return cls._of(task.wait(), storage, access, attribution)
+
+    @classmethod
+    async def open_async(
+        cls,
+        storage: Storage,
+        config: RepositoryConfig | None = None,
+        authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
+        attribution: Attribution | None = None,
+    ) -> Self:
+        """As `open`, to be awaited."""
+        access, task = _begin_opening(storage, config, authorize_virtual_chunk_access)
+        return cls._of(await task, storage, access, attribution)
+
+    @classmethod
+    def open_or_create(
+        cls,
+        storage: Storage,
+        config: RepositoryConfig | None = None,
+        authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
+        create_version: SpecVersion | int | None = None,
+        check_clean_root: bool = True,
+        attribution: Attribution | None = None,
+    ) -> Self:
+        """Opens a repository, or makes it if there is none. Several processes may do so at once."""
+        access, task = _begin_creation(
+            _native.Repository.open_or_create,
+            storage,
+            config,
+            authorize_virtual_chunk_access,
+            create_version,
+            check_clean_root,
+        )
+        return cls._of(task.wait(), storage, access, attribution)
+
+    @classmethod
+    async def open_or_create_async(
+        cls,
+        storage: Storage,
+        config: RepositoryConfig | None = None,
+        authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
+        create_version: SpecVersion | int | None = None,
+        check_clean_root: bool = True,
+        attribution: Attribution | None = None,
+    ) -> Self:
+        """As `open_or_create`, to be awaited."""
+        access, task = _begin_creation(
+            _native.Repository.open_or_create,
+            storage,
+            config,
+            authorize_virtual_chunk_access,
+            create_version,
+            check_clean_root,
+        )
+        return cls._of(await task, storage, access, attribution)
+
+    @staticmethod
+    def exists(storage: Storage, storage_settings: StorageSettings | None = None) -> bool:
+        """Whether there is a repository."""
+        return _native.Repository.exists(_native_storage(storage)).wait()
+
+    @staticmethod
+    async def exists_async(
+        storage: Storage, storage_settings: StorageSettings | None = None
+    ) -> bool:
+        """As `exists`, to be awaited."""
+        return await _native.Repository.exists(_native_storage(storage))
+
+    @staticmethod
+    def fetch_spec_version(
+        storage: Storage, storage_settings: StorageSettings | None = None
+    ) -> SpecVersion | None:
+        """The format version of the repository; None if there is none."""
+        return _spec_version(
+            _native.Repository.fetch_spec_version(_native_storage(storage)).wait()
+        )
+
+    @staticmethod
+    async def fetch_spec_version_async(
+        storage: Storage, storage_settings: StorageSettings | None = None
+    ) -> SpecVersion | None:
+        """As `fetch_spec_version`, to be awaited."""
+        return _spec_version(await _native.Repository.fetch_spec_version(_native_storage(storage)))
+
+    @staticmethod
+    def fetch_config(storage: Storage) -> RepositoryConfig | None:
+        """The configuration saved with the repository; None if none was."""
+        return _config(_native.Repository.fetch_config(_native_storage(storage)).wait())
+
+    @staticmethod
+    async def fetch_config_async(storage: Storage) -> RepositoryConfig | None:
+        """As `fetch_config`, to be awaited."""
+        return _config(await _native.Repository.fetch_config(_native_storage(storage)))
+
+    def reopen(
+        self,
+        config: RepositoryConfig | None = None,
+        authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
+    ) -> Self:
+        """The same repository with other settings and credentials; those not given are kept."""
+        access, task = self._begin_reopening(config, authorize_virtual_chunk_access)
+        return type(self)._of(task.wait(), self.storage, access, self._attribution)
+
+    async def reopen_async(
+        self,
+        config: RepositoryConfig | None = None,
+        authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
+    ) -> Self:
+        """As `reopen`, to be awaited."""
+        access, task = self._begin_reopening(config, authorize_virtual_chunk_access)
+        return type(self)._of(await task, self.storage, access, self._attribution)
+
+    def _begin_reopening(
+        self, config: RepositoryConfig | None, access: _Access
+    ) -> tuple[_Access, _native.Task[_native.Repository]]:
+        if self._place is None:
+            raise missing()
+        merged = self.config if config is None else self.config.merge(_checked_config(config))
+        kept = self._place.access if access is None else access
+        return _begin_opening(self.storage, merged, kept, warn=access is not None)
+
+    # What is known of the repository
+
+    @property
+    def config(self) -> RepositoryConfig:
+        """The settings in use, a copy."""
+        return RepositoryConfig._from_document(json.loads(self._repository.config()))
+
+    def save_config(self) -> None:
+        """Saves the settings in use with the repository, for all who open it later."""
+        self._repository.save_config().wait()
+
+    async def save_config_async(self) -> None:
+        """As `save_config`, to be awaited."""
+        await self._repository.save_config()
+
+    @property
+    def storage(self) -> Storage:
+        """Where the repository is."""
+        if self._place is None:
+            raise missing()
+        return self._place.storage
+
+    @property
+    def spec_version(self) -> SpecVersion:
+        """The format version of the repository."""
+        return SpecVersion.v1
+
+    @property
+    def authorized_virtual_container_prefixes(self) -> set[str]:
+        """The prefixes of URLs for which credentials were given."""
+        return set(self._repository.granted_prefixes())
+
+    @property
+    def attribution(self) -> Attribution:
+        """Who asks, as the opener said."""
+        return self._attribution or Attribution()
+
+    def set_default_commit_metadata(self, metadata: dict[str, Any]) -> None:
+        """Sets metadata that all commits get of sessions opened from now on; their own comes before it."""
+        document = metadata_document(metadata)
+        self._defaults = json.loads(document) if document else {}
+
+    def default_commit_metadata(self) -> dict[str, Any]:
+        """The metadata that all commits get."""
+        return dict(self._defaults)
+
+    # Sessions
+
+    def readonly_session(
+        self,
+        branch: str | None = None,
+        *,
+        tag: str | None = None,
+        snapshot_id: str | None = None,
+        as_of: datetime.datetime | None = None,
+    ) -> Session:
+        """A session that reads one snapshot. Give one of branch, tag and snapshot id.
+
+        `as_of`, with a branch only, chooses the newest snapshot that was written until then; a time without a time
+        zone raises a `TypeError`, a time before the first snapshot a `SnapshotNotFoundError`.
+        """
+        return self._session(self._begin_reading(branch, tag, snapshot_id, as_of).wait())
+
+    async def readonly_session_async(
+        self,
+        branch: str | None = None,
+        *,
+        tag: str | None = None,
+        snapshot_id: str | None = None,
+        as_of: datetime.datetime | None = None,
+    ) -> Session:
+        """As `readonly_session`, to be awaited."""
+        return self._session(await self._begin_reading(branch, tag, snapshot_id, as_of))
+
+    def _begin_reading(
+        self,
+        branch: str | None,
+        tag: str | None,
+        snapshot_id: str | None,
+        as_of: datetime.datetime | None,
+    ) -> _native.Task[_native.Session]:
+        time = None if as_of is None else microseconds(as_of, "as_of")
+        kind, name = exactly_one_version(branch, tag, snapshot_id)
+        if time is not None and kind != "branch":
+            raise ValueError("as_of argument must be provided together with a branch name")
+        return self._repository.readonly_session(kind, name, time)
+
+    def writable_session(self, branch: str) -> Session:
+        """A session that changes the newest snapshot of a branch, and commits to it."""
+        return self._session(self._repository.writable_session(text(branch, "branch")).wait())
+
+    async def writable_session_async(self, branch: str) -> Session:
+        """As `writable_session`, to be awaited."""
+        return self._session(await self._repository.writable_session(text(branch, "branch")))
+
+    def _session(self, native: _native.Session) -> Session:
+        return Session._of(native, self._place, self._defaults)
+
+    @contextmanager
+    def transaction(
+        self,
+        branch: str,
+        *,
+        message: str,
+        metadata: dict[str, Any] | None = None,
+        rebase_with: ConflictSolver | None = None,
+        rebase_tries: int = 1_000,
+    ) -> Iterator[IcefieldStore]:
+        """A store whose changes are committed to a branch at the end of the `with` block; not if the block raises.
+
+        The arguments are those of `Session.commit`.
+        """
+        session = self.writable_session(branch)
+        yield session.store
+        session.commit(
+            message, metadata, rebase_with=rebase_with, rebase_tries=rebase_tries
+        )
+
+
+_Access = Mapping[str, "AnyCredential | None"] | None
+
+
+def _begin_creation(
+    create: Any,
+    storage: Storage,
+    config: RepositoryConfig | None,
+    access: _Access,
+    version: SpecVersion | int | None,
+    check_clean_root: bool,
+) -> tuple[_Access, _native.Task[_native.Repository]]:
+    _check_version(version)
+    _warn_of_none(access)
+    task = create(
+        _native_storage(storage), _config_document(config), grants(access), not check_clean_root
+    )
+    return access, task
+
+
+def _begin_opening(
+    storage: Storage, config: RepositoryConfig | None, access: _Access, *, warn: bool = True
+) -> tuple[_Access, _native.Task[_native.Repository]]:
+    if warn:
+        _warn_of_none(access)
+    return access, _native.Repository.open(
+        _native_storage(storage), _config_document(config), grants(access)
+    )
+
+
+def _native_storage(storage: Storage) -> _native.Storage:
+    if not isinstance(storage, Storage):
+        raise TypeError(
+            f"`storage` must be a Storage, such as local_filesystem_storage(path), not {type(storage).__name__}"
+        )
+    return storage._native()
+
+
+def _checked_config(config: RepositoryConfig) -> RepositoryConfig:
+    if not isinstance(config, RepositoryConfig):
+        raise TypeError(f"`config` must be a RepositoryConfig, not {type(config).__name__}")
+    return config
+
+
+def _config_document(config: RepositoryConfig | None) -> str | None:
+    return None if config is None else json.dumps(_checked_config(config)._to_document())
+
+
+def _config(document: str | None) -> RepositoryConfig | None:
+    return None if document is None else RepositoryConfig._from_document(json.loads(document))
+
+
+def _spec_version(number: int | None) -> SpecVersion | None:
+    return None if number is None else SpecVersion(number)
+
+
+def _check_version(version: SpecVersion | int | None) -> None:
+    if version is None:
+        return
+    number = whole(version, "spec_version", "unsupported-spec-version", 0, 255)
+    if number == 2:
+        raise from_native(
+            "unsupported-spec-version",
+            "repositories of format version 2 cannot be made yet; make one of version 1, which all clients read",
+        )
+    if number != 1:
+        raise ValueError(f"Unsupported version {number}; the format versions are 1 and 2")
+
+
+def _warn_of_none(access: _Access) -> None:
+    """`None` as a credential takes what it finds in the environment, which nobody sees."""
+    if not isinstance(access, Mapping):
+        return
+    for prefix, credential in access.items():
+        if credential is None:
+            warnings.warn(
+                f"None as the credential of `{prefix}` in authorize_virtual_chunk_access is deprecated, because it "
+                "silently uses credentials of the environment, or none; say which, for example "
+                f"{_instead(str(prefix))}",
+                DeprecationWarning,
+                stacklevel=4,
+            )
+
+
+def _instead(prefix: str) -> str:
+    """A credential that does what None does for a container."""
+    return {
+        "s3": "Credentials.S3(S3Credentials.FromEnv())",
+        "tigris": "Credentials.S3(S3Credentials.FromEnv())",
+        "gs": "Credentials.Gcs(GcsCredentials.Anonymous())",
+        "gcs": "Credentials.Gcs(GcsCredentials.Anonymous())",
+        "az": "Credentials.Azure(AzureCredentials.FromEnv())",
+        "azure": "Credentials.Azure(AzureCredentials.FromEnv())",
+        "abfs": "Credentials.Azure(AzureCredentials.FromEnv())",
+        "file": "credentials.LocalFileSystemAccess",
+        "http": "credentials.HttpAccess",
+        "https": "credentials.HttpAccess",
+    }.get(prefix.partition("://")[0], "an object of icefield.credentials")
