@@ -54,6 +54,25 @@ ICECHUNK: dict[str, str] = {
     "test_sessions.py::test_with_read_only_refuses_to_write": (
         "the store that with_read_only(True) gives still writes"
     ),
+    "test_commits.py::test_metadata_without_a_json_form_is_refused*": (
+        "numbers without a JSON form are stored as null"
+    ),
+    "test_repositories.py::test_saving_a_config_twice[memory]": (
+        "a handle that saved its config in memory cannot save it again"
+    ),
+    "test_pickling.py::test_an_in_memory_*": (
+        "what lies in memory is pickled, and comes back without its data"
+    ),
+    "test_pickling.py::test_a_local_storage": "storages are not pickled",
+    "test_forks.py::test_two_forks_that_write_the_same_chunk_are_refused": (
+        "the last merged writer of a chunk wins in silence"
+    ),
+    "test_forks.py::test_two_forks_that_make_equal_groups_are_merged": (
+        "equal new groups of two forks have different ids and so fail to merge"
+    ),
+    "test_forks.py::test_a_group_and_an_array_at_one_path_are_refused": (
+        "a group and an array at one path are both kept"
+    ),
 }
 
 ICEFIELD: dict[str, str] = {}
