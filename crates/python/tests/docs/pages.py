@@ -26,15 +26,17 @@ class Block:
 
 
 def blocks(page: str) -> list[Block]:
-    """Returns the blocks of Python of a page, each with the block of text that follows it, if one does."""
+    """Returns the blocks of Python of a page, each with the block of text right behind it, if there is one."""
     text = (ROOT / page).read_text(encoding="utf-8")
     found: list[Block] = []
+    end = -1
     for fence in FENCE.finditer(text):
         language, body = fence[1], fence[2]
         if language == "python":
             line = text.count("\n", 0, fence.start()) + 2
             found.append(Block(page, line, body, ""))
-        elif language == "text" and found:
+            end = fence.end()
+        elif language == "text" and end >= 0 and not text[end : fence.start()].strip():
             last = found.pop()
             found.append(Block(last.page, last.line, last.code, body))
     return found
