@@ -1,0 +1,247 @@
+"""Describes the public names of a package: its modules, their names, the members of classes, and all signatures.
+
+Signatures are those that `inspect` finds at run time. Native classes may hide some; these come from the stub beside
+the native module, as does the knowledge which attributes of native classes can be set.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import enum
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+NOT_PUBLIC = {"vendor"}
+"""Modules with code of other projects."""
+
+SHOWN_DUNDERS = ("__add__", "__and__", "__eq__", "__hash__", "__or__", "_repr_html_", "_repr_svg_")
+
+PROBES = ("spec_version()", "supported_spec_versions()", "SpecVersion.current()")
+"""Expressions whose values are compared, too."""
+
+Signature = list[dict[str, Any]] | None
+
+
+def describe(package: str) -> dict[str, Any]:
+    """The description of a package as a JSON document."""
+    top = importlib.import_module(package)
+    stub = Stub.of(top)
+    modules = {}
+    for name in _module_names(top):
+        module = importlib.import_module(".".join(filter(None, (package, name))))
+        modules[name] = {it: _thing(value, it, stub) for it, value in _public(module).items()}
+    probes = {it: str(eval(it, dict(vars(top), **{n: getattr(top, n) for n in dir(top)}))) for it in PROBES}
+    return {"package": package, "version": top.__version__, "modules": modules, "probes": probes}
+
+
+def _module_names(top: ModuleType) -> list[str]:
+    """The dotted names below the package, "" for itself; private ones and those of others left out."""
+    found = [""]
+    prefix = f"{top.__name__}."
+    for info in pkgutil.walk_packages(top.__path__, prefix):
+        name = info.name.removeprefix(prefix)
+        parts = name.split(".")
+        if not any(it.startswith("_") or it in NOT_PUBLIC for it in parts):
+            found.append(name)
+    return sorted(found)
+
+
+def _public(module: ModuleType) -> dict[str, Any]:
+    """What a module lists in `__all__`, and what it defines without an underscore."""
+    names = set(getattr(module, "__all__", ()))
+    source = Path(module.__file__ or "").read_text(encoding="utf-8")
+    listed = "__all__" in vars(module)
+    for node in ast.parse(source).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)) if not listed:
+                names.add(name)
+            case _ if type(node).__name__ == "TypeAlias" and not listed:
+                names.add(node.name.id)  # type: ignore[attr-defined]
+    return {
+        name: getattr(module, name)
+        for name in sorted(names)
+        if (not name.startswith("_") or name == "__version__") and hasattr(module, name)
+    }
+
+
+def _thing(value: Any, path: str, stub: Stub) -> dict[str, Any]:
+    if inspect.isclass(value):
+        return _class(value, path, stub)
+    if inspect.isroutine(value):
+        return {"kind": "function", "signature": _signature(value, path, stub), "async": _is_async(value)}
+    if callable(value) and not isinstance(value, type) and hasattr(value, "__wrapped__"):
+        return {"kind": "function", "signature": _signature(value, path, stub), "async": _is_async(value)}
+    return {"kind": "value"}
+
+
+def _class(cls: type, path: str, stub: Stub) -> dict[str, Any]:
+    members = {}
+    for name in dir(cls):
+        if name.startswith("_") and name not in SHOWN_DUNDERS:
+            continue
+        owner = next((it for it in cls.__mro__ if name in vars(it)), None)
+        if owner is None or _is_foreign(owner):
+            continue
+        if inspect.isclass(vars(owner)[name]) and (issubclass(cls, vars(owner)[name]) or owner is not cls):
+            continue  # a nested class that is a base: seen from the outer class
+        described = _member(cls, vars(owner)[name], name, f"{path}.{name}", stub)
+        if described is not None:
+            members[name] = described
+    return {
+        "kind": "class",
+        "bases": sorted({it.__name__ for it in cls.__mro__[1:] if it is not object and not _is_hidden(it)}),
+        "signature": _constructor(cls, path, stub),
+        "members": members,
+    }
+
+
+def _is_foreign(owner: type) -> bool:
+    """Whether a class is of Python or of a library, so that its members are not the package's."""
+    if getattr(builtins, owner.__name__, None) is owner:
+        return True
+    return owner.__module__.split(".")[0] in {"abc", "collections", "enum", "typing", "zarr"}
+
+
+def _is_hidden(base: type) -> bool:
+    if base.__name__.startswith("_"):
+        return True
+    return base.__module__.split(".")[0] in {"abc", "enum", "typing"} or issubclass(base, enum.Enum)
+
+
+def _member(cls: type, raw: Any, name: str, path: str, stub: Stub) -> dict[str, Any] | None:
+    value = getattr(cls, name, None)
+    if name == "__hash__":
+        return {"kind": "method", "signature": None} if raw is not None else None
+    if isinstance(raw, property):
+        return {"kind": "data", "settable": raw.fset is not None}
+    if inspect.isclass(value):
+        return _class(value, path, stub)
+    if inspect.isroutine(raw) and not inspect.isgetsetdescriptor(raw):
+        static = isinstance(raw, staticmethod | classmethod)
+        described = {"kind": "method", "async": _is_async(value), "static": static}
+        return described | {"signature": _signature(value, path, stub, drop_self=not static)}
+    if isinstance(raw, enum.Enum) or isinstance(raw, cls):
+        return {"kind": "member"}
+    if stub.knows(path):
+        return {"kind": "data", "settable": path in stub.settable}
+    return {"kind": "data", "settable": hasattr(type(raw), "__set__")}
+
+
+def _is_async(value: Any) -> bool | None:
+    """Whether it is a coroutine function; None for native ones, which do not tell."""
+    return inspect.iscoroutinefunction(value) if inspect.isfunction(inspect.unwrap(value)) else None
+
+
+def _constructor(cls: type, path: str, stub: Stub) -> Signature:
+    if isinstance(cls, enum.EnumMeta) and type(cls) is enum.EnumMeta:
+        return None
+    if path in stub.signatures or f"{path}.__new__" in stub.signatures:
+        found = _of_inspect(cls)
+        return stub.signatures[f"{path}.__new__"] if found is None and f"{path}.__new__" in stub.signatures else found
+    return _of_inspect(cls)
+
+
+def _signature(value: Any, path: str, stub: Stub, drop_self: bool = False) -> Signature:
+    found = _of_inspect(value)
+    if found is None:
+        return stub.signatures.get(path)
+    if drop_self and found and found[0]["name"] in {"self", "config", "$self"}:
+        found = found[1:]
+    return found
+
+
+def _of_inspect(value: Any) -> Signature:
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return None
+    return [
+        {"name": it.name, "kind": it.kind.name, "default": _default(it.default)}
+        for it in signature.parameters.values()
+    ]
+
+
+def _default(value: Any) -> str | None:
+    """A default in a form that is the same in both packages; None if there is none, "..." if it is not plain."""
+    if value is inspect.Parameter.empty:
+        return None
+    if isinstance(value, enum.Enum):
+        return "..."
+    if value is None or isinstance(value, bool | int | float | str):
+        return repr(value)
+    if isinstance(value, tuple | list | dict | set) and not value:
+        return repr(value)
+    return "..."
+
+
+class Stub:
+    """What the stub of the native module says: signatures by the path of the name, and attributes with a setter."""
+
+    def __init__(self) -> None:
+        self.signatures: dict[str, Signature] = {}
+        self.settable: set[str] = set()
+        self._known: set[str] = set()
+
+    @classmethod
+    def of(cls, package: ModuleType) -> Stub:
+        stub = cls()
+        for file in Path(package.__path__[0]).glob("_*.pyi"):
+            stub._read(ast.parse(file.read_text(encoding="utf-8")).body, "")
+        return stub
+
+    def knows(self, path: str) -> bool:
+        return path in self._known
+
+    def _read(self, body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            match node:
+                case ast.ClassDef(name=name):
+                    self._read(node.body, f"{prefix}{name}.")
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    self._function(node, f"{prefix}{name}", bool(prefix))
+                case ast.AnnAssign(target=ast.Name(id=name)):
+                    self._known.add(f"{prefix}{name}")
+                    self.settable.add(f"{prefix}{name}")
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, in_class: bool) -> None:
+        self._known.add(path)
+        decorators = [ast.unparse(it) for it in node.decorator_list]
+        if any(it.endswith(".setter") for it in decorators):
+            self.settable.add(path)
+        elif "property" not in decorators:
+            first = 1 if in_class and "staticmethod" not in decorators else 0
+            self.signatures[path] = _of_arguments(node.args, first)
+
+
+def _of_arguments(arguments: ast.arguments, first: int) -> Signature:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
+    defaults.extend(arguments.defaults)
+    rows: list[dict[str, Any]] = []
+    for place, (argument, default) in enumerate(zip(positional, defaults, strict=True)):
+        only = place < len(arguments.posonlyargs)
+        kind = "POSITIONAL_ONLY" if only else "POSITIONAL_OR_KEYWORD"
+        rows.append({"name": argument.arg, "kind": kind, "default": _written(default)})
+    if arguments.vararg is not None:
+        rows.append({"name": arguments.vararg.arg, "kind": "VAR_POSITIONAL", "default": None})
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        rows.append({"name": argument.arg, "kind": "KEYWORD_ONLY", "default": _written(default)})
+    if arguments.kwarg is not None:
+        rows.append({"name": arguments.kwarg.arg, "kind": "VAR_KEYWORD", "default": None})
+    return rows[first:]
+
+
+def _written(default: ast.expr | None) -> str | None:
+    if default is None:
+        return None
+    try:
+        return _default(ast.literal_eval(default))
+    except ValueError:
+        return "..."
