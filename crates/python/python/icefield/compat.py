@@ -34,10 +34,13 @@ class _Alias(Loader):
     """Gives, for a module of the other name, the module of ours."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return import_module(_ours(spec.name))
+        module = import_module(_ours(spec.name))
+        self._spec = module.__spec__
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """It was executed under its own name."""
+        """The module was executed under its own name, which it keeps."""
+        module.__spec__ = self._spec
 
 
 class _Finder(MetaPathFinder):

@@ -88,22 +88,24 @@ class History(Handle):
 
         `print` shows it with colours, or without if `plain`; a notebook shows it as an SVG.
         """
-        if branch is tag is snapshot_id is None:
-            names = sorted(self._repository.list_branches().wait())
-            tips = [("branch", name) for name in names]
-        else:
-            tips = [exactly_one_version(branch, tag, snapshot_id)]
-            names = sorted(self._repository.list_branches().wait())
+        branches = self._repository.list_branches().wait()
+        tags = self._repository.list_tags().wait()
         snapshots: dict[str, SnapshotInfo] = {}
-        for tip in tips:
+        for tip in _tips(branches, branch, tag, snapshot_id):
             rows = CloseableIterator(self._repository.ancestry(*tip), self._snapshot)
             for row in rows:
                 if row.id in snapshots:
                     rows.close()
                     break
                 snapshots[row.id] = row
-        heads = {name: self._repository.lookup_branch(name).wait() for name in names}
-        return AncestryGraph._of(list(snapshots.values()), heads, plain=bool(plain))
+        heads = {name: self._repository.lookup_branch(name) for name in branches}
+        marks = {name: self._repository.lookup_tag(name) for name in tags}
+        return AncestryGraph._of(
+            snapshots.values(),
+            {name: task.wait() for name, task in heads.items()},
+            {name: task.wait() for name, task in marks.items()},
+            plain=bool(plain),
+        )
 
     async def ancestry_graph_async(
         self,
@@ -114,23 +116,24 @@ class History(Handle):
         plain: bool = False,
     ) -> AncestryGraph:
         """As `ancestry_graph`, to be awaited."""
-        names = sorted(await self._repository.list_branches())
-        if branch is tag is snapshot_id is None:
-            tips = [("branch", name) for name in names]
-        else:
-            tips = [exactly_one_version(branch, tag, snapshot_id)]
+        branches = await self._repository.list_branches()
+        tags = await self._repository.list_tags()
         snapshots: dict[str, SnapshotInfo] = {}
-        for tip in tips:
-            rows = AsyncCloseableIterator(
-                self._repository.ancestry(*tip), self._snapshot
-            )
+        for tip in _tips(branches, branch, tag, snapshot_id):
+            rows = AsyncCloseableIterator(self._repository.ancestry(*tip), self._snapshot)
             async for row in rows:
                 if row.id in snapshots:
                     await rows.aclose()
                     break
                 snapshots[row.id] = row
-        heads = {name: await self._repository.lookup_branch(name) for name in names}
-        return AncestryGraph._of(list(snapshots.values()), heads, plain=bool(plain))
+        heads = {name: self._repository.lookup_branch(name) for name in branches}
+        marks = {name: self._repository.lookup_tag(name) for name in tags}
+        return AncestryGraph._of(
+            snapshots.values(),
+            {name: await task for name, task in heads.items()},
+            {name: await task for name, task in marks.items()},
+            plain=bool(plain),
+        )
 
     def lookup_snapshot(self, snapshot_id: str) -> SnapshotInfo:
         """What a snapshot says about itself."""
@@ -225,6 +228,15 @@ class History(Handle):
         return _object(
             await self._repository.inspect_transaction_log(text(snapshot_id, "snapshot_id"))
         )
+
+
+def _tips(
+    branches: list[str], branch: str | None, tag: str | None, snapshot_id: str | None
+) -> list[tuple[str, str]]:
+    """Where the graph of a history begins: at what is asked for, or at all branches."""
+    if branch is tag is snapshot_id is None:
+        return [("branch", name) for name in sorted(branches)]
+    return [exactly_one_version(branch, tag, snapshot_id)]
 
 
 def _object(document: str) -> dict[str, Any]:
