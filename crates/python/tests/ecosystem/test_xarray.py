@@ -29,7 +29,8 @@ def _weather(first_day: int = 0, days: int = DAYS, *, value: float = 0.0) -> xr.
 def _read(repository: "ic.Repository", group: str | None = None) -> xr.Dataset:
     store = repository.readonly_session("main").store
     with xr.open_zarr(store, consolidated=False, group=group) as dataset:
-        return dataset.load()
+        read: xr.Dataset = dataset.load()
+    return read
 
 
 def test_to_zarr_and_back(repository: "ic.Repository") -> None:
@@ -101,7 +102,7 @@ def test_a_tree_of_datasets(repository: "ic.Repository") -> None:
     tree.to_zarr(session.store, consolidated=False)
     session.commit("tree")
     store = repository.readonly_session("main").store
-    with xr.open_datatree(store, engine="zarr", consolidated=False) as read:  # type: ignore[arg-type]
+    with xr.open_datatree(store, engine="zarr", consolidated=False) as read:
         xr.testing.assert_identical(read.load(), tree)
 
 
@@ -208,7 +209,7 @@ def test_store_dask(local: "ic.Repository") -> None:
     fork = session.fork()
     target = zarr.open_array(fork.store, path="a")
     merged = store_dask(
-        sources=[dask.array.from_array(data, chunks=(2, 8))],  # type: ignore[attr-defined]
+        sources=[dask.array.from_array(data, chunks=(2, 8))],
         targets=[target],
     )
     session.merge(merged)
