@@ -72,14 +72,25 @@ pub fn behaviour_of_reference() -> Result<()> {
 /// If one is missing, or differs without a reason in the table of the script.
 pub fn parity() -> Result<()> {
     install(judge())?;
-    let theirs = workspace::scratch("python-parity")?.join("reference.json");
+    let directory = workspace::scratch("python-parity")?;
     let script = workspace::root().join("crates/python/parity/parity.py");
-    let mut describe = python(judge(), "parity")?;
-    describe.env("PYTHONPATH", reference()?);
-    describe.arg(&script).args(["describe", "icechunk"]);
-    process::run(describe.arg("--out").arg(&theirs))?;
+    let described = |package: &str, path: Option<PathBuf>| -> Result<PathBuf> {
+        let mut describe = python(judge(), "parity")?;
+        describe.arg(&script).args(["describe", package]);
+        if let Some(path) = path {
+            describe.env("PYTHONPATH", path);
+        }
+        let file = directory.join(format!("{package}.json"));
+        fs::write(&file, process::output(&mut describe)?)
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        Ok(file)
+    };
+    let theirs = described("icechunk", Some(reference()?))?;
+    let ours = described("icefield", None)?;
     let mut compare = python(judge(), "parity")?;
-    process::run(compare.arg(&script).arg("compare").arg(&theirs))
+    compare.arg(&script).arg("compare");
+    compare.arg("--reference").arg(theirs);
+    process::run(compare.arg("--ours").arg(ours))
 }
 
 /// Runs the benches of the package once, on little data, beside the reference implementation.

@@ -30,6 +30,8 @@ EVERYWHERE = {
     "ld-linux-x86-64.so.2",
     "ld-linux-aarch64.so.1",
 }
+# The oldest that a Rust program runs with; installers know no tag of much older ones.
+OLDEST_GLIBC = (2, 17)
 MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
 
 
@@ -95,7 +97,8 @@ def read_native(path: Path) -> Native:
                     used += not defined and re.match(r"_?Py[A-Z_]", symbol.name) is not None
     if not versions:
         raise SystemExit(f"{path} uses no glibc")
-    return Native(machine, tuple(sorted(libraries)), max(versions), used, tuple(initializers))
+    glibc = max(*versions, OLDEST_GLIBC)
+    return Native(machine, tuple(sorted(libraries)), glibc, used, tuple(initializers))
 
 
 def needed(section: DynamicSection) -> set[str]:
