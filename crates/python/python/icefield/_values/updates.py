@@ -114,7 +114,7 @@ def _field(place: int, name: str) -> property:
     return property(get)
 
 
-def _nest(name: str, doc: str, **fields: Any) -> None:
+def _nest(name: str, doc: str, /, **fields: Any) -> None:
     """Defines `UpdateType.<name>`, which cannot be nested in the class that it is derived from."""
     members: dict[str, Any] = {
         "__slots__": (),
