@@ -136,10 +136,11 @@ if importlib.util.find_spec("virtualizarr.parsers.icechunk") is not None:
 
     def test_its_own_tests_of_reading_pass(tmp_path: Path) -> None:
         script = compat_line() + (
-            "import sys, pytest\n"
+            "import pathlib, sys, pytest, virtualizarr\n"
+            "theirs = pathlib.Path(virtualizarr.__file__).parent / 'tests/test_parsers/test_icechunk'\n"
             # Not by the settings of this folder: they use marks of their own.
             "sys.exit(pytest.main(['-q', '-c', '/dev/null', '-p', 'no:cacheprovider',"
-            " '--basetemp', sys.argv[1], '--pyargs', 'virtualizarr.tests.test_parsers.test_icechunk']))"
+            " '--basetemp', sys.argv[1], str(theirs)]))"
         )
         said = _python(script, str(tmp_path / "theirs"))
         assert " passed" in said
