@@ -35,6 +35,14 @@ impl Session {
         Ok(self.0.get()?.1.clone())
     }
 
+    /// The repository that it belongs to.
+    ///
+    /// # Errors
+    /// `forked`, if a parent of this process opened it.
+    pub(crate) fn repository(&self) -> Result<&icefield::Repository, Failure> {
+        Ok(&self.0.get()?.0)
+    }
+
     fn get(&self) -> Result<&icefield::Session, Failure> {
         Ok(&self.0.get()?.1)
     }

@@ -1,0 +1,199 @@
+//! What Python hands over, as the facade's types.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use icefield::{
+    BranchName, ByteRange, NodePath, Revision, SnapshotId, TagName, micros_of_time, time_of_micros,
+};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyMemoryView, PyTuple};
+use pyo3::{Borrowed, intern};
+use serde_json::Value;
+
+use crate::errors::Failure;
+
+/// Values up to this length are cheaper to copy than to keep alive.
+const COPIED: usize = 4 << 10;
+
+/// Objects between a buffer and the `bytes` object that its memory belongs to.
+const VIEWS: usize = 4;
+
+/// The path of a node, with or without the `/` before it and behind it.
+pub(crate) fn path(text: &str) -> Result<NodePath, Failure> {
+    let segments = text.strip_prefix('/').unwrap_or(text);
+    let segments = segments.strip_suffix('/').unwrap_or(segments);
+    NodePath::parse(&format!("/{segments}")).map_err(|error| {
+        Failure::of("invalid-path", &error).prefixed(&format!("{text:?} is no path of a node"))
+    })
+}
+
+pub(crate) fn snapshot_id(text: &str) -> Result<SnapshotId, Failure> {
+    text.parse().map_err(|error: icefield::format::IdError| {
+        Failure::of("invalid-snapshot-id", &error)
+            .prefixed(&format!("{text:?} is no id of a snapshot"))
+    })
+}
+
+/// The name of a branch that may be there.
+pub(crate) fn branch(name: &str) -> Result<BranchName, Failure> {
+    Ok(BranchName::parse(name)?)
+}
+
+/// The name of a branch that is to be created.
+pub(crate) fn new_branch(name: &str) -> Result<BranchName, Failure> {
+    Ok(BranchName::parse_new(name)?)
+}
+
+/// The name of a tag that may be there.
+pub(crate) fn tag(name: &str) -> Result<TagName, Failure> {
+    Ok(TagName::parse(name)?)
+}
+
+/// The name of a tag that is to be created.
+pub(crate) fn new_tag(name: &str) -> Result<TagName, Failure> {
+    Ok(TagName::parse_new(name)?)
+}
+
+/// A version: the kind is `branch`, `tag` or `snapshot`.
+pub(crate) fn revision(kind: &str, name: &str) -> Result<Revision, Failure> {
+    match kind {
+        "branch" => Ok(branch(name)?.into()),
+        "tag" => Ok(tag(name)?.into()),
+        "snapshot" => Ok(snapshot_id(name)?.into()),
+        _ => Err(Failure::new(
+            "invalid-ref-type",
+            format!("{kind:?} is no kind of version: say branch, tag or snapshot"),
+        )),
+    }
+}
+
+/// The metadata of a commit, given as the text of a JSON object.
+pub(crate) fn metadata(json: Option<&str>) -> Result<BTreeMap<String, Value>, Failure> {
+    let Some(json) = json else {
+        return Ok(BTreeMap::new());
+    };
+    serde_json::from_str(json).map_err(|error| {
+        Failure::of("bad-metadata", &error).prefixed("the metadata of the commit is no JSON object")
+    })
+}
+
+/// Microseconds since 1970; 0 for times before.
+pub(crate) fn micros(time: SystemTime) -> i64 {
+    i64::try_from(micros_of_time(time)).unwrap_or(i64::MAX)
+}
+
+/// The time of so many microseconds since 1970; 1970 for times before.
+pub(crate) fn time(micros: i64) -> SystemTime {
+    time_of_micros(u64::try_from(micros).unwrap_or(0))
+}
+
+/// A range of a value: `(start, end)`, `(start, None)`, the number of last bytes, or `None` for all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range(pub(crate) ByteRange);
+
+impl<'py> FromPyObject<'_, 'py> for Range {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if given.is_none() {
+            return Ok(Self(ByteRange::All));
+        }
+        if let Ok(pair) = given.cast::<PyTuple>() {
+            let (start, end): (u64, Option<u64>) = pair.extract()?;
+            return Ok(Self(match end {
+                Some(end) => ByteRange::Range { start, end },
+                None => ByteRange::From { offset: start },
+            }));
+        }
+        match given.extract() {
+            Ok(length) => Ok(Self(ByteRange::Suffix { length })),
+            Err(_) => Err(PyTypeError::new_err(
+                "a range of bytes is (start, end), (start, None), a number of last bytes, or None",
+            )),
+        }
+    }
+}
+
+/// Bytes that nobody changes any more. A `bytes` object, or a view of all or a part of one, is kept alive and not
+/// copied, unless it is short; all else may change in the hands of its owner and is copied, row by row where it is not
+/// contiguous.
+pub(crate) struct Input(pub(crate) Bytes);
+
+impl<'py> FromPyObject<'_, 'py> for Input {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        bytes(&given).map(Self)
+    }
+}
+
+/// As [`Input`].
+pub(crate) fn bytes(given: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    if let Ok(bytes) = given.cast::<PyBytes>() {
+        return Ok(immutable(bytes));
+    }
+    let Ok(buffer) = PyBuffer::<u8>::get(given) else {
+        return elements(given);
+    };
+    let length = buffer.len_bytes();
+    if length > COPIED
+        && buffer.readonly()
+        && buffer.is_c_contiguous()
+        && let Some(bytes) = owner(given)
+    {
+        let all = immutable(&bytes);
+        let at = (buffer.buf_ptr() as usize).checked_sub(all.as_ptr() as usize);
+        if let Some(at) = at
+            && let Some(end) = at.checked_add(length)
+            && end <= all.len()
+        {
+            return Ok(all.slice(at..end));
+        }
+    }
+    Ok(buffer.to_vec(given.py())?.into())
+}
+
+fn immutable(bytes: &Bound<'_, PyBytes>) -> Bytes {
+    match bytes.as_bytes() {
+        short if short.len() <= COPIED => Bytes::copy_from_slice(short),
+        _ => Bytes::from_owner(PyBackedBytes::from(bytes.clone())),
+    }
+}
+
+/// The `bytes` object that the memory of a memoryview or an array may belong to.
+fn owner<'py>(view: &Bound<'py, PyAny>) -> Option<Bound<'py, PyBytes>> {
+    let py = view.py();
+    let mut view = view.clone();
+    for _ in 0..VIEWS {
+        if let Ok(bytes) = view.cast::<PyBytes>() {
+            return Some(bytes.clone());
+        }
+        let name = match view.is_instance_of::<PyMemoryView>() {
+            true => intern!(py, "obj"),
+            false => intern!(py, "base"),
+        };
+        view = view.getattr(name).ok()?;
+    }
+    None
+}
+
+/// The memory of elements that are not single bytes, in C order.
+fn elements(given: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    let view = PyMemoryView::from(given).map_err(|_| {
+        let kind = given.get_type().name();
+        let kind = kind.map_or_else(|_| "this object".to_owned(), |name| name.to_string());
+        PyTypeError::new_err(format!(
+            "a value is bytes, or an object with a buffer such as an array, and {kind} is neither"
+        ))
+    })?;
+    let copied = view.call_method0(intern!(given.py(), "tobytes"))?;
+    let copied = copied
+        .cast_into::<PyBytes>()
+        .map_err(|_| PyValueError::new_err("the buffer of the value cannot be read"))?;
+    Ok(immutable(&copied))
+}

@@ -1,0 +1,171 @@
+//! Errors on their way to Python: a code that the reference implementation has, too, a text with all causes, and
+//! details for the attributes of the exception.
+
+mod chunks;
+mod layers;
+mod maintenance;
+mod outcomes;
+mod session;
+mod storage;
+
+use std::any::Any;
+use std::error::Error;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use serde_json::{Map, Value};
+
+/// Why work failed, as Python is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    kind: &'static str,
+    message: String,
+    details: Value,
+}
+
+impl Failure {
+    /// `kind` is a code of the reference implementation, or one of ours: `outcome-unknown`, `forked`, `cancelled`.
+    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            details: Value::Null,
+        }
+    }
+
+    /// Adds a detail, which becomes an attribute of the exception.
+    #[must_use]
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        if !self.details.is_object() {
+            self.details = Value::Object(Map::new());
+        }
+        if let Value::Object(details) = &mut self.details {
+            details.insert(name.to_owned(), value.into());
+        }
+        self
+    }
+
+    pub(crate) fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The same failure by another code.
+    #[must_use]
+    pub(crate) fn as_kind(mut self, kind: &'static str) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// Says first what it is about.
+    #[must_use]
+    pub(crate) fn prefixed(mut self, what: &str) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+
+    /// An error of Rust by its code.
+    pub(crate) fn of(kind: &'static str, error: &(dyn Error + 'static)) -> Self {
+        Self::new(kind, chain(error))
+    }
+
+    pub(crate) fn of_panic(panic: &(dyn Any + Send)) -> Self {
+        let said = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned());
+        Self::new(
+            "unknown",
+            format!(
+                "{} (this is a bug of icefield: please report it)",
+                said.as_deref().unwrap_or("the native code panicked")
+            ),
+        )
+    }
+
+    /// What a function of Python raised, for those who cannot pass on the exception itself.
+    pub(crate) fn of_python(py: Python<'_>, what: &str, error: &PyErr) -> Self {
+        let raised = error.value(py);
+        let kind = error
+            .get_type(py)
+            .name()
+            .map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
+        Self::new(
+            "invalid-credentials",
+            format!("{what} raised {kind}: {raised}"),
+        )
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Failure {}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        Python::attach(|py| match raised(py, &failure) {
+            Ok(error) => error,
+            // Only while the interpreter or the package is torn down.
+            Err(error) => error,
+        })
+    }
+}
+
+fn raised(py: Python<'_>, failure: &Failure) -> PyResult<PyErr> {
+    let details = match &failure.details {
+        Value::Null => None,
+        details => Some(details.to_string()),
+    };
+    let exceptions = py.import(intern!(py, "icefield._exceptions"))?;
+    let exception = exceptions.call_method1(
+        intern!(py, "from_native"),
+        (failure.kind, failure.message.as_str(), details),
+    )?;
+    Ok(PyErr::from_value(exception))
+}
+
+/// The text of an error with its causes, each thing said once.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// An error of a layer that knows its code.
+trait Coded: Error + Sized + 'static {
+    fn code(&self) -> &'static str;
+
+    /// Adds the details that it knows.
+    fn detailed(&self, failure: Failure) -> Failure {
+        failure
+    }
+}
+
+/// Makes failures of errors that know their codes.
+macro_rules! failures_from {
+    ($($error:ty),* $(,)?) => {
+        $(impl From<$error> for $crate::errors::Failure {
+            fn from(error: $error) -> Self {
+                use $crate::errors::Coded;
+                error.detailed(Self::of(error.code(), &error))
+            }
+        })*
+    };
+}
+
+use failures_from;

@@ -1,0 +1,33 @@
+//! The one error of all layers: the error of the layer inside it tells the code, if it is known.
+
+use icefield::format::{FormatError, IdError, PathError};
+use icefield::storage::{KeyError, StorageError};
+use icefield::{
+    CommitError, FetchError, ForkError, LocationError, NameError, NodeMetadataError, RebaseError,
+    RefsError, RepositoryError, RevisionError, SessionError, ZarrStoreError,
+};
+
+use super::maintenance::code_of_kind;
+use super::{Coded, Failure};
+
+macro_rules! known {
+    ($error:expr; $($layer:ty),* $(,)?) => {
+        $(if let Some(layer) = $error.downcast_ref::<$layer>() {
+            return layer.detailed(Self::of(layer.code(), layer));
+        })*
+    };
+}
+
+impl From<icefield::Error> for Failure {
+    fn from(error: icefield::Error) -> Self {
+        known!(error;
+            StorageError, KeyError, FormatError, IdError, PathError, NameError, FetchError, RefsError,
+            RepositoryError, SessionError, CommitError, RebaseError, ForkError, NodeMetadataError,
+            ZarrStoreError, LocationError, RevisionError,
+        );
+        if let Some(failure) = error.downcast_ref::<Self>() {
+            return failure.clone();
+        }
+        Self::of(code_of_kind(error.kind()), &error)
+    }
+}

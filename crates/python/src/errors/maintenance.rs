@@ -1,0 +1,73 @@
+//! Expiration, collection and accounts.
+
+use icefield::ErrorKind;
+use icefield::maintenance::{CollectError, CopyError, ExpireError, UsageError};
+
+use super::{Coded, failures_from};
+use crate::errors::Failure;
+
+failures_from!(ExpireError, CollectError);
+
+impl Coded for ExpireError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::NoRules | Self::NoBound | Self::FutureBound { .. } => "not-allowed",
+            Self::Busy { .. } => "update-attempts-exhausted",
+            Self::Unknown { .. } => "outcome-unknown",
+            Self::Refs(error) => error.code(),
+            Self::Repository(error) => error.code(),
+            Self::Storage(error) => error.code(),
+            _ => "unknown",
+        }
+    }
+}
+
+impl Coded for CollectError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::FloorTooLow { .. } | Self::Running | Self::TakenOver | Self::NoRefs => {
+                "not-allowed"
+            }
+            Self::UnsafeStore { .. } => "read-only-storage",
+            Self::Upgraded => "unsupported-spec-version",
+            Self::Ref { source, .. } => source.code(),
+            Self::Snapshot { source, .. } => source.code(),
+            Self::Manifest(error) => error.code(),
+            Self::Reference(error) => error.code(),
+            Self::Marks { .. } => "deserialization",
+            Self::Repository(error) => error.code(),
+            Self::Fetch(error) => error.code(),
+            Self::Storage(error) => error.code(),
+            _ => "unknown",
+        }
+    }
+}
+
+impl From<UsageError> for Failure {
+    fn from(error: UsageError) -> Self {
+        icefield::Error::from(error).into()
+    }
+}
+
+impl From<CopyError> for Failure {
+    fn from(error: CopyError) -> Self {
+        icefield::Error::from(error).into()
+    }
+}
+
+/// The code for what only a kind is known of.
+pub(super) fn code_of_kind(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Conflict => "commit-conflict",
+        ErrorKind::NotFound => "key-not-found",
+        ErrorKind::AlreadyExists => "node-already-exists",
+        ErrorKind::ReadOnly => "read-only-storage",
+        ErrorKind::Unavailable => "object-store",
+        ErrorKind::Corrupt => "deserialization",
+        ErrorKind::Unsupported => "unimplemented",
+        ErrorKind::Invalid => "not-allowed",
+        ErrorKind::OutcomeUnknown => "outcome-unknown",
+        ErrorKind::Io => "io",
+        _ => "unknown",
+    }
+}

@@ -1,0 +1,246 @@
+//! The Zarr store of a session.
+
+mod nearness;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use icefield::{ByteRange, ZarrStore, ZarrStoreError};
+use pyo3::prelude::*;
+use pyo3_bytes::PyBytes;
+
+use crate::convert::{Input, Range};
+use crate::errors::Failure;
+use crate::process::Own;
+use crate::session::Session;
+use crate::stream::{self as streams, Stream};
+use crate::task::{self, Begun, Task};
+use nearness::Nearness;
+
+/// Keys that are handed over at a time.
+const KEYS_BATCH: usize = 1000;
+
+/// Values up to this length are kept without any store, or nearly so: it is not worth another thread to find out.
+const INLINE: usize = 4 << 10;
+
+/// The values of a session by key. All methods but those that end in `now` begin a [`Task`].
+#[pyclass(frozen, module = "icefield._native")]
+pub(crate) struct Store {
+    session: Py<Session>,
+    inner: Own<(ZarrStore, Nearness)>,
+}
+
+impl Store {
+    fn get_ref(&self) -> Result<&ZarrStore, Failure> {
+        Ok(&self.inner.get()?.0)
+    }
+
+    fn handle(&self) -> Result<ZarrStore, Failure> {
+        self.get_ref().cloned()
+    }
+}
+
+/// A prefix as the engine has it: empty, or a whole path with a `/` behind it.
+fn prefix(text: &str) -> String {
+    match text.trim_matches('/') {
+        "" => String::new(),
+        path => format!("{path}/"),
+    }
+}
+
+async fn read(
+    store: &ZarrStore,
+    key: &str,
+    range: ByteRange,
+) -> Result<Option<PyBytes>, ZarrStoreError> {
+    Ok(store.get_range(key, range).await?.map(PyBytes::new))
+}
+
+#[pymethods]
+impl Store {
+    #[new]
+    #[pyo3(signature = (session, concurrency=None))]
+    fn new(py: Python<'_>, session: Py<Session>, concurrency: Option<usize>) -> PyResult<Self> {
+        let opened = session.get();
+        let mut store = ZarrStore::new(opened.handle()?);
+        if let Some(values) = concurrency {
+            store = store.with_concurrency(values);
+        }
+        let repository = opened.repository()?;
+        let nearness = py.detach(|| Nearness::of(repository.storage()));
+        Ok(Self {
+            session,
+            inner: Own::new((store, nearness)),
+        })
+    }
+
+    #[getter]
+    fn session(&self, py: Python<'_>) -> Py<Session> {
+        self.session.clone_ref(py)
+    }
+
+    /// The value of a key, or a range of it; `None` if the key is absent.
+    #[pyo3(signature = (key, range=None))]
+    fn get(&self, py: Python<'_>, key: String, range: Option<Range>) -> PyResult<Task> {
+        let store = self.handle()?;
+        let range = range.map_or(ByteRange::All, |range| range.0);
+        task::begin_near(py, async move { Ok(read(&store, &key, range).await?) })
+    }
+
+    /// As `get`; the value itself where it is near, and no task.
+    #[pyo3(signature = (key, range=None))]
+    fn get_now(&self, py: Python<'_>, key: String, range: Option<Range>) -> PyResult<Py<PyAny>> {
+        let (store, nearness) = self.inner.get()?;
+        let range = range.map_or(ByteRange::All, |range| range.0);
+        if nearness.is_short(range) {
+            let found = py.detach(|| store.try_get_range(&key, range));
+            if let Some(found) = found {
+                let value = found.map_err(Failure::from)?;
+                if let Some(value) = &value {
+                    nearness.saw(range, value.len());
+                }
+                return task::Outcome::into_object(value.map(PyBytes::new), py);
+            }
+        }
+        let (store, nearness) = (store.clone(), nearness.clone());
+        let task = task::begin(py, async move {
+            let value = read(&store, &key, range).await?;
+            if let Some(value) = &value {
+                nearness.saw(range, value.as_slice().len());
+            }
+            Ok(value)
+        })?;
+        task::Outcome::into_object(task, py)
+    }
+
+    /// Values or ranges of several keys, `None` in the places of absent ones.
+    fn get_partial_values(
+        &self,
+        py: Python<'_>,
+        requests: Vec<(String, Option<Range>)>,
+    ) -> PyResult<Task> {
+        let store = self.handle()?;
+        let requests: Vec<_> = requests
+            .into_iter()
+            .map(|(key, range)| (key, range.map_or(ByteRange::All, |range| range.0)))
+            .collect();
+        task::begin_near(py, async move {
+            let values = store.get_partial_values(&requests).await?;
+            let values = values.into_iter().map(|value| value.map(PyBytes::new));
+            Ok(values.collect::<Vec<_>>())
+        })
+    }
+
+    /// Several ranges of one value; `None` if the key is absent.
+    fn get_ranges(
+        &self,
+        py: Python<'_>,
+        key: String,
+        ranges: Vec<Option<Range>>,
+    ) -> PyResult<Task> {
+        let store = self.handle()?;
+        let ranges: Vec<_> = ranges
+            .into_iter()
+            .map(|range| range.map_or(ByteRange::All, |range| range.0))
+            .collect();
+        task::begin_near(py, async move {
+            let values = store.get_ranges(&key, &ranges).await?;
+            Ok(values.map(|values| values.into_iter().map(PyBytes::new).collect::<Vec<_>>()))
+        })
+    }
+
+    fn exists(&self, py: Python<'_>, key: String) -> PyResult<Task> {
+        let store = self.handle()?;
+        task::begin_near(py, async move { Ok(store.exists(&key).await?) })
+    }
+
+    fn set(&self, py: Python<'_>, key: String, value: Input) -> PyResult<Task> {
+        let store = self.handle()?;
+        task::begin_near_to_the_end(py, async move { Ok(store.set(&key, value.0).await?) })
+    }
+
+    /// As `set`; `None` if it is done already, and no task.
+    fn set_now(&self, py: Python<'_>, key: String, value: Input) -> PyResult<Option<Task>> {
+        let (store, nearness) = self.inner.get()?;
+        let value = value.0;
+        let (length, again) = (value.len(), (store.clone(), key.clone(), value.clone()));
+        let store = store.clone();
+        let work = async move { Ok(store.set(&key, value).await?) };
+        let begun = if nearness.is_short_to_write(length) {
+            task::begin_here(py, work)?
+        } else if length <= INLINE {
+            task::begin_tried(py, work)?
+        } else {
+            return task::begin_to_the_end(py, work).map(Some);
+        };
+        match begun {
+            Begun::Done(Ok(())) => Ok(None),
+            Begun::Going(task) => Ok(Some(task)),
+            // On this thread nothing is tried twice, though that may help: there may be a file descriptor again.
+            Begun::Done(Err(failure)) if failure.kind() == "io" => {
+                let (store, key, value) = again;
+                let work = async move { Ok(store.set(&key, value).await?) };
+                task::begin_to_the_end(py, work).map(Some)
+            }
+            Begun::Done(Err(failure)) => Err(failure.into()),
+        }
+    }
+
+    /// Stores a value unless the key has one; returns whether it stored.
+    fn set_if_not_exists(&self, py: Python<'_>, key: String, value: Input) -> PyResult<Task> {
+        let store = self.handle()?;
+        task::begin_near_to_the_end(py, async move {
+            Ok(store.set_if_not_exists(&key, value.0).await?)
+        })
+    }
+
+    fn delete(&self, py: Python<'_>, key: String) -> PyResult<Task> {
+        let store = self.handle()?;
+        task::begin_near_to_the_end(py, async move { Ok(store.delete(&key).await?) })
+    }
+
+    fn delete_dir(&self, py: Python<'_>, prefix: String) -> PyResult<Task> {
+        let store = self.handle()?;
+        let directory = self::prefix(&prefix);
+        task::begin_near_to_the_end(py, async move { Ok(store.erase_prefix(&directory).await?) })
+    }
+
+    fn is_empty(&self, py: Python<'_>, prefix: String) -> PyResult<Task> {
+        let store = self.handle()?;
+        let directory = self::prefix(&prefix);
+        task::begin_near(py, async move { Ok(store.is_empty(&directory).await?) })
+    }
+
+    /// The length of a value in bytes; `None` if the key is absent.
+    fn size(&self, py: Python<'_>, key: String) -> PyResult<Task> {
+        let store = self.handle()?;
+        task::begin_near(py, async move { Ok(store.size(&key).await?) })
+    }
+
+    /// The bytes of all values below a prefix.
+    fn size_prefix(&self, py: Python<'_>, prefix: String) -> PyResult<Task> {
+        let store = self.handle()?;
+        let directory = self::prefix(&prefix);
+        task::begin_near(py, async move { Ok(store.size_prefix(&directory).await?) })
+    }
+
+    /// The keys below a prefix.
+    fn list_prefix(&self, prefix: &str) -> PyResult<Stream> {
+        let keys = self.get_ref()?.list_prefix(&self::prefix(prefix));
+        Ok(streams::stream(keys.map_err(Failure::from), KEYS_BATCH))
+    }
+
+    /// The names directly below a prefix.
+    fn list_dir(&self, prefix: &str) -> PyResult<Stream> {
+        let store = self.handle()?;
+        let directory = self::prefix(prefix);
+        let names = stream::once(async move {
+            let found = store.list_dir(&directory).await?;
+            let all = found.keys.into_iter().chain(found.prefixes);
+            let names = all.map(move |key| {
+                let name = key.strip_prefix(&directory).unwrap_or(&key);
+                name.trim_end_matches('/').to_owned()
+            });
+            Ok::<_, Failure>(stream::iter(names).map(Ok))
+        });
+        Ok(streams::stream(names.try_flatten(), KEYS_BATCH))
+    }
+}

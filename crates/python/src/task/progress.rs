@@ -1,0 +1,170 @@
+//! How far work is, shared by who does it and by who waits.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use tokio::task::AbortHandle;
+
+use super::courier::Waiter;
+use crate::errors::Failure;
+use crate::process;
+
+/// How work ended.
+pub(super) type End = Result<Value, Failure>;
+
+/// A value that becomes a Python object when somebody has the GIL.
+pub(super) type Value = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+pub(super) struct Progress {
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+enum State {
+    Running {
+        abort: Option<AbortHandle>,
+        waiters: Vec<Waiter>,
+    },
+    Value(Value),
+    Object(Py<PyAny>),
+    Failed(Failure),
+    Raised(PyErr),
+    /// Somebody makes an object of the value at this moment.
+    Converting,
+}
+
+impl Progress {
+    pub(super) fn running() -> Self {
+        Self::of(State::Running {
+            abort: None,
+            waiters: Vec::new(),
+        })
+    }
+
+    pub(super) fn ended(end: End) -> Self {
+        Self::of(State::ended(end))
+    }
+
+    fn of(state: State) -> Self {
+        Self {
+            state: Mutex::new(state),
+            ended: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn can_be_cancelled(&self, handle: AbortHandle) {
+        if let State::Running { abort, .. } = &mut *self.lock() {
+            *abort = Some(handle);
+        }
+    }
+
+    pub(super) fn cancel(&self) {
+        if let State::Running { abort, .. } = &mut *self.lock()
+            && let Some(handle) = abort.take()
+        {
+            handle.abort();
+        }
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        !matches!(*self.lock(), State::Running { .. })
+    }
+
+    /// Waits for the end, at most so long; returns whether it came. Without the GIL.
+    pub(super) fn wait(&self, longest: Duration) -> bool {
+        let running = |state: &mut State| matches!(state, State::Running { .. });
+        let waited = self.ended.wait_timeout_while(self.lock(), longest, running);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !running(&mut state)
+    }
+
+    /// Lets somebody be told of the end; returns whether it is still to come.
+    pub(super) fn tell(&self, waiter: Waiter) -> bool {
+        match &mut *self.lock() {
+            State::Running { waiters, .. } => {
+                waiters.push(waiter);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The value of work that has ended: the same object each time.
+    pub(super) fn value(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let taken = {
+            let mut state = self.lock();
+            match &*state {
+                State::Object(object) => return Ok(object.clone_ref(py)),
+                State::Failed(failure) => return Err(failure.clone().into()),
+                State::Raised(error) => return Err(error.clone_ref(py)),
+                State::Running { .. } | State::Converting => None,
+                State::Value(_) => Some(std::mem::replace(&mut *state, State::Converting)),
+            }
+        };
+        let Some(State::Value(value)) = taken else {
+            return Err(Failure::new("concurrency", "two threads wait for one task").into());
+        };
+        // Not under the lock: this may run Python, which may give the GIL to somebody who waits for the lock.
+        let object = value(py);
+        *self.lock() = match &object {
+            Ok(object) => State::Object(object.clone_ref(py)),
+            Err(error) => State::Raised(error.clone_ref(py)),
+        };
+        object
+    }
+
+    fn finish(&self, end: End) {
+        let before = {
+            let mut state = self.lock();
+            if !matches!(*state, State::Running { .. }) {
+                return;
+            }
+            std::mem::replace(&mut *state, State::ended(end))
+        };
+        self.ended.notify_all();
+        if let State::Running { waiters, .. } = before
+            && !waiters.is_empty()
+            && let Ok(courier) = process::courier()
+        {
+            courier.tell(waiters);
+        }
+    }
+}
+
+impl State {
+    fn ended(end: End) -> Self {
+        match end {
+            Ok(value) => Self::Value(value),
+            Err(failure) => Self::Failed(failure),
+        }
+    }
+}
+
+/// Held by the work: when it is dropped early, that is the end, too.
+pub(super) struct Finish {
+    progress: Arc<Progress>,
+}
+
+impl Finish {
+    pub(super) fn new(progress: Arc<Progress>) -> Self {
+        Self { progress }
+    }
+
+    pub(super) fn with(self, end: End) {
+        self.progress.finish(end);
+    }
+}
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        self.progress.finish(Err(Failure::new(
+            "cancelled",
+            "the work was cancelled before it was done",
+        )));
+    }
+}
