@@ -7,8 +7,8 @@ use icefield::{CommitOutcome, Detector, Repository, micros_of_time};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert;
 use crate::errors::Failure;
+use crate::{convert, process};
 
 /// Errors that are told, of those that keep objects from being deleted.
 const TOLD: usize = 10;
@@ -109,7 +109,15 @@ impl<'py> IntoPyObject<'py> for Collected {
 pub(crate) async fn chunk_storage_stats(
     repository: &Repository,
 ) -> Result<(u64, u64, u64), Failure> {
-    let summary = Usage::new().summary(repository, &()).await?;
+    let (repository, runtime) = (repository.clone(), process::runtime()?);
+    // The compiler cannot tell that the sum can go from thread to thread: it stays on one.
+    let summing = tokio::task::spawn_blocking(move || {
+        runtime.block_on(async { Usage::new().summary(&repository, &()).await })
+    });
+    let summary = summing.await.map_err(|stopped| {
+        let message = format!("the chunks could not be counted: {stopped}");
+        Failure::new("concurrency", message)
+    })??;
     Ok((
         summary.native.bytes,
         summary.external.bytes,

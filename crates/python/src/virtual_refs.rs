@@ -2,9 +2,11 @@
 
 mod columns;
 
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use icefield::{
-    ByteRange, ChunkInfo, ChunkLocation, NodeKind, NodePath, Repository, Session, VirtualRefs,
+    ByteRange, ChunkInfo, ChunkLocation, NodeInfo, NodeKind, NodePath, Repository, Session,
+    VirtualRefs,
 };
 
 use crate::errors::Failure;
@@ -14,10 +16,7 @@ pub(crate) use columns::Columns;
 const AHEAD: usize = 16;
 
 /// The chunks of an array, or why there are none.
-fn chunks(
-    session: &Session,
-    path: &NodePath,
-) -> impl Stream<Item = Result<ChunkInfo, Failure>> + Send + 'static {
+fn chunks(session: &Session, path: &NodePath) -> BoxStream<'static, Result<ChunkInfo, Failure>> {
     match session.chunks(path) {
         Ok(chunks) => chunks.map_err(Failure::from).boxed(),
         Err(error) => stream::once(std::future::ready(Err(error.into()))).boxed(),
@@ -36,7 +35,7 @@ pub(crate) fn coordinates(
 pub(crate) fn locations(
     session: Session,
 ) -> impl Stream<Item = Result<String, Failure>> + Send + 'static {
-    let nodes = match session.nodes(&NodePath::root()) {
+    let nodes: Vec<Result<NodeInfo, Failure>> = match session.nodes(&NodePath::root()) {
         Ok(nodes) => nodes.into_iter().map(Ok).collect(),
         Err(error) => vec![Err(error.into())],
     };
