@@ -6,7 +6,6 @@ pub(crate) mod description;
 pub(crate) mod functions;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
 use icefield::micros_of_time;
@@ -18,7 +17,7 @@ use crate::errors::Failure;
 use crate::process::Own;
 use crate::stream::{self, Stream};
 use crate::task::{self, Task};
-use delayed::Delayed;
+use delayed::{Delayed, Delays};
 use description::Description;
 use functions::Function;
 
@@ -48,8 +47,7 @@ enum Source {
     },
     Delayed {
         place: Place,
-        read: Duration,
-        write: Duration,
+        delays: Arc<Delays>,
     },
 }
 
@@ -71,10 +69,10 @@ impl Place {
                 description,
                 function,
             } => connect::connect(description, function.as_ref()).await,
-            Source::Delayed { place, read, write } => {
+            Source::Delayed { place, delays } => {
                 let inner = Box::pin(place.open()).await?;
-                let (read, write) = (*read, *write);
-                Ok(Arc::new(Delayed { inner, read, write }))
+                let delays = Arc::clone(delays);
+                Ok(Arc::new(Delayed { inner, delays }))
             }
         }
     }
@@ -153,12 +151,19 @@ impl Storage {
     fn delayed(&self, read_ms: u64, write_ms: u64) -> PyResult<Self> {
         let place = Place::new(Source::Delayed {
             place: self.place()?,
-            read: Duration::from_millis(read_ms),
-            write: Duration::from_millis(write_ms),
+            delays: Arc::new(Delays::new(read_ms, write_ms)),
         });
         Ok(Self {
             place: Own::new(place),
             name: self.name.clone(),
         })
+    }
+
+    /// Sets how far away a delayed place is; requests that have begun are not concerned.
+    fn set_delays(&self, read_ms: u64, write_ms: u64) -> PyResult<()> {
+        if let Source::Delayed { delays, .. } = &self.place()?.0.source {
+            delays.set(read_ms, write_ms);
+        }
+        Ok(())
     }
 }

@@ -17,8 +17,15 @@ __all__ = [
     "Stream",
     "Task",
     "__version__",
-    "before_fork",
     "after_fork_in_child",
+    "before_fork",
+    "carry",
+    "change_window",
+    "expire_by_policy",
+    "export",
+    "fsck",
+    "import_files",
+    "window",
     "initialize_logs",
     "set_logs_filter",
     "_optimized",
@@ -73,6 +80,8 @@ class Storage:
         """key, size in bytes, microseconds"""
     def delayed(self, read_ms: int, write_ms: int) -> Storage:
         """The same place (the same memory, too), slower."""
+    def set_delays(self, read_ms: int, write_ms: int) -> None:
+        """Changes how slow a delayed place is."""
 
 @final
 class Repository:
@@ -215,3 +224,19 @@ def after_fork_in_child() -> None:
 
 def initialize_logs() -> None: ...
 def set_logs_filter(directive: str | None) -> None: ...
+
+# Beyond the reference: JSON in and out, see `crates/python/src/beyond`.
+
+_Progress: TypeAlias = Callable[[str, int, int | None], object] | None
+
+def carry(session: Session, kind: str, snapshot_id: str, solver: str) -> Task[bool]: ...
+def fsck(storage: Storage, what: str, progress: _Progress = None) -> Task[str]: ...
+def import_files(
+    repository: Repository, sources: Sequence[str], what: str, progress: _Progress = None
+) -> Task[str]: ...
+def export(session: Session, destination: str, what: str, progress: _Progress = None) -> Task[str]: ...
+def expire_by_policy(repository: Repository, policy: str, progress: _Progress = None) -> Task[str]: ...
+def change_window(
+    repository: Repository, branch: str, dimension: str, change: str
+) -> Task[tuple[str, tuple[int, int, int] | None]]: ...
+def window(session: Session, group: str, dimension: str) -> tuple[int, int, int]: ...

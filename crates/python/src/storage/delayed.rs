@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,8 +18,36 @@ use icefield::storage::{
 #[derive(Debug)]
 pub(super) struct Delayed {
     pub(super) inner: Arc<dyn Storage>,
-    pub(super) read: Duration,
-    pub(super) write: Duration,
+    pub(super) delays: Arc<Delays>,
+}
+
+/// Milliseconds before each read and each write.
+#[derive(Debug)]
+pub(super) struct Delays {
+    read: AtomicU64,
+    write: AtomicU64,
+}
+
+impl Delays {
+    pub(super) fn new(read: u64, write: u64) -> Self {
+        Self {
+            read: read.into(),
+            write: write.into(),
+        }
+    }
+
+    pub(super) fn set(&self, read: u64, write: u64) {
+        self.read.store(read, Relaxed);
+        self.write.store(write, Relaxed);
+    }
+
+    async fn before_read(&self) {
+        pause(self.read.load(Relaxed)).await;
+    }
+
+    async fn before_write(&self) {
+        pause(self.write.load(Relaxed)).await;
+    }
 }
 
 impl fmt::Display for Delayed {
@@ -26,9 +56,9 @@ impl fmt::Display for Delayed {
     }
 }
 
-async fn pause(time: Duration) {
-    if !time.is_zero() {
-        tokio::time::sleep(time).await;
+async fn pause(millis: u64) {
+    if millis > 0 {
+        tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 }
 
@@ -43,12 +73,12 @@ impl Storage for Delayed {
     }
 
     async fn get(&self, key: &Key, options: GetOptions) -> Result<Object, StorageError> {
-        pause(self.read).await;
+        self.delays.before_read().await;
         self.inner.get(key, options).await
     }
 
     async fn head(&self, key: &Key) -> Result<ObjectMeta, StorageError> {
-        pause(self.read).await;
+        self.delays.before_read().await;
         self.inner.head(key).await
     }
 
@@ -58,14 +88,14 @@ impl Storage for Delayed {
         payload: Payload,
         options: PutOptions,
     ) -> Result<PutOutcome, StorageError> {
-        pause(self.write).await;
+        self.delays.before_write().await;
         self.inner.put(key, payload, options).await
     }
 
     fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
-        let (inner, time) = (Arc::clone(&self.inner), self.read);
+        let (inner, delays) = (Arc::clone(&self.inner), Arc::clone(&self.delays));
         let listed = async move {
-            pause(time).await;
+            delays.before_read().await;
             inner.list(options)
         };
         futures::stream::once(listed).flatten().boxed()
@@ -75,9 +105,9 @@ impl Storage for Delayed {
         &self,
         deletions: BoxStream<'static, Deletion>,
     ) -> BoxStream<'static, (Key, Result<DeleteOutcome, StorageError>)> {
-        let (inner, time) = (Arc::clone(&self.inner), self.write);
+        let (inner, delays) = (Arc::clone(&self.inner), Arc::clone(&self.delays));
         let deleted = async move {
-            pause(time).await;
+            delays.before_write().await;
             inner.delete(deletions)
         };
         futures::stream::once(deleted).flatten().boxed()
@@ -89,7 +119,7 @@ impl Storage for Delayed {
         to: &Key,
         options: CopyOptions,
     ) -> Result<PutOutcome, StorageError> {
-        pause(self.write).await;
+        self.delays.before_write().await;
         self.inner.copy(from, to, options).await
     }
 

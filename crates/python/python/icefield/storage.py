@@ -1,0 +1,505 @@
+"""Places where repositories are kept, and where virtual chunks may be.
+
+Each function returns at once: the place is connected to at its first use. Every argument takes effect, or is refused
+with an `InvalidInputError` (a `ValueError`) that names it. Nothing that is secret is shown by what they return, or by
+an error; see `Storage` for what a pickle holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from icefield._storage import LatencyStorage, Storage, StorageObjectInfo
+from icefield._storage_settings import (
+    StorageConcurrencySettings,
+    StorageRetriesSettings,
+    StorageSettings,
+    StorageTimeoutSettings,
+)
+from icefield._store_options import (
+    AnyObjectStoreConfig,
+    ChecksumAlgorithm,
+    ObjectStoreConfig,
+    S3Options,
+)
+from icefield.credentials import (
+    GcsBearerCredential,
+    S3StaticCredentials,
+    azure_credentials,
+    gcs_credentials,
+    s3_credentials,
+)
+
+__all__ = [
+    "AnyObjectStoreConfig",
+    "ChecksumAlgorithm",
+    "LatencyStorage",
+    "ObjectStoreConfig",
+    "S3Options",
+    "Storage",
+    "StorageConcurrencySettings",
+    "StorageObjectInfo",
+    "StorageRetriesSettings",
+    "StorageSettings",
+    "StorageTimeoutSettings",
+    "azure_storage",
+    "azure_store",
+    "gcs_storage",
+    "gcs_store",
+    "hf_storage",
+    "http_storage",
+    "http_store",
+    "in_memory_storage",
+    "local_filesystem_storage",
+    "local_filesystem_store",
+    "r2_storage",
+    "redirect_storage",
+    "s3_object_store_storage",
+    "s3_storage",
+    "s3_store",
+    "tigris_storage",
+]
+
+
+def in_memory_storage() -> Storage:
+    """A storage in the memory of this process, for tests: empty, shared with nobody, and gone when it is dropped."""
+    return Storage.new_in_memory()
+
+
+def local_filesystem_storage(path: str) -> Storage:
+    """A directory, made at the first write.
+
+    Commits are safe on a local disk, from any number of threads and processes. A relative path is taken from the
+    working directory of now.
+    """
+    return Storage.new_local_filesystem(path)
+
+
+def s3_storage(
+    *,
+    bucket: str,
+    prefix: str | None,
+    region: str | None = None,
+    endpoint_url: str | None = None,
+    allow_http: bool = False,
+    access_key_id: str | None = None,
+    secret_access_key: str | None = None,
+    session_token: str | None = None,
+    expires_after: datetime | None = None,
+    anonymous: bool | None = None,
+    from_env: bool | None = None,
+    get_credentials: Callable[[], S3StaticCredentials] | None = None,
+    scatter_initial_credentials: bool = False,
+    force_path_style: bool = False,
+    network_stream_timeout_seconds: int = 60,
+    requester_pays: bool = False,
+    checksum_algorithm: ChecksumAlgorithm | None = None,
+    legacy_rooted_keys: bool | None = None,
+    read_headers: dict[str, str] | None = None,
+    write_headers: dict[str, str] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Storage:
+    """A bucket of S3, or of a server that speaks its protocol.
+
+    - `bucket`, `prefix`: the repository is below `prefix` in the bucket; at its root if that is empty or None.
+    - `region`, `endpoint_url`: where the bucket is; those of the environment if None. An endpoint without TLS needs
+      `allow_http=True`. With an endpoint, the bucket is in the path of URLs; `force_path_style` puts it there always.
+    - credentials: a key (`access_key_id`, `secret_access_key`, and `session_token` and `expires_after` of a temporary
+      one), `anonymous`, `from_env`, or a function `get_credentials`, see `icefield.s3_refreshable_credentials`. If
+      nothing is given, those of the environment.
+    - `network_stream_timeout_seconds`: how long a body may stall; 0 for no limit.
+    - `requester_pays`: agrees to pay for requests.
+    - `checksum_algorithm`: uploads carry this digest. Sha1 is refused.
+    - `legacy_rooted_keys`: True, for keys that begin with a slash, is refused.
+    - `headers` are sent with each request, `read_headers` and `write_headers` with those that read and write.
+
+    Raises `InvalidInputError`, a `ValueError`, for what cannot be.
+    """
+    credentials = s3_credentials(
+        access_key_id=access_key_id,
+        secret_access_key=secret_access_key,
+        session_token=session_token,
+        expires_after=expires_after,
+        anonymous=anonymous,
+        from_env=from_env,
+        get_credentials=get_credentials,
+        scatter_initial_credentials=scatter_initial_credentials,
+    )
+    config = S3Options(
+        region=region,
+        endpoint_url=endpoint_url,
+        allow_http=allow_http,
+        anonymous=bool(anonymous),
+        force_path_style=force_path_style,
+        network_stream_timeout_seconds=network_stream_timeout_seconds,
+        requester_pays=requester_pays,
+        checksum_algorithm=checksum_algorithm,
+    )
+    return Storage.new_s3(
+        config,
+        bucket,
+        prefix,
+        credentials,
+        legacy_rooted_keys,
+        read_headers=read_headers,
+        write_headers=write_headers,
+        headers=headers,
+    )
+
+
+def s3_object_store_storage(
+    *,
+    bucket: str,
+    prefix: str | None,
+    region: str | None = None,
+    endpoint_url: str | None = None,
+    allow_http: bool = False,
+    access_key_id: str | None = None,
+    secret_access_key: str | None = None,
+    session_token: str | None = None,
+    expires_after: datetime | None = None,
+    anonymous: bool | None = None,
+    from_env: bool | None = None,
+    force_path_style: bool = False,
+    read_headers: dict[str, str] | None = None,
+    write_headers: dict[str, str] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Storage:
+    """The same as `s3_storage`: there is one client of S3 here."""
+    credentials = s3_credentials(
+        access_key_id=access_key_id,
+        secret_access_key=secret_access_key,
+        session_token=session_token,
+        expires_after=expires_after,
+        anonymous=anonymous,
+        from_env=from_env,
+    )
+    config = S3Options(
+        region=region,
+        endpoint_url=endpoint_url,
+        allow_http=allow_http,
+        anonymous=bool(anonymous),
+        force_path_style=force_path_style,
+    )
+    return Storage.new_s3_object_store(
+        config,
+        bucket,
+        prefix,
+        credentials,
+        read_headers=read_headers,
+        write_headers=write_headers,
+        headers=headers,
+    )
+
+
+def tigris_storage(
+    *,
+    bucket: str,
+    prefix: str | None,
+    region: str | None = None,
+    endpoint_url: str | None = None,
+    use_weak_consistency: bool = False,
+    allow_http: bool = False,
+    access_key_id: str | None = None,
+    secret_access_key: str | None = None,
+    session_token: str | None = None,
+    expires_after: datetime | None = None,
+    anonymous: bool | None = None,
+    from_env: bool | None = None,
+    get_credentials: Callable[[], S3StaticCredentials] | None = None,
+    scatter_initial_credentials: bool = False,
+    network_stream_timeout_seconds: int = 60,
+    checksum_algorithm: ChecksumAlgorithm | None = None,
+    legacy_rooted_keys: bool | None = None,
+    read_headers: dict[str, str] | None = None,
+    write_headers: dict[str, str] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Storage:
+    """A bucket of Tigris.
+
+    All reads and writes go to `region`, so that they are consistent. With `use_weak_consistency` they go to the nearest
+    region, which may not know the newest objects: such a storage can only be read. The other arguments are those of
+    `s3_storage`.
+    """
+    credentials = s3_credentials(
+        access_key_id=access_key_id,
+        secret_access_key=secret_access_key,
+        session_token=session_token,
+        expires_after=expires_after,
+        anonymous=anonymous,
+        from_env=from_env,
+        get_credentials=get_credentials,
+        scatter_initial_credentials=scatter_initial_credentials,
+    )
+    config = S3Options(
+        region=region,
+        endpoint_url=endpoint_url,
+        allow_http=allow_http,
+        anonymous=bool(anonymous),
+        network_stream_timeout_seconds=network_stream_timeout_seconds,
+        checksum_algorithm=checksum_algorithm,
+    )
+    return Storage.new_tigris(
+        config,
+        bucket,
+        prefix,
+        use_weak_consistency,
+        credentials,
+        legacy_rooted_keys,
+        read_headers=read_headers,
+        write_headers=write_headers,
+        headers=headers,
+    )
+
+
+def r2_storage(
+    *,
+    bucket: str | None = None,
+    prefix: str | None = None,
+    account_id: str | None = None,
+    endpoint_url: str | None = None,
+    region: str | None = None,
+    allow_http: bool = False,
+    access_key_id: str | None = None,
+    secret_access_key: str | None = None,
+    session_token: str | None = None,
+    expires_after: datetime | None = None,
+    anonymous: bool | None = None,
+    from_env: bool | None = None,
+    get_credentials: Callable[[], S3StaticCredentials] | None = None,
+    scatter_initial_credentials: bool = False,
+    network_stream_timeout_seconds: int = 60,
+    checksum_algorithm: ChecksumAlgorithm | None = None,
+    legacy_rooted_keys: bool | None = None,
+    read_headers: dict[str, str] | None = None,
+    write_headers: dict[str, str] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Storage:
+    """A bucket of Cloudflare R2.
+
+    The server is `endpoint_url`, or that of the account `account_id`; one of them is needed. Without `bucket`, the first
+    segment of `prefix` is the bucket. The other arguments are those of `s3_storage`.
+    """
+    credentials = s3_credentials(
+        access_key_id=access_key_id,
+        secret_access_key=secret_access_key,
+        session_token=session_token,
+        expires_after=expires_after,
+        anonymous=anonymous,
+        from_env=from_env,
+        get_credentials=get_credentials,
+        scatter_initial_credentials=scatter_initial_credentials,
+    )
+    config = S3Options(
+        region=region,
+        endpoint_url=endpoint_url,
+        allow_http=allow_http,
+        anonymous=bool(anonymous),
+        network_stream_timeout_seconds=network_stream_timeout_seconds,
+        checksum_algorithm=checksum_algorithm,
+    )
+    return Storage.new_r2(
+        config,
+        bucket,
+        prefix,
+        account_id,
+        credentials,
+        legacy_rooted_keys,
+        read_headers=read_headers,
+        write_headers=write_headers,
+        headers=headers,
+    )
+
+
+def hf_storage(
+    *,
+    bucket: str,
+    prefix: str | None,
+    namespace: str,
+    access_key_id: str | None = None,
+    secret_access_key: str | None = None,
+    session_token: str | None = None,
+    expires_after: datetime | None = None,
+    from_env: bool | None = None,
+    get_credentials: Callable[[], S3StaticCredentials] | None = None,
+    scatter_initial_credentials: bool = False,
+    network_stream_timeout_seconds: int = 60,
+    legacy_rooted_keys: bool | None = None,
+    read_headers: dict[str, str] | None = None,
+    write_headers: dict[str, str] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Storage:
+    """A storage bucket of Hugging Face, through its gateway for S3, which keeps no user metadata.
+
+    `namespace` is the user or organisation. The key is one that was made for S3, not an access token. The other
+    arguments are those of `s3_storage`.
+    """
+    credentials = s3_credentials(
+        access_key_id=access_key_id,
+        secret_access_key=secret_access_key,
+        session_token=session_token,
+        expires_after=expires_after,
+        from_env=from_env,
+        get_credentials=get_credentials,
+        scatter_initial_credentials=scatter_initial_credentials,
+    )
+    config = S3Options(network_stream_timeout_seconds=network_stream_timeout_seconds)
+    return Storage.new_hf(
+        config,
+        bucket,
+        prefix,
+        namespace,
+        credentials,
+        legacy_rooted_keys,
+        read_headers=read_headers,
+        write_headers=write_headers,
+        headers=headers,
+    )
+
+
+def gcs_storage(
+    *,
+    bucket: str,
+    prefix: str | None,
+    service_account_file: str | None = None,
+    service_account_key: str | None = None,
+    application_credentials: str | None = None,
+    bearer_token: str | None = None,
+    anonymous: bool | None = None,
+    from_env: bool | None = None,
+    config: dict[str, str] | None = None,
+    get_credentials: Callable[[], GcsBearerCredential] | None = None,
+    scatter_initial_credentials: bool = False,
+    read_headers: dict[str, str] | None = None,
+    write_headers: dict[str, str] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Storage:
+    """A bucket of Google Cloud Storage.
+
+    Credentials are the path of a file, its text, a token, `anonymous`, `from_env` or a function; those of the
+    environment if nothing is given. `config` may have `google_base_url` (without TLS: and `allow_http`),
+    `user_project`, `google_skip_signature`, `timeout` and `read_timeout`. Headers are refused.
+    """
+    credentials = gcs_credentials(
+        service_account_file=service_account_file,
+        service_account_key=service_account_key,
+        application_credentials=application_credentials,
+        bearer_token=bearer_token,
+        from_env=from_env,
+        anonymous=anonymous,
+        get_credentials=get_credentials,
+        scatter_initial_credentials=scatter_initial_credentials,
+    )
+    return Storage.new_gcs(
+        bucket,
+        prefix,
+        credentials,
+        config=config,
+        read_headers=read_headers,
+        write_headers=write_headers,
+        headers=headers,
+    )
+
+
+def azure_storage(
+    *,
+    account: str,
+    container: str,
+    prefix: str,
+    access_key: str | None = None,
+    sas_token: str | None = None,
+    bearer_token: str | None = None,
+    from_env: bool | None = None,
+    anonymous: bool | None = None,
+    config: dict[str, str] | None = None,
+) -> Storage:
+    """A container of Azure Blob Storage.
+
+    Credentials are a key of the account, a signature, a token, `anonymous` or `from_env`; those of the environment if
+    nothing is given. `config` may have `azure_endpoint` (without TLS: and `allow_http`), `azure_skip_signature`,
+    `azure_client_id`, `azure_client_secret` and `azure_tenant_id`, `timeout` and `read_timeout`.
+    """
+    credentials = azure_credentials(
+        access_key=access_key,
+        sas_token=sas_token,
+        bearer_token=bearer_token,
+        from_env=from_env,
+        anonymous=anonymous,
+    )
+    return Storage.new_azure_blob(account, container, prefix, credentials, config=config)
+
+
+def http_storage(
+    base_url: str,
+    opts: dict[str, str] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Storage:
+    """What a web server offers below a URL, for reading.
+
+    A user and password in the URL are sent as a header, and not shown. `opts` may have `allow_http`, `timeout`,
+    `connect_timeout`, `read_timeout` (times such as `5s`) and `user_agent`. `headers` are sent with each request.
+    """
+    return Storage.new_http(base_url, opts, headers)
+
+
+def redirect_storage(base_url: str) -> Storage:
+    """The place that a web server leads to, asked at the first use.
+
+    The server answers with a redirect to a public bucket or web server: `s3://…`, `gs://…`, `az://…`, `https://…`. No
+    credentials are sent there, and it is not followed into this machine or the network around it.
+    """
+    return Storage.new_redirect(base_url)
+
+
+def s3_store(
+    region: str | None = None,
+    endpoint_url: str | None = None,
+    allow_http: bool = False,
+    anonymous: bool = False,
+    s3_compatible: bool = False,
+    force_path_style: bool = False,
+    network_stream_timeout_seconds: int = 60,
+    requester_pays: bool = False,
+    checksum_algorithm: ChecksumAlgorithm | None = None,
+) -> ObjectStoreConfig.S3Compatible | ObjectStoreConfig.S3:
+    """Where a container of virtual chunks in S3 is; with `s3_compatible`, in a server that speaks its protocol."""
+    options = S3Options(
+        region=region,
+        endpoint_url=endpoint_url,
+        allow_http=allow_http,
+        anonymous=anonymous,
+        force_path_style=force_path_style,
+        network_stream_timeout_seconds=network_stream_timeout_seconds,
+        requester_pays=requester_pays,
+        checksum_algorithm=checksum_algorithm,
+    )
+    if s3_compatible:
+        return ObjectStoreConfig.S3Compatible(options)
+    return ObjectStoreConfig.S3(options)
+
+
+def gcs_store(opts: dict[str, str] | None = None) -> ObjectStoreConfig.Gcs:
+    """Where a container of virtual chunks in Google Cloud Storage is; `opts` as `config` of `gcs_storage`."""
+    return ObjectStoreConfig.Gcs(opts)
+
+
+def azure_store(*, account: str, config: dict[str, str] | None = None) -> ObjectStoreConfig.Azure:
+    """Where a container of virtual chunks in Azure is; `config` as that of `azure_storage`."""
+    return ObjectStoreConfig.Azure({"account": account, **(config or {})})
+
+
+def http_store(
+    opts: dict[str, str] | None = None,
+    headers: dict[str, str] | None = None,
+) -> ObjectStoreConfig.Http:
+    """How a web server with virtual chunks is asked; `opts` as those of `http_storage`.
+
+    `headers` become a part of the repository's configuration: everybody who reads the repository can read them.
+    """
+    return ObjectStoreConfig.Http(opts, headers)
+
+
+def local_filesystem_store(path: str) -> ObjectStoreConfig.LocalFileSystem:
+    """A directory of this machine with virtual chunks."""
+    return ObjectStoreConfig.LocalFileSystem(path)
