@@ -5,8 +5,10 @@ batches. Documents (configuration, metadata, solvers, descriptions of storages) 
 microseconds since 1970 (UTC), snapshots as `SnapshotRow`, differences as `DiffRow`.
 """
 
-from collections.abc import Buffer, Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar, final
+
+from typing_extensions import Buffer
 
 __all__ = [
     "Bytes",
