@@ -208,10 +208,10 @@ def begin_grid(
     mark = _checksum(checksum)
     task = session.set_virtual_refs(
         text(path, "array_path"),
-        memoryview(np.ascontiguousarray(index).reshape(-1)),
+        np.ascontiguousarray(index).reshape(-1).data,
         chosen,
-        memoryview(np.ascontiguousarray(starts)),
-        memoryview(np.ascontiguousarray(sizes)),
+        np.ascontiguousarray(starts).data,
+        np.ascontiguousarray(sizes).data,
         None if mark is None else [mark] * len(chosen),
         bool(validate),
     )
