@@ -73,6 +73,15 @@ ICECHUNK: dict[str, str] = {
     "test_forks.py::test_a_group_and_an_array_at_one_path_are_refused": (
         "a group and an array at one path are both kept"
     ),
+    "test_virtual.py::test_a_reference_that_ends_past_all_numbers": (
+        "a reference whose end does not fit 64 bits is accepted"
+    ),
+    "test_virtual.py::test_a_reference_with_a_wrong_number_of_coordinates*": _GRID,
+    "test_virtual.py::test_many_references_with_a_wrong_number_of_coordinates*": _GRID,
+    "test_virtual.py::test_references_from_arrays_with_a_wrong_number_of_dimensions": _GRID,
+    "test_maintenance.py::test_collecting_during_an_open_session_loses_no_data*": (
+        "chunks of open sessions are collected, and their commit succeeds all the same"
+    ),
 }
 
 ICEFIELD: dict[str, str] = {}
