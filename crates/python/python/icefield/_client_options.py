@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from icefield import _urls
-from icefield.credentials import Identity
+from icefield._credentials.functions import Identity
 
 __all__ = ["azure", "gcs", "http"]
 

@@ -11,6 +11,9 @@ from typing import Any, Self, final
 
 from icefield import _client_options, _display, _urls
 from icefield import _native as native
+from icefield._credentials.azure import AnyAzureCredential, AzureCredentials, azure_identity
+from icefield._credentials.gcs import AnyGcsCredential, GcsCredentials, gcs_identity
+from icefield._credentials.s3 import AnyS3Credential, S3Credentials, s3_identity
 from icefield._exceptions import ErrorKind, InvalidInputError, StorageError
 from icefield._storage_settings import (
     StorageConcurrencySettings,
@@ -21,17 +24,6 @@ from icefield._storage_settings import (
     warn_of,
 )
 from icefield._store_options import ChecksumAlgorithm, S3Options
-from icefield.credentials import (
-    AnyAzureCredential,
-    AnyGcsCredential,
-    AnyS3Credential,
-    AzureCredentials,
-    GcsCredentials,
-    S3Credentials,
-    azure_identity,
-    gcs_identity,
-    s3_identity,
-)
 
 __all__ = ["LatencyStorage", "Storage", "StorageObjectInfo"]
 

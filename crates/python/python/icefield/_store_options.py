@@ -137,9 +137,12 @@ class ObjectStoreConfig:
 
     @staticmethod
     def _from_document(document: Any) -> AnyObjectStoreConfig:
-        tag, value = (
-            (document, None) if isinstance(document, str) else next(iter(document.items()))
-        )
+        tag: str
+        value: Any = None
+        if isinstance(document, str):
+            tag = document
+        else:
+            tag, value = next(iter(document.items()))
         match tag:
             case "in_memory":
                 return _StoreInMemory()

@@ -62,11 +62,11 @@ def without_user(url: str, setting: str) -> tuple[str, dict[str, str]]:
     scheme, colon, rest = url.partition("://")
     if not colon or scheme.lower() not in ("http", "https") or not rest.split("/")[0]:
         raise refused(f"{setting} {shown(url)} is no URL: begin it with https:// or http://")
-    cut = min((at for mark in "/?#" if (at := rest.find(mark)) >= 0), default=len(rest))
-    user, at, host = rest[:cut].rpartition("@")
+    cut = min((at for it in "/?#" if (at := rest.find(it)) >= 0), default=len(rest))
+    user, mark, host = rest[:cut].rpartition("@")
     if not host:
         raise refused(f"{setting} {shown(url)} names no host")
-    if not at:
+    if not mark:
         return url, {}
     parts = urlsplit(f"//{user}@x")
     login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"

@@ -1,0 +1,1 @@
+"""Who asks a storage, one file for each service."""

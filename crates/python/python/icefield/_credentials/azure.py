@@ -1,0 +1,314 @@
+"""Who asks Azure Blob Storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from icefield._credentials.functions import (
+    Function,
+    Identity,
+    OneText,
+    checked,
+    expiry,
+    microseconds,
+    one_way,
+    pickled,
+    refused,
+    text,
+)
+from icefield._family import Member, _set, members
+
+__all__ = [
+    "AnyAzureCredential",
+    "AnyAzureStaticCredential",
+    "AzureCredentials",
+    "AzureRefreshableCredential",
+    "AzureStaticCredentials",
+    "azure_anonymous_credentials",
+    "azure_credentials",
+    "azure_from_env_credentials",
+    "azure_identity",
+    "azure_refreshable_credentials",
+    "azure_static_credentials",
+]
+
+
+class AzureRefreshableCredential:
+    """What a function of Azure credentials returns: an access key, a SAS token or a bearer token, with its end."""
+
+    AccessKey: TypeAlias = "_AzureNewAccessKey"
+    SasToken: TypeAlias = "_AzureNewSasToken"
+    BearerToken: TypeAlias = "_AzureNewBearerToken"
+
+
+class _AzureNew(Member, AzureRefreshableCredential):
+    __slots__ = ()
+    _secret = True
+    expires_after: datetime | None
+    _form = ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        name, _ = self.__match_args__
+        return _azure_new, (type(self), getattr(self, name), self.expires_after)
+
+    def _document(self) -> Identity:
+        name, _ = self.__match_args__
+        return {
+            "form": self._form,
+            "secret": getattr(self, name),
+            "expires_after": microseconds(self.expires_after),
+        }
+
+
+def _azure_new(form: Any, secret: str, expires_after: datetime | None) -> Any:
+    return form(secret, expires_after=expires_after)
+
+
+class _AzureNewAccessKey(_AzureNew):
+    """A key of the account, in base 64."""
+
+    __slots__ = ("expires_after", "key")
+    __match_args__ = ("key", "expires_after")
+    _form = "access_key"
+    key: str
+
+    def __init__(self, key: str, *, expires_after: datetime | None = None) -> None:
+        _set(self, "key", text(key, "key"))
+        _set(self, "expires_after", expiry(expires_after))
+
+
+class _AzureNewSasToken(_AzureNew):
+    """A shared access signature."""
+
+    __slots__ = ("expires_after", "token")
+    __match_args__ = ("token", "expires_after")
+    _form = "sas_token"
+    token: str
+
+    def __init__(self, token: str, *, expires_after: datetime | None = None) -> None:
+        _set(self, "token", text(token, "token"))
+        _set(self, "expires_after", expiry(expires_after))
+
+
+class _AzureNewBearerToken(_AzureNew):
+    """A bearer token."""
+
+    __slots__ = ("bearer", "expires_after")
+    __match_args__ = ("bearer", "expires_after")
+    _form = "bearer_token"
+    bearer: str
+
+    def __init__(self, bearer: str, *, expires_after: datetime | None = None) -> None:
+        _set(self, "bearer", text(bearer, "bearer"))
+        _set(self, "expires_after", expiry(expires_after))
+
+
+class AzureStaticCredentials:
+    """Credentials of Azure that do not change."""
+
+    AccessKey: TypeAlias = "_AzureStaticAccessKey"
+    SasToken: TypeAlias = "_AzureStaticSasToken"
+    BearerToken: TypeAlias = "_AzureStaticBearerToken"
+
+
+class _AzureOne(OneText, AzureStaticCredentials):
+    __slots__ = ()
+    _secret = True
+    _form = ""
+
+
+class _AzureStaticAccessKey(_AzureOne):
+    """A key of the account, in base 64."""
+
+    __slots__ = ()
+    _form = "access_key"
+
+
+class _AzureStaticSasToken(_AzureOne):
+    """A shared access signature: `sv=…&sig=…`."""
+
+    __slots__ = ()
+    _form = "sas_token"
+
+
+class _AzureStaticBearerToken(_AzureOne):
+    """A bearer token. It is not renewed."""
+
+    __slots__ = ()
+    _form = "bearer_token"
+
+
+AnyAzureStaticCredential: TypeAlias = (
+    _AzureStaticAccessKey | _AzureStaticSasToken | _AzureStaticBearerToken
+)
+
+
+class AzureCredentials:
+    """Who asks Azure: `AzureCredentials.Static`, `.FromEnv`, `.Anonymous`, `.Refreshable`."""
+
+    Anonymous: TypeAlias = "_AzureAnonymous"
+    FromEnv: TypeAlias = "_AzureFromEnv"
+    Static: TypeAlias = "_AzureStatic"
+    Refreshable: TypeAlias = "_AzureRefreshable"
+
+
+class _AzureAnonymous(Member, AzureCredentials):
+    """Nobody."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+
+class _AzureFromEnv(Member, AzureCredentials):
+    """Whoever the variables `AZURE_…` of the environment say."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+
+class _AzureStatic(Member, AzureCredentials):
+    """Credentials that do not change."""
+
+    __slots__ = ("_0",)
+    __match_args__ = ("_0",)
+    _0: AnyAzureStaticCredential
+
+    def __init__(self, _0: AnyAzureStaticCredential) -> None:
+        if not isinstance(_0, AzureStaticCredentials):
+            raise TypeError(f"it is one of AzureStaticCredentials, not a {type(_0).__name__}")
+        _set(self, "_0", _0)
+
+
+class _AzureRefreshable(Function, AzureCredentials):
+    """Credentials that a function hands out, which returns one of `AzureRefreshableCredential`."""
+
+    __slots__ = ()
+
+
+AnyAzureCredential: TypeAlias = _AzureFromEnv | _AzureAnonymous | _AzureStatic | _AzureRefreshable
+_AnyAzureRefreshable: TypeAlias = _AzureNewAccessKey | _AzureNewSasToken | _AzureNewBearerToken
+
+
+def azure_static_credentials(
+    *,
+    access_key: str | None = None,
+    sas_token: str | None = None,
+    bearer_token: str | None = None,
+) -> AnyAzureStaticCredential:
+    """Credentials of Azure that do not change.
+
+    Raises `InvalidInputError`, a `ValueError`, unless exactly one of them is given.
+    """
+    one_way(
+        "Azure",
+        {
+            "access_key": access_key is not None,
+            "sas_token": sas_token is not None,
+            "bearer_token": bearer_token is not None,
+        },
+    )
+    if access_key is not None:
+        return _AzureStaticAccessKey(access_key)
+    if sas_token is not None:
+        return _AzureStaticSasToken(sas_token)
+    if bearer_token is not None:
+        return _AzureStaticBearerToken(bearer_token)
+    raise refused("no credentials for Azure are given; give access_key, sas_token or bearer_token")
+
+
+def azure_refreshable_credentials(
+    get_credentials: Callable[[], AzureRefreshableCredential],
+    scatter_initial_credentials: bool = False,
+) -> AzureCredentials.Refreshable:
+    """Credentials that a function hands out; see `s3_refreshable_credentials`."""
+    current = checked(get_credentials, scatter_initial_credentials, (AzureRefreshableCredential,))
+    return _AzureRefreshable(pickled(get_credentials), current)
+
+
+def azure_from_env_credentials() -> AzureCredentials.FromEnv:
+    """Whoever the environment says, in the process that uses it."""
+    return _AzureFromEnv()
+
+
+def azure_anonymous_credentials() -> AzureCredentials.Anonymous:
+    """Nobody."""
+    return _AzureAnonymous()
+
+
+def azure_credentials(
+    *,
+    access_key: str | None = None,
+    sas_token: str | None = None,
+    bearer_token: str | None = None,
+    from_env: bool | None = None,
+    anonymous: bool | None = None,
+    get_credentials: Callable[[], AzureRefreshableCredential] | None = None,
+    scatter_initial_credentials: bool = False,
+) -> AnyAzureCredential:
+    """Credentials of Azure; of the environment if nothing is given.
+
+    Raises `InvalidInputError`, a `ValueError`, if several are given.
+    """
+    static = {"access_key": access_key, "sas_token": sas_token, "bearer_token": bearer_token}
+    ways = {name: value is not None for name, value in static.items()} | {
+        "anonymous": bool(anonymous),
+        "from_env": bool(from_env),
+        "get_credentials": get_credentials is not None,
+    }
+    way = one_way("Azure", ways)
+    if way == "anonymous":
+        return _AzureAnonymous()
+    if get_credentials is not None:
+        return azure_refreshable_credentials(get_credentials, scatter_initial_credentials)
+    if way in static:
+        return _AzureStatic(azure_static_credentials(**static))
+    if from_env is False:
+        raise refused(
+            "from_env is False and no other credentials for Azure are given; pass anonymous=True"
+        )
+    return _AzureFromEnv()
+
+
+def azure_identity(credential: AzureCredentials) -> tuple[Identity, Callable[[], str] | None]:
+    """Who asks Azure, as a description has it, and the function of credentials if there is one."""
+    match credential:
+        case _AzureFromEnv():
+            return {"kind": "environment"}, None
+        case _AzureAnonymous():
+            return {"kind": "anonymous"}, None
+        case _AzureRefreshable():
+            return {"kind": "function"}, credential._source((AzureRefreshableCredential,))
+        case _AzureStatic():
+            static = credential._0
+            return {
+                "kind": "static",
+                "form": static._form,
+                "secret": static._0,
+                "expires_after": None,
+            }, None
+    raise TypeError(f"credentials of Azure are AzureCredentials, not a {type(credential).__name__}")
+
+
+members(
+    AzureRefreshableCredential,
+    "_AzureNew",
+    _AzureNewAccessKey,
+    _AzureNewSasToken,
+    _AzureNewBearerToken,
+)
+members(
+    AzureStaticCredentials,
+    "_AzureStatic",
+    _AzureStaticAccessKey,
+    _AzureStaticSasToken,
+    _AzureStaticBearerToken,
+)
+members(
+    AzureCredentials, "_Azure", _AzureAnonymous, _AzureFromEnv, _AzureStatic, _AzureRefreshable
+)

@@ -1,0 +1,277 @@
+"""Who asks S3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from icefield import _display
+from icefield._credentials.functions import (
+    Function,
+    Identity,
+    checked,
+    expiry,
+    microseconds,
+    one_way,
+    pickled,
+    refused,
+    text,
+)
+from icefield._family import Member, _Hidden, _set, members
+
+__all__ = [
+    "AnyS3Credential",
+    "S3Credentials",
+    "S3StaticCredentials",
+    "s3_anonymous_credentials",
+    "s3_credentials",
+    "s3_from_env_credentials",
+    "s3_identity",
+    "s3_refreshable_credentials",
+    "s3_static_credentials",
+]
+
+
+class S3StaticCredentials:
+    """A key of S3. Its fields can be changed; a storage that was made of it keeps those that it had.
+
+    `expires_after`, with a time zone, is when the key ceases to be good.
+    """
+
+    __slots__ = ("_access_key_id", "_expires_after", "_secret_access_key", "_session_token")
+
+    def __init__(
+        self,
+        access_key_id: str,
+        secret_access_key: str,
+        session_token: str | None = None,
+        expires_after: datetime | None = None,
+    ) -> None:
+        self.access_key_id = access_key_id
+        self.secret_access_key = secret_access_key
+        self.session_token = session_token
+        self.expires_after = expires_after
+
+    @property
+    def access_key_id(self) -> str:
+        """The name of the key."""
+        return self._access_key_id
+
+    @access_key_id.setter
+    def access_key_id(self, value: str) -> None:
+        self._access_key_id = text(value, "access_key_id")
+
+    @property
+    def secret_access_key(self) -> str:
+        """The key itself."""
+        return self._secret_access_key
+
+    @secret_access_key.setter
+    def secret_access_key(self, value: str) -> None:
+        self._secret_access_key = text(value, "secret_access_key")
+
+    @property
+    def session_token(self) -> str | None:
+        """The token of a temporary session."""
+        return self._session_token
+
+    @session_token.setter
+    def session_token(self, value: str | None) -> None:
+        self._session_token = None if value is None else text(value, "session_token")
+
+    @property
+    def expires_after(self) -> datetime | None:
+        """When the key ceases to be good, in UTC."""
+        return self._expires_after
+
+    @expires_after.setter
+    def expires_after(self, value: datetime | None) -> None:
+        self._expires_after = expiry(value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, S3StaticCredentials):
+            return NotImplemented
+        return self.__reduce__() == other.__reduce__()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = (
+            self.access_key_id,
+            self.secret_access_key,
+            self.session_token,
+            self.expires_after,
+        )
+        return S3StaticCredentials, fields
+
+    def _rows(self) -> list[tuple[str, object, str]]:
+        hidden = _Hidden()
+        return [
+            ("access_key_id", f"{self.access_key_id[:4]}****", ""),
+            ("secret_access_key", hidden, ""),
+            ("session_token", None if self.session_token is None else hidden, ""),
+            ("expires_after", self.expires_after, ""),
+        ]
+
+    def __repr__(self) -> str:
+        return _display.lines("icefield.credentials.S3StaticCredentials", self._rows())
+
+    def _repr_html_(self) -> str:
+        return _display.table("icefield.credentials.S3StaticCredentials", self._rows())
+
+    def _document(self) -> Identity:
+        return {
+            "access_key_id": self.access_key_id,
+            "secret_access_key": self.secret_access_key,
+            "session_token": self.session_token,
+            "expires_after": microseconds(self.expires_after),
+        }
+
+
+class S3Credentials:
+    """Who asks a bucket of S3: `S3Credentials.Static`, `.FromEnv`, `.Anonymous`, `.Refreshable`."""
+
+    FromEnv: TypeAlias = "_S3FromEnv"
+    Anonymous: TypeAlias = "_S3Anonymous"
+    Static: TypeAlias = "_S3Static"
+    Refreshable: TypeAlias = "_S3Refreshable"
+
+
+class _S3FromEnv(Member, S3Credentials):
+    """Whoever the environment says: its variables, profiles, and the services of the machine."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+
+class _S3Anonymous(Member, S3Credentials):
+    """Nobody: requests are not signed."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+
+class _S3Static(Member, S3Credentials):
+    """A key."""
+
+    __slots__ = ("_0",)
+    __match_args__ = ("_0",)
+    _0: S3StaticCredentials
+
+    def __init__(self, _0: S3StaticCredentials) -> None:
+        if not isinstance(_0, S3StaticCredentials):
+            raise TypeError(f"a key of S3 is an S3StaticCredentials, not a {type(_0).__name__}")
+        _set(self, "_0", _0)
+
+
+class _S3Refreshable(Function, S3Credentials):
+    """Keys that a function hands out, which returns `S3StaticCredentials`."""
+
+    __slots__ = ()
+
+
+AnyS3Credential: TypeAlias = _S3Static | _S3Anonymous | _S3FromEnv | _S3Refreshable
+
+
+def s3_refreshable_credentials(
+    get_credentials: Callable[[], S3StaticCredentials],
+    scatter_initial_credentials: bool = False,
+) -> S3Credentials.Refreshable:
+    """Credentials that a function hands out; it is called again before they expire.
+
+    The function must be one that can be pickled: defined at the top level of a module. It runs on a thread of its own.
+    With `scatter_initial_credentials` it is called at once, and what it returns is used, and pickled, until it expires:
+    many workers then need not call it when they begin.
+    """
+    current = checked(get_credentials, scatter_initial_credentials, (S3StaticCredentials,))
+    return _S3Refreshable(pickled(get_credentials), current)
+
+
+def s3_static_credentials(
+    *,
+    access_key_id: str,
+    secret_access_key: str,
+    session_token: str | None = None,
+    expires_after: datetime | None = None,
+) -> S3Credentials.Static:
+    """A key of S3, with the token of a temporary session and the time of its end if there are any."""
+    return _S3Static(
+        S3StaticCredentials(access_key_id, secret_access_key, session_token, expires_after)
+    )
+
+
+def s3_anonymous_credentials() -> S3Credentials.Anonymous:
+    """Nobody: requests are not signed."""
+    return _S3Anonymous()
+
+
+def s3_from_env_credentials() -> S3Credentials.FromEnv:
+    """Whoever the environment says, in the process that uses it."""
+    return _S3FromEnv()
+
+
+def s3_credentials(
+    *,
+    access_key_id: str | None = None,
+    secret_access_key: str | None = None,
+    session_token: str | None = None,
+    expires_after: datetime | None = None,
+    anonymous: bool | None = None,
+    from_env: bool | None = None,
+    get_credentials: Callable[[], S3StaticCredentials] | None = None,
+    scatter_initial_credentials: bool = False,
+) -> AnyS3Credential:
+    """Credentials of S3: a key, `anonymous`, `from_env`, or a function; of the environment if nothing is given.
+
+    Raises `InvalidInputError`, a `ValueError`, if several are given, or half a key.
+    """
+    key = (access_key_id, secret_access_key, session_token, expires_after)
+    ways = {
+        "a key": any(it is not None for it in key),
+        "anonymous": bool(anonymous),
+        "from_env": bool(from_env),
+        "get_credentials": get_credentials is not None,
+    }
+    match one_way("S3", ways):
+        case "anonymous":
+            return _S3Anonymous()
+        case "get_credentials":
+            assert get_credentials is not None
+            return s3_refreshable_credentials(get_credentials, scatter_initial_credentials)
+        case "a key":
+            if not access_key_id or not secret_access_key:
+                raise refused(
+                    "a key of S3 is access_key_id and secret_access_key, and one of them is missing"
+                )
+            return s3_static_credentials(
+                access_key_id=access_key_id,
+                secret_access_key=secret_access_key,
+                session_token=session_token,
+                expires_after=expires_after,
+            )
+    if from_env is False:
+        raise refused("from_env is False and no other credentials for S3 are given; pass anonymous=True")
+    return _S3FromEnv()
+
+
+def s3_identity(credential: S3Credentials) -> tuple[Identity, Callable[[], str] | None]:
+    """Who asks S3, as a description has it, and the function of keys if there is one."""
+    match credential:
+        case _S3FromEnv():
+            return {"kind": "environment"}, None
+        case _S3Anonymous():
+            return {"kind": "anonymous"}, None
+        case _S3Static():
+            return {"kind": "static"} | credential._0._document(), None
+        case _S3Refreshable():
+            return {"kind": "function"}, credential._source((S3StaticCredentials,))
+    raise TypeError(f"credentials of S3 are S3Credentials, not a {type(credential).__name__}")
+
+
+members(S3Credentials, "_S3", _S3FromEnv, _S3Anonymous, _S3Static, _S3Refreshable)
+S3StaticCredentials.__module__ = "icefield"
