@@ -159,7 +159,7 @@ def older_positional(*names: str) -> Callable[[_T], _T]:
 
     def decorate(method: _T) -> _T:
         # What comes before the keyword-only arguments.
-        positional = method.__code__.co_argcount  # type: ignore[attr-defined]
+        positional = method.__code__.co_argcount
 
         def moved(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
             extra = args[positional:]
@@ -173,7 +173,7 @@ def older_positional(*names: str) -> Callable[[_T], _T]:
                 kwargs[name] = value
             return args[:positional]
 
-        if method.__code__.co_flags & 0x80:  # type: ignore[attr-defined]  # a coroutine function
+        if method.__code__.co_flags & 0x80:  # a coroutine function
 
             @wraps(method)
             async def later(*args: Any, **kwargs: Any) -> Any:

@@ -49,7 +49,7 @@ def store_dask(
             )
     stored: Any = dask.array.store(  # type: ignore[call-overload,unused-ignore]
         sources=sources,
-        targets=targets,
+        targets=targets,  # type: ignore[arg-type,unused-ignore]
         regions=regions,
         compute=False,
         return_stored=True,

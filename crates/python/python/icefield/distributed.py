@@ -36,16 +36,17 @@ def merge_sessions(
 
     Forks that wrote the same chunk: the later one wins.
     """
-    forks = list(_flat(sessions))
-    if not forks:
-        raise ValueError("merge_sessions needs at least one fork")
-    for fork in forks:
+    forks: list[ForkSession] = []
+    for fork in _flat(sessions):
         if not isinstance(fork, ForkSession):
             raise TypeError(
                 "merge_sessions only accepts ForkSession objects, as Session.fork() makes them. Received "
                 f"{type(fork).__name__!r} instance instead. To merge forks into the session that is committed, use "
                 "Session.merge(*forks)"
             )
+        forks.append(fork)
+    if not forks:
+        raise ValueError("merge_sessions needs at least one fork")
     first, *others = forks
     # Tasks of one process may have written to one and the same session.
     others = [other for other in others if other._session is not first._session]

@@ -1,0 +1,31 @@
+"""What the tests of this folder share: repositories with one small array."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+
+import icefield
+
+
+def _filled(repository: icefield.Repository) -> icefield.Repository:
+    """`/a`: four chunks of one integer each, 0 to 3."""
+    session = repository.writable_session("main")
+    array = zarr.create_array(session.store, name="a", shape=(4,), chunks=(1,), dtype="i4")
+    array[:] = np.arange(4)
+    session.commit("an array")
+    return repository
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> icefield.Repository:
+    """A repository on a local disk with the array `/a`."""
+    storage = icefield.local_filesystem_storage(str(tmp_path / "repository"))
+    return _filled(icefield.Repository.create(storage))
+
+
+@pytest.fixture
+def memory() -> icefield.Repository:
+    """A repository in memory with the array `/a`."""
+    return _filled(icefield.Repository.create(icefield.in_memory_storage()))

@@ -1,0 +1,128 @@
+"""Pickles: small, opened at first use, without what must not leave."""
+
+import asyncio
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+
+import icefield
+from icefield import Repository
+
+
+def again(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))
+
+
+def values(store: Any) -> list[int]:
+    return [int(it) for it in np.asarray(zarr.open_array(store, path="a", mode="r")[:])]
+
+
+def test_what_reads_pickles_compactly(disk: Repository) -> None:
+    session = disk.readonly_session("main")
+    for it in (disk, session, session.store):
+        assert len(pickle.dumps(it)) < 4096
+    assert values(again(session).store) == [0, 1, 2, 3]
+    assert values(again(session.store)) == [0, 1, 2, 3]
+    assert again(again(session)).snapshot_id == session.snapshot_id
+
+
+def test_nothing_is_opened_before_it_is_used(disk: Repository) -> None:
+    session = again(disk.readonly_session("main"))
+    assert session.read_only and session.store.read_only
+    assert "_session" not in vars(session)
+    assert again(session).snapshot_id == disk.lookup_branch("main")
+
+
+def test_a_repository_keeps_its_settings(disk: Repository) -> None:
+    other = disk.reopen(icefield.RepositoryConfig(inline_chunk_threshold_bytes=7))
+    other.set_default_commit_metadata({"who": "x"})
+    found = again(other)
+    assert found.config.inline_chunk_threshold_bytes == 7
+    assert found.default_commit_metadata() == {"who": "x"}
+    assert found.list_branches() == {"main"}
+
+
+def test_writable_sessions_do_not_pickle(disk: Repository) -> None:
+    session = disk.writable_session("main")
+    for it in (session, session.store, session.store.with_read_only(True)):
+        with pytest.raises(ValueError, match="Session.fork"):
+            pickle.dumps(it)
+
+
+def test_forks_go_out_and_come_back(disk: Repository) -> None:
+    session = disk.writable_session("main")
+    zarr.open_array(session.store, path="a")[3] = 33
+    fork = again(session.fork())
+    assert isinstance(fork, icefield.ForkSession) and not fork.read_only
+    assert values(fork.store)[3] == 33
+    zarr.open_array(fork.store, path="a")[0] = 10
+    session.merge(again(fork))
+    assert values(session.store) == [10, 1, 2, 33]
+    session.commit("merged")
+
+
+def test_a_store_of_a_fork(disk: Repository) -> None:
+    session = disk.writable_session("main")
+    store = again(session.fork().store)
+    assert not store.read_only
+    zarr.open_array(store, path="a")[1] = 11
+    assert isinstance(store.session, icefield.ForkSession)
+    session.merge(again(store).session)
+    assert values(session.store) == [0, 11, 2, 3]
+
+
+def test_a_fork_is_opened_once_by_many_threads(disk: Repository) -> None:
+    session = disk.writable_session("main")
+    fork = again(session.fork())
+    threads = [
+        threading.Thread(
+            target=lambda index=index: zarr.open_array(fork.store, path="a").__setitem__(index, 50)
+        )
+        for index in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    session.merge(fork)
+    assert values(session.store) == [50, 50, 50, 50]
+
+
+def test_memory_does_not_leave_the_process(memory: Repository) -> None:
+    session = memory.readonly_session("main")
+    fork = memory.writable_session("main").fork()
+    for it in (memory, session, session.store, fork, fork.store):
+        with pytest.raises(Exception, match=r"(?i)memory"):
+            pickle.dumps(it)
+
+
+def test_pickles_of_something_else(disk: Repository) -> None:
+    session = disk.readonly_session("main")
+    for it in (session, session.store, disk):
+        blank = type(it).__new__(type(it))
+        with pytest.raises(ValueError, match="Invalid"):
+            blank.__setstate__({"other": 1})
+
+
+def test_unpickled_stores_read_in_an_event_loop(disk: Repository) -> None:
+    store = again(disk.readonly_session("main").store)
+
+    async def size() -> int:
+        return int(await store.getsize("a/zarr.json"))
+
+    assert asyncio.run(size()) > 100
+
+
+def test_errors_pickle(disk: Repository) -> None:
+    with pytest.raises(icefield.RefNotFoundError) as caught:
+        disk.lookup_branch("none")
+    assert again(caught.value).kind == caught.value.kind
+    store = disk.readonly_session("main").store
+    with pytest.raises(FileNotFoundError) as missing:
+        asyncio.run(store.getsize("none/zarr.json"))
+    assert type(again(missing.value)) is type(missing.value)
+    assert str(again(missing.value)) == str(missing.value)
