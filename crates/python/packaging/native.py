@@ -27,6 +27,7 @@ EVERYWHERE = {
     "libpthread.so.0",
     "librt.so.1",
     "libgcc_s.so.1",
+    "libstdc++.so.6",
     "ld-linux-x86-64.so.2",
     "ld-linux-aarch64.so.1",
 }

@@ -10,6 +10,9 @@ bytes out. The path of the wheel is the last line printed.
 import argparse
 import base64
 import hashlib
+import shutil
+import subprocess
+import tempfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -118,6 +121,16 @@ def pack(library: Path, native: Native, version: str, out: Path) -> Path:
     return path
 
 
+def stripped(library: Path, scratch: Path) -> Path:
+    """Returns the library without what only a debugger reads, most of its bytes; with it if nothing here can strip."""
+    strip = shutil.which("strip")
+    if strip is None:
+        return library
+    smaller = scratch / library.name
+    subprocess.run([strip, "--strip-unneeded", "-o", smaller, library], check=True)
+    return smaller
+
+
 def main() -> None:
     """Packs what the arguments name."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
@@ -125,11 +138,13 @@ def main() -> None:
     parser.add_argument("--version", required=True)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    native = read_native(args.library)
-    native.check()
-    print(native.described())
-    path = pack(args.library, native, args.version, args.out)
-    sizes = path.stat().st_size / 1e6, args.library.stat().st_size / 1e6
+    with tempfile.TemporaryDirectory() as scratch:
+        library = stripped(args.library, Path(scratch))
+        native = read_native(library)
+        native.check()
+        print(native.described())
+        path = pack(library, native, args.version, args.out)
+        sizes = path.stat().st_size / 1e6, library.stat().st_size / 1e6
     print(f"the wheel has {sizes[0]:.1f} MB; the native module in it has {sizes[1]:.1f} MB")
     print(path)
 
