@@ -13,10 +13,14 @@ from icefield import _native
 from icefield._checks import exactly_one_version, metadata_document, microseconds, text, whole
 from icefield._exceptions import from_native
 from icefield._place import Place, grants, missing
+from icefield._repository.carrying import Carrying
+from icefield._repository.checking import Checking
+from icefield._repository.exchange import Exchange
 from icefield._repository.history import History
 from icefield._repository.later import Later
 from icefield._repository.refs import Refs
 from icefield._repository.upkeep import Upkeep
+from icefield._repository.windows import Windows
 from icefield._values.enums import SpecVersion
 from icefield.config import Attribution, RepositoryConfig
 from icefield.session import Session
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Repository"]
 
 
-class Repository(Refs, History, Upkeep, Later):
+class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, Later):
     """A repository: snapshots of a tree of Zarr groups and arrays, with branches and tags.
 
     Open one with `Repository.open`, make one with `Repository.create`. Methods that read or write storage have a twin

@@ -1,0 +1,22 @@
+//! What the reference implementation does not have: functions of the module, so that the classes stay few.
+
+mod carrying;
+mod checking;
+mod exchange;
+mod progress;
+mod retention;
+mod windows;
+
+use pyo3::prelude::*;
+use pyo3::wrap_pyfunction;
+
+/// Adds the functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(carrying::carry, module)?)?;
+    module.add_function(wrap_pyfunction!(checking::fsck, module)?)?;
+    module.add_function(wrap_pyfunction!(exchange::import_files, module)?)?;
+    module.add_function(wrap_pyfunction!(exchange::export, module)?)?;
+    module.add_function(wrap_pyfunction!(retention::expire_by_policy, module)?)?;
+    module.add_function(wrap_pyfunction!(windows::change_window, module)?)?;
+    module.add_function(wrap_pyfunction!(windows::window, module)?)
+}

@@ -1,0 +1,99 @@
+//! A repository checked as a whole, and repaired by commits.
+
+use std::sync::Arc;
+
+use icefield::maintenance::{Check, CheckError, Repair, RepairError};
+use icefield::{Repository, RepositoryError, Settings};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use super::progress::Told;
+use crate::convert;
+use crate::errors::Failure;
+use crate::storage::Storage;
+use crate::task::{Task, begin, begin_to_the_end};
+
+/// Objects are looked at once: a small cache will do.
+const CACHE_BYTES: u64 = 16 << 20;
+
+/// Returns the report of the check, or of the repair, as JSON. The repository need not open. `what` is a JSON object:
+/// `read_chunks`, `virtual_chunks`, `tips_only`, `repair`, `dry_run`, `drop_virtual_chunks` (booleans),
+/// `restore_branch` (a name or null).
+#[pyfunction]
+#[pyo3(signature = (storage, what, progress=None))]
+pub(crate) fn fsck(
+    py: Python<'_>,
+    storage: &Storage,
+    what: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Task> {
+    let what: Value = serde_json::from_str(what)
+        .map_err(|error| Failure::new("not-allowed", error.to_string()))?;
+    let place = storage.place()?;
+    let progress = Told::new(progress, "checking");
+    let restored = what["restore_branch"].as_str();
+    let restored = restored.map(convert::branch).transpose()?;
+    let says = move |name: &str| what[name].as_bool() == Some(true);
+    let repairs = says("repair");
+    let work = async move {
+        let storage = place.open().await?;
+        let settings = Settings::default().with_cache_bytes(CACHE_BYTES);
+        let builder = Repository::builder(Arc::clone(&storage)).settings(settings);
+        let mut check = Check::new(storage);
+        if says("tips_only") {
+            check = check.tips_only();
+        }
+        if says("read_chunks") {
+            check = check.read_chunks();
+        }
+        if says("virtual_chunks") || says("drop_virtual_chunks") {
+            check = check.virtual_chunks(builder.clone().open().await?);
+        }
+        if !repairs {
+            let report = check.run(&progress).await.map_err(of_check)?;
+            progress.end();
+            let mut document = json!(report);
+            document["sound"] = report.is_sound().into();
+            return Ok(document.to_string());
+        }
+        let mut repair = Repair::new(check, builder);
+        if says("dry_run") {
+            repair = repair.dry_run();
+        }
+        if says("drop_virtual_chunks") {
+            repair = repair.drop_virtual_chunks();
+        }
+        if let Some(branch) = restored {
+            repair = repair.restore_branch(branch);
+        }
+        let report = repair.run(&progress).await.map_err(of_repair)?;
+        progress.end();
+        Ok(json!(report).to_string())
+    };
+    match repairs {
+        true => begin_to_the_end(py, work),
+        false => begin(py, work),
+    }
+}
+
+fn of_check(error: CheckError) -> Failure {
+    match error {
+        CheckError::NoRepository { location } => RepositoryError::NotFound { location }.into(),
+        CheckError::NewerSpecVersion { location } => {
+            RepositoryError::NewerSpecVersion { location }.into()
+        }
+        CheckError::Refs(error) => error.into(),
+        CheckError::Fetch(error) => error.into(),
+        CheckError::Storage(error) => error.into(),
+        error => Failure::of("unknown", &error),
+    }
+}
+
+fn of_repair(error: RepairError) -> Failure {
+    match error {
+        RepairError::Check(error) => of_check(error),
+        RepairError::Repository(error) => error.into(),
+        RepairError::Refs(error) => error.into(),
+        error => Failure::of("not-allowed", &error),
+    }
+}

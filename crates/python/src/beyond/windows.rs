@@ -1,0 +1,100 @@
+//! Windows that move along a dimension: one commit for all arrays that have it.
+
+use icefield::rolling::{Change, Keep, Method, Options, Rolled, Rolling, Window};
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::convert;
+use crate::errors::Failure;
+use crate::repository::Repository;
+use crate::session::Session;
+use crate::task::{Task, begin_to_the_end};
+
+/// `(origin, first, end)`, absolute indices.
+type WindowRow = (i64, i64, i64);
+
+fn row(window: &Window) -> WindowRow {
+    (window.origin(), window.first(), window.end())
+}
+
+/// Moves a window and commits it, again as long as others are faster. `change` is a JSON object: `append`, `prepend`,
+/// `trim_start`, `trim_end` (elements), `roll` (elements, may be negative), `keep` (`"56"` or `"7 days"`), `labels`,
+/// `group`, `message`, `key`, `tries`, `mask`, `drop_coverage`, `absolute`. Returns the snapshot, and the window if
+/// it was not there already.
+#[pyfunction]
+pub(crate) fn change_window(
+    py: Python<'_>,
+    repository: &Repository,
+    branch: &str,
+    dimension: &str,
+    change: &str,
+) -> PyResult<Task> {
+    let repository = repository.handle()?;
+    let said: Value = serde_json::from_str(change)
+        .map_err(|error| Failure::new("not-allowed", error.to_string()))?;
+    let change = read(&said)?;
+    let is = |name: &str| said[name].as_bool() == Some(true);
+    let mut options = Options::default();
+    options.mask = is("mask");
+    options.drop_coverage = is("drop_coverage");
+    if is("absolute") {
+        options.method = Method::Absolute;
+    }
+    let group = convert::path(said["group"].as_str().unwrap_or("/"))?;
+    let mut rolling = Rolling::new(&repository, convert::branch(branch)?, dimension)
+        .below(group)
+        .options(options);
+    if let Some(message) = said["message"].as_str() {
+        rolling = rolling.message(message);
+    }
+    if let Some(key) = said["key"].as_str() {
+        rolling = rolling.key(key);
+    }
+    if let Some(tries) = said["tries"].as_u64() {
+        rolling = rolling.tries(usize::try_from(tries).unwrap_or(usize::MAX));
+    }
+    begin_to_the_end(py, async move {
+        let rolled = rolling.change(&change).await.map_err(of_rolling)?;
+        Ok(match rolled {
+            Rolled::Committed { snapshot, window } => (snapshot.to_string(), Some(row(&window))),
+            Rolled::AlreadyThere { snapshot } => (snapshot.to_string(), None),
+        })
+    })
+}
+
+/// What a dimension shows in a session.
+#[pyfunction]
+pub(crate) fn window(session: &Session, group: &str, dimension: &str) -> PyResult<WindowRow> {
+    let (session, group) = (session.handle()?, convert::path(group)?);
+    let window = Window::of(&session, &group, dimension).map_err(of_rolling)?;
+    Ok(row(&window))
+}
+
+fn of_rolling(error: icefield::rolling::RollingError) -> Failure {
+    icefield::Error::from(error).into()
+}
+
+fn read(said: &Value) -> Result<Change, Failure> {
+    let count = |name: &str| said[name].as_u64().unwrap_or(0);
+    let mut change = match said["roll"].as_i64() {
+        Some(elements) => Change::roll(elements),
+        None => Change::trim(count("trim_start"), count("trim_end")),
+    };
+    if said["roll"].is_null() {
+        change.append = count("append");
+        change.prepend = count("prepend");
+    }
+    if let Some(keep) = said["keep"].as_str() {
+        let keep: Keep = keep
+            .parse()
+            .map_err(|problem: String| Failure::new("not-allowed", problem))?;
+        if !said["roll"].is_null() {
+            change = change.and_trim(0, 0);
+        }
+        change = change.and_keep(keep);
+    }
+    if let Some(labels) = said["labels"].as_array() {
+        change = change.with_labels(labels.iter().filter_map(Value::as_f64));
+    }
+    Ok(change)
+}
