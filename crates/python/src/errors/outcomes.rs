@@ -71,7 +71,6 @@ impl Failure {
                     "the session was rebased onto {onto}, which is taken for a failure: this is a bug"
                 ),
             ),
-            other => Self::unforeseen(&other),
         }
     }
 
@@ -127,7 +126,6 @@ impl Failure {
                     format!("{name} was changed, which is taken for a failure: this is a bug"),
                 );
             }
-            other => return Self::unforeseen(&other),
         };
         match refusal {
             Refusal::BranchMoved { found } => Self::new(
