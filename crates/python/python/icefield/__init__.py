@@ -283,6 +283,7 @@ _MODULES = (
     "dask",
     "distributed",
     "ops",
+    "reports",
     "repository",
     "session",
     "snapshots",

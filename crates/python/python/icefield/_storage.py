@@ -107,7 +107,9 @@ class Storage:
     ) -> Storage:
         """A bucket of S3, or of a server that speaks its protocol; see `icefield.s3_storage`."""
         given = _Headers(headers, read_headers, write_headers)
-        return cls._s3("S3 (native)", config, bucket, prefix, credentials, legacy_rooted_keys, given)
+        return cls._s3(
+            "S3 (native)", config, bucket, prefix, credentials, legacy_rooted_keys, given
+        )
 
     @classmethod
     def new_s3_object_store(
@@ -264,7 +266,8 @@ class Storage:
         prefix = _prefix(prefix)
         if legacy_rooted_keys and prefix:
             raise StorageError(
-                "legacy_rooted_keys is only for an empty prefix: leave it out", ErrorKind.STORAGE_CONFIG
+                "legacy_rooted_keys is only for an empty prefix: leave it out",
+                ErrorKind.STORAGE_CONFIG,
             )
         if legacy_rooted_keys:
             raise _urls.refused(
@@ -273,7 +276,9 @@ class Storage:
             )
         if config.anonymous:
             if credentials is not None and not isinstance(credentials, S3Credentials.Anonymous):
-                raise _urls.refused("anonymous is True, and there are credentials; give one of them")
+                raise _urls.refused(
+                    "anonymous is True, and there are credentials; give one of them"
+                )
             credentials = S3Credentials.Anonymous()
         who: S3Credentials = S3Credentials.FromEnv() if credentials is None else credentials
         identity, source = s3_identity(who)
@@ -411,7 +416,9 @@ class Storage:
             raise _urls.refused(
                 f"base_url {_urls.shown(base_url)} has a user in it: a redirect is asked for without credentials"
             )
-        return cls._made({"type": "redirect", "url": url}, {"type": "redirect", "url": _urls.shown(url)})
+        return cls._made(
+            {"type": "redirect", "url": url}, {"type": "redirect", "url": _urls.shown(url)}
+        )
 
     def _kind(self) -> str:
         return str(self._description["type"])
@@ -419,7 +426,9 @@ class Storage:
     def _native(self, settings: StorageSettings | None = None) -> native.Storage:
         """The native side, connected by whoever uses it first. Settings without effect give a warning, once."""
         if settings is not None:
-            warn_of(ineffective(settings, self._kind(), self.default_settings()), self._shown_place())
+            warn_of(
+                ineffective(settings, self._kind(), self.default_settings()), self._shown_place()
+            )
         found = {} if settings is None else native_settings(settings, self._kind())
         key = json.dumps(found, sort_keys=True)
         pid, handle = self._handles.get(key, (0, None))
@@ -486,6 +495,11 @@ class Storage:
 
     def _rows(self) -> list[tuple[str, object, str]]:
         return [(name, value, "") for name, value in self._shown.items()]
+
+    def _local_path(self) -> str | None:
+        """The directory, if it is one on the local disk."""
+        path = self._description.get("path")
+        return path if isinstance(path, str) else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._kind() == "memory":
