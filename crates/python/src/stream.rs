@@ -101,7 +101,7 @@ impl Stream {
     fn next(&self, py: Python<'_>) -> PyResult<Task> {
         let items = Arc::clone(self.items.get()?);
         let batch = self.batch;
-        task::begin_near(py, async move { items.lock().await.next(batch).await })
+        task::begin_near_to_the_end(py, async move { items.lock().await.next(batch).await })
     }
 
     /// Lets go of what the items come from.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from icefield._exceptions import from_native
 
 if TYPE_CHECKING:
     from icefield.credentials import AnyCredential
-    from icefield.storage import Storage
+    from icefield.storage import Storage, StorageSettings
 
 __all__ = ["Place", "forget_all", "grants", "missing", "opening"]
 
@@ -73,13 +74,20 @@ class Place:
                 _open.move_to_end(key)
                 return known
         opened = _native.Repository.open(
-            self.storage._native(), self.config, grants(self.access)
+            self.storage._native(self._storage_settings()), self.config, grants(self.access)
         ).wait()
         with _lock:
             _open[key] = opened
             while len(_open) > _KEPT:
                 _open.popitem(last=False)
         return opened
+
+    def _storage_settings(self) -> StorageSettings | None:
+        from icefield.config import RepositoryConfig
+
+        if self.config is None:
+            return None
+        return RepositoryConfig._from_document(json.loads(self.config)).storage
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The configuration in use, so that the other side needs nothing that was passed by the opener.

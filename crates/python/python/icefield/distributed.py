@@ -34,7 +34,7 @@ def merge_sessions(
 ) -> ForkSession:
     """Merges forks of one session, nested in lists as they may be, into the first, and returns it.
 
-    Forks that wrote the same chunk: the later one wins.
+    Forks must not have written the same chunk; see `Session.merge`.
     """
     forks: list[ForkSession] = []
     for fork in _flat(sessions):

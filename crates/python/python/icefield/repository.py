@@ -222,14 +222,14 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
     @staticmethod
     def exists(storage: Storage, storage_settings: StorageSettings | None = None) -> bool:
         """Whether there is a repository."""
-        return _native.Repository.exists(_native_storage(storage)).wait()
+        return _native.Repository.exists(_native_storage(storage, storage_settings)).wait()
 
     @staticmethod
     async def exists_async(
         storage: Storage, storage_settings: StorageSettings | None = None
     ) -> bool:
         """As `exists`, to be awaited."""
-        return await _native.Repository.exists(_native_storage(storage))
+        return await _native.Repository.exists(_native_storage(storage, storage_settings))
 
     @staticmethod
     def fetch_spec_version(
@@ -237,7 +237,9 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
     ) -> SpecVersion | None:
         """The format version of the repository; None if there is none."""
         return _spec_version(
-            _native.Repository.fetch_spec_version(_native_storage(storage)).wait()
+            _native.Repository.fetch_spec_version(
+                _native_storage(storage, storage_settings)
+            ).wait()
         )
 
     @staticmethod
@@ -245,7 +247,9 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         storage: Storage, storage_settings: StorageSettings | None = None
     ) -> SpecVersion | None:
         """As `fetch_spec_version`, to be awaited."""
-        return _spec_version(await _native.Repository.fetch_spec_version(_native_storage(storage)))
+        return _spec_version(
+            await _native.Repository.fetch_spec_version(_native_storage(storage, storage_settings))
+        )
 
     @staticmethod
     def fetch_config(storage: Storage) -> RepositoryConfig | None:
@@ -314,6 +318,8 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
     @property
     def authorized_virtual_container_prefixes(self) -> set[str]:
         """The prefixes of URLs for which credentials were given."""
+        if self._place is not None:
+            return set(self._place.access or {})
         return set(self._repository.granted_prefixes())
 
     @property
@@ -416,8 +422,12 @@ def _begin_creation(
 ) -> tuple[_Access, _native.Task[_native.Repository]]:
     _check_version(version)
     _warn_of_none(access)
+    document = _config_document(config)
     task = create(
-        _native_storage(storage), _config_document(config), grants(access), not check_clean_root
+        _native_storage(storage, None if config is None else config.storage),
+        document,
+        grants(access),
+        not check_clean_root,
     )
     return access, task
 
@@ -427,17 +437,22 @@ def _begin_opening(
 ) -> tuple[_Access, _native.Task[_native.Repository]]:
     if warn:
         _warn_of_none(access)
+    document = _config_document(config)
     return access, _native.Repository.open(
-        _native_storage(storage), _config_document(config), grants(access)
+        _native_storage(storage, None if config is None else config.storage),
+        document,
+        grants(access),
     )
 
 
-def _native_storage(storage: Storage) -> _native.Storage:
+def _native_storage(
+    storage: Storage, settings: StorageSettings | None = None
+) -> _native.Storage:
     if not isinstance(storage, Storage):
         raise TypeError(
             f"`storage` must be a Storage, such as local_filesystem_storage(path), not {type(storage).__name__}"
         )
-    return storage._native()
+    return storage._native(settings)
 
 
 def _checked_config(config: RepositoryConfig) -> RepositoryConfig:

@@ -278,10 +278,9 @@ class Session:
     def merge(self, *others: ForkSession) -> None:
         """Takes over the changes of forks of this session.
 
-        Of two forks that wrote the same chunk the later argument wins. Forks that created the same node, or where one
-        deleted what another changed, raise a `SessionStateError` ("merge-failed"); so does a fork whose base is not
-        the snapshot of this session ("merge-not-allowed"). Nothing is taken over then. Merging a fork again changes
-        nothing.
+        Forks that wrote different values to the same chunk or metadata document, or where one deleted what another
+        changed, raise a `SessionStateError` ("merge-failed"), as does a fork of another session or an older snapshot.
+        Nothing is taken over then. Merging a fork again takes over what it wrote since.
         """
         self._session.merge(_forks(others)).wait()
 
@@ -419,8 +418,8 @@ class ForkSession(Session):
     def __getstate__(self) -> object:
         if self._place is None:
             raise missing()
-        # First: what cannot be pickled anywhere should not be written for it.
-        self._place.storage._check_picklable()
+        # First: nothing is written for a pickle that cannot be.
+        self._place.storage.__reduce__()
         if "_session" not in self.__dict__:
             return {"place": self._place, "pickled": self._pickled}
         return {"place": self._place, "pickled": self._session.to_bytes().wait()}

@@ -44,6 +44,8 @@ def _range(request: ByteRequest) -> tuple[int, int | None] | int:
     if isinstance(request, OffsetByteRequest):
         return (request.offset, None)
     if isinstance(request, SuffixByteRequest):
+        if request.suffix < 0:
+            raise _out_of_bounds(request)
         return request.suffix
     raise from_native(
         "invalid-byte-range",

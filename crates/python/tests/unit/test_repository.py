@@ -137,7 +137,7 @@ def test_a_time_needs_a_time_zone_and_a_branch(memory: Repository) -> None:
 
 
 def test_ancestry_both_ways(memory: Repository) -> None:
-    ids = [commit(memory, value) for value in range(3)]
+    ids = [commit(memory, value) for value in range(1, 4)]
     found = list(memory.ancestry(branch="main"))
     assert [it.id for it in found[:3]] == ids[::-1]
     assert found[-1].parent_id is None
