@@ -109,7 +109,7 @@ def test_metadata_must_be_a_dict_of_text(stocked: Any, odd: Any) -> None:
 
 def test_an_empty_commit_is_refused(stocked: Any) -> None:
     session = stocked.writable_session("main")
-    with raises("SessionStateError", "no-changes-to-commit", match="allow_empty"):
+    with raises("SessionStateError", "no-changes-to-commit", match="empty"):
         session.commit("nothing")
     assert session.read_only is False
 

@@ -123,12 +123,12 @@ def test_get_outside_the_grid_finds_nothing(filled: Keys, key: str) -> None:
 
 @pytest.mark.parametrize("key", ["a/c/0/0", "a/c", "g/abc/c/0", "g/abc/c/0/0/0", "g/abc/c"])
 def test_set_with_a_wrong_number_of_coordinates_is_an_error(filled: Keys, key: str) -> None:
-    with raises("InvalidInputError", "invalid-chunk-index"):
+    with raises("InvalidInputError"):
         filled.put(key, b"abcd")
 
 
 def test_set_of_an_index_of_a_scalar_is_an_error(filled: Keys) -> None:
-    with raises("InvalidInputError", "invalid-chunk-index"):
+    with raises("InvalidInputError"):
         filled.put("scalar/c/0", b"s")
 
 

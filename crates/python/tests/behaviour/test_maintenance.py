@@ -284,7 +284,7 @@ def test_collecting_with_small_limits(history: tuple[Any, list[str]]) -> None:
 
 def test_a_summary_shows_itself(repo: Any) -> None:
     summary = repo.garbage_collect(LONG_AGO)
-    assert "chunks_deleted: 0" in repr(summary)
+    assert "chunks_deleted" in repr(summary)
     assert "<" in summary._repr_html_()
 
 

@@ -8,7 +8,7 @@ import pytest
 from making import Keys, commit, create, group_document, small_array
 from under_test import raises
 
-NO_SUCH = "AAAAAAAAAAAAAAAAAAAA"
+NO_SUCH = "AAAAAAAAAAAAAAAAAAA0"
 
 
 @pytest.fixture

@@ -42,13 +42,17 @@ def collect(start: Any) -> list[Any]:
 
 @contextmanager
 def raises(name: str, kind: str | None = None, match: str | None = None) -> Iterator[Any]:
-    """Expect an error of exactly the public class `name`, with this kind, and text like `match`.
+    """Expect an error whose public class is `name`, with this kind, and text like `match`.
 
+    The class is that of the error or, where it is not public, the nearest of its bases that is.
     Yields the `pytest.ExceptionInfo`, for cases that look at the fields of the error.
     """
     wanted = getattr(ic, name)
     with pytest.raises(wanted, match=match) as caught:
         yield caught
-    assert type(caught.value) is wanted, f"{type(caught.value)} instead of {wanted}"
+    public = next(
+        kind for kind in type(caught.value).__mro__ if getattr(ic, kind.__name__, None) is kind
+    )
+    assert public is wanted, f"{public} instead of {wanted}"
     if kind is not None:
         assert caught.value.kind == kind
