@@ -8,6 +8,7 @@ or unpickles, work.
 from __future__ import annotations
 
 import os
+import sys
 
 from icefield import _native
 
@@ -26,10 +27,11 @@ def register() -> None:
 
 
 def _after_in_child() -> None:
-    from icefield import _place
-
     _native.after_fork_in_child()
-    _place.forget_all()
+    places = sys.modules.get("icefield._place")
+    if places is not None:
+        places.forget_all()
 
 
+# Whoever imports the native module for what may be shared with a child imports this.
 register()

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
+from icefield import _fork as _fork
 from icefield import _native
 from icefield._exceptions import from_native
 

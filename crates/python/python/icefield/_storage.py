@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Self, final
 
 from icefield import _client_options, _display, _urls
+from icefield import _fork as _fork
 from icefield import _native as native
 from icefield._credentials.azure import AnyAzureCredential, AzureCredentials, azure_identity
 from icefield._credentials.gcs import AnyGcsCredential, GcsCredentials, gcs_identity

@@ -2,9 +2,12 @@
 
 import json
 import os
+import pickle
 import select
 import signal
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +24,8 @@ PATIENCE = 30.0
 
 def in_child(work: Callable[[], Any]) -> Any:
     """What a function returns in a forked child; a child that hangs is an error."""
+    # What pytest's capture holds back must not be written twice.
+    sys.stdout.flush()
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -72,41 +77,20 @@ def test_objects_of_the_parent_are_refused(disk: Repository) -> None:
     assert disk.list_branches() == {"main"}
 
 
-def test_a_child_opens_its_own(disk: Repository) -> None:
-    storage_path = str(disk.storage)
-    assert storage_path
+def test_a_child_opens_its_own(disk: Repository, tmp_path: Path) -> None:
+    path = str(tmp_path / "repository")
 
     def work() -> list[Any]:
-        storage = icefield.local_filesystem_storage(path)
-        repository = Repository.open(storage)
+        repository = Repository.open(icefield.local_filesystem_storage(path))
         session = repository.writable_session("main")
         zarr.open_array(session.store, path="a")[0] = 42
         return [session.commit("from the child")]
 
-    path = _path(disk)
     assert in_child(work) == [disk.lookup_branch("main")]
     assert next(disk.ancestry(branch="main")).message == "from the child"
 
 
-def _path(repository: Repository) -> str:
-    """Where a repository on a local disk is: the child must not depend on the parent's object."""
-    document = json.loads(repository.storage._description())
-    return str(_found(document, "path"))
-
-
-def _found(document: Any, key: str) -> Any:
-    if isinstance(document, dict):
-        if key in document:
-            return document[key]
-        for value in document.values():
-            if (found := _found(value, key)) is not None:
-                return found
-    return None
-
-
 def test_what_the_parent_pickled_works_in_the_child(disk: Repository) -> None:
-    import pickle
-
     data = pickle.dumps(disk.readonly_session("main"))
 
     def work() -> int:
@@ -118,8 +102,8 @@ def test_what_the_parent_pickled_works_in_the_child(disk: Repository) -> None:
     assert in_child(work) == 2
 
 
-def test_children_one_after_the_other(disk: Repository) -> None:
-    path = _path(disk)
+def test_children_one_after_the_other(disk: Repository, tmp_path: Path) -> None:
+    path = str(tmp_path / "repository")
 
     def work() -> list[str]:
         repository = Repository.open(icefield.local_filesystem_storage(path))
