@@ -3,7 +3,7 @@
 mod courier;
 mod progress;
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -30,9 +30,13 @@ pub(crate) trait Outcome {
     fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>>;
 }
 
-impl<T: for<'py> IntoPyObject<'py>> Outcome for T {
+impl<T: for<'py> IntoPyObject<'py> + 'static> Outcome for T {
     fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.into_py_any(py)
+        // What gives nothing gives `None`, and no tuple without items.
+        match TypeId::of::<T>() == TypeId::of::<()>() {
+            true => Ok(py.None()),
+            false => self.into_py_any(py),
+        }
     }
 }
 
@@ -143,7 +147,15 @@ fn panicked<T>(panic: Box<dyn Any + Send>) -> Result<T, Failure> {
 }
 
 fn end_of<T: Outcome + Send + 'static>(result: Result<T, Failure>) -> End {
-    result.map(|value| Box::new(move |py: Python<'_>| value.into_object(py)) as Value)
+    result.map(|value| {
+        Box::new(
+            move |py: Python<'_>| match TypeId::of::<T>() == TypeId::of::<()>() {
+                // Nothing is None to Python, not an empty tuple.
+                true => Ok(py.None()),
+                false => value.into_object(py),
+            },
+        ) as Value
+    })
 }
 
 /// Work whose result any task can hold, and whose panic is an error as any other.

@@ -137,9 +137,7 @@ pub(crate) async fn set(
         offsets: &table.offsets,
         lengths: &table.lengths,
     };
-    match validate {
-        true => session.set_virtual_refs(path, refs).await?,
-        false => session.set_virtual_refs_anywhere(path, refs).await?,
-    }
+    // What must be covered is.
+    session.set_virtual_refs_anywhere(path, refs).await?;
     Ok((!uncovered.is_empty()).then_some(uncovered))
 }

@@ -1,9 +1,13 @@
 //! References to virtual chunks as columns of Python: read with the GIL, understood without it.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 
-use icefield::{Repository, VirtualChecksum, VirtualSource};
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use icefield::format::container_prefixes;
+use icefield::{Repository, VirtualChecksum, VirtualLocation, VirtualSource};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -15,7 +19,7 @@ use crate::errors::Failure;
 const RELATIVE: &str = "vcc://";
 
 /// An object as a row names it: the place of its location, and its checksum.
-type Named = (u32, Option<VirtualChecksum>);
+type Named = (u32, Option<Checksum>);
 
 /// The columns. Objects that several rows name are named once.
 pub(crate) struct Columns {
@@ -78,7 +82,7 @@ impl Columns {
     }
 
     fn read_checksums(&mut self, of_rows: &[u32], checksums: &Bound<'_, PyAny>) -> PyResult<()> {
-        let mut known: HashMap<(u32, Checksum), u32> = HashMap::new();
+        let mut known: HashMap<Named, u32> = HashMap::new();
         let mut rows = checksums.try_iter()?;
         for (row, location) in of_rows.iter().enumerate() {
             let Some(checksum) = rows.next() else {
@@ -87,14 +91,16 @@ impl Columns {
                     of_rows.len()
                 )));
             };
-            let checksum = Checksum::read(&checksum?)?;
+            let named = (*location, checksum_of(&checksum?)?);
             let next = self.objects.len() as u32;
-            let object = *known
-                .entry((*location, checksum.clone()))
-                .or_insert_with(|| {
-                    self.objects.push((*location, checksum.into_checksum()));
+            let object = match known.get(&named) {
+                Some(object) => *object,
+                None => {
+                    self.objects.push(named.clone());
+                    known.insert(named, next);
                     next
-                });
+                }
+            };
             self.object.push(object);
         }
         match rows.next() {
@@ -136,22 +142,24 @@ impl Columns {
             };
             let source = VirtualSource::new(&absolute);
             let source = source.map_err(|rule| self.wrong(number, &rule.to_string()))?;
-            let covered = !validate || containers.cover(repository, &source);
+            let covered = !validate || containers.cover(source.location());
             places.push(covered.then_some(source));
         }
+        // An object is one of its location, if there are as many of them.
+        let one_each = self.objects.len() == places.len();
         let mut sources = Vec::with_capacity(self.objects.len());
         let mut source_of: Vec<Option<u32>> = Vec::with_capacity(self.objects.len());
         for (place, checksum) in self.objects {
-            let Some(place) = &places[place as usize] else {
-                source_of.push(None);
-                continue;
+            let place = &mut places[place as usize];
+            let source = match one_each {
+                true => place.take(),
+                false => place.clone(),
             };
-            source_of.push(Some(sources.len() as u32));
-            let source = place.clone();
-            sources.push(match checksum {
-                Some(checksum) => source.with_checksum(checksum),
+            source_of.push(source.as_ref().map(|_| sources.len() as u32));
+            sources.extend(source.map(|source| match checksum {
+                Some(checksum) => source.with_checksum(checksum.into()),
                 None => source,
-            });
+            }));
         }
         if sources.len() == source_of.len() {
             let table = Table {
@@ -207,45 +215,44 @@ impl Columns {
 /// A checksum of a row.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Checksum {
-    None,
     ETag(String),
     Seconds(u32),
 }
 
-impl Checksum {
-    /// Reads an ETag or microseconds since 1970. The format counts whole seconds; any time within that second is taken
-    /// for the same.
-    fn read(given: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if given.is_none() {
-            return Ok(Self::None);
-        }
-        if let Ok(tag) = given.cast::<PyString>() {
-            return Ok(Self::ETag(tag.to_str()?.to_owned()));
-        }
-        let micros: i64 = given.extract().map_err(|_| {
-            PyTypeError::new_err(
-                "a checksum is an ETag, a number of microseconds since 1970, or None",
-            )
-        })?;
-        match u32::try_from(micros.div_euclid(1_000_000)) {
-            Ok(seconds) => Ok(Self::Seconds(seconds)),
-            Err(_) => Err(PyValueError::new_err(format!(
-                "{micros} microseconds since 1970 is no time that a reference can have: those are from 1970 to 2106"
-            ))),
-        }
-    }
-
-    fn into_checksum(self) -> Option<VirtualChecksum> {
-        match self {
-            Self::None => None,
-            Self::ETag(tag) => Some(VirtualChecksum::ETag(tag)),
-            Self::Seconds(seconds) => Some(VirtualChecksum::LastModified(seconds)),
+impl From<Checksum> for VirtualChecksum {
+    fn from(checksum: Checksum) -> Self {
+        match checksum {
+            Checksum::ETag(tag) => Self::ETag(tag),
+            Checksum::Seconds(seconds) => Self::LastModified(seconds),
         }
     }
 }
 
-/// The containers of the configuration in force, by name.
-struct Containers(HashMap<String, String>);
+/// Reads an ETag or microseconds since 1970. The format counts whole seconds; any time within that second is taken for
+/// the same.
+fn checksum_of(given: &Bound<'_, PyAny>) -> PyResult<Option<Checksum>> {
+    if given.is_none() {
+        return Ok(None);
+    }
+    if let Ok(tag) = given.cast::<PyString>() {
+        return Ok(Some(Checksum::ETag(tag.to_str()?.to_owned())));
+    }
+    let micros: i64 = given.extract().map_err(|_| {
+        PyTypeError::new_err("a checksum is an ETag, a number of microseconds since 1970, or None")
+    })?;
+    match u32::try_from(micros.div_euclid(1_000_000)) {
+        Ok(seconds) => Ok(Some(Checksum::Seconds(seconds))),
+        Err(_) => Err(PyValueError::new_err(format!(
+            "{micros} microseconds since 1970 is no time that a reference can have: those are from 1970 to 2106"
+        ))),
+    }
+}
+
+/// The containers of the configuration in force.
+struct Containers {
+    named: BTreeMap<String, String>,
+    prefixes: Vec<VirtualLocation>,
+}
 
 impl Containers {
     fn of(repository: &Repository) -> Self {
@@ -253,7 +260,13 @@ impl Containers {
         let named = config
             .containers()
             .filter_map(|it| Some((it.name.clone()?, it.url_prefix.clone())));
-        Self(named.collect())
+        let prefixes = config
+            .containers()
+            .flat_map(|it| container_prefixes(&it.url_prefix));
+        Self {
+            named: named.collect(),
+            prefixes: prefixes.collect(),
+        }
     }
 
     /// The location without the name of a container; none if no container has the name.
@@ -262,14 +275,13 @@ impl Containers {
             return Some(Cow::Borrowed(location));
         };
         let (name, path) = named.split_once('/').unwrap_or((named, ""));
-        let prefix = self.0.get(name)?.trim_end_matches('/');
+        let prefix = self.named.get(name)?.trim_end_matches('/');
         Some(Cow::Owned(format!("{prefix}/{path}")))
     }
 
-    fn cover(&self, repository: &Repository, source: &VirtualSource) -> bool {
-        repository
-            .container_of(&source.location().to_string())
-            .is_some()
+    fn cover(&self, location: &VirtualLocation) -> bool {
+        let covers = |prefix: &VirtualLocation| location.below(prefix).is_some();
+        self.prefixes.iter().any(covers)
     }
 }
 
@@ -284,7 +296,8 @@ fn read_locations(
             "the locations are a sequence of texts, and this is one text",
         ));
     }
-    let mut known: HashMap<String, u32> = HashMap::new();
+    let hasher = DefaultHashBuilder::default();
+    let mut known: HashTable<(u64, u32)> = HashTable::new();
     let mut of_rows = Vec::with_capacity(rows);
     // Most rows refer to what the row before them refers to.
     let mut last: Option<(Bound<'_, PyAny>, u32)> = None;
@@ -300,12 +313,15 @@ fn read_locations(
             .cast::<PyString>()
             .map_err(|_| PyTypeError::new_err(format!("location {} is no text", of_rows.len())))?;
         let text = text.to_str()?;
-        let place = match known.get(text) {
-            Some(place) => *place,
-            None => {
+        let hash = hasher.hash_one(text);
+        let is_it =
+            |(found, place): &(u64, u32)| *found == hash && locations[*place as usize] == text;
+        let place = match known.entry(hash, is_it, |(hash, _)| *hash) {
+            Entry::Occupied(known) => known.get().1,
+            Entry::Vacant(vacant) => {
                 let place = locations.len() as u32;
+                vacant.insert((hash, place));
                 locations.push(text.to_owned());
-                known.insert(text.to_owned(), place);
                 place
             }
         };
