@@ -71,8 +71,10 @@ def compare(reference: Names, ours: Names, known: dict[tuple[str, str], str]) ->
         if module not in ours["modules"]:
             comparison.missing.append(module)
             continue
-        comparison.names(names, ours["modules"][module], f"{module}." if module else "")
+        comparison.module = f"{module}." if module else ""
+        comparison.names(names, ours["modules"][module], comparison.module)
     comparison.additions.extend(it for it in ours["modules"] if it not in reference["modules"])
+    comparison.module = ""
     for probe, value in reference["probes"].items():
         comparison.compared += 1
         if ours["probes"].get(probe) != value:
@@ -95,18 +97,26 @@ class _Comparison:
         self.missing: list[str] = []
         self.findings: list[Finding] = []
         self.additions: list[str] = []
+        self.module = ""
 
     def found(self, name: str, aspect: str, text: str) -> None:
-        self.findings.append(Finding(name, aspect, text))
+        # Many names are found in several modules: a difference counts once.
+        self.findings.append(Finding(name.removeprefix(self.module), aspect, text))
 
     def names(self, reference: Names, ours: Names, prefix: str) -> None:
         for name, theirs in reference.items():
+            if not theirs.get("public", True):
+                continue
             self.compared += 1
             if name not in ours:
                 self.missing.append(prefix + name)
             else:
                 self.thing(theirs, ours[name], prefix + name)
-        self.additions.extend(prefix + it for it in ours if it not in reference)
+        self.additions.extend(
+            prefix + name
+            for name, mine in ours.items()
+            if name not in reference and mine.get("public", True)
+        )
 
     def thing(self, theirs: Names, mine: Names, name: str) -> None:
         kinds = theirs["kind"], mine["kind"]
@@ -120,6 +130,9 @@ class _Comparison:
             self.found(name, "async", f"{theirs['async']} in the reference, {mine['async']} in ours")
         if theirs.get("settable") and not mine.get("settable"):
             self.found(name, "settable", "can be set in the reference, not in ours")
+        for aspect in ("compared", "hashable"):
+            if theirs.get(aspect) and not mine.get(aspect):
+                self.found(name, aspect, f"is {aspect} in the reference, not in ours")
         lacking = set(theirs.get("bases", ())) - set(mine.get("bases", ()))
         if lacking:
             self.found(name, "bases", f"not derived from {', '.join(sorted(lacking))}")

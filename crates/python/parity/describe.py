@@ -12,6 +12,8 @@ import enum
 import importlib
 import inspect
 import pkgutil
+import re
+import types
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,7 +21,7 @@ from typing import Any
 NOT_PUBLIC = {"vendor"}
 """Modules with code of other projects."""
 
-SHOWN_DUNDERS = ("__add__", "__and__", "__eq__", "__hash__", "__or__", "_repr_html_", "_repr_svg_")
+SHOWN_DUNDERS = ("__add__", "__and__", "__or__", "_repr_html_", "_repr_svg_")
 
 PROBES = ("spec_version()", "supported_spec_versions()", "SpecVersion.current()")
 """Expressions whose values are compared, too."""
@@ -34,7 +36,10 @@ def describe(package: str) -> dict[str, Any]:
     modules = {}
     for name in _module_names(top):
         module = importlib.import_module(".".join(filter(None, (package, name))))
-        modules[name] = {it: _thing(value, it, stub) for it, value in _public(module).items()}
+        modules[name] = {
+            it: _thing(getattr(module, it), it, stub) | {"public": public}
+            for it, public in _names(module).items()
+        }
     probes = {it: str(eval(it, dict(vars(top), **{n: getattr(top, n) for n in dir(top)}))) for it in PROBES}
     return {"package": package, "version": top.__version__, "modules": modules, "probes": probes}
 
@@ -51,21 +56,25 @@ def _module_names(top: ModuleType) -> list[str]:
     return sorted(found)
 
 
-def _public(module: ModuleType) -> dict[str, Any]:
-    """What a module lists in `__all__`, and what it defines without an underscore."""
-    names = set(getattr(module, "__all__", ()))
+def _names(module: ModuleType) -> dict[str, bool]:
+    """The names of a module without an underscore, and whether they are public.
+
+    Public are those in `__all__`, the functions and classes that the module defines, and without an `__all__` also
+    the other names that it assigns.
+    """
+    listed = getattr(module, "__all__", None)
+    names = dict.fromkeys(listed or (), True)
     source = Path(module.__file__ or "").read_text(encoding="utf-8")
-    listed = "__all__" in vars(module)
     for node in ast.parse(source).body:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)) if not listed:
-                names.add(name)
-            case _ if type(node).__name__ == "TypeAlias" and not listed:
-                names.add(node.name.id)  # type: ignore[attr-defined]
+                names[name] = True
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                names.setdefault(name, listed is None)
+            case _ if type(node).__name__ == "TypeAlias":
+                names.setdefault(node.name.id, listed is None)  # type: ignore[attr-defined]
     return {
-        name: getattr(module, name)
+        name: names[name]
         for name in sorted(names)
         if (not name.startswith("_") or name == "__version__") and hasattr(module, name)
     }
@@ -83,7 +92,7 @@ def _thing(value: Any, path: str, stub: Stub) -> dict[str, Any]:
 
 def _class(cls: type, path: str, stub: Stub) -> dict[str, Any]:
     members = {}
-    for name in dir(cls):
+    for name in sorted({it for base in cls.__mro__ for it in vars(base)}):
         if name.startswith("_") and name not in SHOWN_DUNDERS:
             continue
         owner = next((it for it in cls.__mro__ if name in vars(it)), None)
@@ -91,13 +100,14 @@ def _class(cls: type, path: str, stub: Stub) -> dict[str, Any]:
             continue
         if inspect.isclass(vars(owner)[name]) and (issubclass(cls, vars(owner)[name]) or owner is not cls):
             continue  # a nested class that is a base: seen from the outer class
-        described = _member(cls, vars(owner)[name], name, f"{path}.{name}", stub)
-        if described is not None:
-            members[name] = described
+        members[name] = _member(cls, vars(owner)[name], name, f"{path}.{name}", stub)
     return {
         "kind": "class",
         "bases": sorted({it.__name__ for it in cls.__mro__[1:] if it is not object and not _is_hidden(it)}),
         "signature": _constructor(cls, path, stub),
+        # Members of enumerations are equal by identity, too.
+        "compared": cls.__eq__ is not object.__eq__ or issubclass(cls, enum.Enum),
+        "hashable": cls.__hash__ is not None,
         "members": members,
     }
 
@@ -115,22 +125,21 @@ def _is_hidden(base: type) -> bool:
     return base.__module__.split(".")[0] in {"abc", "enum", "typing"} or issubclass(base, enum.Enum)
 
 
-def _member(cls: type, raw: Any, name: str, path: str, stub: Stub) -> dict[str, Any] | None:
+def _member(cls: type, raw: Any, name: str, path: str, stub: Stub) -> dict[str, Any]:
     value = getattr(cls, name, None)
-    if name == "__hash__":
-        return {"kind": "method", "signature": None} if raw is not None else None
     if isinstance(raw, property):
         return {"kind": "data", "settable": raw.fset is not None}
     if inspect.isclass(value):
         return _class(value, path, stub)
     if inspect.isroutine(raw) and not inspect.isgetsetdescriptor(raw):
-        static = isinstance(raw, staticmethod | classmethod)
+        static = isinstance(raw, staticmethod | classmethod | types.ClassMethodDescriptorType)
         described = {"kind": "method", "async": _is_async(value), "static": static}
         return described | {"signature": _signature(value, path, stub, drop_self=not static)}
     if isinstance(raw, enum.Enum) or isinstance(raw, cls):
         return {"kind": "member"}
-    if stub.knows(path):
-        return {"kind": "data", "settable": path in stub.settable}
+    if inspect.isgetsetdescriptor(raw):
+        # Whether a native attribute can be set is known by the stub only.
+        return {"kind": "data", "settable": f"{raw.__objclass__.__name__}.{name}" in stub.settable}
     return {"kind": "data", "settable": hasattr(type(raw), "__set__")}
 
 
@@ -140,19 +149,24 @@ def _is_async(value: Any) -> bool | None:
 
 
 def _constructor(cls: type, path: str, stub: Stub) -> Signature:
-    if isinstance(cls, enum.EnumMeta) and type(cls) is enum.EnumMeta:
+    """How a class is called; None for enumerations and for classes that cannot be."""
+    if type(cls) is enum.EnumMeta:
         return None
-    if path in stub.signatures or f"{path}.__new__" in stub.signatures:
-        found = _of_inspect(cls)
-        return stub.signatures[f"{path}.__new__"] if found is None and f"{path}.__new__" in stub.signatures else found
-    return _of_inspect(cls)
+    found = _of_inspect(cls)
+    if found is None:
+        return stub.signatures.get(f"{path}.__new__")
+    if found and [it["name"] for it in found] == ["_", "__"]:
+        return None
+    if not found and cls.__new__ is object.__new__ and cls.__init__ is object.__init__:
+        return None  # native, without a constructor
+    return found
 
 
 def _signature(value: Any, path: str, stub: Stub, drop_self: bool = False) -> Signature:
     found = _of_inspect(value)
     if found is None:
         return stub.signatures.get(path)
-    if drop_self and found and found[0]["name"] in {"self", "config", "$self"}:
+    if drop_self and found:
         found = found[1:]
     return found
 
@@ -163,9 +177,15 @@ def _of_inspect(value: Any) -> Signature:
     except (TypeError, ValueError):
         return None
     return [
-        {"name": it.name, "kind": it.kind.name, "default": _default(it.default)}
+        {"name": it.name, "kind": _kind(it), "default": _default(it.default)}
         for it in signature.parameters.values()
     ]
+
+
+def _kind(parameter: inspect.Parameter) -> str:
+    """How an argument is given; not by its name if that is only a number."""
+    numbered = re.fullmatch(r"_\d+", parameter.name)
+    return "POSITIONAL_ONLY" if numbered else parameter.kind.name
 
 
 def _default(value: Any) -> str | None:
@@ -187,7 +207,6 @@ class Stub:
     def __init__(self) -> None:
         self.signatures: dict[str, Signature] = {}
         self.settable: set[str] = set()
-        self._known: set[str] = set()
 
     @classmethod
     def of(cls, package: ModuleType) -> Stub:
@@ -195,9 +214,6 @@ class Stub:
         for file in Path(package.__path__[0]).glob("_*.pyi"):
             stub._read(ast.parse(file.read_text(encoding="utf-8")).body, "")
         return stub
-
-    def knows(self, path: str) -> bool:
-        return path in self._known
 
     def _read(self, body: list[ast.stmt], prefix: str) -> None:
         for node in body:
@@ -207,11 +223,9 @@ class Stub:
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                     self._function(node, f"{prefix}{name}", bool(prefix))
                 case ast.AnnAssign(target=ast.Name(id=name)):
-                    self._known.add(f"{prefix}{name}")
                     self.settable.add(f"{prefix}{name}")
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, in_class: bool) -> None:
-        self._known.add(path)
         decorators = [ast.unparse(it) for it in node.decorator_list]
         if any(it.endswith(".setter") for it in decorators):
             self.settable.add(path)

@@ -154,12 +154,11 @@ _CHOICES = {
 class ConflictSolver:
     """The base of what is handed to `rebase` and `commit(rebase_with=...)`; use one of its subclasses."""
 
-    def __new__(cls, *_: Any, **__: Any) -> ConflictSolver:
-        if cls is ConflictSolver:
+    def __init__(self) -> None:
+        if type(self) is ConflictSolver:
             raise TypeError(
                 "a solver is a ConflictDetector, StrictConflictDetector or BasicConflictSolver"
             )
-        return super().__new__(cls)
 
     def _rules(self) -> dict[str, Any]:
         raise NotImplementedError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import dask.array
 import numpy as np
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from zarr.core.metadata import ArrayV3Metadata
 
 __all__ = ["session_merge_reduction", "store_dask"]
+
+SimpleGraph: TypeAlias = Mapping[tuple[str, int], tuple[Any, ...]]
+"""Tasks by the names of their results."""
 
 _OLDEST_DASK = (2025, 2)
 
@@ -69,9 +72,9 @@ def session_merge_reduction(
     trees = [
         _reduction(array)(
             array,
-            chunk=_unless_meta(extract_session),
-            aggregate=_unless_meta(_merged),
-            combine=_unless_meta(_merged),
+            chunk=computing_meta(extract_session),
+            aggregate=computing_meta(merge_sessions_array_kwargs),
+            combine=computing_meta(merge_sessions_array_kwargs),
             name="icefield-merge",
             split_every=split_every,
             concatenate=False,
@@ -85,8 +88,11 @@ def session_merge_reduction(
     return merge_sessions(*dask.compute(*trees))  # type: ignore[attr-defined,no-untyped-call,unused-ignore]
 
 
-def _merged(sessions: Any, axis: Any = None, keepdims: Any = None) -> ForkSession:
-    return merge_sessions(sessions if isinstance(sessions, list | tuple) else [sessions])  # type: ignore[arg-type,list-item,unused-ignore]
+def merge_sessions_array_kwargs(
+    *sessions: Any, axis: Any = None, keepdims: Any = None
+) -> ForkSession:
+    """Merges forks, and takes the arguments that dask gives to a step of a reduction."""
+    return merge_sessions(*sessions)
 
 
 def _placeholder() -> np.ndarray[Any, np.dtype[Any]]:
@@ -94,9 +100,9 @@ def _placeholder() -> np.ndarray[Any, np.dtype[Any]]:
     return np.array([object()], dtype=object)
 
 
-def _unless_meta(function: Callable[..., Any]) -> Callable[..., Any]:
+def computing_meta(func: Callable[..., Any]) -> Callable[..., Any]:
     """A step of a reduction that leaves dask's empty examples alone."""
-    return _Step(function)
+    return _Step(func)
 
 
 class _Step:

@@ -23,6 +23,7 @@ from icefield._store_options import (
     ObjectStoreConfig,
     S3Options,
 )
+from icefield._values import ChunkType
 from icefield.credentials import (
     GcsBearerCredential,
     S3StaticCredentials,
@@ -34,6 +35,7 @@ from icefield.credentials import (
 __all__ = [
     "AnyObjectStoreConfig",
     "ChecksumAlgorithm",
+    "ChunkType",
     "LatencyStorage",
     "ObjectStoreConfig",
     "S3Options",

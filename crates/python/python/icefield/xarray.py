@@ -46,9 +46,9 @@ def _writers() -> Any:
         return import_module("xarray.backends.api")
 
 
-def _is_dask(value: object) -> bool:
+def is_dask_collection(x: object) -> bool:
     """Whether a value is computed by dask, which need not be installed."""
-    graph = getattr(value, "__dask_graph__", None)
+    graph = getattr(x, "__dask_graph__", None)
     return callable(graph) and graph() is not None
 
 
@@ -60,7 +60,7 @@ class LazyArrayWriter(ArrayWriter):
         self.eager: list[tuple[Any, Any, Any]] = []
 
     def add(self, source: Any, target: Any, region: Any = None) -> None:
-        if _is_dask(source):
+        if is_dask_collection(source):
             self.sources.append(source)
             self.targets.append(target)
             self.regions.append(region)

@@ -352,10 +352,23 @@ def test_conditions_are_made_by_functions_and_compared_by_content() -> None:
             cls()
     with pytest.raises(TypeError):
         _ = Preload.true() | 3  # type: ignore[operator]
-    with pytest.raises(TypeError, match="not a int"):
+    with pytest.raises(TypeError, match="not int"):
         Preload.or_conditions([3])  # type: ignore[list-item]
     with pytest.raises(InvalidInputError, match="from_refs"):
         Preload.num_refs(-1, None)
+
+
+def test_conditions_are_of_a_class_for_each_form() -> None:
+    assert isinstance(Arrays.name_matches("a"), Arrays.NameMatches)
+    assert Arrays.NameMatches(regex="a") == Arrays.name_matches("a")
+    assert not isinstance(Preload.name_matches("a"), Arrays)
+    match Preload.or_conditions([Preload.true(), Preload.num_refs(1, 2)]):
+        case Preload.Or([_, Preload.NumRefs(first, last)]):
+            assert (first, last) == (1, 2)
+        case _:
+            pytest.fail("no match")
+    for it in (Preload.num_refs(1, None), Preload.true() & Preload.path_matches("a")):
+        assert pickle.loads(pickle.dumps(it)) == it
 
 
 def test_conditions_read_the_bounds_of_other_writers() -> None:
@@ -403,6 +416,17 @@ def test_splitting_by_dictionaries() -> None:
 def test_wrong_rules_of_splitting(rules: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         ManifestSplittingConfig.from_dict(rules)
+
+
+def test_a_repository_keeps_its_configuration() -> None:
+    storage = icefield.in_memory_storage()
+    config = full()
+    icefield.Repository.create(storage, config).save_config()
+    kept = icefield.Repository.open(storage).config
+    assert kept.manifest == config.manifest
+    assert kept.caching == config.caching
+    assert kept.virtual_chunk_containers == config.virtual_chunk_containers
+    assert kept == config
 
 
 def test_compression() -> None:

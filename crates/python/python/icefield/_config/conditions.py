@@ -5,10 +5,12 @@ In a document a condition is a text (`"true"`), or a mapping of one tag to its c
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self, TypeAlias
 
 from icefield._config.section import whole
 from icefield._exceptions import ErrorKind, InvalidInputError
+from icefield._family import members
 
 __all__ = ["ManifestPreloadCondition", "ManifestSplitCondition"]
 
@@ -16,115 +18,87 @@ _REFS = whole(2**32 - 1, doc="A number of chunk references.")
 
 
 class _Condition:
-    """A tag and its content, never changed. Conditions are made by the functions of their class."""
+    """A tag and its content, never changed. A family of conditions has a class for each tag."""
 
-    __slots__ = ("_content", "_tag")
+    __slots__ = ("_content",)
+    __match_args__: ClassVar[tuple[str, ...]] = ()
 
-    _plain: ClassVar[tuple[str, ...]] = ()
-    _tag: str
+    _tag: ClassVar[str] = ""
+    _forms: ClassVar[dict[str, type[Any]]] = {}
+    """The classes of the family by their tags."""
     _content: Any
 
-    def __new__(cls) -> Self:
-        raise TypeError(
-            f"a {cls.__name__} is made by its functions, such as {cls.__name__}.name_matches('^time$')"
-        )
-
-    def __init_subclass__(cls) -> None:
-        cls.__module__ = "icefield"
-
-    @classmethod
-    def _of(cls, tag: str, content: Any = None) -> Self:
-        condition = object.__new__(cls)
-        condition._tag = tag
-        condition._content = content
-        return condition
+    def __init__(self) -> None:
+        if not type(self)._tag:
+            name = type(self).__name__
+            raise TypeError(
+                f"a {name} is made by its functions, such as {name}.name_matches('^time$')"
+            )
+        self._content = None
 
     @classmethod
-    def _all_of(cls, tag: str, conditions: list[Self]) -> Self:
-        found = tuple(conditions)
-        for it in found:
-            if not isinstance(it, cls):
-                raise TypeError(f"a condition is a {cls.__name__}, not a {type(it).__name__}")
-        return cls._of(tag, found)
+    def _family(cls) -> type[_Condition]:
+        return next(it for it in cls.__mro__ if it.__base__ is _Condition and "_forms" in vars(it))
 
     @classmethod
-    def _regex(cls, tag: str, regex: str) -> Self:
-        if not isinstance(regex, str):
-            raise TypeError(f"a regular expression is a text, not a {type(regex).__name__}")
-        return cls._of(tag, regex)
+    def _made(cls, tag: str, *content: Any) -> Any:
+        return cls._forms[tag](*content)
 
     def __or__(self, other: Self, /) -> Self:
-        if not isinstance(other, type(self)):
+        if not isinstance(other, self._family()):
             return NotImplemented
-        return self._of("or", (self, other))
+        either: Self = self._made("or", [self, other])
+        return either
 
     def __and__(self, other: Self, /) -> Self:
-        if not isinstance(other, type(self)):
+        if not isinstance(other, self._family()):
             return NotImplemented
-        return self._of("and", (self, other))
+        both: Self = self._made("and", [self, other])
+        return both
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Condition) or type(self) is not type(other):
             return NotImplemented
-        return (self._tag, self._content) == (other._tag, other._content)
+        return bool(self._content == other._content)
 
     def __hash__(self) -> int:
-        return hash((type(self), self._tag, self._content))
+        return hash((type(self), self._content))
 
-    def __repr__(self) -> str:
-        name = f"icefield.{type(self).__name__}"
-        if self._tag in ("or", "and"):
-            return f"{name}.{self._tag}_conditions({list(self._content)!r})"
-        if self._tag == "any_array":
-            return f"{name}.AnyArray()"
-        if self._tag == "num_refs":
-            return f"{name}.num_refs({self._content[0]!r}, {self._content[1]!r})"
-        return f"{name}.{self._tag}({'' if self._content is None else repr(self._content)})"
+    def _arguments(self) -> tuple[Any, ...]:
+        """What the class is called with to make an equal condition."""
+        return ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self), self._tag, self._content)
+        return type(self), self._arguments()
+
+    def __repr__(self) -> str:
+        tag = {"or": "or_conditions", "and": "and_conditions", "any_array": "AnyArray"}
+        name = f"icefield.{self._family().__name__}.{tag.get(self._tag, self._tag)}"
+        return f"{name}({', '.join(repr(it) for it in self._arguments())})"
 
     def _to_document(self) -> Any:
-        match self._tag:
-            case "or" | "and":
-                return {self._tag: [it._to_document() for it in self._content]}
-            case "path_matches" | "name_matches":
-                return {self._tag: {"regex": self._content}}
-            case "num_refs":
-                first, last = self._content
-                return {
-                    "num_refs": {
-                        "from": "Unbounded" if first is None else {"Included": first},
-                        "to": "Unbounded" if last is None else {"Excluded": last},
-                    }
-                }
-            case plain:
-                return plain
+        return self._tag
 
     @classmethod
-    def _from_document(cls, document: Any) -> Self:
+    def _from_document(cls, document: Any) -> Any:
         match document:
-            case bool() if str(document).lower() in cls._plain:
-                return cls._of(str(document).lower())
-            case str() if document in cls._plain:
-                return cls._of(document)
+            case bool() if str(document).lower() in cls._forms:
+                return cls._made(str(document).lower())
+            case "true" | "false" | "any_array" if document in cls._forms:
+                return cls._made(document)
             case {"or": list(conditions)}:
-                return cls._of("or", tuple(cls._from_document(it) for it in conditions))
+                return cls._made("or", [cls._from_document(it) for it in conditions])
             case {"and": list(conditions)}:
-                return cls._of("and", tuple(cls._from_document(it) for it in conditions))
+                return cls._made("and", [cls._from_document(it) for it in conditions])
             case {"path_matches": {"regex": str(regex)}}:
-                return cls._of("path_matches", regex)
+                return cls._made("path_matches", regex)
             case {"name_matches": {"regex": str(regex)}}:
-                return cls._of("name_matches", regex)
-            case {"num_refs": {"from": first, "to": last}} if "true" in cls._plain:
-                return cls._of("num_refs", (_bound(first, 0), _bound(last, 1)))
+                return cls._made("name_matches", regex)
+            case {"num_refs": {"from": first, "to": last}} if "num_refs" in cls._forms:
+                return cls._made("num_refs", _bound(first, 0), _bound(last, 1))
         raise InvalidInputError(
             f"{document!r} is no condition of a {cls.__name__}", ErrorKind.INVALID_SETTING
         )
-
-
-def _again(cls: type[_Condition], tag: str, content: Any) -> _Condition:
-    return cls._of(tag, content)
 
 
 def _bound(document: Any, end: int) -> int | None:
@@ -138,51 +112,179 @@ def _bound(document: Any, end: int) -> int | None:
             return None
 
 
+class _Several(_Condition):
+    """Conditions of one family."""
+
+    __slots__ = ()
+    __match_args__ = ("_0",)
+
+    def __init__(self, _0: Iterable[Any]) -> None:
+        found = tuple(_0)
+        family = self._family()
+        for it in found:
+            if not isinstance(it, family):
+                raise TypeError(f"a condition is a {family.__name__}, not {type(it).__name__}")
+        self._content = found
+
+    @property
+    def _0(self) -> list[Any]:
+        return list(self._content)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return (self._0,)
+
+    def _to_document(self) -> Any:
+        return {self._tag: [it._to_document() for it in self._content]}
+
+
+class _Matches(_Condition):
+    """A regular expression."""
+
+    __slots__ = ()
+    __match_args__ = ("regex",)
+
+    def __init__(self, regex: str) -> None:
+        if not isinstance(regex, str):
+            raise TypeError(f"a regular expression is a text, not a {type(regex).__name__}")
+        self._content = regex
+
+    @property
+    def regex(self) -> str:
+        """The regular expression."""
+        return str(self._content)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return (self._content,)
+
+    def _to_document(self) -> Any:
+        return {self._tag: {"regex": self._content}}
+
+
 class ManifestPreloadCondition(_Condition):
     """Which manifests are read as soon as a session is opened."""
 
     __slots__ = ()
 
-    _plain = ("true", "false")
+    _forms: ClassVar[dict[str, type[Any]]] = {}
+
+    Or: TypeAlias = "_PreloadOr"
+    And: TypeAlias = "_PreloadAnd"
+    PathMatches: TypeAlias = "_PreloadPathMatches"
+    NameMatches: TypeAlias = "_PreloadNameMatches"
+    NumRefs: TypeAlias = "_PreloadNumRefs"
 
     @staticmethod
     def or_conditions(conditions: list[ManifestPreloadCondition]) -> ManifestPreloadCondition:
         """True if one of the conditions is; false if there are none."""
-        return ManifestPreloadCondition._all_of("or", conditions)
+        return _PreloadOr(conditions)
 
     @staticmethod
     def and_conditions(conditions: list[ManifestPreloadCondition]) -> ManifestPreloadCondition:
         """True if all of the conditions are; true if there are none."""
-        return ManifestPreloadCondition._all_of("and", conditions)
+        return _PreloadAnd(conditions)
 
     @staticmethod
     def path_matches(regex: str) -> ManifestPreloadCondition:
         """True for arrays whose whole path matches the regular expression."""
-        return ManifestPreloadCondition._regex("path_matches", regex)
+        return _PreloadPathMatches(regex)
 
     @staticmethod
     def name_matches(regex: str) -> ManifestPreloadCondition:
         """True for arrays whose name, the last part of the path, matches the regular expression."""
-        return ManifestPreloadCondition._regex("name_matches", regex)
+        return _PreloadNameMatches(regex)
 
     @staticmethod
     def num_refs(from_refs: int | None, to_refs: int | None) -> ManifestPreloadCondition:
         """True for manifests of at least `from_refs` chunk references and fewer than `to_refs`; None is no bound."""
-        bounds = tuple(
-            None if it is None else _REFS.check(name, it)
-            for name, it in (("from_refs", from_refs), ("to_refs", to_refs))
-        )
-        return ManifestPreloadCondition._of("num_refs", bounds)
+        return _PreloadNumRefs(from_refs, to_refs)
 
     @staticmethod
     def true() -> ManifestPreloadCondition:
         """Always true."""
-        return ManifestPreloadCondition._of("true")
+        return _PreloadTrue()
 
     @staticmethod
     def false() -> ManifestPreloadCondition:
         """Never true."""
-        return ManifestPreloadCondition._of("false")
+        return _PreloadFalse()
+
+
+class _PreloadOr(_Several, ManifestPreloadCondition):
+    """True if one of its conditions is."""
+
+    __slots__ = ()
+    _tag = "or"
+
+
+class _PreloadAnd(_Several, ManifestPreloadCondition):
+    """True if all of its conditions are."""
+
+    __slots__ = ()
+    _tag = "and"
+
+
+class _PreloadPathMatches(_Matches, ManifestPreloadCondition):
+    """True for arrays whose path matches a regular expression."""
+
+    __slots__ = ()
+    _tag = "path_matches"
+
+
+class _PreloadNameMatches(_Matches, ManifestPreloadCondition):
+    """True for arrays whose name matches a regular expression."""
+
+    __slots__ = ()
+    _tag = "name_matches"
+
+
+class _PreloadNumRefs(ManifestPreloadCondition):
+    """True for manifests with a number of chunk references within bounds, `from` (in) and `to` (out)."""
+
+    __slots__ = ()
+    __match_args__ = ("from", "to")
+    _tag = "num_refs"
+
+    def __init__(self, from_refs: int | None, to_refs: int | None) -> None:
+        self._content = tuple(
+            None if it is None else _REFS.check(name, it)
+            for name, it in (("from_refs", from_refs), ("to_refs", to_refs))
+        )
+
+    @property
+    def to(self) -> int | None:
+        """The first number that is not in."""
+        last: int | None = self._content[1]
+        return last
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return tuple(self._content)
+
+    def _to_document(self) -> Any:
+        first, last = self._content
+        return {
+            "num_refs": {
+                "from": "Unbounded" if first is None else {"Included": first},
+                "to": "Unbounded" if last is None else {"Excluded": last},
+            }
+        }
+
+
+# A name that Python keeps for itself.
+setattr(_PreloadNumRefs, "from", property(lambda it: it._content[0], doc="The first number in."))
+
+
+class _PreloadTrue(ManifestPreloadCondition):
+    """Always true."""
+
+    __slots__ = ()
+    _tag = "true"
+
+
+class _PreloadFalse(ManifestPreloadCondition):
+    """Never true."""
+
+    __slots__ = ()
+    _tag = "false"
 
 
 class ManifestSplitCondition(_Condition):
@@ -190,29 +292,87 @@ class ManifestSplitCondition(_Condition):
 
     __slots__ = ()
 
-    _plain = ("any_array",)
+    _forms: ClassVar[dict[str, type[Any]]] = {}
+
+    Or: TypeAlias = "_SplitOr"
+    And: TypeAlias = "_SplitAnd"
+    PathMatches: TypeAlias = "_SplitPathMatches"
+    NameMatches: TypeAlias = "_SplitNameMatches"
+    AnyArray: TypeAlias = "_SplitAnyArray"
 
     @staticmethod
     def or_conditions(conditions: list[ManifestSplitCondition]) -> ManifestSplitCondition:
         """True if one of the conditions is; false if there are none."""
-        return ManifestSplitCondition._all_of("or", conditions)
+        return _SplitOr(conditions)
 
     @staticmethod
     def and_conditions(conditions: list[ManifestSplitCondition]) -> ManifestSplitCondition:
         """True if all of the conditions are; true if there are none."""
-        return ManifestSplitCondition._all_of("and", conditions)
+        return _SplitAnd(conditions)
 
     @staticmethod
     def path_matches(regex: str) -> ManifestSplitCondition:
         """True for arrays whose whole path matches the regular expression."""
-        return ManifestSplitCondition._regex("path_matches", regex)
+        return _SplitPathMatches(regex)
 
     @staticmethod
     def name_matches(regex: str) -> ManifestSplitCondition:
         """True for arrays whose name, the last part of the path, matches the regular expression."""
-        return ManifestSplitCondition._regex("name_matches", regex)
+        return _SplitNameMatches(regex)
 
-    @staticmethod
-    def AnyArray() -> ManifestSplitCondition:
-        """True for every array."""
-        return ManifestSplitCondition._of("any_array")
+
+class _SplitOr(_Several, ManifestSplitCondition):
+    """True if one of its conditions is."""
+
+    __slots__ = ()
+    _tag = "or"
+
+
+class _SplitAnd(_Several, ManifestSplitCondition):
+    """True if all of its conditions are."""
+
+    __slots__ = ()
+    _tag = "and"
+
+
+class _SplitPathMatches(_Matches, ManifestSplitCondition):
+    """True for arrays whose path matches a regular expression."""
+
+    __slots__ = ()
+    _tag = "path_matches"
+
+
+class _SplitNameMatches(_Matches, ManifestSplitCondition):
+    """True for arrays whose name matches a regular expression."""
+
+    __slots__ = ()
+    _tag = "name_matches"
+
+
+class _SplitAnyArray(ManifestSplitCondition):
+    """True for every array."""
+
+    __slots__ = ()
+    _tag = "any_array"
+
+
+_PRELOAD: tuple[type[_Condition], ...] = (
+    _PreloadOr,
+    _PreloadAnd,
+    _PreloadPathMatches,
+    _PreloadNameMatches,
+    _PreloadNumRefs,
+    _PreloadTrue,
+    _PreloadFalse,
+)
+_SPLIT: tuple[type[_Condition], ...] = (
+    _SplitOr,
+    _SplitAnd,
+    _SplitPathMatches,
+    _SplitNameMatches,
+    _SplitAnyArray,
+)
+members(ManifestPreloadCondition, "_Preload", *_PRELOAD)
+members(ManifestSplitCondition, "_Split", *_SPLIT)
+ManifestPreloadCondition._forms.update((it._tag, it) for it in _PRELOAD)
+ManifestSplitCondition._forms.update((it._tag, it) for it in _SPLIT)

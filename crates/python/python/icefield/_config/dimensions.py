@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any as Anything
+from typing import TypeAlias
 
 from icefield._config.section import whole
 from icefield._exceptions import ErrorKind, InvalidInputError
+from icefield._family import members
 
 __all__ = ["ManifestSplitDimCondition"]
 
@@ -17,12 +19,18 @@ class ManifestSplitDimCondition:
 
     __slots__ = ("_content",)
 
-    _content: Any
+    _content: Anything
 
-    def __new__(cls, *_: Any, **__: Any) -> ManifestSplitDimCondition:
-        if cls is ManifestSplitDimCondition:
-            raise TypeError("a condition on dimensions is an Axis, a DimensionName or Any")
-        return super().__new__(cls)
+    Axis: TypeAlias = "_Axis"
+    DimensionName: TypeAlias = "_DimensionName"
+    Any: TypeAlias = "_Any"
+
+    def __init__(self) -> None:
+        raise TypeError("a condition on dimensions is an Axis, a DimensionName or Any")
+
+    @property
+    def _0(self) -> Anything:
+        return self._content
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other) or not isinstance(other, ManifestSplitDimCondition):
@@ -36,15 +44,15 @@ class ManifestSplitDimCondition:
         content = "" if self._content is None else repr(self._content)
         return f"icefield.{type(self).__qualname__}({content})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Anything, ...]:
         return type(self), () if self._content is None else (self._content,)
 
-    def _to_document(self) -> Any:
+    def _to_document(self) -> Anything:
         name = type(self).__name__
         return name if self._content is None else {name: self._content}
 
     @staticmethod
-    def _from_document(document: Any) -> ManifestSplitDimCondition:
+    def _from_document(document: Anything) -> ManifestSplitDimCondition:
         match document:
             case "Any":
                 return _Any()
@@ -61,6 +69,7 @@ class _Axis(ManifestSplitDimCondition):
     """The dimension at a place, from 0."""
 
     __slots__ = ()
+    __match_args__ = ("_0",)
 
     def __init__(self, axis: int) -> None:
         self._content = _AXIS.check("axis", axis)
@@ -70,6 +79,7 @@ class _DimensionName(ManifestSplitDimCondition):
     """The dimensions whose names match a regular expression."""
 
     __slots__ = ()
+    __match_args__ = ("_0",)
 
     def __init__(self, regex: str) -> None:
         if not isinstance(regex, str):
@@ -86,11 +96,4 @@ class _Any(ManifestSplitDimCondition):
         self._content = None
 
 
-# A nested class cannot be derived from the class that it is nested in while that is being made.
-ManifestSplitDimCondition.__module__ = "icefield"
-for _kind in (_Axis, _DimensionName, _Any):
-    _kind.__name__ = _kind.__name__.lstrip("_")
-    _kind.__qualname__ = f"ManifestSplitDimCondition.{_kind.__name__}"
-    _kind.__module__ = "icefield"
-    setattr(ManifestSplitDimCondition, _kind.__name__, _kind)
-del _kind
+members(ManifestSplitDimCondition, "_", _Axis, _DimensionName, _Any)

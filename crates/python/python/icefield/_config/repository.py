@@ -9,7 +9,7 @@ from icefield._config.caching import CachingConfig
 from icefield._config.compression import CompressionConfig
 from icefield._config.containers import VirtualChunkContainer
 from icefield._config.manifest import ManifestConfig
-from icefield._config.section import Section, Setting, part, whole
+from icefield._config.section import Section, Setting, part, text, whole
 from icefield._exceptions import IcechunkError
 from icefield._storage_settings import StorageRetriesSettings, StorageSettings
 
@@ -126,6 +126,7 @@ class RepositoryConfig(Section):
     num_updates_per_repo_info_file = whole(
         _U16, 1000, doc="Updates in one object of the history (spec version 2)."
     )
+    previous_file = text(doc="The object with the configuration before this one (spec version 2).")
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ class RepositoryConfig(Section):
         num_updates_per_repo_info_file: int | None = None,
         max_concurrent_decodes: int | None = None,
     ) -> None:
-        self._set(locals())
+        self._set(locals() | {"previous_file": None})
 
     @staticmethod
     def default() -> RepositoryConfig:

@@ -155,7 +155,7 @@ class Diff(Value):
         if self.is_empty():
             return '<div class="icefield">no differences</div>'
         shown = "".join(
-            f"<details open><summary>{escape(title)} ({len(found)})</summary>"
+            f'<details open=""><summary>{escape(title)} ({len(found)})</summary>'
             f"<pre>{escape(chr(10).join(found))}</pre></details>"
             for title, found in self._sections()
         )

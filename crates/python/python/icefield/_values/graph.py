@@ -110,14 +110,16 @@ class AncestryGraph:
     def _repr_svg_(self) -> str:
         lanes = max((max((row.lane, *row.above)) for row in self._rows), default=0) + 1
         text_at = _LEFT + lanes * _LANE + 14
-        shown: list[str] = []
         longest = 0
+        places = {row.snapshot.id: (place, row) for place, row in enumerate(self._rows)}
+        # The lines come first, so that the circles are on top of them.
+        shown = [
+            self._stroke(row.lane, place, parent[1].lane, parent[0])
+            for place, row in enumerate(self._rows)
+            if (parent := places.get(row.snapshot.parent_id or ""))
+        ]
         for place, row in enumerate(self._rows):
             y = _LEFT + place * _STEP
-            if place:
-                for lane in row.above:
-                    end = row.lane if lane in row.ending else lane
-                    shown.append(self._stroke(lane, y - _STEP, end, y))
             label = f"<tspan opacity='0.6'>{row.snapshot.id[:8]}</tspan>"
             plain_label = row.snapshot.id[:8]
             names = [(it, self._colour(row.lane)) for it in row.branches]
@@ -141,12 +143,14 @@ class AncestryGraph:
     def _colour(self, lane: int) -> str:
         return "currentColor" if self._plain else _COLOURS[lane % len(_COLOURS)]
 
-    def _stroke(self, lane: int, top: int, end: int, bottom: int) -> str:
+    def _stroke(self, lane: int, place: int, end: int, end_place: int) -> str:
+        """A line from a snapshot to its parent: down its lane, and over to the parent's in the last step."""
         x, to = _LEFT + lane * _LANE, _LEFT + end * _LANE
-        middle = (top + bottom) // 2
+        top, bottom = _LEFT + place * _STEP, _LEFT + end_place * _STEP
+        turn, middle = bottom - _STEP, bottom - _STEP // 2
         return (
-            f"<path d='M {x} {top} C {x} {middle}, {to} {middle}, {to} {bottom}' fill='none' "
-            f"stroke='{self._colour(lane)}' stroke-width='2'/>"
+            f"<path d='M {x} {top} V {turn} C {x} {middle}, {to} {middle}, {to} {bottom}' "
+            f"fill='none' stroke='{self._colour(lane)}' stroke-width='2'/>"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
 from icefield import _display
@@ -51,6 +52,12 @@ class FeatureFlag(Value):
         self._default_enabled = default_enabled
         self._setting = setting
 
+    def __repr__(self) -> str:
+        # Without what follows from the rest.
+        return _display.call(
+            "icefield.FeatureFlag", ((key, it) for key, it, _ in self._fields() if key != "enabled")
+        )
+
     @property
     def id(self) -> int:
         """The number of the flag."""
@@ -85,12 +92,9 @@ class UpdateType(Value):
     _given: tuple[Any, ...]
     _types: ClassVar[tuple[type, ...]] = ()
 
-    def __new__(cls, *_: Any, **__: Any) -> UpdateType:
-        if cls is UpdateType:
-            raise TypeError("an UpdateType is one of its nested classes, such as UpdateType.GCRan")
-        return super().__new__(cls)
-
     def __init__(self, *values: Any, **named: Any) -> None:
+        if type(self) is UpdateType:
+            raise TypeError("an UpdateType is one of its nested classes, such as UpdateType.GCRan")
         names = self._names
         given = dict(zip(names, values, strict=False)) | named
         if len(values) + len(named) != len(names) or set(given) != set(names):
@@ -121,6 +125,9 @@ def _nest(name: str, doc: str, /, **fields: Any) -> None:
         "__doc__": doc,
         "__qualname__": f"UpdateType.{name}",
         "__match_args__": tuple(fields),
+        "__signature__": Signature(
+            [Parameter(it, Parameter.POSITIONAL_OR_KEYWORD) for it in fields]
+        ),
         "_names": tuple(fields),
         "_types": tuple(fields.values()),
     }
