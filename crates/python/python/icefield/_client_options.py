@@ -32,7 +32,9 @@ def _unknown(what: str, name: str, known: str) -> Exception:
     return _urls.refused(f"{what}: {name!r} is not supported; take it out. There are: {known}")
 
 
-def gcs(config: Mapping[str, str] | None, description: dict[str, Any], settings: dict[str, Any]) -> None:
+def gcs(
+    config: Mapping[str, str] | None, description: dict[str, Any], settings: dict[str, Any]
+) -> None:
     """Puts the options of a client of Google Cloud Storage into a description and its settings."""
     for name, value in _texts(config, "config").items():
         match name.lower().removeprefix("google_"):
@@ -108,7 +110,9 @@ def _skip_signature(description: dict[str, Any], name: str) -> None:
     description["credentials"] = {"kind": "anonymous"}
 
 
-def http(config: Mapping[str, str] | None, description: dict[str, Any], settings: dict[str, Any]) -> None:
+def http(
+    config: Mapping[str, str] | None, description: dict[str, Any], settings: dict[str, Any]
+) -> None:
     """Puts the options of a client of web servers into a description and its settings."""
     plain = description["url"].lower().startswith("http://")
     for name, value in _texts(config, "opts").items():

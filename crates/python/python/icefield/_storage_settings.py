@@ -163,7 +163,11 @@ def ineffective(settings: StorageSettings, kind: str, usual: StorageSettings) ->
     """What is set and has no effect on a storage of this type, each with its reason, but for what is usual there."""
     found: list[str] = []
     network = kind not in ("memory", "local", "redirect")
-    unsafe = ("unsafe_use_conditional_create", "unsafe_use_conditional_update", "unsafe_use_metadata")
+    unsafe = (
+        "unsafe_use_conditional_create",
+        "unsafe_use_conditional_update",
+        "unsafe_use_metadata",
+    )
     for name in unsafe:
         if getattr(settings, name) is False and getattr(usual, name) is not False:
             found.append(f"{name}=False has no effect: commits would not be safe without it")
@@ -171,16 +175,22 @@ def ineffective(settings: StorageSettings, kind: str, usual: StorageSettings) ->
         if getattr(settings, name) is not None and "classes" not in _EFFECTS[kind]:
             found.append(f"{name} has no effect: there are no storage classes in this storage")
     if settings.minimum_size_for_multipart_upload is not None and "uploads" not in _EFFECTS[kind]:
-        found.append("minimum_size_for_multipart_upload has no effect: nothing is uploaded in parts")
+        found.append(
+            "minimum_size_for_multipart_upload has no effect: nothing is uploaded in parts"
+        )
     if not network:
         reason = "the storage is asked as its server says" if kind == "redirect" else None
         for name in ("concurrency", "retries", "timeouts"):
             value = getattr(settings, name)
             if value is not None and value._values and value != getattr(usual, name):
-                found.append(f"{name} has no effect: {reason}" if reason else f"{name} {_NO_NETWORK}")
+                found.append(
+                    f"{name} has no effect: {reason}" if reason else f"{name} {_NO_NETWORK}"
+                )
     elif settings.timeouts is not None:
         if settings.timeouts.connect_timeout_ms is not None and "connect" not in _EFFECTS[kind]:
-            found.append("timeouts.connect_timeout_ms has no effect: the client of this storage has its own")
+            found.append(
+                "timeouts.connect_timeout_ms has no effect: the client of this storage has its own"
+            )
     return found
 
 

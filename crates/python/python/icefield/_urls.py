@@ -9,7 +9,15 @@ from urllib.parse import unquote, urlsplit
 
 from icefield._exceptions import ErrorKind, InvalidInputError
 
-__all__ = ["checked_endpoint", "headers", "milliseconds", "refused", "shown", "truth", "without_user"]
+__all__ = [
+    "checked_endpoint",
+    "headers",
+    "milliseconds",
+    "refused",
+    "shown",
+    "truth",
+    "without_user",
+]
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
 _SENDABLE = re.compile(r"[\t -~]*")
@@ -49,7 +57,9 @@ def checked_endpoint(url: str | None, allow_http: bool, setting: str = "endpoint
     if "@" in host:
         raise refused(f"{setting} {shown(url)} has a user in it: pass credentials as arguments")
     if "?" in url or "#" in url:
-        raise refused(f"{setting} {shown(url)} has a query: an endpoint is a server, and a path on it")
+        raise refused(
+            f"{setting} {shown(url)} has a query: an endpoint is a server, and a path on it"
+        )
     if scheme.lower() == "http" and not allow_http:
         raise refused(
             f"{setting} {shown(url)} has no TLS, so that anybody on the way can read along: make it https://, or pass "

@@ -91,6 +91,7 @@ __all__ = [
     "s3_static_credentials",
 ]
 
+
 class Credentials:
     """Who asks for virtual chunks: one of the forms, by the service of their container."""
 

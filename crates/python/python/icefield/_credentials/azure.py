@@ -74,7 +74,7 @@ class _AzureNewAccessKey(_AzureNew):
     _form = "access_key"
     key: str
 
-    def __init__(self, key: str, *, expires_after: datetime | None = None) -> None:
+    def __init__(self, key: str, expires_after: datetime | None = None) -> None:
         _set(self, "key", text(key, "key"))
         _set(self, "expires_after", expiry(expires_after))
 
@@ -87,7 +87,7 @@ class _AzureNewSasToken(_AzureNew):
     _form = "sas_token"
     token: str
 
-    def __init__(self, token: str, *, expires_after: datetime | None = None) -> None:
+    def __init__(self, token: str, expires_after: datetime | None = None) -> None:
         _set(self, "token", text(token, "token"))
         _set(self, "expires_after", expiry(expires_after))
 
@@ -100,7 +100,7 @@ class _AzureNewBearerToken(_AzureNew):
     _form = "bearer_token"
     bearer: str
 
-    def __init__(self, bearer: str, *, expires_after: datetime | None = None) -> None:
+    def __init__(self, bearer: str, expires_after: datetime | None = None) -> None:
         _set(self, "bearer", text(bearer, "bearer"))
         _set(self, "expires_after", expiry(expires_after))
 
@@ -309,6 +309,4 @@ members(
     _AzureStaticSasToken,
     _AzureStaticBearerToken,
 )
-members(
-    AzureCredentials, "_Azure", _AzureAnonymous, _AzureFromEnv, _AzureStatic, _AzureRefreshable
-)
+members(AzureCredentials, "_Azure", _AzureAnonymous, _AzureFromEnv, _AzureStatic, _AzureRefreshable)

@@ -200,7 +200,9 @@ def gcs_static_credentials(
     if bearer_token is not None:
         return _GcsStaticBearerToken(bearer_token)
     assert way is None
-    raise refused(f"no credentials for Google Cloud Storage are given; give one of {', '.join(ways)}")
+    raise refused(
+        f"no credentials for Google Cloud Storage are given; give one of {', '.join(ways)}"
+    )
 
 
 def _check_file(path: str, name: str) -> None:

@@ -255,7 +255,9 @@ def s3_credentials(
                 expires_after=expires_after,
             )
     if from_env is False:
-        raise refused("from_env is False and no other credentials for S3 are given; pass anonymous=True")
+        raise refused(
+            "from_env is False and no other credentials for S3 are given; pass anonymous=True"
+        )
     return _S3FromEnv()
 
 
