@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -45,6 +46,8 @@ def interrupted(script: str, by: signal.Signals, *arguments: str) -> tuple[int, 
         assert process.stdout is not None
         first = process.stdout.readline()
         assert first == "ready\n", first + process.communicate()[1]
+        # Long enough for the call after `ready` to be waiting.
+        time.sleep(0.5)
         process.send_signal(by)
         out, err = process.communicate(timeout=PATIENCE)
         return process.returncode, out, err

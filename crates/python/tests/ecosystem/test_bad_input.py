@@ -130,18 +130,19 @@ def test_a_store_after_the_commit_of_its_session(local: "ic.Repository") -> None
     store = session.store
     asyncio.run(store.set("a/c/0", _bytes(b"12345678")))
     session.commit("done")
-    # It still reads, and says that it no longer writes.
+    # It still reads, and says why it no longer writes, and what does.
     value = asyncio.run(store.get("a/c/0", PROTOTYPE))
     assert value is not None
     error = _refused(lambda: asyncio.run(store.set("a/c/1", _bytes(b"12345678"))))
-    assert "read" in str(error).lower()
+    assert "commit" in str(error)
+    assert "open a new one" in str(error)
     _refused(lambda: session.commit("again"))
 
 
 def test_a_commit_of_nothing(local: "ic.Repository") -> None:
     session = local.writable_session("main")
     error = _refused(lambda: session.commit("nothing"))
-    assert "change" in str(error).lower()
+    assert "nothing to commit" in str(error)
 
 
 def test_a_session_used_from_several_threads(local: "ic.Repository") -> None:
@@ -248,15 +249,18 @@ def test_a_repository_in_memory_does_not_pickle() -> None:
 
 def test_credentials_that_do_not_pickle() -> None:
     """A function that only this process knows cannot give another one its credentials."""
-    storage = ic.s3_storage(
-        bucket="bucket",
-        prefix="prefix",
-        region="us-east-1",
-        get_credentials=lambda: ic.S3StaticCredentials("key", "secret", None, datetime.now(UTC)),
-    )
-    with pytest.raises((*DOCUMENTED, pickle.PicklingError, AttributeError)) as caught:
-        pickle.dumps(storage)
-    assert "credentials" in str(caught.value)
+
+    def storage() -> "ic.Storage":
+        return ic.s3_storage(
+            bucket="bucket",
+            prefix="prefix",
+            region="us-east-1",
+            get_credentials=lambda: ic.S3StaticCredentials("key", "secret", None, datetime.now(UTC)),
+        )
+
+    error = _refused(lambda: pickle.dumps(storage()))
+    assert "credentials" in str(error)
+    assert "def" in str(error)
 
 
 @pytest.mark.parametrize("blob", [b"", b"\0" * 64, b"not a session", bytes(range(256))])

@@ -231,8 +231,8 @@ def test_h109_ctrl_c_ends_a_read(tmp_path: Path) -> None:
         _SLOW
         + """
 storage.read_latency_ms = HOURS
-print("ready")
 try:
+    print("ready")
     slow.lookup_branch("main")
 except KeyboardInterrupt:
     print("interrupted")
@@ -252,8 +252,8 @@ session = slow.writable_session("main")
 session.store.set_sync("zarr.json", buffer.from_bytes(b'{"zarr_format":3,"node_type":"group"}'))
 before = repository.lookup_branch("main")
 storage.write_latency_ms = HOURS
-print("ready")
 try:
+    print("ready")
     session.commit("never")
 except KeyboardInterrupt:
     print("interrupted")
@@ -304,8 +304,8 @@ def test_h109_a_handler_of_sigterm_runs_within_the_call(tmp_path: Path) -> None:
         + """
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
 storage.read_latency_ms = HOURS
-print("ready")
 try:
+    print("ready")
     slow.lookup_branch("main")
 finally:
     print("cleaned up")
