@@ -75,7 +75,8 @@ fn word(location: &ChunkLocation) -> &'static str {
     }
 }
 
-/// index, type, location (of virtual ones), offset, length, bytes (of inline ones).
+/// index, type, location (of virtual ones) or id of the object (of native ones), offset, length, bytes (of inline
+/// ones).
 type Reference = (
     Vec<u32>,
     &'static str,
@@ -110,7 +111,9 @@ async fn reference(
         ChunkLocation::Virtual {
             location, offset, ..
         } => (index, kind, Some(location), offset, length, None),
-        ChunkLocation::Native { offset, .. } => (index, kind, None, offset, length, None),
+        ChunkLocation::Native { id, offset, .. } => {
+            (index, kind, Some(id.to_string()), offset, length, None)
+        }
         ChunkLocation::Inline { .. } => {
             let bytes = session.chunk(path, &chunk.index, ByteRange::All).await?;
             let bytes = bytes.map(pyo3_bytes::PyBytes::new);

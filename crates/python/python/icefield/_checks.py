@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 from icefield._exceptions import from_native
 
 __all__ = [
+    "check_snapshot_id",
     "exactly_one_version",
     "from_microseconds",
     "metadata_document",
@@ -29,6 +30,7 @@ __all__ = [
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DEEPEST_METADATA = 100
+_DIGITS = frozenset("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 _T = TypeVar("_T", bound=Callable[..., Any])
 
 
@@ -75,6 +77,12 @@ def microseconds(time: object, name: str) -> int:
 def from_microseconds(time: int) -> datetime:
     """The time (UTC) that lies so many microseconds after 1970."""
     return _EPOCH + timedelta(microseconds=time)
+
+
+def check_snapshot_id(value: str) -> None:
+    """The form of an id: 20 characters of Crockford's base 32."""
+    if len(value) != 20 or not set(value.upper()) <= _DIGITS:
+        raise from_native("invalid-snapshot-id", f"{value!r} is not the id of a snapshot")
 
 
 def exactly_one_version(

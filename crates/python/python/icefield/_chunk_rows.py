@@ -102,6 +102,10 @@ def begin_one(
 def _chunk_of(key: str) -> tuple[str, list[int]]:
     """The path of the array, and the index of the chunk, of a chunk key."""
     parts = key.strip("/").split("/")
+    if parts[-1] == "zarr.json":
+        raise from_native(
+            "not-allowed", f"{key!r} is a metadata document, which cannot be a virtual reference"
+        )
     at = len(parts) - 1
     while at >= 0 and parts[at].isascii() and parts[at].isdigit():
         at -= 1

@@ -178,7 +178,7 @@ class Session:
     def chunk_refs(
         self, path: str, batch: int
     ) -> Stream[tuple[list[int], str, str | None, int, int, Bytes | None]]:
-        """index, type, location (of virtual ones), offset, length, bytes (of inline ones)"""
+        """index, type, location (of virtual ones) or id (of native ones), offset, length, bytes (of inline ones)"""
     def set_virtual_refs(
         self,
         path: str,

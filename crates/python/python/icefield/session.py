@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from icefield import _native
-from icefield._checks import metadata_document, older_positional, text, whole, wholes
+from icefield._checks import check_snapshot_id, metadata_document, older_positional, text, whole, wholes
 from icefield._exceptions import from_native
 from icefield._iterators import AsyncCloseableIterator
 from icefield._place import Place, missing, opening
@@ -131,8 +131,15 @@ class Session:
         }
 
     def __setstate__(self, state: object) -> None:
-        if not isinstance(state, dict) or not {"place", "pickled"} <= state.keys():
+        if (
+            not isinstance(state, dict)
+            or not isinstance(state.get("place"), Place)
+            or not isinstance(state.get("pickled"), bytes if self._is_fork else str)
+            or not state["pickled"]
+        ):
             raise ValueError("Invalid state: this is not the pickle of a session of this version")
+        if not self._is_fork:
+            check_snapshot_id(state["pickled"])
         self._place = state["place"]
         self._defaults = {}
         self._pickled = state["pickled"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -18,7 +19,7 @@ from zarr.core.common import BytesLike
 from icefield import _native
 from icefield._checks import text
 from icefield._chunk_refs import ChunkReferences
-from icefield._exceptions import NodeNotFoundError, ReadOnlyError, from_native
+from icefield._exceptions import IcechunkError, NodeNotFoundError, ReadOnlyError, from_native
 from icefield._iterators import AsyncCloseableIterator
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["IcechunkStore", "IcefieldStore", "KeyNotFoundError", "ReadOnlyStoreError"]
 
 _Task = _native.Task
+_CHUNK = re.compile(r"(^|/)c(/\d+)+$")
 
 
 class KeyNotFoundError(NodeNotFoundError, FileNotFoundError):
@@ -333,8 +335,21 @@ class IcefieldStore(ChunkReferences, Store):
         """The size of a value in bytes. A key without a value raises a `KeyNotFoundError`."""
         size = await self._store.size(key)
         if size is None:
-            raise KeyNotFoundError(f"{key!r} has no value", "key-not-found")
+            raise self._missing(key)
         return size
+
+    def _missing(self, key: str) -> KeyNotFoundError:
+        """The error for a key without a value: is there no chunk, or no node?"""
+        path = re.sub(r"(^|/)(zarr\.json|c(/\d+)*)$", "", key.strip("/"))
+        try:
+            self._session._session.node_id("/" + path)
+        except NodeNotFoundError:
+            return KeyNotFoundError(
+                f"{key!r} has no value: there is no node at '/{path}'", "node-not-found"
+            )
+        except IcechunkError:
+            pass
+        return KeyNotFoundError(f"{key!r} has no value", "key-not-found")
 
     async def getsize_prefix(self, prefix: str) -> int:
         """The sum of the sizes in bytes of all values below a group or array."""
@@ -385,6 +400,7 @@ class IcefieldStore(ChunkReferences, Store):
         self, key_start_values: Iterable[tuple[str, int, BytesLike]]
     ) -> None:
         """Not supported: raises a `SessionStateError`."""
+        self._check_writable()
         raise from_native(
             "unimplemented",
             "`set_partial_values` is not supported: values are written whole; use `set`",
@@ -392,33 +408,52 @@ class IcefieldStore(ChunkReferences, Store):
 
     async def delete(self, key: str) -> None:
         """Deletes a value. A key without one is no error; the metadata document of a group takes its children along."""
+        self._check_deletable()
+        try:
+            await self._store.delete(key)
+        except ReadOnlyError as error:
+            raise _of_session(error) from None
+
+    def _check_deletable(self) -> None:
+        # A read-only session has the say: deleting nothing is no write to it.
         if self._read_only and not self._session.read_only:
             self._refuse_write()
-        await self._store.delete(key)
 
     def delete_sync(self, key: str) -> None:
         """As `delete`, but blocks."""
-        if self._read_only and not self._session.read_only:
-            self._refuse_write()
-        self._store.delete(key).wait()
+        self._check_deletable()
+        try:
+            self._store.delete(key).wait()
+        except ReadOnlyError as error:
+            raise _of_session(error) from None
 
     async def delete_dir(self, prefix: str) -> None:
-        """Deletes all below a prefix: a group, an array, or chunks of an array. "" and "/" are the root: everything."""
+        """Deletes a group, an array, or the chunks whose index begins so (`path/c/0`). "" and "/" are the root: everything."""
         self._check_writable()
         await self._store.delete_dir(prefix)
+        if _CHUNK.search(prefix):
+            await self._store.delete(prefix)
 
     async def clear(self) -> None:
         """Deletes everything in the session. The history of the repository stays."""
-        await self._begin_clear()
+        self._check_deletable()
+        try:
+            await self._store.delete_dir("")
+        except ReadOnlyError as error:
+            raise _of_session(error) from None
 
     def sync_clear(self) -> None:
         """As `clear`, but blocks."""
-        self._begin_clear().wait()
+        self._check_deletable()
+        try:
+            self._store.delete_dir("").wait()
+        except ReadOnlyError as error:
+            raise _of_session(error) from None
 
-    def _begin_clear(self) -> _native.Task[None]:
-        if self._read_only and not self._session.read_only:
-            self._refuse_write()
-        return self._store.delete_dir("")
+
+def _of_session(error: ReadOnlyError) -> IcechunkError:
+    """What the store refused, because its session is read-only."""
+    return from_native("read-only-session", error.message)
 
 
 def _memory(value: Buffer, method: str) -> Any:

@@ -207,7 +207,7 @@ class Upkeep(Handle):
 def _check_limits(given: dict[str, Any]) -> None:
     for name, value in given.items():
         if name.startswith("max_") and value is not None:
-            whole(value, name, "invalid-commit-configuration")
+            whole(value, name, "invalid-commit-configuration", 1)
 
 
 def _warn_total() -> None:
