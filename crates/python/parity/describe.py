@@ -106,10 +106,15 @@ def _class(cls: type, path: str, stub: Stub) -> dict[str, Any]:
         "bases": sorted({it.__name__ for it in cls.__mro__[1:] if it is not object and not _is_hidden(it)}),
         "signature": _constructor(cls, path, stub),
         # Members of enumerations are equal by identity, too.
-        "compared": cls.__eq__ is not object.__eq__ or issubclass(cls, enum.Enum),
+        "compared": _has_own(cls, "__eq__") or issubclass(cls, enum.Enum),
         "hashable": cls.__hash__ is not None,
         "members": members,
     }
+
+
+def _has_own(cls: type, name: str) -> bool:
+    """Whether a class has another method of a name than `object`."""
+    return getattr(cls, name) is not getattr(object, name)
 
 
 def _is_foreign(owner: type) -> bool:
@@ -157,7 +162,7 @@ def _constructor(cls: type, path: str, stub: Stub) -> Signature:
         return stub.signatures.get(f"{path}.__new__")
     if found and [it["name"] for it in found] == ["_", "__"]:
         return None
-    if not found and cls.__new__ is object.__new__ and cls.__init__ is object.__init__:
+    if not found and not _has_own(cls, "__new__") and not _has_own(cls, "__init__"):
         return None  # native, without a constructor
     return found
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
-__all__ = ["call", "lines", "table", "text_of"]
+__all__ = ["call", "escape", "lines", "table", "text_of"]
 
 _STYLE = (
     "<style>"
@@ -18,6 +17,13 @@ _STYLE = (
     ".icefield .default{opacity:.6}"
     "</style>"
 )
+
+
+def escape(text: str) -> str:
+    """A text as HTML. (The module `html` has a table of all entities, which takes time to load.)"""
+    for character, name in (("&", "amp"), ("<", "lt"), (">", "gt"), ('"', "quot"), ("'", "#x27")):
+        text = text.replace(character, f"&{name};")
+    return text
 
 
 def text_of(value: object) -> str:
@@ -54,11 +60,14 @@ def table(name: str, rows: Iterable[tuple[str, object, str]]) -> str:
 
 def _table(name: str, rows: Iterable[tuple[str, object, str]]) -> str:
     shown = "".join(
-        f"<tr><th>{escape(key)}</th><td>{_cell(value)}"
-        f'<span class="default">{escape(remark)}</span></td></tr>'
+        f"<tr><th>{escape(key)}</th><td>{_cell(value)}{_remark(remark)}</td></tr>"
         for key, value, remark in rows
     )
     return f'<div class="name">{escape(name)}</div><table><tbody>{shown}</tbody></table>'
+
+
+def _remark(remark: str) -> str:
+    return remark and f'<span class="default">{escape(remark)}</span>'
 
 
 def _cell(value: object) -> str:

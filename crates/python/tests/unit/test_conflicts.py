@@ -119,7 +119,7 @@ def test_solvers_check_their_arguments() -> None:
     with pytest.raises(TypeError, match="fail_on_delete_of_updated_array"):
         BasicConflictSolver(fail_on_delete_of_updated_array=wrong)
     with pytest.raises(TypeError, match="positional"):
-        BasicConflictSolver(VersionSelection.Fail)  # type: ignore[misc]
+        BasicConflictSolver(VersionSelection.Fail)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="ConflictDetector"):
         ConflictSolver()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self, overload
 
 from icefield._config.caching import CachingConfig
 from icefield._config.compression import CompressionConfig
@@ -64,10 +64,18 @@ class _Containers(Setting[dict[str, VirtualChunkContainer]]):
             "The places that virtual chunks may refer to, by the prefix of their URLs; a copy.",
         )
 
+    @overload
+    def __get__(self, section: None, owner: type[Section]) -> Self: ...
+    @overload
+    def __get__(
+        self, section: Section, owner: type[Section] | None = None
+    ) -> dict[str, VirtualChunkContainer] | None: ...
     def __get__(self, section: Section | None, owner: Any = None) -> Any:
-        found = super().__get__(section, owner)
-        if not isinstance(found, dict):
-            return found
+        if section is None:
+            return self
+        found: dict[str, Any] | None = section._values.get(self.name)
+        if found is None:
+            return None
         return {key: it for key, it in found.items() if isinstance(it, VirtualChunkContainer)}
 
     def __set__(self, section: Section, value: Any) -> None:

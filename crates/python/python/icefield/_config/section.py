@@ -235,7 +235,7 @@ def part(kind: type[T], *, doc: str, defaults: bool = True) -> Setting[T]:
     documented: Any = kind
     return Setting(
         check,
-        lambda it: it._to_document(),  # type: ignore[attr-defined]
+        lambda it: it._to_document(),
         lambda it: documented._from_document(it),
         kind if defaults else None,
         doc,

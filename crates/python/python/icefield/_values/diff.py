@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from html import escape
 from typing import Any
 
+from icefield._display import escape
 from icefield._values.value import Value
 
 __all__ = ["Diff"]

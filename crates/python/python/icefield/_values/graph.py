@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from itertools import count
 from typing import NamedTuple
 
+from icefield._display import escape
 from icefield._values.snapshot import SnapshotInfo
 
 __all__ = ["AncestryGraph"]
