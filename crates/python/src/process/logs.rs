@@ -31,7 +31,7 @@ pub(crate) fn set_logs_filter(directive: Option<&str>) -> PyResult<()> {
     let filter = match directive {
         None => from_environment(),
         Some(directive) => EnvFilter::try_new(directive).map_err(|error| {
-            Failure::of("not-allowed", &error)
+            Failure::of("invalid-setting", &error)
                 .prefixed(&format!("{directive:?} does not say what to log"))
         })?,
     };
