@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,12 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 def later() -> datetime:
     return datetime.now(UTC) + timedelta(seconds=5)
+
+
+def collect(repo: Any, **limits: Any) -> Any:
+    """Collects all garbage there is. Stores tell times in seconds, so what is new is not old yet."""
+    time.sleep(1.1)
+    return repo.garbage_collect(later(), **limits)
 
 
 @pytest.fixture
@@ -150,7 +157,7 @@ def test_collect_nothing(history: tuple[Any, list[str]]) -> None:
 
 def test_collect_what_is_referenced(history: tuple[Any, list[str]]) -> None:
     repo, ids = history
-    summary = repo.garbage_collect(later())
+    summary = collect(repo)
     assert (summary.chunks_deleted, summary.snapshots_deleted) == (0, 0)
     assert Keys(repo.readonly_session(snapshot_id=ids[0]).store).get("a/c/0") == b"\x00"
 
@@ -158,7 +165,7 @@ def test_collect_what_is_referenced(history: tuple[Any, list[str]]) -> None:
 def test_collect_what_expired(history: tuple[Any, list[str]]) -> None:
     repo, ids = history
     repo.expire_snapshots(repo.lookup_snapshot(ids[3]).written_at)
-    summary = repo.garbage_collect(later())
+    summary = collect(repo)
     assert summary.chunks_deleted == 3
     assert summary.manifests_deleted == 3
     assert summary.snapshots_deleted == 4
@@ -169,7 +176,7 @@ def test_collect_what_expired(history: tuple[Any, list[str]]) -> None:
 def test_collecting_leaves_what_is_kept(history: tuple[Any, list[str]]) -> None:
     repo, ids = history
     repo.expire_snapshots(repo.lookup_snapshot(ids[3]).written_at)
-    repo.garbage_collect(later())
+    collect(repo)
     assert keys_of(repo).get("a/c/0") == b"\x04"
     assert Keys(repo.readonly_session(snapshot_id=ids[3]).store).get("a/c/0") == b"\x03"
 
@@ -177,15 +184,15 @@ def test_collecting_leaves_what_is_kept(history: tuple[Any, list[str]]) -> None:
 def test_collecting_twice_finds_nothing(history: tuple[Any, list[str]]) -> None:
     repo, ids = history
     repo.expire_snapshots(later())
-    repo.garbage_collect(later())
-    summary = repo.garbage_collect(later())
+    collect(repo)
+    summary = collect(repo)
     assert (summary.chunks_deleted, summary.snapshots_deleted, summary.bytes_deleted) == (0, 0, 0)
 
 
 def test_a_collected_snapshot_is_gone(history: tuple[Any, list[str]]) -> None:
     repo, ids = history
     repo.expire_snapshots(later())
-    repo.garbage_collect(later())
+    collect(repo)
     with raises("StorageError", "object-not-found"):
         repo.reopen().readonly_session(snapshot_id=ids[0])
 
@@ -193,9 +200,9 @@ def test_a_collected_snapshot_is_gone(history: tuple[Any, list[str]]) -> None:
 def test_a_dry_run_counts_and_deletes_nothing(history: tuple[Any, list[str]]) -> None:
     repo, ids = history
     repo.expire_snapshots(later())
-    dry = repo.garbage_collect(later(), dry_run=True)
+    dry = collect(repo, dry_run=True)
     assert Keys(repo.readonly_session(snapshot_id=ids[0]).store).get("a/c/0") == b"\x00"
-    wet = repo.garbage_collect(later())
+    wet = collect(repo)
     assert (dry.chunks_deleted, dry.snapshots_deleted) == (4, 5)
     assert (wet.chunks_deleted, wet.snapshots_deleted) == (4, 5)
     assert dry.manifests_deleted == wet.manifests_deleted
@@ -216,7 +223,7 @@ def test_discarded_chunks_are_collected(history: tuple[Any, list[str]]) -> None:
     Keys(session.store).put("a/c/1", b"gone")
     session.discard_changes()
     del session
-    assert repo.garbage_collect(later()).chunks_deleted == 1
+    assert collect(repo).chunks_deleted == 1
 
 
 def test_flushed_snapshots_are_collected(history: tuple[Any, list[str]]) -> None:
@@ -225,7 +232,7 @@ def test_flushed_snapshots_are_collected(history: tuple[Any, list[str]]) -> None
     Keys(session.store).put("a/c/1", b"aside")
     made = session.flush("aside")
     del session
-    summary = repo.garbage_collect(later())
+    summary = collect(repo)
     assert (summary.chunks_deleted, summary.snapshots_deleted) == (1, 1)
     with raises("StorageError", "object-not-found"):
         repo.reopen().lookup_snapshot(made)
@@ -234,7 +241,7 @@ def test_flushed_snapshots_are_collected(history: tuple[Any, list[str]]) -> None
 def test_commits_that_a_reset_left_behind_are_collected(history: tuple[Any, list[str]]) -> None:
     repo, ids = history
     repo.reset_branch("main", ids[2])
-    summary = repo.garbage_collect(later())
+    summary = collect(repo)
     assert (summary.chunks_deleted, summary.snapshots_deleted) == (2, 2)
     assert keys_of(repo).get("a/c/0") == b"\x02"
 
@@ -243,7 +250,7 @@ def test_a_tag_protects_what_a_reset_left_behind(history: tuple[Any, list[str]])
     repo, ids = history
     repo.create_tag("keep", ids[4])
     repo.reset_branch("main", ids[2])
-    assert repo.garbage_collect(later()).chunks_deleted == 0
+    assert collect(repo).chunks_deleted == 0
     assert Keys(repo.readonly_session(tag="keep").store).get("a/c/0") == b"\x04"
 
 
@@ -251,7 +258,7 @@ def test_collecting_during_an_open_session_loses_no_data(history: tuple[Any, lis
     repo, _ = history
     session = repo.writable_session("main")
     Keys(session.store).put("a/c/1", b"open")
-    repo.garbage_collect(later())
+    collect(repo)
     try:
         session.commit("after")
     except ic.IcechunkError:
@@ -276,9 +283,7 @@ def test_limits_of_collecting_are_not_negative(repo: Any) -> None:
 def test_collecting_with_small_limits(history: tuple[Any, list[str]]) -> None:
     repo, _ = history
     repo.expire_snapshots(later())
-    summary = repo.garbage_collect(
-        later(), max_snapshots_in_memory=1, max_concurrent_manifest_fetches=1
-    )
+    summary = collect(repo, max_snapshots_in_memory=1, max_concurrent_manifest_fetches=1)
     assert summary.chunks_deleted == 4
 
 
