@@ -37,6 +37,7 @@ impl Repository {
 }
 
 /// How to open or create a repository, as far as it can be said before its store is connected.
+#[derive(Clone)]
 struct Opening {
     place: Place,
     config: icefield::RepositoryConfig,
@@ -58,6 +59,18 @@ impl Opening {
     async fn builder(self) -> Result<RepositoryBuilder, Failure> {
         let builder = icefield::Repository::builder(self.place.open().await?);
         Ok(builder.config(self.config).virtual_access(self.access))
+    }
+
+    /// Opens the repository: once more if its configuration, which is then known, says how its store is to be used.
+    async fn open(mut self) -> Result<icefield::Repository, Failure> {
+        let opened = self.clone().builder().await?.open().await?;
+        match self.place.as_configured(&opened.config()) {
+            Some(place) => {
+                self.place = place;
+                Ok(self.builder().await?.open().await?)
+            }
+            None => Ok(opened),
+        }
     }
 
     /// As [`Opening::builder`], to create a repository.
@@ -124,10 +137,7 @@ impl Repository {
         grants: Vec<Grant>,
     ) -> PyResult<Task> {
         let opening = Opening::new(storage, config, grants)?;
-        begin(py, async move {
-            let builder = opening.builder().await?;
-            Ok(Self::new(builder.open().await?))
-        })
+        begin(py, async move { Ok(Self::new(opening.open().await?)) })
     }
 
     #[staticmethod]
@@ -351,7 +361,8 @@ impl Repository {
 
     fn garbage_collect(&self, py: Python<'_>, older_than: i64, dry_run: bool) -> PyResult<Task> {
         let repository = self.handle()?;
-        begin(py, async move {
+        // Stopped in the middle, it would keep others from collecting until they may take it for dead.
+        begin_to_the_end(py, async move {
             upkeep::garbage_collect(&repository, older_than, dry_run).await
         })
     }

@@ -8,17 +8,18 @@ pub(crate) mod functions;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
-use icefield::micros_of_time;
 use icefield::storage::{ListOptions, Prefix};
+use icefield::{RepositoryConfig, micros_of_time};
 use pyo3::prelude::*;
 use tokio::sync::OnceCell;
 
+use crate::document;
 use crate::errors::Failure;
 use crate::process::Own;
 use crate::stream::{self, Stream};
 use crate::task::{self, Task};
 use delayed::{Delayed, Delays};
-use description::Description;
+use description::{Description, Settings};
 use functions::Function;
 
 /// Objects of a list that are handed over at once.
@@ -75,6 +76,33 @@ impl Place {
                 Ok(Arc::new(Delayed { inner, delays }))
             }
         }
+    }
+}
+
+impl Place {
+    /// Returns the place as a repository's configuration wants it to be used, where that says more than was said before;
+    /// `None` if it does not.
+    pub(crate) fn as_configured(&self, config: &RepositoryConfig) -> Option<Self> {
+        config.storage.as_ref()?;
+        let document = document::config_to_json(config).ok()?;
+        let document: serde_json::Value = serde_json::from_str(&document).ok()?;
+        self.with_settings(&Settings::of_configuration(document.get("storage")?))
+    }
+
+    fn with_settings(&self, settings: &Settings) -> Option<Self> {
+        Some(Self::new(match &self.0.source {
+            Source::Described {
+                description,
+                function,
+            } => Source::Described {
+                description: description.with_settings(settings)?,
+                function: function.clone(),
+            },
+            Source::Delayed { place, delays } => Source::Delayed {
+                place: place.with_settings(settings)?,
+                delays: Arc::clone(delays),
+            },
+        }))
     }
 }
 

@@ -442,6 +442,14 @@ class Storage:
             self._handles[key] = (os.getpid(), handle)
         return handle
 
+    def _meet(self, config: Callable[[], str]) -> None:
+        """Warns of settings without effect in the configuration of a repository that is kept here, once."""
+        document = config()
+        if '"storage":null' in document.replace(" ", ""):
+            return
+        settings = StorageSettings._from_document(json.loads(document).get("storage") or {})
+        warn_of(ineffective(settings, self._kind(), self.default_settings()), self._shown_place())
+
     def _shown_place(self) -> str:
         return str(self._shown["type"])
 

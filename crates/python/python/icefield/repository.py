@@ -65,6 +65,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         attribution: Attribution | None,
     ) -> Self:
         made = cls(repository)
+        storage._meet(repository.config)
         made._place = Place(storage, None, access, repository)
         made._attribution = attribution
         return made

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use icefield::format::VirtualLocation;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::errors::Failure;
 
@@ -174,7 +175,7 @@ pub(crate) struct Http {
 }
 
 /// How a store behind a network is used; what is left out is as the backend has it.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
     pub(crate) max_tries: Option<u32>,
@@ -191,7 +192,85 @@ pub(crate) struct Settings {
     pub(crate) chunks_storage_class: Option<String>,
 }
 
+impl Settings {
+    /// The settings of the section `storage` of a configuration. What is not of its type there is as if it were unset.
+    pub(super) fn of_configuration(storage: &Value) -> Self {
+        let part = |name: &str| storage.get(name).unwrap_or(&Value::Null);
+        let number = |section: &str, name: &str| part(section).get(name).and_then(Value::as_u64);
+        let text = |name: &str| part(name).as_str().map(str::to_owned);
+        let class = text("storage_class");
+        Self {
+            max_tries: number("retries", "max_tries").and_then(|it| it.try_into().ok()),
+            initial_backoff_ms: number("retries", "initial_backoff_ms"),
+            max_backoff_ms: number("retries", "max_backoff_ms"),
+            connect_timeout_ms: number("timeouts", "connect_timeout_ms"),
+            read_timeout_ms: number("timeouts", "read_timeout_ms"),
+            operation_timeout_ms: number("timeouts", "operation_timeout_ms"),
+            operation_attempt_timeout_ms: number("timeouts", "operation_attempt_timeout_ms"),
+            max_concurrent_requests_for_object: number(
+                "concurrency",
+                "max_concurrent_requests_for_object",
+            )
+            .and_then(|it| it.try_into().ok()),
+            ideal_concurrent_request_size: number("concurrency", "ideal_concurrent_request_size"),
+            minimum_size_for_multipart_upload: part("minimum_size_for_multipart_upload").as_u64(),
+            metadata_storage_class: text("metadata_storage_class").or_else(|| class.clone()),
+            chunks_storage_class: text("chunks_storage_class").or(class),
+        }
+    }
+
+    /// These settings, and the others where these are unset.
+    fn over(&self, others: &Self) -> Self {
+        Self {
+            max_tries: self.max_tries.or(others.max_tries),
+            initial_backoff_ms: self.initial_backoff_ms.or(others.initial_backoff_ms),
+            max_backoff_ms: self.max_backoff_ms.or(others.max_backoff_ms),
+            connect_timeout_ms: self.connect_timeout_ms.or(others.connect_timeout_ms),
+            read_timeout_ms: self.read_timeout_ms.or(others.read_timeout_ms),
+            operation_timeout_ms: self.operation_timeout_ms.or(others.operation_timeout_ms),
+            operation_attempt_timeout_ms: self
+                .operation_attempt_timeout_ms
+                .or(others.operation_attempt_timeout_ms),
+            max_concurrent_requests_for_object: self
+                .max_concurrent_requests_for_object
+                .or(others.max_concurrent_requests_for_object),
+            ideal_concurrent_request_size: self
+                .ideal_concurrent_request_size
+                .or(others.ideal_concurrent_request_size),
+            minimum_size_for_multipart_upload: self
+                .minimum_size_for_multipart_upload
+                .or(others.minimum_size_for_multipart_upload),
+            metadata_storage_class: self
+                .metadata_storage_class
+                .clone()
+                .or_else(|| others.metadata_storage_class.clone()),
+            chunks_storage_class: self
+                .chunks_storage_class
+                .clone()
+                .or_else(|| others.chunks_storage_class.clone()),
+        }
+    }
+}
+
 impl Description {
+    /// The description with settings where it has none; `None` if that changes nothing.
+    pub(super) fn with_settings(&self, settings: &Settings) -> Option<Self> {
+        let mut changed = self.clone();
+        let own = match &mut changed {
+            Self::S3(it) => &mut it.settings,
+            Self::Gcs(it) => &mut it.settings,
+            Self::Azure(it) => &mut it.settings,
+            Self::Http(it) => &mut it.settings,
+            Self::Memory {} | Self::Local { .. } | Self::Redirect { .. } => return None,
+        };
+        let both = own.over(settings);
+        if both == *own {
+            return None;
+        }
+        *own = both;
+        Some(changed)
+    }
+
     /// # Errors
     /// What is no description. The text may hold secrets: the error does not quote it.
     pub(super) fn parse(text: &str) -> Result<Self, Failure> {

@@ -174,7 +174,7 @@ def test_a_bucket_is_sent_keys_and_headers_by_direction() -> None:
         )
         assert storage.list_objects() == []
         (asked,) = server.asked
-    assert asked.path.startswith("/sea?") and "prefix=a" in asked.path
+    assert asked.path.startswith("/sea/?") and "prefix=a" in asked.path
     assert "Credential=AKIAXYZ/" in asked.headers["authorization"]
     assert "/eu-west-1/s3/" in asked.headers["authorization"]
     assert asked.headers["x-amz-security-token"] == "token"
@@ -420,7 +420,7 @@ def test_stores_of_containers_are_values() -> None:
         "http": {"timeout": "5s", "headers": {"authorization": "hidden"}}
     }
     with pytest.raises(AttributeError, match="cannot be changed"):
-        stores[5]._0 = "x"  # type: ignore[assignment, union-attr, misc]
+        stores[5]._0 = "x"
     with pytest.raises(TypeError):
         ObjectStoreConfig()
     with pytest.raises(TypeError):
@@ -454,3 +454,24 @@ def test_a_pickle_is_opened_by_another_process(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(Path(icefield.__file__).parents[1])},
     )
     assert done.stdout == b"True\n", done.stderr.decode()
+
+
+def test_settings_that_a_repository_brings_take_effect_or_are_warned_of(tmp_path: Path) -> None:
+    config = icefield.RepositoryConfig.default()
+    config.storage = StorageSettings(
+        retries=StorageRetriesSettings(max_tries=2, initial_backoff_ms=0, max_backoff_ms=0),
+        unsafe_use_conditional_create=False,
+    )
+    local = places.local_filesystem_storage(str(tmp_path))
+    with pytest.warns(UserWarning, match="unsafe_use_conditional_create"):
+        repository = icefield.Repository.create(local, config=config)
+    repository.save_config()
+    with listening(root=tmp_path) as server:
+        opened = icefield.Repository.open(places.http_storage(server.url))
+        assert opened.config.storage is not None
+        assert opened.config.storage.retries == config.storage.retries
+        before = len(server.asked)
+        server.answer = b""
+        with pytest.raises(icefield.IcechunkError):
+            opened.lookup_branch("main")
+        assert 1 <= len(server.asked) - before <= 2
