@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use icefield::{
-    BranchName, ByteRange, NodePath, Revision, SnapshotId, TagName, micros_of_time, time_of_micros,
-};
+use icefield::{BranchName, ByteRange, NodePath, Revision, SnapshotId, TagName, time_of_micros};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -44,19 +42,9 @@ pub(crate) fn branch(name: &str) -> Result<BranchName, Failure> {
     Ok(BranchName::parse(name)?)
 }
 
-/// The name of a branch that is to be created.
-pub(crate) fn new_branch(name: &str) -> Result<BranchName, Failure> {
-    Ok(BranchName::parse_new(name)?)
-}
-
 /// The name of a tag that may be there.
 pub(crate) fn tag(name: &str) -> Result<TagName, Failure> {
     Ok(TagName::parse(name)?)
-}
-
-/// The name of a tag that is to be created.
-pub(crate) fn new_tag(name: &str) -> Result<TagName, Failure> {
-    Ok(TagName::parse_new(name)?)
 }
 
 /// A version: the kind is `branch`, `tag` or `snapshot`.
@@ -80,11 +68,6 @@ pub(crate) fn metadata(json: Option<&str>) -> Result<BTreeMap<String, Value>, Fa
     serde_json::from_str(json).map_err(|error| {
         Failure::of("bad-metadata", &error).prefixed("the metadata of the commit is no JSON object")
     })
-}
-
-/// Microseconds since 1970; 0 for times before.
-pub(crate) fn micros(time: SystemTime) -> i64 {
-    i64::try_from(micros_of_time(time)).unwrap_or(i64::MAX)
 }
 
 /// The time of so many microseconds since 1970; 1970 for times before.

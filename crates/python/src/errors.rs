@@ -49,17 +49,6 @@ impl Failure {
         self.kind
     }
 
-    pub(crate) fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// The same failure by another code.
-    #[must_use]
-    pub(crate) fn as_kind(mut self, kind: &'static str) -> Self {
-        self.kind = kind;
-        self
-    }
-
     /// Says first what it is about.
     #[must_use]
     pub(crate) fn prefixed(mut self, what: &str) -> Self {

@@ -24,8 +24,9 @@ struct Landed {
 
 type Line = tokio::sync::Mutex<Landed>;
 
-/// By location and branch.
-type Lines = HashMap<(String, BranchName), Weak<Line>>;
+/// By process, location and branch. A process that was forked has the lines of its parent in its memory, and nobody who
+/// would ever leave them.
+type Lines = HashMap<(u32, String, BranchName), Weak<Line>>;
 
 /// The branches on which somebody of this process is committing.
 static LINES: Mutex<Option<Lines>> = Mutex::new(None);
@@ -40,7 +41,7 @@ impl Turn {
         let line = {
             let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
             let lines = lines.get_or_insert_default();
-            let key = (place(shared), branch.clone());
+            let key = (std::process::id(), place(shared), branch.clone());
             match lines.get(&key).and_then(Weak::upgrade) {
                 Some(line) => line,
                 None => {
