@@ -197,6 +197,9 @@ fn tests(suite: &str) -> PathBuf {
 fn pytest(environment: &Environment, suite: &str) -> Result<Command> {
     let mut pytest = python(environment, suite)?;
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+    // What waits for ever ends, and says where.
+    pytest.args(["-o", "faulthandler_timeout=300"]);
+    pytest.args(["-o", "faulthandler_exit_on_timeout=true"]);
     Ok(pytest)
 }
 
