@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from icefield import _fork as _fork
 from icefield import _native
+from icefield._credentials.withheld import without_key
 from icefield._exceptions import from_native
 
 if TYPE_CHECKING:
@@ -93,7 +94,10 @@ class Place:
     def __reduce__(self) -> tuple[Any, ...]:
         # The configuration in use, so that the other side needs nothing that was passed by the opener.
         config = self.config if self._repository is None else self._repository.config()
-        return Place, (self.storage, config, self.access)
+        access = self.access
+        if access is not None and not self.storage._pickles_secrets:
+            access = {prefix: without_key(credential) for prefix, credential in access.items()}
+        return Place, (self.storage, config, access)
 
 
 def grants(access: Mapping[str, AnyCredential | None] | None) -> list[_native.Grant]:

@@ -15,6 +15,7 @@ from icefield import _native as native
 from icefield._credentials.azure import AnyAzureCredential, AzureCredentials, azure_identity
 from icefield._credentials.gcs import AnyGcsCredential, GcsCredentials, gcs_identity
 from icefield._credentials.s3 import AnyS3Credential, S3Credentials, s3_identity
+from icefield._credentials.withheld import without_keys
 from icefield._exceptions import ErrorKind, InvalidInputError, StorageError
 from icefield._storage_settings import (
     StorageConcurrencySettings,
@@ -42,12 +43,21 @@ Headers = dict[str, str] | None
 class Storage:
     """A place where a repository is kept. Made by the functions of `icefield.storage`; connects at its first use.
 
-    It pickles as its description. Credentials that were passed as values are in the pickle, because a worker in another
-    process needs them; of a function of credentials only its name is; credentials of the environment are those of the
-    process that uses them. A storage in memory cannot be pickled.
+    It pickles as its description. Credentials of the environment are those of the process that uses them; of a
+    function of credentials its name is pickled; keys that were passed as values are not, so that another process asks
+    with the credentials of its environment, unless `with_secrets_in_pickles` says otherwise. A storage in memory cannot
+    be pickled.
     """
 
-    __slots__ = ("__weakref__", "_credentials", "_description", "_handles", "_shown", "_source")
+    __slots__ = (
+        "__weakref__",
+        "_credentials",
+        "_description",
+        "_handles",
+        "_pickles_secrets",
+        "_shown",
+        "_source",
+    )
 
     _description: dict[str, Any]
     _credentials: Any
@@ -56,6 +66,7 @@ class Storage:
     _shown: dict[str, object]
     _handles: dict[str, tuple[int, native.Storage]]
     """The native side, by settings, with the process that made it."""
+    _pickles_secrets: bool
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         if cls is Storage:
@@ -76,6 +87,7 @@ class Storage:
         storage._source = source
         storage._shown = {name: value for name, value in shown.items() if value is not None}
         storage._handles = {}
+        storage._pickles_secrets = False
         # Made at once, so that what is wrong with the description shows here.
         storage._native()
         return storage
@@ -518,7 +530,22 @@ class Storage:
                 ErrorKind.PICKLE,
             )
         function = None if self._source is None else self._credentials
-        return _unpickled, (self._description, self._shown, function)
+        if self._pickles_secrets:
+            return _unpickled, (self._description, self._shown, function, True)
+        description, shown = without_keys(self._description), self._shown
+        if description is not self._description:
+            shown = shown | {"credentials": "those of the environment; a key was left out of the pickle"}
+        return _unpickled, (description, shown, function, False)
+
+    def with_secrets_in_pickles(self) -> Storage:
+        """The same place, whose pickles, and those of repositories, sessions and stores in it, hold the keys it has.
+
+        Whoever can read such a pickle has the keys. For workers whose environment has no credentials; a function
+        (`get_credentials`) or credentials of the environment need no secret in a pickle.
+        """
+        storage = self._made(self._description, self._shown, self._credentials, self._source)
+        storage._pickles_secrets = True
+        return storage
 
     def __copy__(self) -> Storage:
         return self
@@ -530,7 +557,12 @@ class Storage:
 Storage.__module__ = "icefield"
 
 
-def _unpickled(description: dict[str, Any], shown: dict[str, object], credentials: Any) -> Storage:
+def _unpickled(
+    description: dict[str, Any],
+    shown: dict[str, object],
+    credentials: Any,
+    pickles_secrets: bool,
+) -> Storage:
     source: Callable[[], str] | None = None
     match credentials:
         case S3Credentials():
@@ -539,7 +571,9 @@ def _unpickled(description: dict[str, Any], shown: dict[str, object], credential
             _, source = gcs_identity(credentials)
         case AzureCredentials():
             _, source = azure_identity(credentials)
-    return Storage._made(description, shown, credentials, source)
+    storage = Storage._made(description, shown, credentials, source)
+    storage._pickles_secrets = pickles_secrets
+    return storage
 
 
 class _Headers:
@@ -591,6 +625,7 @@ class LatencyStorage(Storage):
         self._description, self._shown = inner._description, inner._shown
         self._credentials, self._source = inner._credentials, inner._source
         self._handles = {}
+        self._pickles_secrets = inner._pickles_secrets
         self._read = self._write = 0
         self.write_latency_ms = write_latency_ms
         self.read_latency_ms = read_latency_ms

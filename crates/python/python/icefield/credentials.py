@@ -1,8 +1,8 @@
 """Who asks a storage: nobody, whoever the environment says, a key, or a key that is renewed.
 
-What these objects hold is shown by none of them, and pickled by all of them: a worker of another process needs it. If
-a pickle must not hold a secret, use the environment of the worker (`from_env`) or a function (`get_credentials`), of
-which the pickle has only the name.
+What these objects hold is shown by none of them. They pickle with what they hold; a storage, a repository, a session or
+a store that was given a key pickles without it, see `Storage.with_secrets_in_pickles`. Of a function
+(`get_credentials`) a pickle has only the name.
 """
 
 from __future__ import annotations

@@ -47,6 +47,46 @@ def test_h104_a_pickled_storage_carries_no_secret(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["s3", "gcs", "azure"])
+def test_h104_a_secret_is_pickled_if_asked_for(name: str) -> None:
+    storage = _storages()[name].with_secrets_in_pickles()
+    pickled = pickle.dumps(storage)
+    assert SECRET.encode() in pickled
+    assert SECRET not in repr(pickle.loads(pickled))
+    # And it goes on from there: a worker may have workers.
+    assert SECRET.encode() in pickle.dumps(pickle.loads(pickled))
+
+
+def test_h104_pickles_of_sessions_carry_no_secret(tmp_path: Path) -> None:
+    """Neither the key of the storage nor those for virtual chunks."""
+    config = ic.RepositoryConfig.default()
+    for prefix, store in (
+        ("s3://bucket/", ic.s3_store(region="us-east-1")),
+        ("gs://bucket/", ic.gcs_store()),
+    ):
+        config.set_virtual_chunk_container(ic.VirtualChunkContainer(prefix, store))
+    access = ic.containers_credentials(
+        {
+            "s3://bucket/": ic.s3_credentials(
+                access_key_id="AKIAIOSFODNN7EXAMPLE", secret_access_key=SECRET, session_token=TOKEN
+            ),
+            "gs://bucket/": ic.gcs_credentials(bearer_token=SECRET),
+        }
+    )
+    for asked in (False, True):
+        storage = ic.local_filesystem_storage(str(tmp_path / f"repository-{asked}"))
+        if asked:
+            storage = storage.with_secrets_in_pickles()
+        repository = ic.Repository.create(storage, config, authorize_virtual_chunk_access=access)
+        reader, writer = repository.readonly_session("main"), repository.writable_session("main")
+        for value in (repository, reader, reader.store, writer.fork(), writer.fork().store):
+            pickled = pickle.dumps(value)
+            assert (SECRET.encode() in pickled) == asked
+            assert (TOKEN.encode() in pickled) == asked
+            assert SECRET not in repr(value)
+            pickle.loads(pickled)
+
+
+@pytest.mark.parametrize("name", ["s3", "gcs", "azure"])
 def test_h104_credentials_show_no_secret(name: str) -> None:
     credentials = {
         "s3": lambda: ic.s3_credentials(

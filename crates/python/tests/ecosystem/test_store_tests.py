@@ -26,10 +26,13 @@ _REFERENCE_FAILS = {
 }
 
 
-# What ours fails: zarr-python's own stores answer a range that starts behind the end of a value with no bytes. Its
+# What ours fails. The second: zarr-python's own stores answer a range that starts behind the end of a value with no bytes. Its
 # documentation of `Store.get` says "an error will be returned", the reference raises one, and so do we: no bytes where
 # some were asked for is how a truncated chunk looks. That both ways of reading agree is tested below.
 _OURS_FAILS = {
+    # A fork that was pickled is a copy: what is written to it is not in the one that it was made from, until both are
+    # merged. They are not equal, as they are not with the reference. What does not write is, see below.
+    "test_serializable_store": "a fork and its copy hold different changes",
     "test_get_sync_byte_range_parity[range-past-eof]": "a range behind the end is an error",
 }
 

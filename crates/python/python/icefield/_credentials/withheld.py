@@ -1,0 +1,66 @@
+"""What a pickle holds of credentials: how to ask for access, but no key, unless somebody asked for that.
+
+Pickles travel further than one thinks: over unencrypted connections of a cluster, into its logs, its spill files and
+the keys of its caches. A key that was left out is replaced by the credentials of the environment, of the process that
+unpickles.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from icefield._credentials.azure import AzureCredentials, azure_identity
+from icefield._credentials.gcs import GcsCredentials, gcs_identity
+from icefield._credentials.s3 import S3Credentials, s3_identity
+
+if TYPE_CHECKING:
+    from icefield.credentials import AnyCredential
+
+__all__ = ["without_key", "without_keys"]
+
+_HEADERS = ("headers", "read_headers", "write_headers")
+_KEYS_IN_HEADERS = {"authorization", "cookie", "proxy-authorization"}
+
+
+def without_keys(description: dict[str, Any]) -> dict[str, Any]:
+    """The description of a storage without keys and without headers that carry some; itself if it has none."""
+    left = dict(description)
+    if _is_key(left.get("credentials")):
+        left["credentials"] = {"kind": "environment"}
+    for name in _HEADERS:
+        headers = left.get(name, {})
+        kept = {key: value for key, value in headers.items() if key.lower() not in _KEYS_IN_HEADERS}
+        if len(kept) < len(headers):
+            left[name] = kept
+    return description if left == description else left
+
+
+def without_key(credential: AnyCredential | None) -> AnyCredential | None:
+    """Credentials for virtual chunks without a key; themselves if they have none."""
+    # Those of a service are wrapped by who asks for virtual chunks, or given as they are.
+    inner = getattr(credential, "_0", None)
+    if isinstance(inner, (S3Credentials, GcsCredentials, AzureCredentials)):
+        left = _environment(inner)
+        wrapper: Any = type(credential)
+        return credential if left is inner else cast("AnyCredential", wrapper(left))
+    if isinstance(credential, (S3Credentials, GcsCredentials, AzureCredentials)):
+        return _environment(credential)
+    return credential
+
+
+def _environment(
+    credential: S3Credentials | GcsCredentials | AzureCredentials,
+) -> S3Credentials | GcsCredentials | AzureCredentials:
+    """The credentials of the environment instead of a key."""
+    match credential:
+        case S3Credentials() if _is_key(s3_identity(credential)[0]):
+            return S3Credentials.FromEnv()
+        case GcsCredentials() if _is_key(gcs_identity(credential)[0]):
+            return GcsCredentials.FromEnv()
+        case AzureCredentials() if _is_key(azure_identity(credential)[0]):
+            return AzureCredentials.FromEnv()
+    return credential
+
+
+def _is_key(identity: object) -> bool:
+    return isinstance(identity, dict) and identity.get("kind") == "static"
