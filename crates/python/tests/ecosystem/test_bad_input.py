@@ -82,7 +82,7 @@ def test_a_range_of_a_wrong_type(local: "ic.Repository") -> None:
     _array(session)
     for byte_range in ((0, 2), "0-2", 5, slice(0, 2)):
         with pytest.raises((ValueError, TypeError), match="Unexpected byte_range"):
-            asyncio.run(session.store.get("a/c/0", PROTOTYPE, byte_range=byte_range))
+            asyncio.run(session.store.get("a/c/0", PROTOTYPE, byte_range=byte_range))  # type: ignore[arg-type]
 
 
 def test_a_session_of_more_than_one_version(local: "ic.Repository") -> None:

@@ -2,6 +2,7 @@
 
 import pickle
 import signal
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -88,13 +89,14 @@ def test_h104_pickles_of_sessions_carry_no_secret(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["s3", "gcs", "azure"])
 def test_h104_credentials_show_no_secret(name: str) -> None:
-    credentials = {
+    makers: dict[str, Callable[[], object]] = {
         "s3": lambda: ic.s3_credentials(
             access_key_id="AKIAIOSFODNN7EXAMPLE", secret_access_key=SECRET, session_token=TOKEN
         ),
         "gcs": lambda: ic.gcs_credentials(bearer_token=SECRET),
         "azure": lambda: ic.azure_credentials(access_key=SECRET),
-    }[name]()
+    }
+    credentials = makers[name]()
     for shown in (repr(credentials), str(credentials)):
         assert SECRET not in shown
         assert TOKEN not in shown
