@@ -74,7 +74,7 @@ def keys(session: Any) -> Keys:
 
 @pytest.fixture
 def stocked(repo: Any) -> Any:
-    """A repository with a root group and the array `a`: four chunks of one byte, 0 and 1 written."""
+    """A repository with a root group and the array `a` of four chunks; 0 and 1 are written."""
     session = repo.writable_session("main")
     writable = Keys(session.store)
     for key, data in small_array().items():

@@ -324,12 +324,6 @@ def test_the_store_is_used_in_a_loop_of_another_thread(stocked: Any) -> None:
         loop.close()
 
 
-def test_awaiting_outside_a_loop(repo: Any) -> None:
-    with pytest.raises((RuntimeError, TypeError)):
-        repo.lookup_branch_async("main").send(None)
-        raise TypeError("a coroutine that is done without a loop is as good")
-
-
 def test_a_process_opens_again_after_fork(disk: Any, tmp_path: Any) -> None:
     create(disk)
     path = str(tmp_path / "repo")

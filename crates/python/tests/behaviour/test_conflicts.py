@@ -244,7 +244,12 @@ MERGED: dict[str, tuple[Edits, Edits, dict[str, bytes | None]]] = {
 
 # name: (solver, ours, theirs, keys afterwards that tell)
 SOLVED: dict[str, tuple[str, Edits, Edits, dict[str, bytes | None]]] = {
-    "ours wins": ("ours", CHUNK, [("a/c/2", b"t"), ("a/c/3", b"t")], {"a/c/2": b"o", "a/c/3": b"t"}),
+    "ours wins": (
+        "ours",
+        CHUNK,
+        [("a/c/2", b"t"), ("a/c/3", b"t")],
+        {"a/c/2": b"o", "a/c/3": b"t"},
+    ),
     "theirs wins": (
         "theirs",
         [("a/c/2", b"o"), ("a/c/0", b"o")],
@@ -283,7 +288,12 @@ SOLVED: dict[str, tuple[str, Edits, Edits, dict[str, bytes | None]]] = {
 REFUSED: dict[str, tuple[str, Edits, Edits, tuple[str, str, Any]]] = {
     "chunks": ("fail", CHUNK, [("a/c/2", b"t")], ("ChunkDoubleUpdate", "/a", [[2]])),
     "an array": ("fail array", DELETE_A, [("a/c/3", b"t")], ("DeleteOfUpdatedArray", "/a", None)),
-    "a group": ("fail group", DELETE_G, [("g/zarr.json", G1)], ("DeleteOfUpdatedGroup", "/g", None)),
+    "a group": (
+        "fail group",
+        DELETE_G,
+        [("g/zarr.json", G1)],
+        ("DeleteOfUpdatedGroup", "/g", None),
+    ),
 }
 
 

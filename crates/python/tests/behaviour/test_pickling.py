@@ -177,15 +177,15 @@ def test_a_local_storage(disk: Any, ic: Any) -> None:
 
 
 @pytest.mark.parametrize("junk", [b"", b"junk", b"\x80\x04]q\x00."])
-def test_junk_is_no_session(local: Any, junk: bytes) -> None:
-    session = local.readonly_session("main")
+def test_junk_is_no_session(local: Any, ic: Any, junk: bytes) -> None:
+    session: Any = local.readonly_session("main")
     state = session.__getstate__()
     assert isinstance(state, dict)
     broken = {
         key: junk if isinstance(value, (bytes, str, dict, tuple)) else value
         for key, value in state.items()
     }
-    empty = type(session).__new__(type(session))
+    empty = ic.Session.__new__(ic.Session)
     with pytest.raises(Exception) as caught:
         empty.__setstate__(broken)
     assert not isinstance(caught.value, SystemError)
@@ -206,7 +206,7 @@ def test_errors(ic: Any, name: str) -> None:
 def test_a_raised_error(local: Any) -> None:
     with pytest.raises(KeyError) as caught:
         local.lookup_branch("nope")
-    error = again(caught.value)
+    error: Any = again(caught.value)
     assert type(error) is type(caught.value)
     assert error.kind == "ref-not-found"
 

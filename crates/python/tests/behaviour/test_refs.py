@@ -36,7 +36,9 @@ def test_main_moves_with_commits(history: tuple[Any, list[str]]) -> None:
     assert repo.lookup_branch("main") == ids[2]
 
 
-@pytest.mark.parametrize("name", ["dev", "a-b_c.d", "x y", "0", "UPPER", "main2", "a" * 100, "a+b", "a:b"])
+@pytest.mark.parametrize(
+    "name", ["dev", "a-b_c.d", "x y", "0", "UPPER", "main2", "a" * 100, "a+b", "a:b"]
+)
 def test_branch_names(history: tuple[Any, list[str]], name: str) -> None:
     repo, ids = history
     repo.create_branch(name, ids[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -100,7 +101,7 @@ def test_rebase_after_the_commit(stocked: Any, ic: Any) -> None:
         session.rebase(ic.ConflictDetector())
 
 
-READONLY_STORE_EDITS = {
+READONLY_STORE_EDITS: dict[str, Callable[[Any], Any]] = {
     "set a document": lambda keys: keys.put("zarr.json", group_document({"x": 1})),
     "set a new document": lambda keys: keys.put("b/zarr.json", array_document()),
     "set a chunk": lambda keys: keys.put("a/c/0", b"x"),
@@ -113,7 +114,7 @@ READONLY_STORE_EDITS = {
     "set virtual refs": lambda keys: keys.store.set_virtual_refs("a", []),
     "set partial values": lambda keys: run(keys.store.set_partial_values([])),
 }
-READONLY_SESSION_EDITS = {
+READONLY_SESSION_EDITS: dict[str, Callable[[Any], Any]] = {
     "delete a chunk": lambda session: Keys(session.store).delete("a/c/0"),
     "delete an array": lambda session: Keys(session.store).delete("a/zarr.json"),
     "clear": lambda session: Keys(session.store).clear(),

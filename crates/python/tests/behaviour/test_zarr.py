@@ -213,7 +213,7 @@ def test_indexing(stocked: Any, session: Any) -> None:
     array[:] = data
     session.commit("indexing")
     found = zarr.open_array(stocked.readonly_session("main").store, path="s", mode="r")
-    np.testing.assert_array_equal(found.oindex[[1, 5], :], data[[1, 5], :])
+    np.testing.assert_array_equal(found.oindex[np.array([1, 5]), :], data[[1, 5], :])
     np.testing.assert_array_equal(found.vindex[[1, 5], [2, 8]], data[[1, 5], [2, 8]])
     np.testing.assert_array_equal(found[::3], data[::3])
     np.testing.assert_array_equal(found.blocks[1, 1], data[3:6, 3:6])
