@@ -1,7 +1,7 @@
 """Medians, ratios and whether the targets are met: for people and as JSON."""
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cases import Case, Measured, Target
@@ -18,10 +18,11 @@ class Row:
     name: str
     rounds: dict[str, list[float]]
     targets: list[Target]
+    processor: dict[str, list[float]] = field(default_factory=dict)
+    """The same, of all processors together: steadier on a machine that does other things, too."""
 
     def median(self, contender: str) -> float | None:
-        seconds = self.rounds.get(contender)
-        return statistics.median(seconds) if seconds else None
+        return _median(self.rounds.get(contender))
 
     def speed(self, other: str) -> float | None:
         """How many times as fast as `other` we are: the median of the rounds, each against its own."""
@@ -39,6 +40,10 @@ class Row:
         return None if speed is None else speed >= target.times
 
 
+def _median(seconds: list[float] | None) -> float | None:
+    return statistics.median(seconds) if seconds else None
+
+
 def rows(cases: list[Case], results: list[tuple[str, str, Measured]]) -> list[Row]:
     """Rows from (case, contender, numbers), in the order of the rounds."""
     found: list[Row] = []
@@ -47,10 +52,12 @@ def rows(cases: list[Case], results: list[tuple[str, str, Measured]]) -> list[Ro
         names = dict.fromkeys(name for _, measured in of_case for name in measured)
         for name in names:
             rounds: dict[str, list[float]] = {}
+            processor: dict[str, list[float]] = {}
             for who, measured in of_case:
                 if name in measured:
-                    rounds.setdefault(who, []).append(measured[name])
-            found.append(Row(name, rounds, case.targets.get(name, [])))
+                    rounds.setdefault(who, []).append(measured[name].seconds)
+                    processor.setdefault(who, []).append(measured[name].processor)
+            found.append(Row(name, rounds, case.targets.get(name, []), processor))
     return found
 
 
@@ -72,7 +79,8 @@ def _verdict(row: Row) -> str:
 def table(found: list[Row], names: list[str]) -> str:
     """The rows, one a line; ratios are speeds, ours to the other's (2.00: twice as fast)."""
     others = [name for name in names if name != OURS]
-    head = ["one operation", *names, *(f"x {other}" for other in others), "target"]
+    processor = [f"{name}, processors" for name in names]
+    head = ["one operation", *names, *(f"x {other}" for other in others), "target", *processor]
     lines = [head]
     for row in found:
         lines.append(
@@ -81,6 +89,7 @@ def table(found: list[Row], names: list[str]) -> str:
                 *(_time(row.median(name)) for name in names),
                 *(_ratio(row.speed(other)) for other in others),
                 _verdict(row),
+                *(_time(_median(row.processor.get(name))) for name in names),
             ]
         )
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
@@ -101,6 +110,7 @@ def as_json(found: list[Row], about: dict[str, Any]) -> dict[str, Any]:
             {
                 "name": row.name,
                 "rounds": row.rounds,
+                "processor": row.processor,
                 "medians": {who: row.median(who) for who in row.rounds},
                 "speeds": {who: row.speed(who) for who in row.rounds if who != OURS},
                 "targets": [{"target": str(target), "met": row.met(target)} for target in row.targets],

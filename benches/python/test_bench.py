@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cases import CASES, Case, Measured, Target, available
+from cases import CASES, Case, Measured, Taken, Target, available
 from report import Row, as_json, rows, table
 from run import main
 
@@ -41,12 +41,12 @@ def _nothing(*_: object) -> Measured:
 def test_ratios_are_medians_of_rounds() -> None:
     case = Case("c", _nothing, {"set": [Target("icechunk", 2.0), Target(seconds=0.5)]})
     results: list[tuple[str, str, Measured]] = [
-        ("c", "icefield", {"set": 1.0}),
-        ("c", "icechunk", {"set": 2.0}),
-        ("c", "icechunk", {"set": 30.0}),
-        ("c", "icefield", {"set": 10.0}),
-        ("c", "icefield", {"set": 1.0}),
-        ("c", "icechunk", {"set": 1.0}),
+        ("c", "icefield", {"set": Taken(1.0, 0.5)}),
+        ("c", "icechunk", {"set": Taken(2.0, 0.5)}),
+        ("c", "icechunk", {"set": Taken(30.0, 0.5)}),
+        ("c", "icefield", {"set": Taken(10.0, 0.5)}),
+        ("c", "icefield", {"set": Taken(1.0, 0.5)}),
+        ("c", "icechunk", {"set": Taken(1.0, 0.5)}),
     ]
     (row,) = rows([case], results)
     assert row.median("icefield") == 1.0
