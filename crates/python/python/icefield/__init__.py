@@ -148,7 +148,8 @@ if TYPE_CHECKING:
         s3_store,
         tigris_storage,
     )
-    from icefield.store import IcechunkStore
+    from icefield.store import IcechunkStore as IcechunkStore
+    from icefield.store import IcefieldStore as IcefieldStore
     from icefield.types import CommitMethod
     from icefield.virtual import VirtualChunkContainer, VirtualChunkSpec
 
@@ -358,7 +359,7 @@ _MODULE_OF = {
             "local_filesystem_store r2_storage redirect_storage s3_storage s3_store "
             "tigris_storage",
         ),
-        ("store", "IcechunkStore"),
+        ("store", "IcechunkStore IcefieldStore"),
         ("types", "CommitMethod"),
         ("virtual", "VirtualChunkContainer VirtualChunkSpec"),
     )

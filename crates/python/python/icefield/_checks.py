@@ -1,7 +1,7 @@
 """What callers hand over is checked here: whole numbers, times, and the metadata of commits.
 
-Each check names the argument and the rule, and raises a `TypeError` for a wrong type and an `InvalidInputError` (which
-is a `ValueError`) for a wrong value, never an `OverflowError`.
+Each check names the argument and the rule, and raises a `TypeError` for a wrong type and an
+`InvalidInputError` (which is a `ValueError`) for a wrong value, never an `OverflowError`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ def text(value: object, name: str) -> str:
 
 
 def whole(value: object, name: str, kind: str, low: int = 0, high: int = 2**63 - 1) -> int:
-    """A whole number between two bounds, both included; anything with `__index__` but a boolean is one."""
+    """A whole number between two bounds, both included.
+
+    Anything with `__index__` but a boolean is one.
+    """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"`{name}` must be a whole number, not {type(value).__name__}")
     number = operator.index(value)
@@ -68,7 +71,8 @@ def microseconds(time: object, name: str) -> int:
         raise TypeError(f"`{name}` must be a datetime, not {type(time).__name__}")
     if time.tzinfo is None or time.utcoffset() is None:
         raise TypeError(
-            f"`{name}` is a datetime without a time zone, so it is not clear which moment it means: expected a datetime "
+            f"`{name}` is a datetime without a time zone, so it is not clear which moment it "
+            "means: expected a datetime "
             "with non-None tzinfo, such as datetime.now(timezone.utc)"
         )
     return (time - _EPOCH) // timedelta(microseconds=1)
@@ -96,7 +100,8 @@ def exactly_one_version(
     ]
     if len(given) != 1:
         raise ValueError(
-            f"Must provide one of {prefix}branch, {prefix}tag, or {prefix}snapshot_id; {len(given)} of them are given"
+            f"Must provide one of {prefix}branch, {prefix}tag, or {prefix}snapshot_id; "
+            f"{len(given)} of them are given"
         )
     kind, value = given[0]
     return kind, text(value, prefix + ("snapshot_id" if kind == "snapshot" else kind))
@@ -105,8 +110,8 @@ def exactly_one_version(
 def metadata_document(metadata: Mapping[str, Any] | None, name: str = "metadata") -> str | None:
     """The JSON object of a commit's metadata, which says exactly what was given.
 
-    Values that JSON readers change or refuse (NaN, infinities, integers of 2**64 and more or below -2**63, lone
-    surrogates) raise an `InvalidInputError` that names the key.
+    Values that JSON readers change or refuse (NaN, infinities, integers of 2**64 and more or below
+    -2**63, lone surrogates) raise an `InvalidInputError` that names the key.
     """
     if metadata is None:
         return None
@@ -150,7 +155,8 @@ def _plain(value: object, where: str, depth: int) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(it, f"{where}[{at}]", depth + 1) for at, it in enumerate(value)]
     raise TypeError(
-        f"{where} is a {type(value).__name__}, but metadata must be made of dicts with string keys, lists, strings, "
+        f"{where} is a {type(value).__name__}, but metadata must be made of dicts with string "
+        "keys, lists, strings, "
         "numbers, booleans and None"
     )
 
@@ -160,7 +166,8 @@ def _refused(where: str, rule: str) -> Exception:
 
 
 def older_positional(*names: str) -> Callable[[_T], _T]:
-    """Lets a method take keyword-only arguments by position, too, as its version 1 did, in the order of `names`.
+    """Lets a method take keyword-only arguments by position, too, as its version 1 did, in the
+    order of `names`.
 
     The signature that introspection and type checkers see is unchanged.
     """
@@ -173,7 +180,8 @@ def older_positional(*names: str) -> Callable[[_T], _T]:
             extra = args[positional:]
             if len(extra) > len(names):
                 raise TypeError(
-                    f"{method.__name__}() takes at most {positional + len(names) - 1} positional arguments"
+                    f"{method.__name__}() takes at most {positional + len(names) - 1} positional "
+                    "arguments"
                 )
             for name, value in zip(names, extra, strict=False):
                 if name in kwargs:

@@ -19,7 +19,10 @@ __all__ = ["ChunkReferences"]
 
 
 class ChunkReferences:
-    """References to chunks of the arrays of a session: ranges of bytes in other files and objects."""
+    """References to chunks of the arrays of a session.
+
+    Ranges of bytes in other files and objects.
+    """
 
     _session: Session
 
@@ -38,9 +41,10 @@ class ChunkReferences:
     ) -> None:
         """Lets a chunk be a range of bytes in another file or object.
 
-        `key` is that of the chunk (`path/c/0/1`), `location` a URL, `offset` and `length` are bytes, `checksum` is the
-        ETag or the time of modification that the object must still have when it is read. A location that no virtual
-        chunk container covers raises an `InvalidInputError` unless `validate_container` is false.
+        `key` is that of the chunk (`path/c/0/1`), `location` a URL, `offset` and `length` are
+        bytes, `checksum` is the ETag or the time of modification that the object must still have
+        when it is read. A location that no virtual chunk container covers raises an
+        `InvalidInputError` unless `validate_container` is false.
         """
         self._check_writable()
         task, finish = begin_one(
@@ -74,8 +78,8 @@ class ChunkReferences:
     ) -> list[tuple[int, ...]] | None:
         """Sets the references of several chunks of one array.
 
-        Returns the indices of the chunks whose location no container covers, which stay as they were; None if all are
-        set. With `validate_containers` false those are set, too.
+        Returns the indices of the chunks whose location no container covers, which stay as they
+        were; None if all are set. With `validate_containers` false those are set, too.
         """
         self._check_writable()
         task, finish = begin_specs(
@@ -111,9 +115,9 @@ class ChunkReferences:
     ) -> list[tuple[int, ...]] | None:
         """Sets the references of a block of chunks, given as columns in C order.
 
-        `chunk_grid_shape` is the shape of the block in chunks, `arr_offset` the index of its first chunk; `offsets`
-        and `lengths` are 1-d arrays of bytes. An empty location leaves its chunk as it is. One `checksum` holds for
-        all. Returns as `set_virtual_refs` does.
+        `chunk_grid_shape` is the shape of the block in chunks, `arr_offset` the index of its first
+        chunk; `offsets` and `lengths` are 1-d arrays of bytes. An empty location leaves its chunk
+        as it is. One `checksum` holds for all. Returns as `set_virtual_refs` does.
         """
         self._check_writable()
         task, finish = begin_grid(
@@ -163,9 +167,9 @@ class ChunkReferences:
     ) -> AsyncCloseableIterator[ArrayChunks]:
         """All chunks of an array that are set, in batches of at most `batch_size` rows, as columns.
 
-        The columns: coordinates (uint32, rows by dimensions), kinds (uint8, the values of `ChunkType`), locations (a
-        URL for virtual chunks, the id of native ones, "" for inline ones), offsets and lengths in bytes (uint64), and
-        the bytes of inline chunks by their row.
+        The columns: coordinates (uint32, rows by dimensions), kinds (uint8, the values of
+        `ChunkType`), locations (a URL for virtual chunks, the id of native ones, "" for inline
+        ones), offsets and lengths in bytes (uint64), and the bytes of inline chunks by their row.
         """
         batch = whole(batch_size, "batch_size", "invalid-commit-configuration", 1, 2**32 - 1)
         rows = self._session._session.chunk_refs(text(array_path, "array_path"), batch)

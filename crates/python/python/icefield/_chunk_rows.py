@@ -1,4 +1,5 @@
-"""References to chunks, between the columns and values of Python and the rows of the native side."""
+"""References to chunks, between the columns and values of Python and the rows of the native side.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ ArrayChunks: TypeAlias = tuple[
     "np.ndarray[tuple[int], np.dtype[np.uint64]]",
     dict[int, bytes],
 ]
-"""coordinates (n, dimensions), kinds (n,), locations, offsets (n,), lengths (n,), bytes of inline chunks by row"""
+"""Coordinates (n, dimensions), kinds (n,), locations, offsets (n,), lengths (n,), and the bytes of
+inline chunks by row."""
 
 Failed: TypeAlias = list[tuple[int, ...]] | None
 """The indices of chunks that no container covers; None if all references were set."""
@@ -92,7 +94,8 @@ def begin_one(
         if failed:
             raise from_native(
                 "no-container-for-virtual-chunk",
-                f"no virtual chunk container covers {location!r}; add one to the configuration of the repository "
+                f"no virtual chunk container covers {location!r}; add one to the configuration "
+                "of the repository "
                 "(`config.set_virtual_chunk_container`), or pass validate_container=False",
             )
 
@@ -175,13 +178,17 @@ def begin_grid(
     first: Iterable[int] | None,
     checksum: datetime | str | None,
 ) -> tuple[_native.Task[list[int] | None], Callable[[list[int] | None], Failed]]:
-    """Sets the references of a whole block of the chunk grid, given in C order; an empty location skips its chunk."""
+    """Sets the references of a whole block of the chunk grid, given in C order.
+
+    An empty location skips its chunk.
+    """
     shape = wholes(grid, "chunk_grid_shape", "invalid-chunk-index", 0, _LARGEST_INDEX)
     starts, sizes = _column(offsets, "offsets"), _column(lengths, "lengths")
     count = math.prod(shape)
     if not len(locations) == len(starts) == len(sizes):
         raise ValueError(
-            f"locations, offsets, and lengths must have the same length, not {len(locations)}, {len(starts)} and "
+            f"locations, offsets, and lengths must have the same length, not {len(locations)}, "
+            f"{len(starts)} and "
             f"{len(sizes)}"
         )
     if count != len(starts):

@@ -1,8 +1,8 @@
 """What happens when the process forks.
 
-The child has one thread, so nothing that the parent's runtime was doing goes on there: the native side forgets the
-runtime and refuses the parent's objects by an error ("forked") instead of a deadlock. Objects that the child opens,
-or unpickles, work.
+The child has one thread, so nothing that the parent's runtime was doing goes on there: the native
+side forgets the runtime and refuses the parent's objects by an error ("forked") instead of a
+deadlock. Objects that the child opens, or unpickles, work.
 """
 
 from __future__ import annotations

@@ -71,7 +71,8 @@ class _Items(Generic[_T_co]):
 class AsyncCloseableIterator(_Items[_T_co], AsyncIterator[_T_co]):
     """An asynchronous iterator that can be closed before its end, by `aclose()`.
 
-    A cancelled `__anext__` loses nothing: the fetch goes on, and the next call takes what it brought.
+    A cancelled `__anext__` loses nothing: the fetch goes on, and the next call takes what it
+    brought.
     """
 
     __slots__ = ()

@@ -1,7 +1,8 @@
-"""What notebooks show of repositories, sessions and stores: their fields, and a picture of the history.
+"""What notebooks show of repositories, sessions and stores: their fields, and a picture of the
+history.
 
-The history is read when the picture is made. It is cut after a few snapshots, and left out if it cannot be read, so
-that showing an object never fails.
+The history is read when the picture is made. It is cut after a few snapshots, and left out if it
+cannot be read, so that showing an object never fails.
 """
 
 from __future__ import annotations
@@ -121,7 +122,8 @@ def _history(
 
 def _counted(names: Sequence[str]) -> str:
     shown = ", ".join(sorted(names)[:_MOST_BRANCHES])
-    return shown + (f" and {len(names) - _MOST_BRANCHES} more" if len(names) > _MOST_BRANCHES else "")
+    more = len(names) - _MOST_BRANCHES
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _unreadable(error: IcechunkError) -> str:

@@ -1,4 +1,7 @@
-"""Where a repository is, and how it is opened again: by another process, at the first use of what was unpickled."""
+"""Where a repository is, and how it is opened again.
+
+By another process, at the first use of what was unpickled.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ _KEPT = 16
 _lock = Lock()
 _opening = RLock()
 _open: OrderedDict[bytes, _native.Repository] = OrderedDict()
-"""The repositories that this process opened for what it unpickled, by the pickle of their place; the last used last.
+"""The repositories that this process opened for what it unpickled, by the pickle of their place.
+
+The last used is the last.
 
 A worker that gets a thousand pickled stores of one repository opens it once.
 """
@@ -92,7 +97,8 @@ class Place:
         return RepositoryConfig._from_document(json.loads(self.config)).storage
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The configuration in use, so that the other side needs nothing that was passed by the opener.
+        # The configuration in use, so that the other side needs nothing that was passed by the
+        # opener.
         config = self.config if self._repository is None else self._repository.config()
         access = self.access
         if access is not None and not self.storage._pickles_secrets:
@@ -118,5 +124,6 @@ def missing() -> Exception:
     """The error for an object that does not know its repository."""
     return from_native(
         "pickle",
-        "this session does not know where its repository is, so it cannot be pickled; take it from a Repository",
+        "this session does not know where its repository is, so it cannot be pickled; take it "
+        "from a Repository",
     )

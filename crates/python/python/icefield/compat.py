@@ -7,12 +7,12 @@ import icechunk          # is icefield
 from virtualizarr import ...
 ```
 
-Packages such as VirtualiZarr import `icechunk` by name and check for its classes. This module, which is never imported
-unless you do so, registers `icefield` and all its modules under that name, for this process. A class has one identity
-under both names. Importing it again does nothing.
+Packages such as VirtualiZarr import `icechunk` by name and check for its classes. This module,
+which is never imported unless you do so, registers `icefield` and all its modules under that name,
+for this process. A class has one identity under both names. Importing it again does nothing.
 
-If the package `icechunk` itself was imported before, there would be two of each class, so it refuses by an
-`ImportError`: import this module first, or do not import `icechunk`.
+If the package `icechunk` itself was imported before, there would be two of each class, so it
+refuses by an `ImportError`: import this module first, or do not import `icechunk`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def install() -> None:
     if present is not None:
         where = getattr(present, "__file__", None)
         raise ImportError(
-            f"the package icechunk ({where}) was imported already, so its name cannot be given to icefield: import "
+            f"the package icechunk ({where}) was imported already, so its name cannot be given "
+            "to icefield: import "
             "icefield.compat before anything that imports icechunk, or do not import icechunk",
             name=_THEIRS,
         )

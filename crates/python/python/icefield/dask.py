@@ -1,4 +1,7 @@
-"""Writing dask arrays: each task writes to a fork of the session, and the forks are merged in a tree."""
+"""Writing dask arrays.
+
+Each task writes to a fork of the session, and the forks are merged in a tree.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +36,14 @@ def store_dask(
     split_every: int | None = None,
     **store_kwargs: Any,
 ) -> ForkSession:
-    """Writes dask arrays to Zarr arrays in the store of a fork, and returns a fork with all that was written.
+    """Writes dask arrays to Zarr arrays in the store of a fork, and returns a fork with all that
+    was written.
 
-    It computes at once. Merge the result into the session that was forked, and commit that. Each target is
-    written whole, or in its slices of `regions`; parts that two tasks write must be whole chunks. The forks of
-    `split_every` tasks are merged at a time. What else is given goes to `dask.array.store`, except `compute`,
-    `return_stored`, `load_stored` and `lock`, which are set here.
+    It computes at once. Merge the result into the session that was forked, and commit that. Each
+    target is written whole, or in its slices of `regions`; parts that two tasks write must be whole
+    chunks. The forks of `split_every` tasks are merged at a time. What else is given goes to
+    `dask.array.store`, except `compute`, `return_stored`, `load_stored` and `lock`, which are set
+    here.
     """
     _check_version()
     for name in ("compute", "return_stored", "load_stored", "lock"):
@@ -47,7 +52,8 @@ def store_dask(
     for target in targets:
         if not isinstance(extract_session(target), ForkSession):
             raise TypeError(
-                "the targets of store_dask must be in the store of a fork: open them from session.fork().store, and "
+                "the targets of store_dask must be in the store of a fork: open them from "
+                "session.fork().store, and "
                 "merge the result into the session"
             )
     stored: Any = dask.array.store(  # type: ignore[call-overload,unused-ignore]
@@ -66,7 +72,9 @@ def store_dask(
 def session_merge_reduction(
     arrays: Array | Sequence[Array], *, split_every: int | None, **store_kwargs: Any
 ) -> ForkSession:
-    """Computes arrays whose blocks are Zarr arrays that were written to, and merges the forks these are in."""
+    """Computes arrays whose blocks are Zarr arrays that were written to, and merges the forks these
+    are in.
+    """
     stored: Sequence[Any] = arrays if isinstance(arrays, list | tuple) else [arrays]
     # One tree for each array: they need not have the same shape.
     trees = [
@@ -85,7 +93,8 @@ def session_merge_reduction(
         )
         for array in stored
     ]
-    return merge_sessions(*dask.compute(*trees))  # type: ignore[attr-defined,no-untyped-call,unused-ignore]
+    compute: Callable[..., tuple[Any, ...]] = vars(dask)["compute"]
+    return merge_sessions(*compute(*trees))
 
 
 def merge_sessions_array_kwargs(
@@ -128,8 +137,6 @@ def _reduction(array: object) -> Any:
 
 
 def _check_version() -> None:
-    version = tuple(int(part) for part in dask.__version__.split(".")[:2] if part.isdigit())  # type: ignore[attr-defined,unused-ignore]
-    if version < _OLDEST_DASK:
-        raise ValueError(
-            f"writing needs dask 2025.2.0 or later, but this is {dask.__version__}"  # type: ignore[attr-defined,unused-ignore]
-        )
+    found: str = vars(dask)["__version__"]
+    if tuple(int(part) for part in found.split(".")[:2] if part.isdigit()) < _OLDEST_DASK:
+        raise ValueError(f"writing needs dask 2025.2.0 or later, but this is {found}")

@@ -1,4 +1,7 @@
-"""For engines that write one session from many places: get the session of an array, merge the sessions of tasks."""
+"""For engines that write one session from many places.
+
+Get the session of an array, merge the sessions of tasks.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +43,10 @@ def merge_sessions(
     for fork in _flat(sessions):
         if not isinstance(fork, ForkSession):
             raise TypeError(
-                "merge_sessions only accepts ForkSession objects, as Session.fork() makes them. Received "
-                f"{type(fork).__name__!r} instance instead. To merge forks into the session that is committed, use "
+                "merge_sessions only accepts ForkSession objects, as Session.fork() makes them. "
+                "Received "
+                f"{type(fork).__name__!r} instance instead. To merge forks into the session that "
+                "is committed, use "
                 "Session.merge(*forks)"
             )
         forks.append(fork)

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import datetime
 import json
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from icefield import _native
-from icefield._checks import exactly_one_version, metadata_document, microseconds, text, whole
-from icefield._exceptions import from_native
-from icefield._place import Place, grants, missing
+from icefield._checks import exactly_one_version, metadata_document, microseconds, text
+from icefield._place import Place, missing
 from icefield._repository.carrying import Carrying
 from icefield._repository.checking import Checking
 from icefield._repository.exchange import Exchange
 from icefield._repository.history import History
 from icefield._repository.later import Later
+from icefield._repository.opening import (
+    Access,
+    begin_creation,
+    begin_opening,
+    checked_config,
+    known_version,
+    native_storage,
+    saved_config,
+)
 from icefield._repository.refs import Refs
 from icefield._repository.upkeep import Upkeep
 from icefield._repository.windows import Windows
@@ -37,8 +44,9 @@ __all__ = ["Repository"]
 class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, Later):
     """A repository: snapshots of a tree of Zarr groups and arrays, with branches and tags.
 
-    Open one with `Repository.open`, make one with `Repository.create`. Methods that read or write storage have a twin
-    whose name ends in `_async`. A repository pickles, unless its storage is in memory.
+    Open one with `Repository.open`, make one with `Repository.create`. Methods that read or write
+    storage have a twin whose name ends in `_async`. A repository pickles, unless its storage is in
+    memory.
     """
 
     _attribution: Attribution | None
@@ -50,7 +58,8 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         self._attribution = None
 
     def __getattr__(self, name: str) -> Any:
-        # Only what is missing comes here: the native side of a repository that was unpickled and not yet used.
+        # Only what is missing comes here: the native side of a repository that was unpickled and
+        # not yet used.
         if name == "_repository" and "_place" in self.__dict__ and self._place is not None:
             self._repository = self._place.repository()
             return self._repository
@@ -115,11 +124,12 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
     ) -> Self:
         """Makes a new repository, with a branch `main` and an empty snapshot.
 
-        `config` is saved with it. `authorize_virtual_chunk_access` gives credentials for the virtual chunk containers,
-        by the prefix of their URLs; others are not read. Format version 1 is written; other versions raise an error.
-        A place that has a repository, or, with `check_clean_root`, anything else, raises an `InvalidInputError`.
+        `config` is saved with it. `authorize_virtual_chunk_access` gives credentials for the
+        virtual chunk containers, by the prefix of their URLs; others are not read. Format version 1
+        is written; other versions raise an error. A place that has a repository, or, with
+        `check_clean_root`, anything else, raises an `InvalidInputError`.
         """
-        access, task = _begin_creation(
+        access, task = begin_creation(
             _native.Repository.create,
             storage,
             config,
@@ -140,7 +150,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         attribution: Attribution | None = None,
     ) -> Self:
         """As `create`, to be awaited."""
-        access, task = _begin_creation(
+        access, task = begin_creation(
             _native.Repository.create,
             storage,
             config,
@@ -160,10 +170,10 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
     ) -> Self:
         """Opens a repository.
 
-        The settings in `config` come before those that were saved with the repository. A place without a repository
-        raises a `RepositoryNotFoundError`.
+        The settings in `config` come before those that were saved with the repository. A place
+        without a repository raises a `RepositoryNotFoundError`.
         """
-        access, task = _begin_opening(storage, config, authorize_virtual_chunk_access)
+        access, task = begin_opening(storage, config, authorize_virtual_chunk_access)
         return cls._of(task.wait(), storage, access, attribution)
 
     @classmethod
@@ -175,7 +185,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         attribution: Attribution | None = None,
     ) -> Self:
         """As `open`, to be awaited."""
-        access, task = _begin_opening(storage, config, authorize_virtual_chunk_access)
+        access, task = begin_opening(storage, config, authorize_virtual_chunk_access)
         return cls._of(await task, storage, access, attribution)
 
     @classmethod
@@ -189,7 +199,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         attribution: Attribution | None = None,
     ) -> Self:
         """Opens a repository, or makes it if there is none. Several processes may do so at once."""
-        access, task = _begin_creation(
+        access, task = begin_creation(
             _native.Repository.open_or_create,
             storage,
             config,
@@ -210,7 +220,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         attribution: Attribution | None = None,
     ) -> Self:
         """As `open_or_create`, to be awaited."""
-        access, task = _begin_creation(
+        access, task = begin_creation(
             _native.Repository.open_or_create,
             storage,
             config,
@@ -223,23 +233,23 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
     @staticmethod
     def exists(storage: Storage, storage_settings: StorageSettings | None = None) -> bool:
         """Whether there is a repository."""
-        return _native.Repository.exists(_native_storage(storage, storage_settings)).wait()
+        return _native.Repository.exists(native_storage(storage, storage_settings)).wait()
 
     @staticmethod
     async def exists_async(
         storage: Storage, storage_settings: StorageSettings | None = None
     ) -> bool:
         """As `exists`, to be awaited."""
-        return await _native.Repository.exists(_native_storage(storage, storage_settings))
+        return await _native.Repository.exists(native_storage(storage, storage_settings))
 
     @staticmethod
     def fetch_spec_version(
         storage: Storage, storage_settings: StorageSettings | None = None
     ) -> SpecVersion | None:
         """The format version of the repository; None if there is none."""
-        return _spec_version(
+        return known_version(
             _native.Repository.fetch_spec_version(
-                _native_storage(storage, storage_settings)
+                native_storage(storage, storage_settings)
             ).wait()
         )
 
@@ -248,19 +258,19 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         storage: Storage, storage_settings: StorageSettings | None = None
     ) -> SpecVersion | None:
         """As `fetch_spec_version`, to be awaited."""
-        return _spec_version(
-            await _native.Repository.fetch_spec_version(_native_storage(storage, storage_settings))
+        return known_version(
+            await _native.Repository.fetch_spec_version(native_storage(storage, storage_settings))
         )
 
     @staticmethod
     def fetch_config(storage: Storage) -> RepositoryConfig | None:
         """The configuration saved with the repository; None if none was."""
-        return _config(_native.Repository.fetch_config(_native_storage(storage)).wait())
+        return saved_config(_native.Repository.fetch_config(native_storage(storage)).wait())
 
     @staticmethod
     async def fetch_config_async(storage: Storage) -> RepositoryConfig | None:
         """As `fetch_config`, to be awaited."""
-        return _config(await _native.Repository.fetch_config(_native_storage(storage)))
+        return saved_config(await _native.Repository.fetch_config(native_storage(storage)))
 
     def reopen(
         self,
@@ -281,13 +291,13 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         return type(self)._of(await task, self.storage, access, self._attribution)
 
     def _begin_reopening(
-        self, config: RepositoryConfig | None, access: _Access
-    ) -> tuple[_Access, _native.Task[_native.Repository]]:
+        self, config: RepositoryConfig | None, access: Access
+    ) -> tuple[Access, _native.Task[_native.Repository]]:
         if self._place is None:
             raise missing()
-        merged = self.config if config is None else self.config.merge(_checked_config(config))
+        merged = self.config if config is None else self.config.merge(checked_config(config))
         kept = self._place.access if access is None else access
-        return _begin_opening(self.storage, merged, kept, warn=access is not None)
+        return begin_opening(self.storage, merged, kept, warn=access is not None)
 
     # What is known of the repository
 
@@ -329,7 +339,10 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         return self._attribution or Attribution()
 
     def set_default_commit_metadata(self, metadata: dict[str, Any]) -> None:
-        """Sets metadata that all commits get of sessions opened from now on; their own comes before it."""
+        """Sets metadata that all commits get of sessions opened from now on.
+
+        Their own comes before it.
+        """
         document = metadata_document(metadata)
         self._defaults = json.loads(document) if document else {}
 
@@ -349,8 +362,9 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
     ) -> Session:
         """A session that reads one snapshot. Give one of branch, tag and snapshot id.
 
-        `as_of`, with a branch only, chooses the newest snapshot that was written until then; a time without a time
-        zone raises a `TypeError`, a time before the first snapshot a `SnapshotNotFoundError`.
+        `as_of`, with a branch only, chooses the newest snapshot that was written until then; a time
+        without a time zone raises a `TypeError`, a time before the first snapshot a
+        `SnapshotNotFoundError`.
         """
         return self._session(self._begin_reading(branch, tag, snapshot_id, as_of).wait())
 
@@ -399,7 +413,8 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         rebase_with: ConflictSolver | None = None,
         rebase_tries: int = 1_000,
     ) -> Iterator[IcefieldStore]:
-        """A store whose changes are committed to a branch at the end of the `with` block; not if the block raises.
+        """A store whose changes are committed to a branch at the end of the `with` block; not if
+        the block raises.
 
         The arguments are those of `Session.commit`.
         """
@@ -408,111 +423,3 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         session.commit(
             message, metadata, rebase_with=rebase_with, rebase_tries=rebase_tries
         )
-
-
-_Access = Mapping[str, "AnyCredential | None"] | None
-
-
-def _begin_creation(
-    create: Any,
-    storage: Storage,
-    config: RepositoryConfig | None,
-    access: _Access,
-    version: SpecVersion | int | None,
-    check_clean_root: bool,
-) -> tuple[_Access, _native.Task[_native.Repository]]:
-    _check_version(version)
-    _warn_of_none(access)
-    document = _config_document(config)
-    task = create(
-        _native_storage(storage, None if config is None else config.storage),
-        document,
-        grants(access),
-        not check_clean_root,
-    )
-    return access, task
-
-
-def _begin_opening(
-    storage: Storage, config: RepositoryConfig | None, access: _Access, *, warn: bool = True
-) -> tuple[_Access, _native.Task[_native.Repository]]:
-    if warn:
-        _warn_of_none(access)
-    document = _config_document(config)
-    return access, _native.Repository.open(
-        _native_storage(storage, None if config is None else config.storage),
-        document,
-        grants(access),
-    )
-
-
-def _native_storage(
-    storage: Storage, settings: StorageSettings | None = None
-) -> _native.Storage:
-    if not isinstance(storage, Storage):
-        raise TypeError(
-            f"`storage` must be a Storage, such as local_filesystem_storage(path), not {type(storage).__name__}"
-        )
-    return storage._native(settings)
-
-
-def _checked_config(config: RepositoryConfig) -> RepositoryConfig:
-    if not isinstance(config, RepositoryConfig):
-        raise TypeError(f"`config` must be a RepositoryConfig, not {type(config).__name__}")
-    return config
-
-
-def _config_document(config: RepositoryConfig | None) -> str | None:
-    return None if config is None else json.dumps(_checked_config(config)._to_document())
-
-
-def _config(document: str | None) -> RepositoryConfig | None:
-    return None if document is None else RepositoryConfig._from_document(json.loads(document))
-
-
-def _spec_version(number: int | None) -> SpecVersion | None:
-    return None if number is None else SpecVersion(number)
-
-
-def _check_version(version: SpecVersion | int | None) -> None:
-    if version is None:
-        return
-    number = whole(version, "spec_version", "unsupported-spec-version", 0, 255)
-    if number == 2:
-        raise from_native(
-            "unsupported-spec-version",
-            "repositories of format version 2 cannot be made yet; make one of version 1, which all clients read",
-        )
-    if number != 1:
-        raise ValueError(f"Unsupported version {number}; the format versions are 1 and 2")
-
-
-def _warn_of_none(access: _Access) -> None:
-    """`None` as a credential takes what it finds in the environment, which nobody sees."""
-    if not isinstance(access, Mapping):
-        return
-    for prefix, credential in access.items():
-        if credential is None:
-            warnings.warn(
-                f"None as the credential of `{prefix}` in authorize_virtual_chunk_access is deprecated, because it "
-                "silently uses credentials of the environment, or none; say which, for example "
-                f"{_instead(str(prefix))}",
-                DeprecationWarning,
-                stacklevel=4,
-            )
-
-
-def _instead(prefix: str) -> str:
-    """A credential that does what None does for a container."""
-    return {
-        "s3": "Credentials.S3(S3Credentials.FromEnv())",
-        "tigris": "Credentials.S3(S3Credentials.FromEnv())",
-        "gs": "Credentials.Gcs(GcsCredentials.Anonymous())",
-        "gcs": "Credentials.Gcs(GcsCredentials.Anonymous())",
-        "az": "Credentials.Azure(AzureCredentials.FromEnv())",
-        "azure": "Credentials.Azure(AzureCredentials.FromEnv())",
-        "abfs": "Credentials.Azure(AzureCredentials.FromEnv())",
-        "file": "credentials.LocalFileSystemAccess",
-        "http": "credentials.HttpAccess",
-        "https": "credentials.HttpAccess",
-    }.get(prefix.partition("://")[0], "an object of icefield.credentials")

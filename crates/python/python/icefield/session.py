@@ -7,10 +7,26 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from icefield import _native
-from icefield._checks import check_snapshot_id, metadata_document, older_positional, text, whole, wholes
-from icefield._exceptions import from_native
+from icefield._checks import (
+    check_snapshot_id,
+    metadata_document,
+    older_positional,
+    text,
+    whole,
+    wholes,
+)
 from icefield._iterators import AsyncCloseableIterator
 from icefield._place import Place, missing, opening
+from icefield._repository.handle import needs_version_2
+from icefield._session_input import (
+    absolute,
+    native_forks,
+    optional_placing,
+    placing,
+    refuse_pickling,
+    solver_document,
+)
+from icefield._session_input import chunk_type as named_chunk_type
 from icefield._values.diff import Diff
 from icefield._values.enums import ChunkType, SessionMode
 from icefield.store import IcefieldStore
@@ -25,30 +41,12 @@ _LARGEST_INDEX = 2**32 - 1
 _MOST_TRIES = 2**16 - 1
 
 
-def refuse_pickling(what: str) -> NoReturn:
-    """A writable session has one owner, so a copy that is written elsewhere would be lost."""
-    raise ValueError(
-        f"{what} cannot be pickled, because what a copy of it writes would not come back. You must opt-in to pickle "
-        "writable sessions in a distributed context using Session.fork(), and merge the forks afterwards. To write a "
-        "dask-backed xarray dataset, use icefield.xarray.to_icechunk instead of Dataset.to_zarr. To read only, pickle a "
-        "session of Repository.readonly_session."
-    )
-
-
-def needs_version_2(what: str) -> NoReturn:
-    """What the format has only since its version 2."""
-    raise from_native(
-        "unsupported-spec-version",
-        f"repository version error, {what} requires a repository that is at least version 2.0; this one has version 1",
-    )
-
-
 class Session:
     """One snapshot of a repository, and the changes made to it that are not yet committed.
 
-    It is made by `Repository.readonly_session` and `Repository.writable_session`. It may be used from several threads.
-    After a commit it is read-only and shows the new snapshot. A read-only session pickles; a writable one does not,
-    see `fork`.
+    It is made by `Repository.readonly_session` and `Repository.writable_session`. It may be used
+    from several threads. After a commit it is read-only and shows the new snapshot. A read-only
+    session pickles; a writable one does not, see `fork`.
     """
 
     _session: _native.Session
@@ -72,10 +70,12 @@ class Session:
         return made
 
     def __getattr__(self, name: str) -> Any:
-        # Only what is missing comes here: the native session of one that was unpickled and not yet used.
+        # Only what is missing comes here: the native session of one that was unpickled and not yet
+        # used.
         if name == "_session" and "_place" in self.__dict__:
             with opening():
-                # Once, even if several threads come: a fork that is opened twice would lose what one of them writes.
+                # Once, even if several threads come: a fork that is opened twice would lose what
+                # one of them writes.
                 if "_session" not in self.__dict__:
                     self._session = self._opened()
             return self.__dict__["_session"]
@@ -212,11 +212,11 @@ class Session:
 
     def get_node_id(self, path: str) -> str:
         """The id of the group or array at a path such as `/group/array`."""
-        return self._session.node_id(_absolute(path, "path"))
+        return self._session.node_id(absolute(path, "path"))
 
     async def get_node_id_async(self, path: str) -> str:
         """As `get_node_id`, to be awaited."""
-        return self._session.node_id(_absolute(path, "path"))
+        return self._session.node_id(absolute(path, "path"))
 
     def reindex_array(
         self,
@@ -226,23 +226,25 @@ class Session:
     ) -> None:
         """Moves the chunks of an array within its grid, without reading or writing them.
 
-        `forward` gets the index of each chunk that is set and returns its new one, None to leave it. Without
-        `backward`, places that chunks move away from keep them, too; with it (the inverse of `forward`), a place whose
-        source has no chunk is cleared. An error that a function raises is raised here, and nothing is changed.
+        `forward` gets the index of each chunk that is set and returns its new one, None to leave
+        it. Without `backward`, places that chunks move away from keep them, too; with it (the
+        inverse of `forward`), a place whose source has no chunk is cleared. An error that a
+        function raises is raised here, and nothing is changed.
         """
         self._session.reindex_array(
-            _absolute(array_path, "array_path"), _placing(forward, "forward"), _backward(backward)
+            absolute(array_path, "array_path"), placing(forward, "forward"), optional_placing(backward)
         ).wait()
 
     def shift_array(self, array_path: str, chunk_offset: Iterable[int]) -> None:
-        """Shifts all chunks of an array by whole chunks. Chunks that leave the grid are dropped, vacated places cleared.
+        """Shifts all chunks of an array by whole chunks. Chunks that leave the grid are dropped,
+        vacated places cleared.
 
         The array keeps its shape. `chunk_offset` has one number per dimension and may be negative.
         """
         offsets = wholes(
             chunk_offset, "chunk_offset", "invalid-chunk-index", -(2**63), 2**63 - 1
         )
-        self._session.shift_array(_absolute(array_path, "array_path"), offsets).wait()
+        self._session.shift_array(absolute(array_path, "array_path"), offsets).wait()
 
     def all_virtual_chunk_locations(self) -> list[str]:
         """The locations of all virtual chunks, each as often as it is used."""
@@ -259,24 +261,30 @@ class Session:
     def chunk_coordinates(
         self, array_path: str, batch_size: int = 1000
     ) -> AsyncIterator[tuple[int, ...]]:
-        """The indices of all chunks of an array that are set. `batch_size` of them are fetched at once."""
+        """The indices of all chunks of an array that are set.
+
+        `batch_size` of them are fetched at once.
+        """
         batch = whole(batch_size, "batch_size", "invalid-commit-configuration", 1, 2**32 - 1)
-        rows = self._session.chunk_coordinates(_absolute(array_path, "array_path"), batch)
+        rows = self._session.chunk_coordinates(absolute(array_path, "array_path"), batch)
         return AsyncCloseableIterator(rows, tuple)
 
     def chunk_type(self, array_path: str, chunk_coordinates: Sequence[int]) -> ChunkType:
-        """Where the bytes of a chunk are: nowhere (not set), in an object of the repository, elsewhere, or inline."""
-        return _chunk_type(self._begin_chunk_type(array_path, chunk_coordinates).wait())
+        """Where the bytes of a chunk are.
+
+        Nowhere (not set), in an object of the repository, elsewhere, or inline.
+        """
+        return named_chunk_type(self._begin_chunk_type(array_path, chunk_coordinates).wait())
 
     async def chunk_type_async(
         self, array_path: str, chunk_coordinates: Sequence[int]
     ) -> ChunkType:
         """As `chunk_type`, to be awaited."""
-        return _chunk_type(await self._begin_chunk_type(array_path, chunk_coordinates))
+        return named_chunk_type(await self._begin_chunk_type(array_path, chunk_coordinates))
 
     def _begin_chunk_type(self, path: str, index: Sequence[int]) -> _native.Task[str]:
         return self._session.chunk_type(
-            _absolute(path, "array_path"),
+            absolute(path, "array_path"),
             wholes(index, "chunk_coordinates", "invalid-chunk-index", 0, _LARGEST_INDEX),
         )
 
@@ -285,15 +293,16 @@ class Session:
     def merge(self, *others: ForkSession) -> None:
         """Takes over the changes of forks of this session.
 
-        Forks that wrote different values to the same chunk or metadata document, or where one deleted what another
-        changed, raise a `SessionStateError` ("merge-failed"), as does a fork of another session or an older snapshot.
-        Nothing is taken over then. Merging a fork again takes over what it wrote since.
+        Forks that wrote different values to the same chunk or metadata document, or where one
+        deleted what another changed, raise a `SessionStateError` ("merge-failed"), as does a fork
+        of another session or an older snapshot. Nothing is taken over then. Merging a fork again
+        takes over what it wrote since.
         """
-        self._session.merge(_forks(others)).wait()
+        self._session.merge(native_forks(others)).wait()
 
     async def merge_async(self, *others: ForkSession) -> None:
         """As `merge`, to be awaited."""
-        await self._session.merge(_forks(others))
+        await self._session.merge(native_forks(others))
 
     @older_positional("rebase_with", "rebase_tries")
     def commit(
@@ -305,12 +314,14 @@ class Session:
         rebase_tries: int = 1_000,
         allow_empty: bool = False,
     ) -> str:
-        """Publishes the changes as a new snapshot of the branch and returns its id; the session is read-only then.
+        """Publishes the changes as a new snapshot of the branch and returns its id; the session is
+        read-only then.
 
-        If somebody else committed to the branch meanwhile, it raises a `ConflictError`; with `rebase_with` it rebases
-        up to `rebase_tries` times (at most 65535) instead, and raises a `RebaseFailedError` if the solver leaves
-        conflicts. Without changes it raises a `SessionStateError` unless `allow_empty`. `metadata` are JSON values by
-        string keys, added to the default commit metadata of the repository.
+        If somebody else committed to the branch meanwhile, it raises a `ConflictError`; with
+        `rebase_with` it rebases up to `rebase_tries` times (at most 65535) instead, and raises a
+        `RebaseFailedError` if the solver leaves conflicts. Without changes it raises a
+        `SessionStateError` unless `allow_empty`. `metadata` are JSON values by string keys, added
+        to the default commit metadata of the repository.
         """
         return self._begin_commit(
             message, metadata, rebase_with, rebase_tries, allow_empty
@@ -328,9 +339,9 @@ class Session:
     ) -> str:
         """As `commit`, to be awaited.
 
-        A commit that was begun runs to its end, even if who awaits it is cancelled: nobody is left in doubt whether
-        half of it happened. After a cancellation, await something else of the session, or look at
-        `session.read_only` (true after a commit) and `session.snapshot_id`.
+        A commit that was begun runs to its end, even if who awaits it is cancelled: nobody is left
+        in doubt whether half of it happened. After a cancellation, await something else of the
+        session, or look at `session.read_only` (true after a commit) and `session.snapshot_id`.
         """
         return await self._begin_commit(
             message, metadata, rebase_with, rebase_tries, allow_empty
@@ -347,7 +358,7 @@ class Session:
         return self._session.commit(
             text(message, "message"),
             self._described(metadata),
-            None if solver is None else _solver(solver, "rebase_with"),
+            None if solver is None else solver_document(solver, "rebase_with"),
             whole(tries, "rebase_tries", "invalid-commit-configuration", 0, _MOST_TRIES),
             bool(allow_empty),
         )
@@ -365,7 +376,10 @@ class Session:
         metadata: dict[str, Any] | None = None,
         allow_empty: bool = False,
     ) -> str:
-        """Replaces the last commit: needs format version 2, so it raises a `FormatError` for now."""
+        """Replaces the last commit.
+
+        Needs format version 2, so it raises a `FormatError` for now.
+        """
         needs_version_2("amending a commit")
 
     async def amend_async(
@@ -380,7 +394,8 @@ class Session:
 
     @older_positional("metadata")
     def flush(self, message: str, *, metadata: dict[str, Any] | None = None) -> str:
-        """Saves the changes as a snapshot that no branch has, and returns its id; the session is read-only then.
+        """Saves the changes as a snapshot that no branch has, and returns its id; the session is
+        read-only then.
 
         Give it a branch or tag before the next garbage collection takes it.
         """
@@ -394,14 +409,14 @@ class Session:
     def rebase(self, solver: ConflictSolver) -> None:
         """Bases the session on the newest snapshot of its branch.
 
-        Raises a `RebaseFailedError` if there are conflicts that the solver leaves; the session is then based on the
-        last snapshot without, and has its changes.
+        Raises a `RebaseFailedError` if there are conflicts that the solver leaves; the session is
+        then based on the last snapshot without, and has its changes.
         """
-        self._session.rebase(_solver(solver, "solver")).wait()
+        self._session.rebase(solver_document(solver, "solver")).wait()
 
     async def rebase_async(self, solver: ConflictSolver) -> None:
         """As `rebase`, to be awaited."""
-        await self._session.rebase(_solver(solver, "solver"))
+        await self._session.rebase(solver_document(solver, "solver"))
 
     def fork(self) -> ForkSession:
         """A copy of the session for another process, which is pickled, written to, and merged back.
@@ -415,7 +430,8 @@ class Session:
 
 
 class ForkSession(Session):
-    """A copy of a writable session that pickles. What was written to it goes back by `Session.merge`.
+    """A copy of a writable session that pickles. What was written to it goes back by
+    `Session.merge`.
 
     It cannot be committed, flushed or rebased itself.
     """
@@ -435,64 +451,3 @@ class ForkSession(Session):
         assert self._place is not None
         assert isinstance(self._pickled, bytes)
         return self._place.repository().open_fork(self._pickled).wait()
-
-
-def _absolute(path: object, name: str) -> str:
-    """The path of a node, from the root."""
-    value = text(path, name)
-    if not value.startswith("/"):
-        raise from_native(
-            "invalid-path",
-            f"`{name}` is {value!r}, but the path must start with a `/` character, as in '/group/array'",
-        )
-    return value
-
-
-def _chunk_type(name: str) -> ChunkType:
-    return ChunkType[name]
-
-
-def _solver(solver: object, name: str) -> str:
-    from icefield.conflicts import ConflictSolver
-
-    if not isinstance(solver, ConflictSolver):
-        raise TypeError(
-            f"`{name}` must be a ConflictSolver, such as ConflictDetector() or BasicConflictSolver(), not "
-            f"{type(solver).__name__}"
-        )
-    return solver._to_document()
-
-
-def _forks(others: Sequence[object]) -> list[_native.Session]:
-    """The forks to merge, each once: those of one process may share a session."""
-    forks: list[_native.Session] = []
-    for other in others:
-        if not isinstance(other, Session):
-            raise TypeError(
-                f"`merge` takes forked sessions, not {type(other).__name__}; pass them one by one: merge(*forks)"
-            )
-        if not any(other._session is known for known in forks):
-            forks.append(other._session)
-    return forks
-
-
-def _placing(
-    function: Callable[[Iterable[int]], Iterable[int] | None], name: str
-) -> Callable[[list[int]], Sequence[int] | None]:
-    """The function of a caller, whose results are checked."""
-    if not callable(function):
-        raise TypeError(f"`{name}` must be a function, not {type(function).__name__}")
-
-    def place(index: list[int]) -> Sequence[int] | None:
-        found = function(index)
-        if found is None:
-            return None
-        return wholes(found, f"a result of `{name}`", "invalid-chunk-index", -(2**63))
-
-    return place
-
-
-def _backward(
-    function: Callable[[Iterable[int]], Iterable[int] | None] | None,
-) -> Callable[[list[int]], Sequence[int] | None] | None:
-    return None if function is None else _placing(function, "backward")

@@ -6,13 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from zarr.abc.store import (
-    ByteRequest,
-    OffsetByteRequest,
-    RangeByteRequest,
-    Store,
-    SuffixByteRequest,
-)
+from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.core.common import BytesLike
 
@@ -21,6 +15,15 @@ from icefield._checks import text
 from icefield._chunk_refs import ChunkReferences
 from icefield._exceptions import IcechunkError, NodeNotFoundError, ReadOnlyError, from_native
 from icefield._iterators import AsyncCloseableIterator
+from icefield._session_input import refuse_pickling
+from icefield._store_input import (
+    KeyNotFoundError,
+    ReadOnlyStoreError,
+    memory_of,
+    native_range,
+    of_session,
+    out_of_bounds,
+)
 
 if TYPE_CHECKING:
     from icefield.session import Session
@@ -31,46 +34,16 @@ _Task = _native.Task
 _CHUNK = re.compile(r"(^|/)c(/\d+)+$")
 
 
-class KeyNotFoundError(NodeNotFoundError, FileNotFoundError):
-    """A key has no value. A `KeyError` and a `FileNotFoundError`, too: Zarr expects the latter."""
-
-
-class ReadOnlyStoreError(ReadOnlyError, ValueError):
-    """A write to a store that only reads. A `ValueError`, too, as it is with the stores of Zarr."""
-
-
-def _range(request: ByteRequest) -> tuple[int, int | None] | int:
-    """What the native side calls the range of bytes."""
-    if isinstance(request, RangeByteRequest):
-        return (request.start, request.end)
-    if isinstance(request, OffsetByteRequest):
-        return (request.offset, None)
-    if isinstance(request, SuffixByteRequest):
-        if request.suffix < 0:
-            raise _out_of_bounds(request)
-        return request.suffix
-    raise from_native(
-        "invalid-byte-range",
-        f"Unexpected byte_range, got {request!r}; pass a RangeByteRequest, an OffsetByteRequest, a SuffixByteRequest "
-        "or None",
-    )
-
-
-def _out_of_bounds(request: object) -> Exception:
-    return from_native(
-        "invalid-byte-range",
-        f"the numbers of {request!r} must be at least 0 and below 2**63",
-    )
-
-
 class IcefieldStore(ChunkReferences, Store):
     """A Zarr store over one session: it shows the session's snapshot and the changes made in it.
 
-    It is made by `Session.store`. Keys are those of Zarr format 3 with the default chunk key encoding
-    (`zarr.json`, `path/zarr.json`, `path/c/0/1`); others raise an `InvalidInputError`. Values are copied at `set`
-    unless their memory cannot change, and handed out by `get` without a copy.
+    It is made by `Session.store`. Keys are those of Zarr format 3 with the default chunk key
+    encoding (`zarr.json`, `path/zarr.json`, `path/c/0/1`); others raise an `InvalidInputError`.
+    Values are copied at `set` unless their memory cannot change, and handed out by `get` without a
+    copy.
 
-    A store of a read-only session or of a fork pickles. That of a writable session does not: pickle a fork.
+    A store of a read-only session or of a fork pickles. That of a writable session does not: pickle
+    a fork.
     """
 
     _store: _native.Store
@@ -110,7 +83,8 @@ class IcefieldStore(ChunkReferences, Store):
             self._read_only = True
 
     def __getattr__(self, name: str) -> Any:
-        # Only what is missing comes here: the native store of a store that was unpickled and not yet used.
+        # Only what is missing comes here: the native store of a store that was unpickled and not
+        # yet used.
         if name == "_store" and "_session" in self.__dict__:
             self._attach()
             return self.__dict__["_store"]
@@ -126,7 +100,8 @@ class IcefieldStore(ChunkReferences, Store):
     def __repr__(self) -> str:
         session = self._session
         return (
-            f"<icefield.IcefieldStore>\nread_only: {self.read_only}\nsnapshot_id: {session.snapshot_id}\n"
+            f"<icefield.IcefieldStore>\nread_only: {self.read_only}\nsnapshot_id: "
+            f"{session.snapshot_id}\n"
             f"branch: {session.branch}\n"
         )
 
@@ -141,8 +116,6 @@ class IcefieldStore(ChunkReferences, Store):
     def __getstate__(self) -> object:
         session = self._session
         if not session.read_only and not session._is_fork:
-            from icefield.session import refuse_pickling
-
             refuse_pickling("The store of a writable session")
         return {"session": session, "read_only": self._read_only}
 
@@ -154,7 +127,10 @@ class IcefieldStore(ChunkReferences, Store):
         self._is_open = True
 
     def with_read_only(self, read_only: bool = False) -> Store:
-        """The same store, writes refused or not. A store of a read-only session refuses them anyhow."""
+        """The same store, writes refused or not.
+
+        A store of a read-only session refuses them anyhow.
+        """
         store = IcefieldStore._of(self._session, bool(read_only))
         store._is_open = False
         return store
@@ -166,7 +142,10 @@ class IcefieldStore(ChunkReferences, Store):
 
     @property
     def read_only(self) -> bool:
-        """Whether writes are refused: asked for, or the session is read-only (after its commit, say)."""
+        """Whether writes are refused.
+
+        Asked for, or the session is read-only (after its commit, say).
+        """
         return self._read_only or self._session.read_only
 
     @property
@@ -187,7 +166,10 @@ class IcefieldStore(ChunkReferences, Store):
 
     @property
     def supports_consolidated_metadata(self) -> bool:
-        """False: the metadata of a snapshot is read at once already, and a copy of it would go stale."""
+        """False.
+
+        The metadata of a snapshot is read at once already, and a copy of it would go stale.
+        """
         return False
 
     def _check_writable(self) -> None:
@@ -196,7 +178,8 @@ class IcefieldStore(ChunkReferences, Store):
 
     def _refuse_write(self) -> NoReturn:
         raise ReadOnlyStoreError(
-            "cannot write to read-only store: the store was opened in read-only mode and does not support writing; use "
+            "cannot write to read-only store: the store was opened in read-only mode and does "
+            "not support writing; use "
             "the store of a session from Repository.writable_session",
             "read-only-store",
         )
@@ -219,9 +202,9 @@ class IcefieldStore(ChunkReferences, Store):
             found = self._store.get_now(key)
         else:
             try:
-                found = self._store.get_now(key, _range(byte_range))
+                found = self._store.get_now(key, native_range(byte_range))
             except OverflowError:
-                raise _out_of_bounds(byte_range) from None
+                raise out_of_bounds(byte_range) from None
         if isinstance(found, _Task):
             found = await found
         if found is None:
@@ -241,9 +224,9 @@ class IcefieldStore(ChunkReferences, Store):
             found = self._store.get_now(key)
         else:
             try:
-                found = self._store.get_now(key, _range(byte_range))
+                found = self._store.get_now(key, native_range(byte_range))
             except OverflowError:
-                raise _out_of_bounds(byte_range) from None
+                raise out_of_bounds(byte_range) from None
         if isinstance(found, _Task):
             found = found.wait()
         if found is None:
@@ -256,14 +239,17 @@ class IcefieldStore(ChunkReferences, Store):
         prototype: BufferPrototype,
         key_ranges: Iterable[tuple[str, ByteRequest | None]],
     ) -> list[Buffer | None]:
-        """Several values or ranges of them, in the order of the requests; None for keys without a value."""
+        """Several values or ranges of them, in the order of the requests.
+
+        None for keys without a value.
+        """
         requests = list(key_ranges)
         try:
             task = self._store.get_partial_values(
-                [(key, None if it is None else _range(it)) for key, it in requests]
+                [(key, None if it is None else native_range(it)) for key, it in requests]
             )
         except OverflowError:
-            raise _out_of_bounds([it for _, it in requests]) from None
+            raise out_of_bounds([it for _, it in requests]) from None
         from_bytes: Callable[[Any], Buffer] = prototype.buffer.from_bytes
         return [None if value is None else from_bytes(value) for value in await task]
 
@@ -272,10 +258,10 @@ class IcefieldStore(ChunkReferences, Store):
     ) -> _native.Task[list[_native.Bytes] | None]:
         try:
             return self._store.get_ranges(
-                key, [None if it is None else _range(it) for it in byte_ranges]
+                key, [None if it is None else native_range(it) for it in byte_ranges]
             )
         except OverflowError:
-            raise _out_of_bounds(byte_ranges) from None
+            raise out_of_bounds(byte_ranges) from None
 
     @staticmethod
     def _numbered(
@@ -298,8 +284,8 @@ class IcefieldStore(ChunkReferences, Store):
     ) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
         """Several ranges of one value, as one batch of pairs of their position and bytes.
 
-        The native side joins and splits requests by itself, so the three limits are not used. Failures come as a
-        `BaseExceptionGroup`, a missing key as a `FileNotFoundError` in it.
+        The native side joins and splits requests by itself, so the three limits are not used.
+        Failures come as a `BaseExceptionGroup`, a missing key as a `FileNotFoundError` in it.
         """
         if not byte_ranges:
             return
@@ -379,7 +365,7 @@ class IcefieldStore(ChunkReferences, Store):
             await self._open()
         if self._read_only:
             self._refuse_write()
-        task = self._store.set_now(key, _memory(value, "set"))
+        task = self._store.set_now(key, memory_of(value, "set"))
         if task is not None:
             await task
 
@@ -387,14 +373,14 @@ class IcefieldStore(ChunkReferences, Store):
         """As `set`, but blocks."""
         if self._read_only:
             self._refuse_write()
-        task = self._store.set_now(key, _memory(value, "set_sync"))
+        task = self._store.set_now(key, memory_of(value, "set_sync"))
         if task is not None:
             task.wait()
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         """Sets the value at a key that has none; does nothing if it has one."""
         self._check_writable()
-        await self._store.set_if_not_exists(key, _memory(value, "set_if_not_exists"))
+        await self._store.set_if_not_exists(key, memory_of(value, "set_if_not_exists"))
 
     async def set_partial_values(
         self, key_start_values: Iterable[tuple[str, int, BytesLike]]
@@ -407,12 +393,16 @@ class IcefieldStore(ChunkReferences, Store):
         )
 
     async def delete(self, key: str) -> None:
-        """Deletes a value. A key without one is no error; the metadata document of a group takes its children along."""
+        """Deletes a value.
+
+        A key without one is no error; the metadata document of a group takes its children along.
+        """
         self._check_deletable()
         try:
             await self._store.delete(key)
         except ReadOnlyError as error:
-            raise _of_session(error) from None
+            if await self._store.exists(key):
+                raise of_session(error) from None
 
     def _check_deletable(self) -> None:
         # A read-only session has the say: deleting nothing is no write to it.
@@ -425,10 +415,14 @@ class IcefieldStore(ChunkReferences, Store):
         try:
             self._store.delete(key).wait()
         except ReadOnlyError as error:
-            raise _of_session(error) from None
+            if self._store.exists(key).wait():
+                raise of_session(error) from None
 
     async def delete_dir(self, prefix: str) -> None:
-        """Deletes a group, an array, or the chunks whose index begins so (`path/c/0`). "" and "/" are the root: everything."""
+        """Deletes a group, an array, or the chunks whose index begins so (`path/c/0`).
+
+        "" and "/" are the root: everything.
+        """
         self._check_writable()
         await self._store.delete_dir(prefix)
         if _CHUNK.search(prefix):
@@ -440,7 +434,8 @@ class IcefieldStore(ChunkReferences, Store):
         try:
             await self._store.delete_dir("")
         except ReadOnlyError as error:
-            raise _of_session(error) from None
+            if not await self._store.is_empty(""):
+                raise of_session(error) from None
 
     def sync_clear(self) -> None:
         """As `clear`, but blocks."""
@@ -448,21 +443,8 @@ class IcefieldStore(ChunkReferences, Store):
         try:
             self._store.delete_dir("").wait()
         except ReadOnlyError as error:
-            raise _of_session(error) from None
-
-
-def _of_session(error: ReadOnlyError) -> IcechunkError:
-    """What the store refused, because its session is read-only."""
-    return from_native("read-only-session", error.message)
-
-
-def _memory(value: Buffer, method: str) -> Any:
-    """The memory of a value."""
-    if isinstance(value, Buffer):
-        return value.as_buffer_like()
-    raise TypeError(
-        f"IcefieldStore.{method}(): `value` must be a Buffer instance. Got an instance of {type(value)} instead."
-    )
+            if not self._store.is_empty("").wait():
+                raise of_session(error) from None
 
 
 IcechunkStore = IcefieldStore

@@ -1,7 +1,8 @@
 """Writing xarray datasets, with dask or without it.
 
-`Dataset.to_zarr(session.store, consolidated=False)` works for what is in memory, and for dask arrays that threads of
-this process compute. `to_icechunk` writes from other processes and machines, too.
+`Dataset.to_zarr(session.store, consolidated=False)` works for what is in memory, and for dask
+arrays that threads of this process compute. `to_icechunk` writes from other processes and machines,
+too.
 """
 
 from __future__ import annotations
@@ -75,7 +76,10 @@ class LazyArrayWriter(ArrayWriter):
 
 @dataclass
 class _XarrayDatasetWriter:
-    """Writes a dataset step by step: the group, the metadata, arrays in memory, arrays that dask computes."""
+    """Writes a dataset step by step.
+
+    The group, the metadata, arrays in memory, arrays that dask computes.
+    """
 
     dataset: Dataset = field(repr=False)
     store: IcefieldStore = field(kw_only=True)
@@ -91,7 +95,8 @@ class _XarrayDatasetWriter:
     def __post_init__(self) -> None:
         if not isinstance(self.store, IcefieldStore):
             raise ValueError(
-                f"`store` must be the store of a session (session.store), not {type(self.store).__name__}"
+                "`store` must be the store of a session (session.store), not "
+                f"{type(self.store).__name__}"
             )
         if _version() < _OLDEST_XARRAY:
             raise ValueError(
@@ -147,7 +152,10 @@ class _XarrayDatasetWriter:
         chunkmanager_store_kwargs: MutableMapping[Any, Any] | None = None,
         split_every: int | None = None,
     ) -> ForkSession:
-        """Computes and writes the dask arrays, whose targets are in the store of a fork; returns the merged fork."""
+        """Computes and writes the dask arrays, whose targets are in the store of a fork.
+
+        Returns the merged fork.
+        """
         self._check_initialized()
         if not self.writer.sources:
             raise TypeError("there are no dask arrays to write; use `write_eager` alone")
@@ -158,7 +166,9 @@ class _XarrayDatasetWriter:
             "load_stored": False,
             "return_stored": True,
         }
-        stored = self.writer.sync(compute=False, chunkmanager_store_kwargs=options)  # type: ignore[no-untyped-call,unused-ignore]
+        stored = self.writer.sync(  # type: ignore[no-untyped-call,unused-ignore]
+            compute=False, chunkmanager_store_kwargs=options
+        )
         return session_merge_reduction(stored, split_every=split_every)
 
     def _check_initialized(self) -> None:
@@ -199,30 +209,32 @@ def to_icechunk(
     chunkmanager_store_kwargs: MutableMapping[Any, Any] | None = None,
     split_every: int | None = None,
 ) -> None:
-    """Writes a dataset or data array to a group of a writable session; commit the session afterwards.
+    """Writes a dataset or data array to a group of a writable session; commit the session
+    afterwards.
 
     Parameters
     ----------
     obj
-        What is written. Variables in memory are written here; those of dask are computed at once, wherever dask's
-        scheduler has its workers, each task writing to a fork of the session.
+        What is written. Variables in memory are written here; those of dask are computed at once,
+        wherever dask's scheduler has its workers, each task writing to a fork of the session.
     session
         The session, whose changes the call adds to.
     group
         The path of the group in the store, the root if None.
     mode
-        As in `Dataset.to_zarr`: "w" replaces the group, "w-" raises if it exists, "a" replaces or adds variables, "a-"
-        changes only variables with `append_dim`, "r+" changes values only. None stands for "a" with `append_dim`,
-        "r+" with `region`, else "w-".
+        As in `Dataset.to_zarr`: "w" replaces the group, "w-" raises if it exists, "a" replaces or
+        adds variables, "a-" changes only variables with `append_dim`, "r+" changes values only.
+        None stands for "a" with `append_dim`, "r+" with `region`, else "w-".
     safe_chunks
-        Whether to refuse dask chunks that share chunks of the stored array, which two tasks would write at once.
+        Whether to refuse dask chunks that share chunks of the stored array, which two tasks would
+        write at once.
     align_chunks
         Whether to rechunk the dask arrays so that they share none.
     append_dim
         The dimension that is appended to; others keep their size.
     region
-        The part of existing arrays that is written: slices by dimension, or "auto" to find them by the coordinates.
-        Every variable must have one of these dimensions.
+        The part of existing arrays that is written: slices by dimension, or "auto" to find them by
+        the coordinates. Every variable must have one of these dimensions.
     encoding
         How new variables are stored, by name, as in `Dataset.to_zarr`.
     chunkmanager_store_kwargs

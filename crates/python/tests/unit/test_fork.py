@@ -1,4 +1,4 @@
-"""A forked process: objects of the parent say that they are, new ones work, and nothing waits for ever."""
+"""A forked process: objects of the parent say so, new ones work, and nothing waits for ever."""
 
 import json
 import os

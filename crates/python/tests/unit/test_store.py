@@ -122,7 +122,6 @@ def test_many_ranges_of_one_value(store: IcefieldStore) -> None:
     assert run(found("b/c/0", [])) == {}
     with pytest.raises(BaseExceptionGroup) as caught:
         run(found("b/c/1", ranges))
-    assert caught.group_contains(FileNotFoundError) if hasattr(caught, "group_contains") else True
     assert isinstance(caught.value.exceptions[0], FileNotFoundError)
     with pytest.raises(BaseExceptionGroup):
         store.get_ranges_sync("b/c/0", [OffsetByteRequest(99)], prototype=PROTOTYPE)
@@ -164,21 +163,23 @@ def test_keys_that_are_not_of_zarr(store: IcefieldStore, key: str) -> None:
     assert run(store.get(key, PROTOTYPE)) is None
     assert store.get_sync(key) is None
     assert not run(store.exists(key))
-    for call in (
+    calls: list[Callable[[], Any]] = [
         lambda: run(store.set(key, buffer(b"x"))),
         lambda: store.set_sync(key, buffer(b"x")),
         lambda: store.set_virtual_ref(key, "file:///x", offset=0, length=1),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(icefield.InvalidInputError):
             call()
 
 
 def test_an_empty_key(store: IcefieldStore) -> None:
-    for call in (
+    calls: list[Callable[[], Any]] = [
         lambda: store.get_sync(""),
         lambda: run(store.exists("")),
         lambda: store.set_sync("", buffer(b"x")),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(icefield.InvalidInputError) as caught:
             call()
         assert caught.value.kind == ErrorKind.INVALID_KEY
@@ -186,7 +187,7 @@ def test_an_empty_key(store: IcefieldStore) -> None:
 
 def test_arguments_of_wrong_types(store: IcefieldStore) -> None:
     wrong: Any = store
-    for call in (
+    calls: list[Callable[[], Any]] = [
         lambda: run(wrong.set("b/c/0", b"x")),
         lambda: wrong.set_sync("b/c/0", b"x"),
         lambda: run(wrong.set_if_not_exists("b/c/0", b"x")),
@@ -195,7 +196,8 @@ def test_arguments_of_wrong_types(store: IcefieldStore) -> None:
         lambda: run(wrong.exists(None)),
         lambda: wrong.list_prefix(1),
         lambda: wrong.list_dir(None),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(TypeError):
             call()
 
@@ -275,19 +277,22 @@ def test_read_only_stores(memory: Repository, store: IcefieldStore) -> None:
     assert reading.read_only and shut.read_only and not store.read_only
     open_again = shut.with_read_only(False)
     assert not open_again.read_only
+    calls: list[Callable[[IcefieldStore], Any]] = [
+        lambda it: run(it.set("a/c/0", buffer(b"x"))),
+        lambda it: it.set_sync("a/c/0", buffer(b"x")),
+        lambda it: run(it.set_if_not_exists("a/c/0", buffer(b"x"))),
+        lambda it: run(it.delete("a/c/1")),
+        lambda it: it.delete_sync("a/zarr.json"),
+        lambda it: run(it.delete_dir("a")),
+        lambda it: run(it.clear()),
+        lambda it: it.sync_clear(),
+        lambda it: it.set_virtual_ref("a/c/0", "file:///x", offset=0, length=1),
+        lambda it: it.set_virtual_refs("/a", []),
+    ]
     for it in (reading, shut):
-        for call in (
-            lambda it=it: run(it.set("a/c/0", buffer(b"x"))),
-            lambda it=it: it.set_sync("a/c/0", buffer(b"x")),
-            lambda it=it: run(it.set_if_not_exists("a/c/0", buffer(b"x"))),
-            lambda it=it: run(it.delete("a/c/0")),
-            lambda it=it: run(it.delete_dir("a")),
-            lambda it=it: run(it.clear()),
-            lambda it=it: it.sync_clear(),
-            lambda it=it: it.set_virtual_ref("a/c/0", "file:///x", offset=0, length=1),
-        ):
+        for call in calls:
             with pytest.raises(icefield.ReadOnlyError):
-                call()
+                call(it)
     with pytest.raises(ValueError, match="read-only mode"):
         reading.set_sync("a/c/0", buffer(b"x"))
     with pytest.raises(icefield.ReadOnlyError):
@@ -348,7 +353,8 @@ def test_a_block_of_virtual_references(store: IcefieldStore) -> None:
     set_block: Any = store.set_virtual_refs_arr
     options = {"validate_containers": False}
     assert set_block("/b", (2,), locations, offsets, lengths, **options) is None
-    assert set_block("/b", (1,), ["file:///none/z"], offsets[:1], lengths[:1], arr_offset=(1,), **options) is None
+    second = ("/b", (1,), ["file:///none/z"], offsets[:1], lengths[:1])
+    assert set_block(*second, arr_offset=(1,), **options) is None
     assert store.session.chunk_type("/b", [1]) is icefield.ChunkType.virtual
     for wrong in (
         ("/b", (3,), locations, offsets, lengths),
@@ -383,6 +389,21 @@ def test_chunks_as_columns(store: IcefieldStore) -> None:
                 inlined.get(at),
             )
     assert rows == {0: (3, "", 0, 10, b"0123456789"), 1: (2, "file:///none/x", 0, 10, None)}
+
+
+def test_what_a_read_only_store_lets_through(memory: Repository) -> None:
+    """Deleting what is not there changes nothing."""
+    store = memory.readonly_session("main").store
+    run(store.delete("a/c/0"))
+    run(store.delete("none/zarr.json"))
+
+
+def test_deleting_some_chunks(store: IcefieldStore) -> None:
+    store.set_sync("b/c/1", buffer(b"abcdefghij"))
+    run(store.delete_dir("b/c/0"))
+    assert [key for key in keys(store) if key.startswith("b/")] == ["b/c/1", "b/zarr.json"]
+    run(store.delete_dir("b/c"))
+    assert [key for key in keys(store) if key.startswith("b/")] == ["b/zarr.json"]
 
 
 def test_a_store_of_a_native_store(memory: Repository) -> None:

@@ -84,7 +84,8 @@ class History(Handle):
         snapshot_id: str | None = None,
         plain: bool = False,
     ) -> AncestryGraph:
-        """A picture of the history of one branch, tag or snapshot; of all branches, if none is given.
+        """A picture of the history of one branch, tag or snapshot; of all branches, if none is
+        given.
 
         `print` shows it with colours, or without if `plain`; a notebook shows it as an SVG.
         """
@@ -169,8 +170,8 @@ class History(Handle):
     ) -> Diff:
         """What the commits after one snapshot, up to another, changed.
 
-        Give one of the three for each side. The first snapshot must be an ancestor of the second, else an
-        `InvalidInputError` is raised.
+        Give one of the three for each side. The first snapshot must be an ancestor of the second,
+        else an `InvalidInputError` is raised.
         """
         start = exactly_one_version(from_branch, from_tag, from_snapshot_id, "from_")
         end = exactly_one_version(to_branch, to_tag, to_snapshot_id, "to_")

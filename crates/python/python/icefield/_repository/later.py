@@ -18,9 +18,11 @@ __all__ = ["Later"]
 
 
 class Later(Handle):
-    """Metadata, status, feature flags and the operations log of a repository, and sessions that move nodes.
+    """Metadata, status, feature flags and the operations log of a repository, and sessions that
+    move nodes.
 
-    All of it raises a `FormatError` ("unsupported-spec-version"), because repositories of format version 1 have none.
+    All of it raises a `FormatError` ("unsupported-spec-version"), because repositories of format
+    version 1 have none.
     """
 
     @property

@@ -11,7 +11,8 @@ __all__ = ["Refs"]
 class Refs(Handle):
     """The branches and tags of a repository.
 
-    A name that does not exist raises a `RefNotFoundError`, a snapshot that does not a `SnapshotNotFoundError`.
+    A name that does not exist raises a `RefNotFoundError`, a snapshot that does not a
+    `SnapshotNotFoundError`.
     """
 
     def create_branch(self, branch: str, snapshot_id: str) -> None:
@@ -45,7 +46,8 @@ class Refs(Handle):
     def reset_branch(
         self, branch: str, snapshot_id: str, *, from_snapshot_id: str | None = None
     ) -> None:
-        """Sets a branch to a snapshot; what was committed after it is no longer reachable by the branch.
+        """Sets a branch to a snapshot; what was committed after it is no longer reachable by the
+        branch.
 
         With `from_snapshot_id`, raises a `ConflictError` if the branch is not at that snapshot.
         """
@@ -74,7 +76,10 @@ class Refs(Handle):
         await self._repository.delete_branch(text(branch, "branch"))
 
     def create_tag(self, tag: str, snapshot_id: str) -> None:
-        """Gives a snapshot a name that never moves. A name that was used once, even if deleted, cannot be used again."""
+        """Gives a snapshot a name that never moves.
+
+        A name that was used once, even if deleted, cannot be used again.
+        """
         self._repository.create_tag(text(tag, "tag"), text(snapshot_id, "snapshot_id")).wait()
 
     async def create_tag_async(self, tag: str, snapshot_id: str) -> None:

@@ -28,11 +28,13 @@ class Upkeep(Handle):
         delete_expired_branches: bool = False,
         delete_expired_tags: bool = False,
     ) -> set[str]:
-        """Takes snapshots older than a time (which needs a time zone) out of the history; returns their ids.
+        """Takes snapshots older than a time (which needs a time zone) out of the history; returns
+        their ids.
 
-        The first snapshot of the repository and what a branch or tag is at stay, unless such branches (never `main`)
-        and tags are deleted, too. Nothing is deleted from the storage before the next garbage collection, and ids that
-        are returned may still be reachable by another branch or tag.
+        The first snapshot of the repository and what a branch or tag is at stay, unless such
+        branches (never `main`) and tags are deleted, too. Nothing is deleted from the storage
+        before the next garbage collection, and ids that are returned may still be reachable by
+        another branch or tag.
         """
         return set(
             self._begin_expiry(older_than, delete_expired_branches, delete_expired_tags).wait()
@@ -70,11 +72,12 @@ class Upkeep(Handle):
         max_consecutive_delete_failures: int = 50,
         max_concurrent_listings: int | None = None,
     ) -> GCSummary:
-        """Deletes objects that nothing refers to and that are older than a time (which needs a time zone).
+        """Deletes objects that nothing refers to and that are older than a time (which needs a time
+        zone).
 
-        Choose a time before the oldest session that is still being written, because its chunks are referred to by
-        nothing until it commits. `dry_run` only counts. The `max_…` limits are checked and otherwise not used: this
-        implementation bounds its memory by itself.
+        Choose a time before the oldest session that is still being written, because its chunks are
+        referred to by nothing until it commits. `dry_run` only counts. The `max_…` limits are
+        checked and otherwise not used: this implementation bounds its memory by itself.
         """
         return GCSummary._from_native(
             self._begin_collection(delete_object_older_than, dry_run, locals()).wait()
@@ -114,7 +117,8 @@ class Upkeep(Handle):
         max_decoded_manifest_mem_bytes: int = 4 * 1024 * 1024 * 1024,
         max_concurrent_manifest_fetches: int = 500,
     ) -> ChunkStorageStats:
-        """The bytes of all chunks of all snapshots that a branch or tag reaches, each counted once."""
+        """The bytes of all chunks of all snapshots that a branch or tag reaches, each counted once.
+        """
         _check_limits(locals())
         return ChunkStorageStats._from_native(self._repository.chunk_storage_stats().wait())
 
@@ -168,7 +172,8 @@ class Upkeep(Handle):
         metadata: dict[str, Any] | None = None,
         commit_method: CommitMethod = "new_commit",
     ) -> str:
-        """Writes all manifests of a branch anew, split as the configuration says, and commits; returns the snapshot id.
+        """Writes all manifests of a branch anew, split as the configuration says, and commits;
+        returns the snapshot id.
 
         `commit_method` "amend" needs format version 2, so it raises a `FormatError` for now.
         """
@@ -191,7 +196,8 @@ class Upkeep(Handle):
         if method == "amend":
             raise from_native(
                 "unsupported-operation-for-version",
-                "amend is not supported for spec version 1 repositories, use commit_method='new_commit'",
+                "amend is not supported for spec version 1 repositories, use "
+                "commit_method='new_commit'",
             )
         if method != "new_commit":
             raise ValueError(
@@ -212,7 +218,8 @@ def _check_limits(given: dict[str, Any]) -> None:
 
 def _warn_total() -> None:
     warnings.warn(
-        "`total_chunks_storage` counts native chunks only; use `chunk_storage_stats().native_bytes`, which says so, or "
+        "`total_chunks_storage` counts native chunks only; use "
+        "`chunk_storage_stats().native_bytes`, which says so, or "
         "`.total_bytes()` for all chunks",
         DeprecationWarning,
         stacklevel=3,

@@ -1,0 +1,139 @@
+"""Opening and creating: what callers say, as the native side takes it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from icefield import _native
+from icefield._checks import whole
+from icefield._exceptions import from_native
+from icefield._place import grants
+from icefield._values import SpecVersion
+from icefield.config import RepositoryConfig
+from icefield.storage import Storage, StorageSettings
+
+if TYPE_CHECKING:
+    from icefield.credentials import AnyCredential
+
+__all__ = [
+    "Access",
+    "begin_creation",
+    "begin_opening",
+    "checked_config",
+    "known_version",
+    "native_storage",
+    "saved_config",
+]
+
+Access = Mapping[str, "AnyCredential | None"] | None
+
+
+def begin_creation(
+    create: Any,
+    storage: Storage,
+    config: RepositoryConfig | None,
+    access: Access,
+    version: SpecVersion | int | None,
+    check_clean_root: bool,
+) -> tuple[Access, _native.Task[_native.Repository]]:
+    _check_version(version)
+    _warn_of_none(access)
+    document = _config_document(config)
+    task = create(
+        native_storage(storage, None if config is None else config.storage),
+        document,
+        grants(access),
+        not check_clean_root,
+    )
+    return access, task
+
+
+def begin_opening(
+    storage: Storage, config: RepositoryConfig | None, access: Access, *, warn: bool = True
+) -> tuple[Access, _native.Task[_native.Repository]]:
+    if warn:
+        _warn_of_none(access)
+    document = _config_document(config)
+    return access, _native.Repository.open(
+        native_storage(storage, None if config is None else config.storage),
+        document,
+        grants(access),
+    )
+
+
+def native_storage(
+    storage: Storage, settings: StorageSettings | None = None
+) -> _native.Storage:
+    if not isinstance(storage, Storage):
+        raise TypeError(
+            "`storage` must be a Storage, such as local_filesystem_storage(path), not "
+            f"{type(storage).__name__}"
+        )
+    return storage._native(settings)
+
+
+def checked_config(config: RepositoryConfig) -> RepositoryConfig:
+    if not isinstance(config, RepositoryConfig):
+        raise TypeError(f"`config` must be a RepositoryConfig, not {type(config).__name__}")
+    return config
+
+
+def _config_document(config: RepositoryConfig | None) -> str | None:
+    return None if config is None else json.dumps(checked_config(config)._to_document())
+
+
+def saved_config(document: str | None) -> RepositoryConfig | None:
+    return None if document is None else RepositoryConfig._from_document(json.loads(document))
+
+
+def known_version(number: int | None) -> SpecVersion | None:
+    return None if number is None else SpecVersion(number)
+
+
+def _check_version(version: SpecVersion | int | None) -> None:
+    if version is None:
+        return
+    number = whole(version, "spec_version", "unsupported-spec-version", 0, 255)
+    if number == 2:
+        raise from_native(
+            "unsupported-spec-version",
+            "repositories of format version 2 cannot be made yet; make one of version 1, which "
+            "all clients read",
+        )
+    if number != 1:
+        raise ValueError(f"Unsupported version {number}; the format versions are 1 and 2")
+
+
+def _warn_of_none(access: Access) -> None:
+    """`None` as a credential takes what it finds in the environment, which nobody sees."""
+    if not isinstance(access, Mapping):
+        return
+    for prefix, credential in access.items():
+        if credential is None:
+            warnings.warn(
+                f"None as the credential of `{prefix}` in authorize_virtual_chunk_access is "
+                "deprecated, because it "
+                "silently uses credentials of the environment, or none; say which, for example "
+                f"{_instead(str(prefix))}",
+                DeprecationWarning,
+                stacklevel=4,
+            )
+
+
+def _instead(prefix: str) -> str:
+    """A credential that does what None does for a container."""
+    return {
+        "s3": "Credentials.S3(S3Credentials.FromEnv())",
+        "tigris": "Credentials.S3(S3Credentials.FromEnv())",
+        "gs": "Credentials.Gcs(GcsCredentials.Anonymous())",
+        "gcs": "Credentials.Gcs(GcsCredentials.Anonymous())",
+        "az": "Credentials.Azure(AzureCredentials.FromEnv())",
+        "azure": "Credentials.Azure(AzureCredentials.FromEnv())",
+        "abfs": "Credentials.Azure(AzureCredentials.FromEnv())",
+        "file": "credentials.LocalFileSystemAccess",
+        "http": "credentials.HttpAccess",
+        "https": "credentials.HttpAccess",
+    }.get(prefix.partition("://")[0], "an object of icefield.credentials")

@@ -1,0 +1,101 @@
+"""What callers hand to sessions, as the native side takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn
+
+from icefield import _native
+from icefield._checks import text, wholes
+from icefield._exceptions import from_native
+from icefield._values import ChunkType
+
+__all__ = [
+    "absolute",
+    "chunk_type",
+    "native_forks",
+    "optional_placing",
+    "placing",
+    "refuse_pickling",
+    "solver_document",
+]
+
+
+def refuse_pickling(what: str) -> NoReturn:
+    """A writable session has one owner, so a copy that is written elsewhere would be lost."""
+    raise ValueError(
+        f"{what} cannot be pickled, because what a copy of it writes would not come back. You "
+        "must opt-in to pickle writable sessions in a distributed context using Session.fork(), "
+        "and merge the forks afterwards. To write a dask-backed xarray dataset, use "
+        "icefield.xarray.to_icechunk instead of Dataset.to_zarr. To read only, pickle a session "
+        "of Repository.readonly_session."
+    )
+
+
+def absolute(path: object, name: str) -> str:
+    """The path of a node, from the root."""
+    value = text(path, name)
+    if not value.startswith("/"):
+        raise from_native(
+            "invalid-path",
+            f"`{name}` is {value!r}, but the path must start with a `/` character, as in "
+            "'/group/array'",
+        )
+    return value
+
+
+def chunk_type(name: str) -> ChunkType:
+    """The kind of chunk that the native side names."""
+    return ChunkType[name]
+
+
+def solver_document(solver: object, name: str) -> str:
+    """What the native side knows a conflict solver by."""
+    from icefield.conflicts import ConflictSolver
+
+    if not isinstance(solver, ConflictSolver):
+        raise TypeError(
+            f"`{name}` must be a ConflictSolver, such as ConflictDetector() or "
+            "BasicConflictSolver(), not "
+            f"{type(solver).__name__}"
+        )
+    return solver._to_document()
+
+
+def native_forks(others: Sequence[object]) -> list[_native.Session]:
+    """The forks to merge, each once: those of one process may share a session."""
+    from icefield import session as sessions
+
+    forks: list[_native.Session] = []
+    for other in others:
+        if not isinstance(other, sessions.Session):
+            raise TypeError(
+                f"`merge` takes forked sessions, not {type(other).__name__}; pass them one by "
+                "one: merge(*forks)"
+            )
+        if not any(other._session is known for known in forks):
+            forks.append(other._session)
+    return forks
+
+
+def placing(
+    function: Callable[[Iterable[int]], Iterable[int] | None], name: str
+) -> Callable[[list[int]], Sequence[int] | None]:
+    """The function of a caller, whose results are checked."""
+    if not callable(function):
+        raise TypeError(f"`{name}` must be a function, not {type(function).__name__}")
+
+    def place(index: list[int]) -> Sequence[int] | None:
+        found = function(index)
+        if found is None:
+            return None
+        return wholes(found, f"a result of `{name}`", "invalid-chunk-index", -(2**63))
+
+    return place
+
+
+def optional_placing(
+    function: Callable[[Iterable[int]], Iterable[int] | None] | None,
+) -> Callable[[list[int]], Sequence[int] | None] | None:
+    """As `placing`, for a function that may be left out."""
+    return None if function is None else placing(function, "backward")
