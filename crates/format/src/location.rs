@@ -312,6 +312,11 @@ fn segments<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut kept = Vec::new();
     // Nothing is before the first slash.
     for segment in all.skip(1) {
+        if !segment.starts_with(['.', '%']) {
+            // Most segments are no dots, and need no second look.
+            kept.push(segment);
+            continue;
+        }
         match segment.to_ascii_lowercase().as_str() {
             "." | "%2e" => {}
             ".." | ".%2e" | "%2e." | "%2e%2e" => {
@@ -326,6 +331,12 @@ fn segments<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 
 /// Appends a segment with the characters encoded that a path cannot have.
 fn encode(segment: &str, out: &mut String) -> Result<(), LocationRule> {
+    let plain = |it: u8| it.is_ascii_alphanumeric() || b"-_~=+".contains(&it);
+    if segment.bytes().all(|it| plain(it) || it == b'.') && segment.bytes().any(plain) {
+        // Nothing to encode, and nothing to decode.
+        out.push_str(segment);
+        return Ok(());
+    }
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.as_bytes();
     while let Some((byte, tail)) = rest.split_first() {

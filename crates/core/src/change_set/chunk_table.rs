@@ -212,6 +212,7 @@ impl ChunkTable {
     /// Sets many virtual references, as one change. Their columns have been checked.
     pub(crate) fn set_virtual(&mut self, refs: &VirtualRefs<'_>) {
         self.revision += 1;
+        self.locations.reserve(refs.sources.len());
         let packed: Vec<[u8; 12]> = refs
             .sources
             .iter()

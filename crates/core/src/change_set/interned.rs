@@ -45,6 +45,14 @@ impl<T: Hash> Interned<T> {
         number
     }
 
+    /// Makes room for that many more values, so that the table grows once.
+    pub(super) fn reserve(&mut self, more: usize) {
+        self.values.reserve(more);
+        let (values, hasher) = (&self.values, &self.hasher);
+        self.numbers
+            .reserve(more, |number| hasher.hash_one(&values[*number as usize]));
+    }
+
     pub(super) fn get(&self, number: u32) -> &T {
         &self.values[number as usize]
     }
