@@ -13,6 +13,9 @@ use crate::{convert, process};
 /// Errors that are told, of those that keep objects from being deleted.
 const TOLD: usize = 10;
 
+/// Times of stores may be cut to the second.
+const SHOWN_AFTER: Duration = Duration::from_millis(1100);
+
 /// A bound on times. What lies before a time in the future is all that there is now.
 fn bound(repository: &Repository, micros: i64) -> SystemTime {
     let bound = convert::time(micros);
@@ -51,7 +54,7 @@ pub(crate) async fn expire_snapshots(
 }
 
 /// Deletes what nothing refers to and what is older than a time. However young that is, live leases of sessions hold it
-/// back.
+/// back; and what was written within a second before that time stays, since stores may cut times to the second.
 pub(crate) async fn garbage_collect(
     repository: &Repository,
     older_than: i64,
@@ -59,6 +62,11 @@ pub(crate) async fn garbage_collect(
 ) -> Result<Collected, Failure> {
     let now = micros_of_time(repository.clock().now());
     let older_than = u64::try_from(older_than).unwrap_or(0);
+    if older_than > now {
+        // What is there now is older than a time to come, which shows once a second has passed.
+        let wait = Duration::from_micros(older_than - now);
+        repository.clock().sleep(wait.min(SHOWN_AFTER)).await;
+    }
     let floor = Duration::from_micros(now.saturating_sub(older_than));
     let collect = Collect::default().floor(floor).force_floor();
     Ok(Collected(collect.dry_run(dry_run).run(repository).await?))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 use hashbrown::hash_table::Entry;
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{DefaultHashBuilder, HashTable};
 use icefield::format::container_prefixes;
 use icefield::{Repository, VirtualChecksum, VirtualLocation, VirtualSource};
 use pyo3::buffer::{Element, PyBuffer};
@@ -82,7 +82,8 @@ impl Columns {
     }
 
     fn read_checksums(&mut self, of_rows: &[u32], checksums: &Bound<'_, PyAny>) -> PyResult<()> {
-        let mut known: HashMap<Named, u32> = HashMap::new();
+        let hasher = DefaultHashBuilder::default();
+        let mut known: HashTable<(u64, u32)> = HashTable::new();
         let mut rows = checksums.try_iter()?;
         for (row, location) in of_rows.iter().enumerate() {
             let Some(checksum) = rows.next() else {
@@ -92,12 +93,16 @@ impl Columns {
                 )));
             };
             let named = (*location, checksum_of(&checksum?)?);
-            let next = self.objects.len() as u32;
-            let object = match known.get(&named) {
-                Some(object) => *object,
-                None => {
-                    self.objects.push(named.clone());
-                    known.insert(named, next);
+            let hash = hasher.hash_one(&named);
+            let is_it = |(found, object): &(u64, u32)| {
+                *found == hash && self.objects[*object as usize] == named
+            };
+            let object = match known.entry(hash, is_it, |(hash, _)| *hash) {
+                Entry::Occupied(known) => known.get().1,
+                Entry::Vacant(vacant) => {
+                    let next = self.objects.len() as u32;
+                    vacant.insert((hash, next));
+                    self.objects.push(named);
                     next
                 }
             };
