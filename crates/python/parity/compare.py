@@ -19,6 +19,10 @@ class Finding:
     aspect: str
     text: str = field(compare=False)
 
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.name, self.aspect
+
     def __str__(self) -> str:
         return f"{self.name} [{self.aspect}]: {self.text}"
 
@@ -51,8 +55,9 @@ class Report:
             for name in self.additions:
                 yield f"ours only: {name}"
         yield (
-            f"{self.compared} names compared: {len(self.missing)} missing, {len(self.unexplained)} different without "
-            f"a reason, {len(self.explained)} different with one, {len(self.stale)} reasons out of date, "
+            f"{self.compared} names compared: {len(self.missing)} missing, "
+            f"{len(self.unexplained)} different without a reason, "
+            f"{len(self.explained)} different with one, {len(self.stale)} reasons out of date, "
             f"{len(self.additions)} names only in ours"
         )
 
@@ -78,14 +83,15 @@ def compare(reference: Names, ours: Names, known: dict[tuple[str, str], str]) ->
     for probe, value in reference["probes"].items():
         comparison.compared += 1
         if ours["probes"].get(probe) != value:
-            comparison.found(probe, "value", f"{value} in the reference, {ours['probes'].get(probe)} in ours")
+            mine = ours["probes"].get(probe)
+            comparison.found(probe, "value", f"{value} in the reference, {mine} in ours")
     findings = sorted(set(comparison.findings))
-    seen = {(it.name, it.aspect) for it in findings}
+    seen = {it.key for it in findings}
     return Report(
         compared=comparison.compared,
         missing=sorted(comparison.missing),
-        explained=[(it, known[it.name, it.aspect]) for it in findings if (it.name, it.aspect) in known],
-        unexplained=[it for it in findings if (it.name, it.aspect) not in known],
+        explained=[(it, known[it.key]) for it in findings if it.key in known],
+        unexplained=[it for it in findings if it.key not in known],
         stale=sorted(it for it in known if it not in seen),
         additions=sorted(comparison.additions),
     )
@@ -123,11 +129,11 @@ class _Comparison:
         if kinds[0] != kinds[1]:
             self.found(name, "kind", f"a {kinds[0]} in the reference, a {kinds[1]} in ours")
             return
-        if mine.get("signature") is not None or theirs.get("signature") is not None:
-            for aspect, text in signature_differences(theirs.get("signature"), mine.get("signature")):
-                self.found(name, aspect, text)
-        if None not in (theirs.get("async"), mine.get("async")) and theirs["async"] != mine["async"]:
-            self.found(name, "async", f"{theirs['async']} in the reference, {mine['async']} in ours")
+        for aspect, text in signature_differences(theirs.get("signature"), mine.get("signature")):
+            self.found(name, aspect, text)
+        known = theirs.get("async"), mine.get("async")
+        if None not in known and known[0] != known[1]:
+            self.found(name, "async", f"{known[0]} in the reference, {known[1]} in ours")
         if theirs.get("settable") and not mine.get("settable"):
             self.found(name, "settable", "can be set in the reference, not in ours")
         for aspect in ("compared", "hashable"):
@@ -145,8 +151,8 @@ def signature_differences(theirs: Any, mine: Any) -> Iterator[tuple[str, str]]:
     if theirs is None or mine is None:
         return
     shown = f"({_shown(theirs)}) in the reference, ({_shown(mine)}) in ours"
-    if any(it["kind"] == "VAR_POSITIONAL" for it in mine) and any(it["kind"] == "VAR_KEYWORD" for it in mine):
-        if not any(it["kind"] == "VAR_POSITIONAL" for it in theirs):
+    if {"VAR_POSITIONAL", "VAR_KEYWORD"} <= {it["kind"] for it in mine}:
+        if all(it["kind"] != "VAR_POSITIONAL" for it in theirs):
             yield "signature", shown
         return
     known = {it["name"]: it for it in mine}

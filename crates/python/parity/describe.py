@@ -16,7 +16,7 @@ import re
 import types
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 NOT_PUBLIC = {"vendor"}
 """Modules with code of other projects."""
@@ -26,7 +26,8 @@ SHOWN_DUNDERS = ("__add__", "__and__", "__or__", "_repr_html_", "_repr_svg_")
 PROBES = ("spec_version()", "supported_spec_versions()", "SpecVersion.current()")
 """Expressions whose values are compared, too."""
 
-Signature = list[dict[str, Any]] | None
+Signature: TypeAlias = list[dict[str, Any]] | None
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def describe(package: str) -> dict[str, Any]:
@@ -40,7 +41,8 @@ def describe(package: str) -> dict[str, Any]:
             it: _thing(getattr(module, it), it, stub) | {"public": public}
             for it, public in _names(module).items()
         }
-    probes = {it: str(eval(it, dict(vars(top), **{n: getattr(top, n) for n in dir(top)}))) for it in PROBES}
+    names = {it: getattr(top, it) for it in dir(top)}
+    probes = {it: str(eval(it, names)) for it in PROBES}
     return {"package": package, "version": top.__version__, "modules": modules, "probes": probes}
 
 
@@ -67,8 +69,8 @@ def _names(module: ModuleType) -> dict[str, bool]:
     source = Path(module.__file__ or "").read_text(encoding="utf-8")
     for node in ast.parse(source).body:
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                names[name] = True
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names[node.name] = True
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 names.setdefault(name, listed is None)
             case _ if type(node).__name__ == "TypeAlias":
@@ -83,10 +85,9 @@ def _names(module: ModuleType) -> dict[str, bool]:
 def _thing(value: Any, path: str, stub: Stub) -> dict[str, Any]:
     if inspect.isclass(value):
         return _class(value, path, stub)
-    if inspect.isroutine(value):
-        return {"kind": "function", "signature": _signature(value, path, stub), "async": _is_async(value)}
-    if callable(value) and not isinstance(value, type) and hasattr(value, "__wrapped__"):
-        return {"kind": "function", "signature": _signature(value, path, stub), "async": _is_async(value)}
+    if inspect.isroutine(value) or (callable(value) and hasattr(value, "__wrapped__")):
+        signature = _signature(value, path, stub)
+        return {"kind": "function", "signature": signature, "async": _is_async(value)}
     return {"kind": "value"}
 
 
@@ -98,12 +99,13 @@ def _class(cls: type, path: str, stub: Stub) -> dict[str, Any]:
         owner = next((it for it in cls.__mro__ if name in vars(it)), None)
         if owner is None or _is_foreign(owner):
             continue
-        if inspect.isclass(vars(owner)[name]) and (issubclass(cls, vars(owner)[name]) or owner is not cls):
-            continue  # a nested class that is a base: seen from the outer class
+        if inspect.isclass(vars(owner)[name]) and owner is not cls:
+            continue  # a nested class, which the class that it is nested in has
         members[name] = _member(cls, vars(owner)[name], name, f"{path}.{name}", stub)
+    bases = {it.__name__ for it in cls.__mro__[1:] if it is not object and not _is_hidden(it)}
     return {
         "kind": "class",
-        "bases": sorted({it.__name__ for it in cls.__mro__[1:] if it is not object and not _is_hidden(it)}),
+        "bases": sorted(bases),
         "signature": _constructor(cls, path, stub),
         # Members of enumerations are equal by identity, too.
         "compared": _has_own(cls, "__eq__") or issubclass(cls, enum.Enum),
@@ -230,7 +232,7 @@ class Stub:
                 case ast.AnnAssign(target=ast.Name(id=name)):
                     self.settable.add(f"{prefix}{name}")
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, in_class: bool) -> None:
+    def _function(self, node: Function, path: str, in_class: bool) -> None:
         decorators = [ast.unparse(it) for it in node.decorator_list]
         if any(it.endswith(".setter") for it in decorators):
             self.settable.add(path)

@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     both.add_argument("--path", default=None, help="a folder for PYTHONPATH of ours")
     for it in (two, both):
         it.add_argument("--differences", type=Path, default=HERE / "differences.toml")
-        it.add_argument("--additions", action="store_true", help="lists the names that only ours has")
+        it.add_argument("--additions", action="store_true", help="lists names that only ours has")
     given = parser.parse_args(arguments)
     if given.command == "describe":
         from describe import describe
@@ -54,7 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
         reference = _described(given.reference_python, given.reference_package, None)
         ours = _described(given.python, given.package, given.path)
     report = compare(reference, ours, reasons(given.differences))
-    print(f"{reference['package']} {reference['version']} against {ours['package']} {ours['version']}")
+    versions = [f"{it['package']} {it['version']}" for it in (reference, ours)]
+    print(" against ".join(versions))
     for line in report.lines(given.additions):
         print(line)
     return 0 if report.ok else 1

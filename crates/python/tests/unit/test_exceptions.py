@@ -133,7 +133,10 @@ def test_details_of_native_errors() -> None:
     conflict = from_native("commit-conflict", "moved", json.dumps(details))
     assert isinstance(conflict, icefield.ConflictError)
     assert (conflict.expected_parent, conflict.actual_parent) == ("A", "B")
-    found = [{"type": 6, "path": "/a", "chunks": [[0, 1]]}, {"type": 3, "path": "/b", "chunks": None}]
+    found = [
+        {"type": 6, "path": "/a", "chunks": [[0, 1]]},
+        {"type": 3, "path": "/b", "chunks": None},
+    ]
     rebase = from_native(
         "rebase-failed", "in conflict", json.dumps({"snapshot": "S", "conflicts": found})
     )

@@ -16,7 +16,9 @@ import icefield
 from icefield.testing import invariants, models, strategies, trees, utils
 
 quick = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 small_trees = trees.trees(max_leaves=st.just(6), max_children=st.just(3))
 I4 = models.ArrayNode((1,), np.dtype("i4"))
