@@ -207,7 +207,7 @@ def test_a_raised_error(local: Any) -> None:
     with pytest.raises(KeyError) as caught:
         local.lookup_branch("nope")
     error: Any = again(caught.value)
-    assert type(error) is type(caught.value)
+    assert type(caught.value) is type(error)
     assert error.kind == "ref-not-found"
 
 
