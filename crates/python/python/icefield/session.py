@@ -410,7 +410,7 @@ class Session:
         """Bases the session on the newest snapshot of its branch.
 
         Raises a `RebaseFailedError` if there are conflicts that the solver leaves; the session is
-        then based on the last snapshot without, and has its changes.
+        then what it was before: based where it was, with its changes.
         """
         self._session.rebase(solver_document(solver, "solver")).wait()
 
