@@ -38,9 +38,9 @@ class IcefieldStore(ChunkReferences, Store):
     """A Zarr store over one session: it shows the session's snapshot and the changes made in it.
 
     It is made by `Session.store`. Keys are those of Zarr format 3 with the default chunk key
-    encoding (`zarr.json`, `path/zarr.json`, `path/c/0/1`); others raise an `InvalidInputError`.
-    Values are copied at `set` unless their memory cannot change, and handed out by `get` without a
-    copy.
+    encoding (`zarr.json`, `path/zarr.json`, `path/c/0/1`). To set others raises an
+    `InvalidInputError`; to read them finds nothing. Values are copied at `set` unless their memory
+    cannot change, and handed out by `get` without a copy.
 
     A store of a read-only session or of a fork pickles. That of a writable session does not: pickle
     a fork.

@@ -77,15 +77,15 @@ ICECHUNK: dict[str, str] = {
         "a reference whose end does not fit 64 bits is accepted"
     ),
     "test_virtual.py::test_a_reference_with_a_wrong_number_of_coordinates*": _GRID,
-    "test_virtual.py::test_many_references_with_a_wrong_number_of_coordinates*": _GRID,
-    "test_virtual.py::test_references_from_arrays_with_a_wrong_number_of_dimensions": _GRID,
+    "test_virtual_many.py::test_many_references_with_a_wrong_number_of_coordinates*": _GRID,
+    "test_virtual_many.py::test_references_from_arrays_with_a_wrong_number_of_dimensions": _GRID,
     "test_maintenance.py::test_collecting_during_an_open_session_loses_no_data*": (
         "chunks of open sessions are collected, and their commit succeeds all the same"
     ),
-    "test_history.py::test_coordinates_of_uncommitted_chunks": (
+    "test_inspection.py::test_coordinates_of_uncommitted_chunks": (
         "coordinates of deleted chunks are given, and of new ones twice"
     ),
-    "test_history.py::test_coordinates_in_batches_of_nothing": "batches of length 0 panic",
+    "test_inspection.py::test_coordinates_in_batches_of_nothing": "batches of length 0 panic",
     "test_shift.py::test_the_offset_has_a_number_per_dimension*": (
         "an offset with too few numbers panics, one with too many is cut off"
     ),
@@ -126,8 +126,8 @@ ICEFIELD: dict[str, str] = {
         "the first snapshot of format version 1 is marked as icechunk 1.x marks it"
     ),
     "test_history.py::test_lookup_of_a_missing_snapshot": _SNAPSHOT,
-    "test_history.py::test_manifests_of_a_missing_snapshot": _SNAPSHOT,
-    "test_history.py::test_inspect_what_is_missing[snapshot]": _SNAPSHOT,
+    "test_inspection.py::test_manifests_of_a_missing_snapshot": _SNAPSHOT,
+    "test_inspection.py::test_inspect_what_is_missing[snapshot]": _SNAPSHOT,
     "test_history.py::test_a_diff_goes_forwards*": "any two snapshots can be compared",
     "test_history.py::test_a_diff_needs_an_ancestor*": "any two snapshots can be compared",
     "test_keys.py::test_get_of_what_is_no_key_is_an_error[foo]": _FOREIGN,

@@ -29,7 +29,6 @@ TWINS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "lookup_snapshot": ((ROOT,), {}),
     "inspect_snapshot": ((ROOT,), {}),
     "expire_snapshots": ((LONG_AGO,), {}),
-    "total_chunks_storage": ((), {}),
 }
 
 

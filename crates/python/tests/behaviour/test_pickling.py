@@ -206,8 +206,9 @@ def test_errors(ic: Any, name: str) -> None:
 def test_a_raised_error(local: Any) -> None:
     with pytest.raises(KeyError) as caught:
         local.lookup_branch("nope")
-    error: Any = again(caught.value)
-    assert type(caught.value) is type(error)
+    raised: Any = caught.value
+    error = again(raised)
+    assert type(error) is type(raised)
     assert error.kind == "ref-not-found"
 
 
