@@ -124,6 +124,7 @@ class ErrorKind(StrEnum):
     UNKNOWN = "unknown"
     # of this package
     INVALID_SETTING = "invalid-setting"
+    INVALID_ARGUMENT = "invalid-argument"
     OUTCOME_UNKNOWN = "outcome-unknown"
     FORKED = "forked"
     CANCELLED = "cancelled"

@@ -276,7 +276,7 @@ _CLASSES: tuple[tuple[type[IcechunkError], str], ...] = (
         "invalid-feature-flag invalid-virtual-ref invalid-credentials "
         "no-container-for-virtual-chunk unauthorized-virtual-chunk-container "
         "empty-prefix-creation parent-directory-not-clean bad-snapshot-chain-for-diff "
-        "invalid-setting",
+        "invalid-setting invalid-argument",
     ),
     (
         SessionStateError,
