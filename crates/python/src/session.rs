@@ -222,6 +222,13 @@ impl Session {
         let session = self.handle()?;
         let forks = forks.iter().map(|fork| fork.get().handle());
         let forks = forks.collect::<Result<Vec<_>, _>>()?;
+        if !forks.iter().all(icefield::Session::is_fork) {
+            return Err(Failure::new(
+                "merge-not-allowed",
+                "one of the sessions to merge is no fork: only forks of this session are merged into it",
+            )
+            .into());
+        }
         begin(py, async move {
             // Equal chunks are one chunk; of different ones nobody knows which was meant.
             match session.merge_forks(&forks, VersionSelection::Fail).await? {
