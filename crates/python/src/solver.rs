@@ -53,6 +53,23 @@ impl Solver {
         Ok(Self::Settle(solver))
     }
 
+    /// The same with ours and theirs changed: for changes that are carried over to a branch, the core calls those
+    /// ours, and people call so what the branch has.
+    pub(crate) fn of_branch(self) -> Self {
+        let changed = |selection| match selection {
+            VersionSelection::UseOurs => VersionSelection::UseTheirs,
+            VersionSelection::UseTheirs => VersionSelection::UseOurs,
+            other => other,
+        };
+        match self {
+            Self::Settle(mut solver) => {
+                solver.on_chunk_conflict = changed(solver.on_chunk_conflict);
+                Self::Settle(solver)
+            }
+            detect @ Self::Detect(_) => detect,
+        }
+    }
+
     fn inner(&self) -> &dyn ConflictSolver {
         match self {
             Self::Detect(detector) => detector,

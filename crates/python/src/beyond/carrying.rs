@@ -22,7 +22,7 @@ pub(crate) fn carry(
     let session = session.handle()?;
     let kind = Kind::of(kind)?;
     let source = convert::snapshot_id(snapshot_id)?;
-    let solver = Solver::from_json(solver)?;
+    let solver = Solver::from_json(solver)?.of_branch();
     begin_to_the_end(py, async move {
         let applied = match kind {
             Kind::Merge => session.merge(source, &solver).await,
@@ -56,7 +56,7 @@ impl Kind {
             "revert" => Self::Revert,
             _ => {
                 let problem = format!("{text:?} is none of merge, cherry-pick, revert");
-                return Err(Failure::new("not-allowed", problem));
+                return Err(Failure::new("invalid-argument", problem));
             }
         })
     }

@@ -28,7 +28,7 @@ pub(crate) fn fsck(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Task> {
     let what: Value = serde_json::from_str(what)
-        .map_err(|error| Failure::new("not-allowed", error.to_string()))?;
+        .map_err(|error| Failure::new("invalid-argument", error.to_string()))?;
     let place = storage.place()?;
     let progress = Told::new(progress, "checking");
     let restored = what["restore_branch"].as_str();
@@ -94,6 +94,6 @@ fn of_repair(error: RepairError) -> Failure {
         RepairError::Check(error) => of_check(error),
         RepairError::Repository(error) => error.into(),
         RepairError::Refs(error) => error.into(),
-        error => Failure::of("not-allowed", &error),
+        error => Failure::of("invalid-argument", &error),
     }
 }

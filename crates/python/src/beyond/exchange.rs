@@ -19,7 +19,7 @@ use crate::task::{Task, begin, begin_to_the_end};
 const OPENED_AT_ONCE: usize = 8;
 
 fn options(text: &str) -> Result<Value, Failure> {
-    serde_json::from_str(text).map_err(|error| Failure::new("not-allowed", error.to_string()))
+    serde_json::from_str(text).map_err(|error| Failure::new("invalid-argument", error.to_string()))
 }
 
 /// Imports sources (paths or URLs) in one commit. `what` is a JSON object: `branch`, `group`, `message`, `virtual`,
@@ -112,14 +112,14 @@ fn described(
     let mut sources = sources.into_iter();
     let first = sources.next().ok_or_else(|| {
         Failure::new(
-            "not-allowed",
+            "invalid-argument",
             "there is nothing to import: give at least one path or URL",
         )
     })?;
     let (append, concat) = (what["append"].as_str(), what["concat"].as_str());
     if sources.len() > 0 && append.is_none() && concat.is_none() {
         return Err(Failure::new(
-            "not-allowed",
+            "invalid-argument",
             "several sources, and nothing says how they belong together: `concat` puts them behind one another along a \
              dimension, `append` behind what is there",
         ));
@@ -166,7 +166,7 @@ pub(crate) fn export(
         Some("nczarr") => (Arc::new(NcZarr), true),
         Some(other) => {
             let problem = format!("{other:?} is none of the formats zarr3, zarr2, nczarr");
-            return Err(Failure::new("not-allowed", problem).into());
+            return Err(Failure::new("invalid-argument", problem).into());
         }
     };
     begin(py, async move {

@@ -24,7 +24,7 @@ pub(crate) fn expire_by_policy(
 ) -> PyResult<Task> {
     let repository = repository.handle()?;
     let said: Value = serde_json::from_str(policy)
-        .map_err(|error| Failure::new("not-allowed", error.to_string()))?;
+        .map_err(|error| Failure::new("invalid-argument", error.to_string()))?;
     let count = |name: &str| said[name].as_u64().unwrap_or(0);
     let is = |name: &str| said[name].as_bool() == Some(true);
     let mut policy = Policy::default();

@@ -31,7 +31,7 @@ pub(crate) fn change_window(
 ) -> PyResult<Task> {
     let repository = repository.handle()?;
     let said: Value = serde_json::from_str(change)
-        .map_err(|error| Failure::new("not-allowed", error.to_string()))?;
+        .map_err(|error| Failure::new("invalid-argument", error.to_string()))?;
     let change = read(&said)?;
     let is = |name: &str| said[name].as_bool() == Some(true);
     let mut options = Options::default();
@@ -87,7 +87,7 @@ fn read(said: &Value) -> Result<Change, Failure> {
     if let Some(keep) = said["keep"].as_str() {
         let keep: Keep = keep
             .parse()
-            .map_err(|problem: String| Failure::new("not-allowed", problem))?;
+            .map_err(|problem: String| Failure::new("invalid-argument", problem))?;
         if !said["roll"].is_null() {
             change = change.and_trim(0, 0);
         }

@@ -11,7 +11,7 @@ failures_from!(ExpireError, CollectError);
 impl Coded for ExpireError {
     fn code(&self) -> &'static str {
         match self {
-            Self::NoRules | Self::NoBound | Self::FutureBound { .. } => "not-allowed",
+            Self::NoRules | Self::NoBound | Self::FutureBound { .. } => "invalid-argument",
             Self::Busy { .. } => "update-attempts-exhausted",
             Self::Unknown { .. } => "outcome-unknown",
             Self::Refs(error) => error.code(),
@@ -65,7 +65,7 @@ pub(super) fn code_of_kind(kind: ErrorKind) -> &'static str {
         ErrorKind::Unavailable => "object-store",
         ErrorKind::Corrupt => "deserialization",
         ErrorKind::Unsupported => "unimplemented",
-        ErrorKind::Invalid => "not-allowed",
+        ErrorKind::Invalid => "invalid-argument",
         ErrorKind::OutcomeUnknown => "outcome-unknown",
         ErrorKind::Io => "io",
         _ => "unknown",

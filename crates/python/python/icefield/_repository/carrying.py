@@ -20,7 +20,8 @@ class Carrying(Handle):
     """Merges, cherry-picks and reverts: each makes one commit on a branch, and needs no copy of any data.
 
     Collisions that the solver does not settle raise a `RebaseFailedError` with all of them, and change nothing. A
-    branch that moves meanwhile raises a `ConflictError`: do it again.
+    branch that moves meanwhile is followed, as long as nothing collides. To a `BasicConflictSolver`, what the branch has
+    is ours, and what is taken over is theirs.
     """
 
     def merge(
@@ -126,7 +127,7 @@ class Carrying(Handle):
         if not _native.carry(session, kind, source_id, rules).wait():
             return None
         said = message or _message(kind, version, branch)
-        return _committing(session, said, document, rules).wait()
+        return _committing(session, said, document).wait()
 
     async def _carry_async(
         self,
@@ -145,7 +146,7 @@ class Carrying(Handle):
         if not await _native.carry(session, kind, source_id, rules):
             return None
         said = message or _message(kind, version, branch)
-        return await _committing(session, said, document, rules)
+        return await _committing(session, said, document)
 
     def _source(self, version: tuple[str, str]) -> str | _native.Task[str]:
         kind, name = version
@@ -173,6 +174,7 @@ def _message(kind: str, version: tuple[str, str], branch: str) -> str:
 
 
 def _committing(
-    session: NativeSession, message: str, metadata: str | None, rules: str
+    session: NativeSession, message: str, metadata: str | None
 ) -> _native.Task[str]:
-    return session.commit(message, metadata, rules, 1000, False)
+    # Who commits meanwhile is let by, if nothing collides.
+    return session.commit(message, metadata, _rules(None), 1000, False)

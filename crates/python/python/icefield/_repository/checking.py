@@ -104,7 +104,7 @@ class Checking(Handle):
             if name not in known:
                 raise TypeError(f"there is no rule {name!r}; there are {', '.join(sorted(known))}")
         document: dict[str, Any] = {
-            name: whole(rules.get(name) or 0, name, "not-allowed") for name in _COUNTS
+            name: whole(rules.get(name) or 0, name, "invalid-argument") for name in _COUNTS
         }
         document |= {name: bool(rules.get(name)) for name in _SWITCHES}
         bound: datetime.datetime | None = rules.get("older_than")

@@ -13,7 +13,7 @@ from icefield._values.reports import Window
 
 __all__ = ["Windows"]
 
-_KIND = "not-allowed"
+_KIND = "invalid-argument"
 
 
 class Windows(Handle):

@@ -1,0 +1,126 @@
+"""Checks, repairs and retention."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import icefield as ic
+import numpy as np
+import pytest
+
+from making import array, new, values, write
+
+
+def large(tmp_path: Path) -> ic.Repository:
+    """A repository whose chunks are objects of their own."""
+    config = ic.RepositoryConfig(inline_chunk_threshold_bytes=0)
+    storage = ic.local_filesystem_storage(str(tmp_path / "large"))
+    repo = ic.Repository.create(storage, config)
+    repo.save_config()
+    session = repo.writable_session("main")
+    array(session, "x", 40)[:] = np.arange(40.0)
+    session.commit("chunks")
+    return repo
+
+
+def lose_a_chunk(tmp_path: Path) -> None:
+    """Deletes one chunk behind the repository's back."""
+    chunks = sorted(it for it in (tmp_path / "large" / "chunks").rglob("*") if it.is_file())
+    chunks[0].unlink()
+
+
+def test_a_sound_repository(repo: ic.Repository) -> None:
+    report = repo.fsck(read_chunks=True)
+    assert report.sound and report.damage == 0 and report.findings == []
+    assert report.facts["snapshots"] == 2
+
+
+def test_a_lost_chunk_is_found(tmp_path: Path) -> None:
+    repo = large(tmp_path)
+    lose_a_chunk(tmp_path)
+    report = repo.fsck()
+    assert not report.sound
+    (finding,) = [it for it in report.findings if it.severity == "damage"]
+    assert finding.key.startswith("chunks/")
+    assert finding.path == "/x"
+    assert finding.next
+
+
+def test_a_repair_is_only_told_at_first(tmp_path: Path) -> None:
+    repo = large(tmp_path)
+    lose_a_chunk(tmp_path)
+    before = repo.lookup_branch("main")
+    assert repo.repair().dry_run
+    assert repo.lookup_branch("main") == before
+
+
+def test_a_repair_leaves_out_what_is_lost(tmp_path: Path) -> None:
+    repo = large(tmp_path)
+    lose_a_chunk(tmp_path)
+    repo.repair(dry_run=False)
+    again = ic.Repository.open(ic.local_filesystem_storage(str(tmp_path / "large")))
+    assert np.isnan(values(again)).sum() == 10
+    assert again.fsck(tips_only=True).sound
+
+
+def test_retention_by_number(repo: ic.Repository) -> None:
+    ids = [write(repo, "main", slice(0, 10), float(at)) for at in range(5)]
+    report = repo.retain(last=2)
+    assert set(ids[-2:]) <= set(report.kept)
+    assert set(ids[:-2]) <= set(report.released)
+    left = [it.id for it in repo.ancestry(branch="main")]
+    assert left[:2] == ids[:-3:-1]
+
+
+def test_a_dry_run_of_retention(repo: ic.Repository) -> None:
+    for at in range(3):
+        write(repo, "main", slice(0, 10), float(at))
+    before = [it.id for it in repo.ancestry(branch="main")]
+    report = repo.retain(last=1, dry_run=True)
+    assert report.dry_run and report.released
+    assert [it.id for it in repo.ancestry(branch="main")] == before
+
+
+def test_what_is_young_stays(repo: ic.Repository) -> None:
+    write(repo, "main", slice(0, 10), 2.0)
+    bound = datetime.now(timezone.utc) - timedelta(days=1)
+    assert repo.retain(older_than=bound, last=1).released == []
+
+
+def test_tags_keep_what_they_point_to(repo: ic.Repository) -> None:
+    kept = write(repo, "main", slice(0, 10), 2.0)
+    repo.create_tag("v1", kept)
+    for at in range(3):
+        write(repo, "main", slice(0, 10), float(at))
+    assert kept in repo.retain(last=1).kept
+    assert repo.lookup_tag("v1") == kept
+
+
+@pytest.mark.parametrize("rule", ["hourly", "daily", "weekly", "monthly", "yearly"])
+def test_the_newest_of_each_period_stays(repo: ic.Repository, rule: str) -> None:
+    ids = [write(repo, "main", slice(0, 10), float(at)) for at in range(3)]
+    report = repo.retain(**{rule: 1})
+    assert ids[-1] in report.kept and ids[0] in report.released
+
+
+def test_retention_needs_a_rule(repo: ic.Repository) -> None:
+    with pytest.raises(ic.IcechunkError):
+        repo.retain()
+    with pytest.raises(TypeError, match="fortnightly"):
+        repo.retain(fortnightly=1)
+    with pytest.raises(ValueError, match="last"):
+        repo.retain(last=-1)
+    with pytest.raises(TypeError, match="time zone"):
+        repo.retain(older_than=datetime(2020, 1, 1))
+
+
+async def test_both_awaited(repo: ic.Repository) -> None:
+    assert (await repo.fsck_async()).sound
+    assert (await repo.retain_async(last=1, dry_run=True)).dry_run
+
+
+def test_a_check_needs_no_opening(tmp_path: Path, repo: ic.Repository) -> None:
+    other = new(tmp_path / "second")
+    other.create_tag("v1", other.lookup_branch("main"))
+    assert other.fsck(virtual_chunks=True, tips_only=True).sound
