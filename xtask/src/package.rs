@@ -198,7 +198,7 @@ fn pytest(environment: &Environment, suite: &str) -> Result<Command> {
     let mut pytest = python(environment, suite)?;
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
     // What waits for ever ends, and says where.
-    pytest.args(["-o", "faulthandler_timeout=300"]);
+    pytest.args(["-o", "faulthandler_timeout=600"]);
     pytest.args(["-o", "faulthandler_exit_on_timeout=true"]);
     Ok(pytest)
 }
