@@ -534,7 +534,9 @@ class Storage:
             return _unpickled, (self._description, self._shown, function, True)
         description, shown = without_keys(self._description), self._shown
         if description is not self._description:
-            shown = shown | {"credentials": "those of the environment; a key was left out of the pickle"}
+            shown = shown | {
+                "credentials": "those of the environment; a key was left out of the pickle"
+            }
         return _unpickled, (description, shown, function, False)
 
     def with_secrets_in_pickles(self) -> Storage:
@@ -737,3 +739,6 @@ class StorageObjectInfo:
 
     def _repr_html_(self) -> str:
         return _display.table("icefield.StorageObjectInfo", self._rows())
+
+
+LatencyStorage.__module__ = StorageObjectInfo.__module__ = "icefield.storage"

@@ -27,7 +27,7 @@ class IcefieldWarning(UserWarning):
     """Something that was asked for has no effect, or not the one that might be expected."""
 
 
-IcefieldWarning.__module__ = "icefield"
+IcefieldWarning.__module__ = "icefield.storage"
 
 
 class StorageConcurrencySettings(Section):

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from icefield._storage import LatencyStorage, Storage, StorageObjectInfo
 from icefield._storage_settings import (
+    IcefieldWarning,
     StorageConcurrencySettings,
     StorageRetriesSettings,
     StorageSettings,
@@ -35,6 +36,7 @@ from icefield.credentials import (
 __all__ = [
     "AnyObjectStoreConfig",
     "ChecksumAlgorithm",
+    "IcefieldWarning",
     "ChunkType",
     "LatencyStorage",
     "ObjectStoreConfig",

@@ -19,11 +19,16 @@ class Asked:
 
 @dataclass
 class Server:
-    """Answers with files of a directory, or with one text for everything."""
+    """Answers with files of a directory, or with one text for everything.
+
+    With a list, it is a bucket that seems to accept what is put into it.
+    """
 
     url: str = ""
     answer: bytes | None = None
     root: Path | None = None
+    accepts: bool = False
+    listed: bytes | None = None
     asked: list[Asked] = field(default_factory=list)
 
     def headers(self, name: str) -> set[str]:
@@ -32,8 +37,10 @@ class Server:
 
 
 @contextmanager
-def listening(*, answer: bytes | None = None, root: Path | None = None) -> Iterator[Server]:
-    server = Server(answer=answer, root=root)
+def listening(
+    *, answer: bytes | None = None, root: Path | None = None, listed: bytes | None = None
+) -> Iterator[Server]:
+    server = Server(answer=answer, root=root, accepts=listed is not None, listed=listed)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -47,7 +54,7 @@ def listening(*, answer: bytes | None = None, root: Path | None = None) -> Itera
             headers = {name.lower(): value for name, value in self.headers.items()}
             server.asked.append(Asked(self.command, self.path, headers))
             self.rfile.read(int(headers.get("content-length", 0)))
-            body = self._body()
+            body = b"" if server.accepts and self.command == "PUT" else self._body()
             if body is None:
                 self.send_response(404)
                 self.send_header("content-length", "0")
@@ -73,6 +80,8 @@ def listening(*, answer: bytes | None = None, root: Path | None = None) -> Itera
                 self.wfile.write(body[start:stop])
 
         def _body(self) -> bytes | None:
+            if server.listed is not None and "list-type=" in self.path:
+                return server.listed
             if server.answer is not None:
                 return server.answer
             assert server.root is not None

@@ -185,6 +185,35 @@ def test_a_bucket_is_sent_keys_and_headers_by_direction() -> None:
     assert "x-write" not in asked.headers
 
 
+def test_what_is_written_has_headers_classes_and_digests(tmp_path: Path) -> None:
+    config = icefield.RepositoryConfig.default()
+    config.storage = StorageSettings(
+        retries=StorageRetriesSettings(1, 0, 0),
+        storage_class="STANDARD_IA",
+        metadata_storage_class="GLACIER_IR",
+    )
+    # It forgets what it is sent, so that nothing can be created there.
+    with listening(root=tmp_path, listed=EMPTY) as server:
+        storage = s3(
+            endpoint_url=server.url,
+            allow_http=True,
+            read_headers={"X-Read": "1"},
+            write_headers={"X-Write": "2"},
+            checksum_algorithm=ChecksumAlgorithm.Sha256,
+        )
+        with pytest.raises(icefield.IcechunkError):
+            icefield.Repository.create(storage, config=config)
+        written = [it for it in server.asked if it.method == "PUT"]
+        read = [it for it in server.asked if it.method in ("GET", "HEAD")]
+    assert written and read
+    for put in written:
+        assert put.headers["x-write"] == "2" and "x-read" not in put.headers
+        assert put.headers["x-amz-storage-class"] == "GLACIER_IR"
+        assert "x-amz-checksum-sha256" in put.headers
+    for get in read:
+        assert get.headers["x-read"] == "1" and "x-write" not in get.headers
+
+
 def test_an_anonymous_bucket_is_not_signed() -> None:
     with listening(answer=EMPTY) as server:
         storage = places.s3_storage(
@@ -379,7 +408,7 @@ def test_settings_without_effect_are_refused_or_warned_of_once() -> None:
         memory.list_objects(StorageSettings(storage_class="COLD"))
     web = places.http_storage("https://host/x")
     settings = StorageSettings(unsafe_use_metadata=False, minimum_size_for_multipart_upload=1)
-    with pytest.warns(UserWarning, match=r"unsafe_use_metadata|minimum_size") as caught:
+    with pytest.warns(places.IcefieldWarning, match=r"unsafe_use_metadata|minimum_size") as caught:
         web._native(settings)
     assert len(caught) == 2
     with warnings.catch_warnings():
@@ -465,7 +494,7 @@ def test_settings_that_a_repository_brings_take_effect_or_are_warned_of(tmp_path
         unsafe_use_conditional_create=False,
     )
     local = places.local_filesystem_storage(str(tmp_path))
-    with pytest.warns(UserWarning, match="unsafe_use_conditional_create"):
+    with pytest.warns(places.IcefieldWarning, match="unsafe_use_conditional_create"):
         repository = icefield.Repository.create(local, config=config)
     repository.save_config()
     with listening(root=tmp_path) as server:
