@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self, final
+from typing import Any, Self
 
 from icefield import _client_options, _display, _urls
 from icefield import _fork as _fork
@@ -17,6 +16,7 @@ from icefield._credentials.gcs import AnyGcsCredential, GcsCredentials, gcs_iden
 from icefield._credentials.s3 import AnyS3Credential, S3Credentials, s3_identity
 from icefield._credentials.withheld import without_keys
 from icefield._exceptions import ErrorKind, InvalidInputError, StorageError
+from icefield._storage_object import StorageObjectInfo
 from icefield._storage_settings import (
     StorageConcurrencySettings,
     StorageRetriesSettings,
@@ -27,7 +27,7 @@ from icefield._storage_settings import (
 )
 from icefield._store_options import ChecksumAlgorithm, S3Options
 
-__all__ = ["LatencyStorage", "Storage", "StorageObjectInfo"]
+__all__ = ["Storage"]
 
 _CHECKSUMS = {
     ChecksumAlgorithm.Crc32: "crc32",
@@ -606,139 +606,3 @@ def _prefix(prefix: str | None) -> str:
             f"{prefix.strip('/')!r}"
         )
     return prefix.strip("/")
-
-
-@final
-class LatencyStorage(Storage):
-    """Another storage, further away: each read and each write waits first, in milliseconds. For trials."""
-
-    __slots__ = ("_inner", "_read", "_write")
-
-    _inner: Storage
-    _read: int
-    _write: int
-
-    def __init__(
-        self, inner: Storage, *, write_latency_ms: int = 0, read_latency_ms: int = 0
-    ) -> None:
-        if not isinstance(inner, Storage):
-            raise TypeError(f"inner is a Storage, not a {type(inner).__name__}")
-        self._inner = inner
-        self._description, self._shown = inner._description, inner._shown
-        self._credentials, self._source = inner._credentials, inner._source
-        self._handles = {}
-        self._pickles_secrets = inner._pickles_secrets
-        self._read = self._write = 0
-        self.write_latency_ms = write_latency_ms
-        self.read_latency_ms = read_latency_ms
-
-    @property
-    def write_latency_ms(self) -> int:
-        """Milliseconds before each write."""
-        return self._write
-
-    @write_latency_ms.setter
-    def write_latency_ms(self, ms: int) -> None:
-        self._write = _latency(ms, "write_latency_ms")
-        self._tell()
-
-    @property
-    def read_latency_ms(self) -> int:
-        """Milliseconds before each read."""
-        return self._read
-
-    @read_latency_ms.setter
-    def read_latency_ms(self, ms: int) -> None:
-        self._read = _latency(ms, "read_latency_ms")
-        self._tell()
-
-    def _tell(self) -> None:
-        for _, handle in self._handles.values():
-            handle.set_delays(self._read, self._write)
-
-    def _native(self, settings: StorageSettings | None = None) -> native.Storage:
-        inner = self._inner._native(settings)
-        key = str(id(inner))
-        known = self._handles.get(key)
-        if known is None or known[0] != os.getpid():
-            self._handles[key] = known = (os.getpid(), inner.delayed(self._read, self._write))
-        return known[1]
-
-    def default_settings(self) -> StorageSettings:
-        """The settings of the storage behind it."""
-        return self._inner.default_settings()
-
-    def __repr__(self) -> str:
-        return f"LatencyStorage(write_latency_ms={self._write}, read_latency_ms={self._read})"
-
-    def __str__(self) -> str:
-        return str(self._inner)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _distant, (self._inner, self._write, self._read)
-
-
-def _distant(inner: Storage, write: int, read: int) -> LatencyStorage:
-    return LatencyStorage(inner, write_latency_ms=write, read_latency_ms=read)
-
-
-def _latency(value: object, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name} is a whole number of milliseconds, not a {type(value).__name__}")
-    if not 0 <= value <= sys.maxsize:
-        raise _urls.refused(f"{name} is a number of milliseconds, not {value}")
-    return value
-
-
-@final
-class StorageObjectInfo:
-    """An object of a storage: its key, its size in bytes, and when it was written, in UTC."""
-
-    __slots__ = ("_created_at", "_key", "_size_bytes")
-
-    def __init__(self, key: str, size_bytes: int, created_at: datetime) -> None:
-        self._key = key
-        self._size_bytes = size_bytes
-        self._created_at = created_at
-
-    @property
-    def key(self) -> str:
-        """Its key, below the prefix that was listed."""
-        return self._key
-
-    @property
-    def size_bytes(self) -> int:
-        """Its size."""
-        return self._size_bytes
-
-    @property
-    def created_at(self) -> datetime:
-        """When the storage says it was written."""
-        return self._created_at
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, StorageObjectInfo):
-            return NotImplemented
-        return self._fields() == other._fields()
-
-    def __hash__(self) -> int:
-        return hash(self._fields())
-
-    def _fields(self) -> tuple[str, int, datetime]:
-        return self._key, self._size_bytes, self._created_at
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return StorageObjectInfo, self._fields()
-
-    def _rows(self) -> list[tuple[str, object, str]]:
-        names = ("key", "size_bytes", "created_at")
-        return [(name, value, "") for name, value in zip(names, self._fields(), strict=True)]
-
-    def __repr__(self) -> str:
-        return _display.lines("icefield.StorageObjectInfo", self._rows())
-
-    def _repr_html_(self) -> str:
-        return _display.table("icefield.StorageObjectInfo", self._rows())
-
-
-LatencyStorage.__module__ = StorageObjectInfo.__module__ = "icefield.storage"

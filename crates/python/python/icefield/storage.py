@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from icefield._storage import LatencyStorage, Storage, StorageObjectInfo
+from icefield._latency_storage import LatencyStorage
+from icefield._storage import Storage
+from icefield._storage_object import StorageObjectInfo
 from icefield._storage_settings import (
     IcefieldWarning,
     StorageConcurrencySettings,
@@ -36,8 +38,8 @@ from icefield.credentials import (
 __all__ = [
     "AnyObjectStoreConfig",
     "ChecksumAlgorithm",
-    "IcefieldWarning",
     "ChunkType",
+    "IcefieldWarning",
     "LatencyStorage",
     "ObjectStoreConfig",
     "S3Options",
