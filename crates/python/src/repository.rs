@@ -359,11 +359,17 @@ impl Repository {
         })
     }
 
-    fn garbage_collect(&self, py: Python<'_>, older_than: i64, dry_run: bool) -> PyResult<Task> {
+    fn garbage_collect(
+        &self,
+        py: Python<'_>,
+        older_than: i64,
+        dry_run: bool,
+        force: bool,
+    ) -> PyResult<Task> {
         let repository = self.handle()?;
         // Stopped in the middle, it would keep others from collecting until they may take it for dead.
         begin_to_the_end(py, async move {
-            upkeep::garbage_collect(&repository, older_than, dry_run).await
+            upkeep::garbage_collect(&repository, older_than, dry_run, force).await
         })
     }
 

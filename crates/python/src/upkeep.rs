@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use icefield::maintenance::{Collect, CollectReport, Expire, Policy, Swept, Usage};
+use icefield::maintenance::{Collect, CollectReport, Expire, LEAST_FLOOR, Policy, Swept, Usage};
 use icefield::{CommitOutcome, Detector, Repository, micros_of_time};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -53,22 +53,26 @@ pub(crate) async fn expire_snapshots(
     Ok(gone.map(|it| it.id.to_string()).collect())
 }
 
-/// Deletes what nothing refers to and what is older than a time. However young that is, live leases of sessions hold it
-/// back; and what was written within a second before that time stays, since stores may cut times to the second.
+/// Deletes what nothing refers to and what is older than a time, and old enough that an open session has a lease or can
+/// still tell at its commit; with `force`, however young it is, whatever that takes from open sessions without a lease. And what was written within a second before that time stays, since stores may cut times to the second.
 pub(crate) async fn garbage_collect(
     repository: &Repository,
     older_than: i64,
     dry_run: bool,
+    force: bool,
 ) -> Result<Collected, Failure> {
     let now = micros_of_time(repository.clock().now());
     let older_than = u64::try_from(older_than).unwrap_or(0);
-    if older_than > now {
+    if older_than > now && force {
         // What is there now is older than a time to come, which shows once a second has passed.
         let wait = Duration::from_micros(older_than - now);
         repository.clock().sleep(wait.min(SHOWN_AFTER)).await;
     }
     let floor = Duration::from_micros(now.saturating_sub(older_than));
-    let collect = Collect::default().floor(floor).force_floor();
+    let collect = match force {
+        true => Collect::default().floor(floor).force_floor(),
+        false => Collect::default().floor(floor.max(LEAST_FLOOR)),
+    };
     Ok(Collected(collect.dry_run(dry_run).run(repository).await?))
 }
 

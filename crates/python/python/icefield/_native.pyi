@@ -130,7 +130,9 @@ class Repository:
     def expire_snapshots(
         self, older_than: int, delete_branches: bool, delete_tags: bool
     ) -> Task[list[str]]: ...
-    def garbage_collect(self, older_than: int, dry_run: bool) -> Task[dict[str, Any]]:
+    def garbage_collect(
+        self, older_than: int, dry_run: bool, force: bool
+    ) -> Task[dict[str, Any]]:
         """Numbers: bytes_deleted, chunks_deleted, manifests_deleted, snapshots_deleted, attributes_deleted,
         transaction_logs_deleted, objects_failed_to_delete, throttled_batches. Lists of texts: delete_errors,
         skipped_phases."""

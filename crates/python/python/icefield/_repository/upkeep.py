@@ -71,16 +71,19 @@ class Upkeep(Handle):
         max_concurrent_deletes: int = 10,
         max_consecutive_delete_failures: int = 50,
         max_concurrent_listings: int | None = None,
+        force: bool = False,
     ) -> GCSummary:
         """Deletes objects that nothing refers to and that are older than a time (which needs a time
         zone).
 
-        Choose a time before the oldest session that is still being written, because its chunks are
-        referred to by nothing until it commits. `dry_run` only counts. The `max_…` limits are
+        Chunks of a session that is still being written are referred to by nothing until it commits.
+        So what is younger than fifteen minutes stays, whatever the time given: by then a session has
+        a lease, which is respected. `force` deletes younger objects, too: only for repositories that
+        nobody writes to meanwhile. `dry_run` only counts. The `max_…` limits are
         checked and otherwise not used: this implementation bounds its memory by itself.
         """
         return GCSummary._from_native(
-            self._begin_collection(delete_object_older_than, dry_run, locals()).wait()
+            self._begin_collection(delete_object_older_than, dry_run, force, locals()).wait()
         )
 
     async def garbage_collect_async(
@@ -95,18 +98,19 @@ class Upkeep(Handle):
         max_concurrent_deletes: int = 10,
         max_consecutive_delete_failures: int = 50,
         max_concurrent_listings: int | None = None,
+        force: bool = False,
     ) -> GCSummary:
         """As `garbage_collect`, to be awaited."""
         return GCSummary._from_native(
-            await self._begin_collection(delete_object_older_than, dry_run, locals())
+            await self._begin_collection(delete_object_older_than, dry_run, force, locals())
         )
 
     def _begin_collection(
-        self, older_than: datetime.datetime, dry_run: bool, limits: dict[str, Any]
+        self, older_than: datetime.datetime, dry_run: bool, force: bool, limits: dict[str, Any]
     ) -> _native.Task[dict[str, int]]:
         _check_limits(limits)
         return self._repository.garbage_collect(
-            microseconds(older_than, "delete_object_older_than"), bool(dry_run)
+            microseconds(older_than, "delete_object_older_than"), bool(dry_run), bool(force)
         )
 
     def chunk_storage_stats(
