@@ -119,7 +119,12 @@ def _values(count: int) -> list[Buffer]:
 def _array(store: Store, chunks: int) -> None:
     zarr.create_group(store)
     zarr.create_array(
-        store, name="a", shape=(chunks * 64 * KIB,), chunks=(64 * KIB,), dtype="uint8", compressors=None
+        store,
+        name="a",
+        shape=(chunks * 64 * KIB,),
+        chunks=(64 * KIB,),
+        dtype="uint8",
+        compressors=None,
     )
 
 
@@ -194,7 +199,12 @@ def _through_zarr(
             store = contender.create(path)
             zarr.create_group(store)
             array = zarr.create_array(
-                store, name="a", shape=data.shape, chunks=(per_chunk,), dtype="float32", compressors=None
+                store,
+                name="a",
+                shape=data.shape,
+                chunks=(per_chunk,),
+                dtype="float32",
+                compressors=None,
             )
             with _timed(measured, f"write {label}", chunks):
                 array[:] = data
@@ -293,7 +303,9 @@ def available(names: list[str] | None) -> list[Case]:
     """The cases of these names; all that this zarr-python can run if None."""
     unknown = set(names or []) - {case.name for case in CASES}
     if unknown:
-        raise ValueError(f"no case is called {sorted(unknown)}; there are {[case.name for case in CASES]}")
+        raise ValueError(
+            f"no case is called {sorted(unknown)}; there are {[case.name for case in CASES]}"
+        )
     # The synchronous pipeline is younger than zarr-python 3.1.
     fused = hasattr(zarr.core.codec_pipeline, FUSED.rsplit(".", 1)[1])
     return [

@@ -98,7 +98,9 @@ def contenders(names: list[str]) -> list[Contender]:
             if importlib.util.find_spec(name) is not None:
                 known.append(Transactional(name, "never"))
         else:
-            raise ValueError(f"no contender is called {name!r}; there are icefield, icechunk and LocalStore")
+            raise ValueError(
+                f"no contender is called {name!r}; there are icefield, icechunk and LocalStore"
+            )
     return known
 
 

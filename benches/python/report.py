@@ -95,7 +95,11 @@ def table(found: list[Row], names: list[str]) -> str:
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     text = []
     for number, line in enumerate(lines):
-        text.append("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |")
+        text.append(
+            "| "
+            + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            + " |"
+        )
         if number == 0:
             text.append("|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(text)
@@ -113,7 +117,9 @@ def as_json(found: list[Row], about: dict[str, Any]) -> dict[str, Any]:
                 "processor": row.processor,
                 "medians": {who: row.median(who) for who in row.rounds},
                 "speeds": {who: row.speed(who) for who in row.rounds if who != OURS},
-                "targets": [{"target": str(target), "met": row.met(target)} for target in row.targets],
+                "targets": [
+                    {"target": str(target), "met": row.met(target)} for target in row.targets
+                ],
             }
             for row in found
         ],

@@ -54,12 +54,22 @@ def _about(who: list[known.Contender], rounds: int, quick: bool) -> dict[str, An
 def main(arguments: list[str]) -> int:
     """Measures and prints; 0 unless a target was missed and `--strict` is given."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (5)")
-    parser.add_argument("--quick", action="store_true", help="one small round: whether it runs, not how fast")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured")
-    parser.add_argument("--case", action="append", choices=[case.name for case in CASES], help="only this case")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="how often everything is measured (5)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="one small round: whether it runs, not how fast"
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write everything that was measured"
+    )
+    parser.add_argument(
+        "--case", action="append", choices=[case.name for case in CASES], help="only this case"
+    )
     parser.add_argument("--contenders", default=",".join(NAMES), help="who, separated by commas")
-    parser.add_argument("--directory", type=Path, help="where the stores are made (a temporary directory)")
+    parser.add_argument(
+        "--directory", type=Path, help="where the stores are made (a temporary directory)"
+    )
     parser.add_argument("--strict", action="store_true", help="fail if a target is missed")
     given = parser.parse_args(arguments)
 
@@ -73,10 +83,14 @@ def main(arguments: list[str]) -> int:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
-    print(f"Python {about['python']}, {about['machine']}, load {about['load']:.1f}; {about['versions']}")
+    print(
+        f"Python {about['python']}, {about['machine']}, load {about['load']:.1f}; {about['versions']}"
+    )
     print(f"medians of {rounds} rounds; flushed to the disk: {about['flushes']}")
     if not about["optimized"]:
-        print("the native module was built without optimisations: the times of icefield say nothing")
+        print(
+            "the native module was built without optimisations: the times of icefield say nothing"
+        )
     print(table(found, [each.name for each in who]))
     if given.json is not None:
         given.json.write_text(json.dumps(as_json(found, about), indent=2) + "\n")

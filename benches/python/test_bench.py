@@ -9,7 +9,9 @@ from report import Row, as_json, rows, table
 from run import main
 
 
-def test_a_quick_run_measures_every_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_quick_run_measures_every_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "measured.json"
     assert main(["--quick", "--json", str(out), "--directory", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
@@ -20,7 +22,9 @@ def test_a_quick_run_measures_every_case(tmp_path: Path, capsys: pytest.CaptureF
         assert set(case.targets) <= names
     for row in measured["rows"]:
         assert row["name"] in printed
-        assert row["rounds"]["icefield"] and all(seconds > 0 for seconds in row["rounds"]["icefield"])
+        assert row["rounds"]["icefield"] and all(
+            seconds > 0 for seconds in row["rounds"]["icefield"]
+        )
         assert {"LocalStore"} <= set(row["rounds"])
     # Only the numbers are left behind.
     assert list(tmp_path.iterdir()) == [out]

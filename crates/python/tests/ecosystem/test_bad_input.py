@@ -21,7 +21,9 @@ DOCUMENTED = (ic.IcechunkError, TypeError, ValueError, KeyError, OverflowError)
 
 
 def _array(session: "ic.Session", name: str = "a") -> None:
-    zarr.create_array(session.store, name=name, shape=(8,), chunks=(2,), dtype="int32", compressors=None)
+    zarr.create_array(
+        session.store, name=name, shape=(8,), chunks=(2,), dtype="int32", compressors=None
+    )
 
 
 def _bytes(value: bytes) -> Buffer:
@@ -49,13 +51,22 @@ WRONG = [None, 7, 1.5, b"main", [], {}, object()]
 @pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__)
 @pytest.mark.parametrize(
     "method",
-    ["lookup_branch", "lookup_tag", "delete_branch", "delete_tag", "writable_session", "lookup_snapshot"],
+    [
+        "lookup_branch",
+        "lookup_tag",
+        "delete_branch",
+        "delete_tag",
+        "writable_session",
+        "lookup_snapshot",
+    ],
 )
 def test_a_name_of_a_wrong_type(local: "ic.Repository", method: str, value: Any) -> None:
     _refused(lambda: getattr(local, method)(value))
 
 
-@pytest.mark.parametrize("value", [7, 1.5, b"text", [], object()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "value", [7, 1.5, b"text", [], object()], ids=lambda value: type(value).__name__
+)
 def test_a_message_of_a_wrong_type(local: "ic.Repository", value: Any) -> None:
     session = local.writable_session("main")
     _array(session)
@@ -63,13 +74,17 @@ def test_a_message_of_a_wrong_type(local: "ic.Repository", value: Any) -> None:
     session.commit("right")
 
 
-@pytest.mark.parametrize("value", ["no storage", 7, None, object()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "value", ["no storage", 7, None, object()], ids=lambda value: type(value).__name__
+)
 def test_a_storage_of_a_wrong_type(value: Any) -> None:
     for method in (ic.Repository.create, ic.Repository.open, ic.Repository.open_or_create):
         _refused(lambda method=method: method(value))  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("value", [b"raw", np.arange(3), "text", None, 7], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [b"raw", np.arange(3), "text", None, 7], ids=lambda v: type(v).__name__
+)
 def test_a_value_that_is_no_buffer(local: "ic.Repository", value: Any) -> None:
     session = local.writable_session("main")
     _array(session)
@@ -92,7 +107,9 @@ def test_a_session_of_more_than_one_version(local: "ic.Repository") -> None:
     _refused(lambda: local.readonly_session())
 
 
-@pytest.mark.parametrize("text", ["", "short", "!" * 20, "1CECHNKREP0F1RSTCMT0" * 2, "é" * 10, "\0" * 20])
+@pytest.mark.parametrize(
+    "text", ["", "short", "!" * 20, "1CECHNKREP0F1RSTCMT0" * 2, "é" * 10, "\0" * 20]
+)
 def test_a_snapshot_id_that_is_none(local: "ic.Repository", text: str) -> None:
     _refused(lambda: local.readonly_session(snapshot_id=text))
     _refused(lambda: local.create_tag("v1", text))
@@ -147,7 +164,9 @@ def test_a_commit_of_nothing(local: "ic.Repository") -> None:
 
 def test_a_session_used_from_several_threads(local: "ic.Repository") -> None:
     session = local.writable_session("main")
-    zarr.create_array(session.store, name="a", shape=(400,), chunks=(1,), dtype="int32", compressors=None)
+    zarr.create_array(
+        session.store, name="a", shape=(400,), chunks=(1,), dtype="int32", compressors=None
+    )
     store = session.store
     failures: list[BaseException] = []
 
@@ -191,7 +210,9 @@ def test_commits_of_one_session_from_several_threads(local: "ic.Repository") -> 
     for thread in threads:
         thread.join()
     assert len(outcomes) == 6
-    assert [outcome for outcome in outcomes if isinstance(outcome, str)] == [local.lookup_branch("main")]
+    assert [outcome for outcome in outcomes if isinstance(outcome, str)] == [
+        local.lookup_branch("main")
+    ]
     assert len(list(local.ancestry(branch="main"))) == 2
 
 
@@ -255,7 +276,9 @@ def test_credentials_that_do_not_pickle() -> None:
             bucket="bucket",
             prefix="prefix",
             region="us-east-1",
-            get_credentials=lambda: ic.S3StaticCredentials("key", "secret", None, datetime.now(UTC)),
+            get_credentials=lambda: ic.S3StaticCredentials(
+                "key", "secret", None, datetime.now(UTC)
+            ),
         )
 
     error = _refused(lambda: pickle.dumps(storage()))
@@ -267,7 +290,9 @@ def test_credentials_that_do_not_pickle() -> None:
 def test_a_pickle_that_was_damaged(local: "ic.Repository", blob: bytes) -> None:
     good = pickle.dumps(local.readonly_session("main").store)
     for damaged in (blob, good[: len(good) // 2], good[:-9] + blob):
-        with pytest.raises((*DOCUMENTED, pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError)):
+        with pytest.raises(
+            (*DOCUMENTED, pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError)
+        ):
             store: ic.IcechunkStore = pickle.loads(damaged)
             asyncio.run(store.get("zarr.json", PROTOTYPE))
             # A cut within a text may give another valid one, which then names no repository.
@@ -355,7 +380,17 @@ def test_a_message_with_a_lone_surrogate(local: "ic.Repository") -> None:
 
 # --- keys -------------------------------------------------------------------------------------------------------------
 
-NO_KEYS = ["foo", "a/c/x", "a/c/0/0/0x", "../zarr.json", "a//c/0", "zarr.json/", "\0", "a/c/-1", "c/99999999999999999999"]
+NO_KEYS = [
+    "foo",
+    "a/c/x",
+    "a/c/0/0/0x",
+    "../zarr.json",
+    "a//c/0",
+    "zarr.json/",
+    "\0",
+    "a/c/-1",
+    "c/99999999999999999999",
+]
 
 
 @pytest.mark.parametrize("key", NO_KEYS)
@@ -372,14 +407,18 @@ def test_a_chunk_of_no_array(local: "ic.Repository") -> None:
     assert "missing" in str(error)
 
 
-@pytest.mark.parametrize("document", [b"", b"{", b"[]", b"null", b'{"zarr_format": 3}', b"\xff\xfe", b'{"node_type": 5}'])
+@pytest.mark.parametrize(
+    "document", [b"", b"{", b"[]", b"null", b'{"zarr_format": 3}', b"\xff\xfe", b'{"node_type": 5}']
+)
 def test_metadata_documents_that_are_none(local: "ic.Repository", document: bytes) -> None:
     session = local.writable_session("main")
     _refused(lambda: asyncio.run(session.store.set("a/zarr.json", _bytes(document))))
     assert not session.has_uncommitted_changes
 
 
-@pytest.mark.parametrize("key", [None, 7, b"a/c/0", object()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "key", [None, 7, b"a/c/0", object()], ids=lambda value: type(value).__name__
+)
 def test_a_key_of_a_wrong_type(local: "ic.Repository", key: Any) -> None:
     session = local.writable_session("main")
     _array(session)
@@ -393,7 +432,9 @@ def test_a_key_of_a_wrong_type(local: "ic.Repository", key: Any) -> None:
 def test_a_value_that_changes_after_set(local: "ic.Repository") -> None:
     """The owner of an array may write to it as soon as `set` returned."""
     session = local.writable_session("main")
-    zarr.create_array(session.store, name="a", shape=(2**20,), chunks=(2**20,), dtype="uint8", compressors=None)
+    zarr.create_array(
+        session.store, name="a", shape=(2**20,), chunks=(2**20,), dtype="uint8", compressors=None
+    )
     memory = np.zeros(2**20, dtype="uint8")
     asyncio.run(session.store.set("a/c/0", cpu.Buffer.from_array_like(memory)))
     memory[:] = 255

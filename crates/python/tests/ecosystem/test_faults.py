@@ -303,7 +303,7 @@ storage.write_latency_ms = 0
 # Nothing was published, and the session says itself whether it can go on.
 print(repository.lookup_branch("main") == before)
 try:
-    print(repository.lookup_branch("main") == before and session.commit("after all") == repository.lookup_branch("main"))
+    print(session.commit("after all") == repository.lookup_branch("main"))
 except ic.IcechunkError as error:
     print(error.kind == "session-state" or "session" in str(error))
 """,

@@ -26,13 +26,15 @@ _REFERENCE_FAILS = {
 }
 
 
-# What ours fails. The second: zarr-python's own stores answer a range that starts behind the end of a value with no bytes. Its
-# documentation of `Store.get` says "an error will be returned", the reference raises one, and so do we: no bytes where
-# some were asked for is how a truncated chunk looks. That both ways of reading agree is tested below.
+# What ours fails, and why.
 _OURS_FAILS = {
-    # A fork that was pickled is a copy: what is written to it is not in the one that it was made from, until both are
-    # merged. They are not equal, as they are not with the reference. What does not write is, see below.
+    # A fork that was pickled is a copy: what is written to it is not in the one that it was made
+    # from until both are merged. They are not equal, as they are not with the reference.
     "test_serializable_store": "a fork and its copy hold different changes",
+    # zarr-python's own stores answer a range that starts behind the end of a value with no bytes.
+    # Its documentation of `Store.get` says "an error will be returned", the reference raises one,
+    # and so do we: no bytes where some were asked for is how a cut chunk looks. That both ways of
+    # reading agree is tested below.
     "test_get_sync_byte_range_parity[range-past-eof]": "a range behind the end is an error",
 }
 
@@ -97,5 +99,7 @@ async def test_a_range_behind_the_end_is_an_error_both_ways(local: "ic.Repositor
 def test_the_store_has_the_synchronous_path(local: "ic.Repository") -> None:
     """Without it zarr-python skips a sixth of the tests above, silently."""
     store = local.writable_session("main").store
-    has = [isinstance(store, each) for each in (SupportsGetSync, SupportsSetSync, SupportsDeleteSync)]
+    has = [
+        isinstance(store, each) for each in (SupportsGetSync, SupportsSetSync, SupportsDeleteSync)
+    ]
     assert has == [NAME == "icefield"] * 3

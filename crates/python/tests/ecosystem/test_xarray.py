@@ -76,7 +76,9 @@ def test_to_zarr_writes_a_region(repository: "ic.Repository") -> None:
 
 def test_to_zarr_finds_its_region(repository: "ic.Repository") -> None:
     session = repository.writable_session("main")
-    _weather().to_zarr(session.store, consolidated=False, encoding={"temperature": {"chunks": (1, 3, 5)}})
+    _weather().to_zarr(
+        session.store, consolidated=False, encoding={"temperature": {"chunks": (1, 3, 5)}}
+    )
     session.commit("weather")
 
     session = repository.writable_session("main")
