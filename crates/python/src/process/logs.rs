@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::{self, Handle};
