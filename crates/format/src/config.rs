@@ -18,8 +18,8 @@ use crate::error::{FormatError, FormatFile};
 use section::{Entry, invalid, section};
 
 pub use containers::{
-    ContainerEntry, HttpOptions, OpaqueYaml, S3Options, VirtualChunkContainer, VirtualChunkContainers,
-    VirtualStore,
+    ContainerEntry, HttpOptions, OpaqueYaml, S3Options, VirtualChunkContainer,
+    VirtualChunkContainers, VirtualStore,
 };
 pub use manifest::{
     DimensionCondition, DimensionRule, ManifestConfig, PreloadCondition, PreloadConfig,
