@@ -77,7 +77,7 @@ class Upkeep(Handle):
         zone).
 
         Chunks of a session that is still being written are referred to by nothing until it commits.
-        So what is younger than fifteen minutes stays, whatever the time given: by then a session has
+        So what is younger than an hour stays, whatever the time given: by then a session has
         a lease, which is respected. `force` deletes younger objects, too: only for repositories that
         nobody writes to meanwhile. `dry_run` only counts. The `max_…` limits are
         checked and otherwise not used: this implementation bounds its memory by itself.
