@@ -24,6 +24,7 @@ __all__ = [
     "microseconds",
     "older_positional",
     "text",
+    "texts",
     "whole",
     "wholes",
 ]
@@ -38,7 +39,24 @@ def text(value: object, name: str) -> str:
     """A string."""
     if not isinstance(value, str):
         raise TypeError(f"`{name}` must be a string, not {type(value).__name__}")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise from_native(
+                "invalid-argument",
+                f"`{name}` is {value!r}, which has no UTF-8 form: half of a surrogate pair is in it, as in names of "
+                "files that are not UTF-8",
+            ) from None
     return value
+
+
+def texts(values: object, name: str) -> list[str]:
+    """Strings, of which each is given for itself: a single one is not a sequence of letters."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        given = f"{values!r}: write [{values!r}]" if isinstance(values, str) else type(values).__name__
+        raise TypeError(f"`{name}` must be a sequence of strings, not {given}")
+    return [text(value, name) for value in values]
 
 
 def whole(value: object, name: str, kind: str, low: int = 0, high: int = 2**63 - 1) -> int:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+import threading
+from collections import deque
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-__all__ = ["Bar", "Progress", "told"]
+__all__ = ["Bar", "Progress", "Tell", "told"]
 
 
 @runtime_checkable
@@ -19,17 +24,98 @@ class Bar(Protocol):
     def refresh(self) -> object: ...
 
 
-Progress: TypeAlias = Callable[[str, int, int | None], object] | Bar
+Tell: TypeAlias = Callable[[str, int, int | None], object]
+Progress: TypeAlias = Tell | Bar
 """`progress(stage, done, total)`, called at most twenty times a second and at the end of each stage, with None for a
 total that nobody knows; or a bar such as `tqdm.tqdm()`, whose `total` and `n` are kept up to date.
 
-It is called from a thread of the package. What it raises is reported like an exception in a `__del__`, and the work goes
-on.
+It is called from a thread of its own, and may use the package itself. The work does not wait for it: one that is slow
+misses what was overtaken meanwhile, but for the end of each stage. All calls are over when the method returns. The first
+exception that it raises goes to `threading.excepthook`, and the work goes on.
 """
 
+_Event: TypeAlias = tuple[str, int, int | None]
 
-def told(progress: Progress | None) -> Callable[[str, int, int | None], object] | None:
-    """The function for the native side."""
+
+class told:  # noqa: N801 (it reads as a function: `with told(progress) as tell`)
+    """For the time of one call, the function for the native side, which only notes what it is told, or None.
+
+    A thread hands on what was noted: the native side calls from the threads that do the work, where whatever waits for
+    work would wait for ever. At the end it is awaited, unless the call was interrupted or cancelled.
+    """
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._tell = _function(progress)
+        self._events: deque[_Event] = deque()
+        self._changed = threading.Condition()
+        self._over = False
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Tell | None:
+        if self._tell is None:
+            return None
+        self._thread = threading.Thread(
+            target=self._hand_on, args=(self._tell,), name="icefield-progress", daemon=True
+        )
+        self._thread.start()
+        return self._note
+
+    def __exit__(
+        self, _: object, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        if self._end(error) and self._thread is not None:
+            self._thread.join()
+
+    async def __aenter__(self) -> Tell | None:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, _: object, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        if self._end(error) and self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+
+    def _note(self, stage: str, done: int, total: int | None) -> None:
+        with self._changed:
+            if self._over:
+                return
+            if self._events and self._events[-1][0] == stage:
+                # What nobody has looked at yet is out of date.
+                self._events.pop()
+            self._events.append((stage, done, total))
+            self._changed.notify()
+
+    def _end(self, error: BaseException | None) -> bool:
+        """Takes no more events; says whether those that are left are to be awaited."""
+        interrupted = error is not None and not isinstance(error, Exception)
+        with self._changed:
+            self._over = True
+            if interrupted:
+                self._events.clear()
+            self._changed.notify()
+        return not interrupted
+
+    def _hand_on(self, tell: Tell) -> None:
+        reported = False
+        while True:
+            with self._changed:
+                while not self._events and not self._over:
+                    self._changed.wait()
+                if not self._events:
+                    return
+                event = self._events.popleft()
+            try:
+                tell(*event)
+            except BaseException:
+                # Once is enough: what fails for one event fails for most.
+                if not reported:
+                    reported = True
+                    threading.excepthook(
+                        threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread()))
+                    )
+
+
+def _function(progress: Progress | None) -> Tell | None:
     if progress is None:
         return None
     if isinstance(progress, Bar) and not isinstance(progress, type):
@@ -42,7 +128,7 @@ def told(progress: Progress | None) -> Callable[[str, int, int | None], object] 
     )
 
 
-def _driven(bar: Bar) -> Callable[[str, int, int | None], object]:
+def _driven(bar: Bar) -> Tell:
     def show(stage: str, done: int, total: int | None) -> None:
         bar.total = total
         describe = getattr(bar, "set_description", None)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import threading
+import time
 from pathlib import Path
 
 import icefield as ic
@@ -44,12 +47,74 @@ def test_imports_and_retention_tell_too(tmp_path: Path, repo: ic.Repository) -> 
     assert told
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_what_a_function_raises_does_not_stop_the_work(tmp_path: Path, repo: ic.Repository) -> None:
+def test_what_a_function_raises_is_reported_once_and_does_not_stop_the_work(
+    tmp_path: Path, repo: ic.Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", reported.append)
+
     def broken(*_: object) -> None:
         raise RuntimeError("no screen")
 
     assert repo.export(tmp_path / "out", progress=broken).chunks == 4
+    assert [it.exc_type for it in reported] == [RuntimeError]
+
+
+def test_a_function_may_use_the_package(repo: ic.Repository) -> None:
+    seen: list[list[str]] = []
+    again: list[str] = []
+
+    def tell(stage: str, done: int, total: int | None) -> None:
+        seen.append(sorted(repo.list_branches()))
+        if not again:
+            repo.fsck(progress=lambda stage, *_: again.append(stage))
+
+    # In a thread, so that what never ends fails.
+    checking = threading.Thread(target=lambda: repo.fsck(progress=tell), daemon=True)
+    checking.start()
+    checking.join(60)
+    assert not checking.is_alive()
+    assert again
+    assert seen
+    assert all(it == ["main"] for it in seen)
+
+
+def test_all_calls_are_over_at_the_end_and_slow_ones_miss_no_stage(repo: ic.Repository) -> None:
+    told: list[str] = []
+    quick: list[str] = []
+
+    def slow(stage: str, *_: object) -> None:
+        time.sleep(0.05)
+        told.append(stage)
+
+    repo.fsck(progress=slow)
+    before = list(told)
+    repo.fsck(progress=lambda stage, *_: quick.append(stage))
+    assert list(dict.fromkeys(before)) == list(dict.fromkeys(quick))
+    assert told == before
+
+
+def test_methods_that_are_awaited_tell_too(tmp_path: Path, repo: ic.Repository) -> None:
+    told: list[str] = []
+
+    async def work() -> None:
+        def tell(stage: str, *_: object) -> None:
+            told.append(f"{stage} of {','.join(repo.list_branches())}")
+
+        await repo.fsck_async(progress=tell)
+        assert told
+        told.clear()
+        await repo.export_async(tmp_path / "out", progress=tell)
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+    assert told[-1] == "finishing of main"
+
+
+def test_an_error_of_the_work_comes_through(tmp_path: Path, repo: ic.Repository) -> None:
+    threads = threading.active_count()
+    with pytest.raises(ic.RefNotFoundError):
+        repo.export(tmp_path / "out", branch="no", progress=lambda *_: None)
+    assert threading.active_count() <= threads
 
 
 @pytest.mark.parametrize("progress", [3, "bar", tqdm])

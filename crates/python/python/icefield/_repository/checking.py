@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from icefield import _native
-from icefield._checks import microseconds, text, whole
-from icefield._progress import Progress, told
+from icefield._checks import microseconds, text, texts, whole
+from icefield._progress import Progress, Tell, told
 from icefield._repository.handle import Handle
 from icefield._values.reports import Finding, FsckReport, RepairReport, RetentionReport
 
@@ -32,7 +32,8 @@ class Checking(Handle):
         `read_chunks` reads chunks, too, instead of looking whether they are there; `virtual_chunks` looks at the files
         that virtual chunks are in; `tips_only` leaves the past out.
         """
-        return _report(self._begin_check(read_chunks, virtual_chunks, tips_only, progress).wait())
+        with told(progress) as tell:
+            return _report(self._begin_check(read_chunks, virtual_chunks, tips_only, tell).wait())
 
     async def fsck_async(
         self,
@@ -43,7 +44,8 @@ class Checking(Handle):
         progress: Progress | None = None,
     ) -> FsckReport:
         """As `fsck`, to be awaited."""
-        return _report(await self._begin_check(read_chunks, virtual_chunks, tips_only, progress))
+        async with told(progress) as tell:
+            return _report(await self._begin_check(read_chunks, virtual_chunks, tips_only, tell))
 
     def repair(
         self,
@@ -64,22 +66,94 @@ class Checking(Handle):
             "drop_virtual_chunks": bool(drop_virtual_chunks),
             "restore_branch": None if restore_branch is None else text(restore_branch, "restore_branch"),
         }
-        facts = json.loads(_native.fsck(self._storage(), json.dumps(document), told(progress)).wait())
+        with told(progress) as tell:
+            facts = json.loads(_native.fsck(self._storage(), json.dumps(document), tell).wait())
         return RepairReport(bool(dry_run), facts)
 
-    def retain(self, **rules: Any) -> RetentionReport:
+    def retain(
+        self,
+        *,
+        older_than: datetime.datetime | None = None,
+        last: int | None = None,
+        hourly: int | None = None,
+        daily: int | None = None,
+        weekly: int | None = None,
+        monthly: int | None = None,
+        yearly: int | None = None,
+        branches: Iterable[str] | None = None,
+        delete_expired_branches: bool = False,
+        delete_expired_tags: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> RetentionReport:
         """Releases the snapshots that no rule keeps.
 
-        Rules: `older_than` (a datetime with a time zone; younger ones stay), `last`, `hourly`, `daily`, `weekly`,
-        `monthly`, `yearly` (the newest snapshot of each of so many hours that have one, and so on), `branches` (names;
-        all by default), `delete_expired_branches`, `delete_expired_tags`, `dry_run`, `progress`. The first snapshot and
-        what branches and tags point to stay. Without a rule it raises an error, and releases nothing.
+        What stays: what is not `older_than` (a datetime with a time zone); the `last` so many snapshots; the newest
+        snapshot of each of so many hours that have one (`hourly`), and so on; of all branches, or of `branches`. The
+        first snapshot and what branches and tags point to stay anyway, unless `delete_expired_branches` or
+        `delete_expired_tags` lets go of them. With `dry_run`, nothing is changed. Without a rule it raises an error,
+        and releases nothing.
         """
-        return self._retained(bool(rules.get("dry_run")), self._begin_retention(rules).wait())
+        document = _policy(
+            {
+                "last": last,
+                "hourly": hourly,
+                "daily": daily,
+                "weekly": weekly,
+                "monthly": monthly,
+                "yearly": yearly,
+            },
+            older_than,
+            branches,
+            {
+                "delete_expired_branches": delete_expired_branches,
+                "delete_expired_tags": delete_expired_tags,
+                "dry_run": dry_run,
+            },
+        )
+        with told(progress) as tell:
+            return _retained(
+                bool(dry_run), _native.expire_by_policy(self._repository, document, tell).wait()
+            )
 
-    async def retain_async(self, **rules: Any) -> RetentionReport:
+    async def retain_async(
+        self,
+        *,
+        older_than: datetime.datetime | None = None,
+        last: int | None = None,
+        hourly: int | None = None,
+        daily: int | None = None,
+        weekly: int | None = None,
+        monthly: int | None = None,
+        yearly: int | None = None,
+        branches: Iterable[str] | None = None,
+        delete_expired_branches: bool = False,
+        delete_expired_tags: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> RetentionReport:
         """As `retain`, to be awaited."""
-        return self._retained(bool(rules.get("dry_run")), await self._begin_retention(rules))
+        document = _policy(
+            {
+                "last": last,
+                "hourly": hourly,
+                "daily": daily,
+                "weekly": weekly,
+                "monthly": monthly,
+                "yearly": yearly,
+            },
+            older_than,
+            branches,
+            {
+                "delete_expired_branches": delete_expired_branches,
+                "delete_expired_tags": delete_expired_tags,
+                "dry_run": dry_run,
+            },
+        )
+        async with told(progress) as tell:
+            return _retained(
+                bool(dry_run), await _native.expire_by_policy(self._repository, document, tell)
+            )
 
     def _storage(self) -> _native.Storage:
         from icefield._place import missing
@@ -89,48 +163,43 @@ class Checking(Handle):
         return self._place.storage._native()
 
     def _begin_check(
-        self, read_chunks: bool, virtual_chunks: bool, tips_only: bool, progress: Progress | None
+        self, read_chunks: bool, virtual_chunks: bool, tips_only: bool, tell: Tell | None
     ) -> _native.Task[str]:
         document = {
             "read_chunks": bool(read_chunks),
             "virtual_chunks": bool(virtual_chunks),
             "tips_only": bool(tips_only),
         }
-        return _native.fsck(self._storage(), json.dumps(document), told(progress))
-
-    def _begin_retention(self, rules: dict[str, Any]) -> _native.Task[str]:
-        known = {*_COUNTS, *_SWITCHES, "older_than", "branches", "progress"}
-        for name in rules:
-            if name not in known:
-                raise TypeError(f"there is no rule {name!r}; there are {', '.join(sorted(known))}")
-        document: dict[str, Any] = {
-            name: whole(rules.get(name) or 0, name, "invalid-argument") for name in _COUNTS
-        }
-        document |= {name: bool(rules.get(name)) for name in _SWITCHES}
-        bound: datetime.datetime | None = rules.get("older_than")
-        document["older_than"] = None if bound is None else microseconds(bound, "older_than")
-        branches: Iterable[str] | None = rules.get("branches")
-        if branches is not None:
-            document["branches"] = [text(name, "branches") for name in branches]
-        return _native.expire_by_policy(
-            self._repository, json.dumps(document), told(rules.get("progress"))
-        )
-
-    @staticmethod
-    def _retained(dry_run: bool, document: str) -> RetentionReport:
-        facts = json.loads(document)
-        return RetentionReport(
-            dry_run=dry_run,
-            released=facts["released"],
-            kept=facts["kept"],
-            deleted_branches=facts["branches"],
-            deleted_tags=facts["tags"],
-            stuck={it["id"]: it["reason"] for it in facts["stuck"]},
-        )
+        return _native.fsck(self._storage(), json.dumps(document), tell)
 
 
-_COUNTS = ("last", "hourly", "daily", "weekly", "monthly", "yearly")
-_SWITCHES = ("delete_expired_branches", "delete_expired_tags", "dry_run")
+def _policy(
+    counts: Mapping[str, object],
+    older_than: datetime.datetime | None,
+    branches: Iterable[str] | None,
+    switches: Mapping[str, object],
+) -> str:
+    document: dict[str, Any] = {
+        name: 0 if value is None else whole(value, name, "invalid-argument")
+        for name, value in counts.items()
+    }
+    document |= {name: bool(value) for name, value in switches.items()}
+    document["older_than"] = None if older_than is None else microseconds(older_than, "older_than")
+    if branches is not None:
+        document["branches"] = texts(branches, "branches")
+    return json.dumps(document)
+
+
+def _retained(dry_run: bool, document: str) -> RetentionReport:
+    facts = json.loads(document)
+    return RetentionReport(
+        dry_run=dry_run,
+        released=facts["released"],
+        kept=facts["kept"],
+        deleted_branches=facts["branches"],
+        deleted_tags=facts["tags"],
+        stuck={it["id"]: it["reason"] for it in facts["stuck"]},
+    )
 
 
 def _report(document: str) -> FsckReport:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from icefield import _native
-from icefield._checks import exactly_one_version, text
-from icefield._progress import Progress, told
+from icefield._checks import exactly_one_version, text, texts
+from icefield._exceptions import ErrorKind, InvalidInputError
+from icefield._progress import Progress, Tell, told
 from icefield._repository.handle import Handle
 from icefield._values.reports import ExportReport, ImportReport
 
@@ -41,7 +42,9 @@ class Exchange(Handle):
         authorize the prefixes that `ImportReport.containers` lists. `concat` puts several sources behind one another along
         a dimension, `append` puts them behind what the repository has (labels must be in order, unless `unordered`).
         """
-        return _imported(self._begin_import(locals()).wait())
+        said = locals()
+        with told(progress) as tell:
+            return _imported(self._begin_import(said, tell).wait())
 
     async def import_files_async(
         self,
@@ -58,7 +61,9 @@ class Exchange(Handle):
         progress: Progress | None = None,
     ) -> ImportReport:
         """As `import_files`, to be awaited."""
-        return _imported(await self._begin_import(locals()))
+        said = locals()
+        async with told(progress) as tell:
+            return _imported(await self._begin_import(said, tell))
 
     def export(
         self,
@@ -72,8 +77,10 @@ class Exchange(Handle):
         progress: Progress | None = None,
     ) -> ExportReport:
         """Writes a version to a directory, a zip file or a bucket, as `zarr3`, `zarr2` or `nczarr`."""
-        session = self._exported(branch, tag, snapshot_id).wait()
-        return _exported(self._begin_export(session, destination, format, zip, progress).wait())
+        where, document = self._destination(destination, format, zip)
+        with told(progress) as tell:
+            session = self._exported(branch, tag, snapshot_id).wait()
+            return _exported(_native.export(session, where, document, tell).wait())
 
     async def export_async(
         self,
@@ -87,28 +94,26 @@ class Exchange(Handle):
         progress: Progress | None = None,
     ) -> ExportReport:
         """As `export`, to be awaited."""
-        session = await self._exported(branch, tag, snapshot_id)
-        return _exported(await self._begin_export(session, destination, format, zip, progress))
+        where, document = self._destination(destination, format, zip)
+        async with told(progress) as tell:
+            session = await self._exported(branch, tag, snapshot_id)
+            return _exported(await _native.export(session, where, document, tell))
 
-    def _begin_import(self, said: dict[str, Any]) -> _native.Task[str]:
-        given = said["sources"]
-        sources = [given] if isinstance(given, str | os.PathLike) else list(given)
-        names = [text(os.fspath(source), "sources") for source in sources]
+    def _begin_import(self, said: dict[str, Any], tell: Tell | None) -> _native.Task[str]:
+        names = _sources(said["sources"])
         first = os.path.basename(names[0].split("?")[0].rstrip("/")) if names else ""
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         document = {
             "branch": text(said["branch"], "branch"),
             "group": text(said["group"], "group"),
-            "message": said["message"] or f"Import {first}{more}",
+            "message": text(said["message"] or f"Import {first}{more}", "message"),
             "virtual": bool(said["virtual"]),
-            "copy": [text(path, "copy") for path in said["copy"]],
-            "append": said["append"],
-            "concat": said["concat"],
+            "copy": texts(said["copy"], "copy"),
+            "append": None if said["append"] is None else text(said["append"], "append"),
+            "concat": None if said["concat"] is None else text(said["concat"], "concat"),
             "unordered": bool(said["unordered"]),
         }
-        return _native.import_files(
-            self._repository, names, json.dumps(document), told(said["progress"])
-        )
+        return _native.import_files(self._repository, names, json.dumps(document), tell)
 
     def _exported(
         self, branch: str | None, tag: str | None, snapshot_id: str | None
@@ -118,19 +123,30 @@ class Exchange(Handle):
         kind, name = exactly_one_version(branch, tag, snapshot_id)
         return self._repository.readonly_session(kind, name, None)
 
-    def _begin_export(
-        self,
-        session: _native.Session,
-        destination: _Source,
-        format: str,
-        zip: bool,
-        progress: Progress | None,
-    ) -> _native.Task[str]:
+    def _destination(self, destination: _Source, format: str, zip: bool) -> tuple[str, str]:
+        """Where an export goes, and the document that says how."""
+        where = _location(destination, "destination")
         place = None if self._place is None else self._place.storage._local_path()
         document = {"format": text(format, "format"), "zip": bool(zip), "repository": place}
-        return _native.export(
-            session, os.fspath(destination), json.dumps(document), told(progress)
+        return where, json.dumps(document)
+
+
+def _sources(given: object) -> list[str]:
+    if isinstance(given, str | bytes | os.PathLike) or not isinstance(given, Iterable):
+        return [_location(given, "sources")]
+    return [_location(source, "sources") for source in given]
+
+
+def _location(given: object, name: str) -> str:
+    if not isinstance(given, str | os.PathLike):
+        raise TypeError(f"`{name}` must be paths or URLs, not {type(given).__name__}")
+    location = text(os.fspath(given), name)
+    if not location:
+        raise InvalidInputError(
+            f"`{name}` is empty: give a path or a URL ('.' is the working directory)",
+            ErrorKind.INVALID_ARGUMENT,
         )
+    return location
 
 
 def _imported(document: str) -> ImportReport:
