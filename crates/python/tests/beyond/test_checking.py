@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -113,6 +114,24 @@ def test_retention_needs_a_rule(repo: ic.Repository) -> None:
         repo.retain(last=-1)
     with pytest.raises(TypeError, match="time zone"):
         repo.retain(older_than=datetime(2020, 1, 1))
+
+
+@pytest.mark.parametrize("last", ["", [], 1.5, True])
+def test_a_rule_is_a_number_or_left_out(repo: ic.Repository, last: object) -> None:
+    with pytest.raises(TypeError, match="last"):
+        repo.retain(last=last, daily=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("branches", ["main", b"main", 3])
+def test_branches_are_names_not_letters(repo: ic.Repository, branches: object) -> None:
+    with pytest.raises(TypeError, match="branches"):
+        repo.retain(last=1, branches=branches)  # type: ignore[arg-type]
+
+
+def test_the_rules_are_in_the_signature() -> None:
+    now = inspect.signature(ic.Repository.retain)
+    assert {"older_than", "last", "hourly", "branches", "dry_run", "progress"} <= set(now.parameters)
+    assert now == inspect.signature(ic.Repository.retain_async)
 
 
 async def test_both_awaited(repo: ic.Repository) -> None:

@@ -151,3 +151,32 @@ async def test_both_awaited(tmp_path: Path, repo: ic.Repository) -> None:
     report = await repo.export_async(tmp_path / "out")
     other = new(tmp_path / "other")
     assert (await other.import_files_async(tmp_path / "out")).chunks == report.chunks
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"sources": 3}, "sources"),
+        ({"sources": [3]}, "sources"),
+        ({"sources": b"x"}, "sources"),
+        ({"sources": "x", "copy": "abc"}, "copy"),
+        ({"sources": "x", "copy": 3}, "copy"),
+        ({"sources": "x", "append": 3}, "append"),
+        ({"sources": "x", "concat": 3}, "concat"),
+        ({"sources": "x", "message": 3}, "message"),
+    ],
+)
+def test_what_an_import_is_not_told_by(
+    repo: ic.Repository, arguments: dict[str, Any], name: str
+) -> None:
+    with pytest.raises(TypeError, match=f"`{name}`"):
+        repo.import_files(**arguments)
+
+
+def test_an_empty_place_is_none(repo: ic.Repository) -> None:
+    with pytest.raises(ic.InvalidInputError, match="`destination` is empty"):
+        repo.export("")
+    with pytest.raises(ic.InvalidInputError, match="`sources` is empty"):
+        repo.import_files("")
+    with pytest.raises(TypeError, match="`destination`"):
+        repo.export(3)  # type: ignore[arg-type]
