@@ -13,6 +13,11 @@ for this process. A class has one identity under both names. Importing it again 
 
 If the package `icechunk` itself was imported before, there would be two of each class, so it
 refuses by an `ImportError`: import this module first, or do not import `icechunk`.
+
+In such a process `icechunk.__version__` is the release of icechunk whose interface this package
+has, since packages compare it with the oldest release that they work with, and would refuse a
+number that counts something else. It is one module under two names, so `icefield.__version__`
+says the same there; `icefield.print_debug_info()` names the release of icefield in any case.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ __all__ = ["install"]
 
 _OURS = "icefield"
 _THEIRS = "icechunk"
+_THEIR_VERSION = "2.3.0"
 
 
 class _Alias(Loader):
@@ -75,6 +81,7 @@ def install() -> None:
             "icefield.compat before anything that imports icechunk, or do not import icechunk",
             name=_THEIRS,
         )
+    vars(ours)["__version__"] = _THEIR_VERSION
     sys.modules[_THEIRS] = ours
     for name, module in list(sys.modules.items()):
         if name.startswith(_OURS + "."):

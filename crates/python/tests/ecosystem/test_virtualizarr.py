@@ -137,8 +137,6 @@ if importlib.util.find_spec("virtualizarr.parsers.icechunk") is not None:
     def test_its_own_tests_of_reading_pass(tmp_path: Path) -> None:
         script = compat_line() + (
             "import pathlib, sys, pytest, virtualizarr\n"
-            # They ask for a version of icechunk; under its name is this package, with its own.
-            "import icechunk; icechunk.__version__ = '2.3.0'\n"
             "theirs = pathlib.Path(virtualizarr.__file__).parent / 'tests/test_parsers/test_icechunk'\n"
             # Not by the settings of this folder: they use marks of their own.
             "sys.exit(pytest.main(['-q', '-c', '/dev/null', '-p', 'no:cacheprovider',"
