@@ -33,7 +33,7 @@ class LatencyStorage(Storage):
         self._description, self._shown = inner._description, inner._shown
         self._credentials, self._source = inner._credentials, inner._source
         self._handles = {}
-        self._pickles_secrets = inner._pickles_secrets
+        self._pickles_secrets, self._withheld = inner._pickles_secrets, inner._withheld
         self._read = self._write = 0
         self.write_latency_ms = write_latency_ms
         self.read_latency_ms = read_latency_ms

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
+from urllib.parse import unquote
 
 from icefield import _client_options, _display, _urls
 from icefield import _fork as _fork
@@ -14,7 +16,7 @@ from icefield import _native as native
 from icefield._credentials.azure import AnyAzureCredential, AzureCredentials, azure_identity
 from icefield._credentials.gcs import AnyGcsCredential, GcsCredentials, gcs_identity
 from icefield._credentials.s3 import AnyS3Credential, S3Credentials, s3_identity
-from icefield._credentials.withheld import without_keys
+from icefield._credentials.withheld import QUERY, without_keys
 from icefield._exceptions import ErrorKind, InvalidInputError, StorageError
 from icefield._storage_object import StorageObjectInfo
 from icefield._storage_settings import (
@@ -37,6 +39,8 @@ _CHECKSUMS = {
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+
 Headers = dict[str, str] | None
 
 
@@ -45,8 +49,8 @@ class Storage:
 
     It pickles as its description. Credentials of the environment are those of the process that uses them; of a
     function of credentials its name is pickled; keys that were passed as values are not, so that another process asks
-    with the credentials of its environment, unless `with_secrets_in_pickles` says otherwise. A storage in memory cannot
-    be pickled.
+    with the credentials of its environment, nor are headers whose names speak of keys, and queries of URLs, unless
+    `with_secrets_in_pickles` says otherwise. A storage in memory cannot be pickled.
     """
 
     __slots__ = (
@@ -57,6 +61,7 @@ class Storage:
         "_pickles_secrets",
         "_shown",
         "_source",
+        "_withheld",
     )
 
     _description: dict[str, Any]
@@ -67,6 +72,8 @@ class Storage:
     _handles: dict[str, tuple[int, native.Storage]]
     """The native side, by settings, with the process that made it."""
     _pickles_secrets: bool
+    _withheld: str | None
+    """What a pickle left out that nothing of the environment can replace."""
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         if cls is Storage:
@@ -80,6 +87,7 @@ class Storage:
         shown: dict[str, object],
         credentials: Any = None,
         source: Callable[[], str] | None = None,
+        withheld: str | None = None,
     ) -> Storage:
         storage = object.__new__(Storage)
         storage._description = description
@@ -88,8 +96,10 @@ class Storage:
         storage._shown = {name: value for name, value in shown.items() if value is not None}
         storage._handles = {}
         storage._pickles_secrets = False
+        storage._withheld = withheld
         # Made at once, so that what is wrong with the description shows here.
-        storage._native()
+        if withheld is None:
+            storage._native()
         return storage
 
     @classmethod
@@ -100,7 +110,7 @@ class Storage:
     @classmethod
     def new_local_filesystem(cls, path: str) -> Storage:
         """A directory, made at the first write. Commits are safe there, from any number of processes."""
-        absolute = os.path.abspath(os.fsdecode(path))
+        absolute = _directory(path)
         return cls._made(
             {"type": "local", "path": absolute}, {"type": "local filesystem", "path": absolute}
         )
@@ -438,6 +448,13 @@ class Storage:
 
     def _native(self, settings: StorageSettings | None = None) -> native.Storage:
         """The native side, connected by whoever uses it first. Settings without effect give a warning, once."""
+        if self._withheld is not None:
+            raise InvalidInputError(
+                f"the {self._withheld} of {self._shown.get('url')} was left out when this storage was pickled, because "
+                "there may be a secret in it: pickle storage.with_secrets_in_pickles() (or what was opened with it), "
+                "or make the storage in the process that uses it",
+                ErrorKind.PICKLE,
+            )
         if settings is not None:
             warn_of(
                 ineffective(settings, self._kind(), self.default_settings()), self._shown_place()
@@ -531,13 +548,17 @@ class Storage:
             )
         function = None if self._source is None else self._credentials
         if self._pickles_secrets:
-            return _unpickled, (self._description, self._shown, function, True)
-        description, shown = without_keys(self._description), self._shown
-        if description is not self._description:
+            return _unpickled, (self._description, self._shown, function, True, self._withheld)
+        description, out = without_keys(self._description)
+        shown = self._shown
+        if "credentials" in out:
             shown = shown | {
                 "credentials": "those of the environment; a key was left out of the pickle"
             }
-        return _unpickled, (description, shown, function, False)
+        if headers := ", ".join(sorted(out - {"credentials", QUERY})):
+            shown = shown | {"headers": f"without {headers}, left out of the pickle"}
+        withheld = QUERY if QUERY in out else self._withheld
+        return _unpickled, (description, shown, function, False, withheld)
 
     def with_secrets_in_pickles(self) -> Storage:
         """The same place, whose pickles, and those of repositories, sessions and stores in it, hold the keys it has.
@@ -545,7 +566,9 @@ class Storage:
         Whoever can read such a pickle has the keys. For workers whose environment has no credentials; a function
         (`get_credentials`) or credentials of the environment need no secret in a pickle.
         """
-        storage = self._made(self._description, self._shown, self._credentials, self._source)
+        storage = self._made(
+            self._description, self._shown, self._credentials, self._source, self._withheld
+        )
         storage._pickles_secrets = True
         return storage
 
@@ -564,6 +587,7 @@ def _unpickled(
     shown: dict[str, object],
     credentials: Any,
     pickles_secrets: bool,
+    withheld: str | None = None,
 ) -> Storage:
     source: Callable[[], str] | None = None
     match credentials:
@@ -573,7 +597,7 @@ def _unpickled(
             _, source = gcs_identity(credentials)
         case AzureCredentials():
             _, source = azure_identity(credentials)
-    storage = Storage._made(description, shown, credentials, source)
+    storage = Storage._made(description, shown, credentials, source, withheld)
     storage._pickles_secrets = pickles_secrets
     return storage
 
@@ -585,6 +609,28 @@ class _Headers:
         shared = _urls.headers(both, "headers")
         self.read = shared | _urls.headers(read, "read_headers")
         self.write = shared | _urls.headers(write, "write_headers")
+
+
+def _directory(path: object) -> str:
+    """The absolute path, if it is one that other processes can be told."""
+    given = os.fsdecode(path)  # type: ignore[arg-type]
+    if not given:
+        raise _urls.refused("the path of a directory is empty: give one ('.' is the working directory)")
+    if found := _SCHEME.match(given):
+        if found[1].lower() == "file":
+            how = f"give the path: {unquote(given[found.end() :])!r}"
+        else:
+            how = f"make a storage of {found[0]} by its own function, such as s3_storage or http_storage"
+        raise _urls.refused(f"{_urls.shown(given)} is a URL, not the path of a directory: {how}")
+    absolute = os.path.abspath(given)
+    try:
+        absolute.encode()
+    except UnicodeEncodeError:
+        raise _urls.refused(
+            f"the path {absolute!r} is not UTF-8, and cannot be written into the description of a storage: rename the "
+            "directory, or make a link to it whose name is UTF-8"
+        ) from None
+    return absolute
 
 
 def _name(value: object, what: str) -> str:

@@ -314,7 +314,7 @@ def _texts(given: Mapping[str, str] | None, what: str) -> dict[str, str]:
 def _without_secrets(options: Mapping[str, str]) -> dict[str, object]:
     shown: dict[str, object] = {}
     for name, value in options.items():
-        if any(it in name.lower() for it in ("key", "token", "secret", "password", "credential")):
+        if _urls.secret_name(name):
             shown[name] = _Hidden()
         else:
             shown[name] = _urls.shown(value) if "://" in value else value

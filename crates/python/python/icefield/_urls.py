@@ -14,11 +14,16 @@ __all__ = [
     "headers",
     "milliseconds",
     "refused",
+    "secret_name",
     "shown",
+    "shown_prefix",
     "truth",
     "without_user",
 ]
 
+_SECRET = re.compile(
+    "key|token|secret|auth|cookie|signature|passw|credential", re.IGNORECASE
+)
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
 _SENDABLE = re.compile(r"[\t -~]*")
 _TIME = re.compile(r"\s*(\d+)\s*([a-z]+)")
@@ -44,6 +49,22 @@ def shown(url: str) -> str:
         return "…"
     host, slash, path = rest.partition("/")
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}" + ("?…" if question or mark else "")
+
+
+def shown_prefix(prefix: str) -> str:
+    """The prefix of locations without what may be secret: as it is, if it is no URL, or one of a store that has names
+    before an `@` (`abfss://container@account/`)."""
+    if "://" not in prefix:
+        return prefix
+    user, at, _ = prefix.partition("://")[2].partition("/")[0].rpartition("@")
+    if at and ":" not in user and not prefix.lower().startswith(("http://", "https://")):
+        return prefix.partition("#")[0].partition("?")[0] + ("?…" if set("?#") & set(prefix) else "")
+    return shown(prefix)
+
+
+def secret_name(name: str) -> bool:
+    """Whether what goes by this name, of a header or an option, may be a secret."""
+    return _SECRET.search(name) is not None
 
 
 def checked_endpoint(url: str | None, allow_http: bool, setting: str = "endpoint_url") -> None:

@@ -472,3 +472,19 @@ def test_notebooks_show_the_settings_in_use() -> None:
     assert shown.count("<style>") == 1
     assert "max_concurrent_requests" in shown
     assert "15000000" in CachingConfig()._repr_html_()
+
+
+def test_containers_show_no_secret() -> None:
+    store = icefield.http_store({"authorization": "hidden", "sig_cookie": "hidden", "timeout": "5s"})
+    container = icefield.VirtualChunkContainer("http://u:hidden@h/", store)
+    config = icefield.RepositoryConfig(virtual_chunk_containers={"http://u:hidden@h/": container})
+    for it in (store, container, config):
+        assert "hidden" not in repr(it) + str(it) + it._repr_html_()
+    assert "http://h/" in repr(container)
+    account = icefield.VirtualChunkContainer(
+        "abfss://data@me.dfs.core.windows.net/", icefield.ObjectStoreConfig.Azure({"account": "me"})
+    )
+    assert "abfss://data@me.dfs" in repr(account)
+    with pytest.raises(icefield.InvalidInputError) as caught:
+        icefield.VirtualChunkContainer("http://u:hidden@h", store)._check()
+    assert "hidden" not in str(caught.value)

@@ -506,3 +506,58 @@ def test_settings_that_a_repository_brings_take_effect_or_are_warned_of(tmp_path
         with pytest.raises(icefield.IcechunkError):
             opened.lookup_branch("main")
         assert 1 <= len(server.asked) - before <= 2
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        lambda: places.http_storage("https://host/x?token=hidden"),
+        lambda: places.http_storage("https://host/x", headers={"X-Api-Key": "hidden"}),
+        lambda: places.http_storage("https://host/x", headers={"X-Signature": "hidden"}),
+        lambda: places.redirect_storage("https://host/x?token=hidden"),
+        lambda: s3(headers={"X-Auth": "hidden"}),
+    ],
+)
+def test_pickles_hold_no_query_and_no_header_that_may_be_secret(
+    storage: Callable[[], icefield.Storage],
+) -> None:
+    made = storage()
+    for it in (made, pickle.loads(pickle.dumps(made))):
+        assert b"hidden" not in pickle.dumps(it)
+    assert b"hidden" in pickle.dumps(made.with_secrets_in_pickles())
+    assert b"hidden" not in pickle.dumps(places.LatencyStorage(made))
+
+
+@pytest.mark.parametrize("make", [places.http_storage, places.redirect_storage])
+def test_a_storage_without_its_query_says_so_at_its_first_use(
+    make: Callable[[str], icefield.Storage],
+) -> None:
+    again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(make("https://host/x?token=hidden")))))
+    assert "https://host/x" in repr(again)
+    for use in (again.list_objects, lambda: icefield.Repository.open(again)):
+        with pytest.raises(icefield.InvalidInputError, match="with_secrets_in_pickles") as caught:
+            use()
+        assert caught.value.kind == "pickle"
+        assert "query" in str(caught.value)
+
+
+def test_headers_that_are_no_secret_travel() -> None:
+    made = places.http_storage("https://host/x", headers={"X-Mine": "yes", "X-Api-Key": "hidden"})
+    again = pickle.loads(pickle.dumps(made))
+    assert again._description["headers"] == {"x-mine": "yes"}
+    assert "x-api-key" in repr(again)
+
+
+@pytest.mark.parametrize(
+    ("path", "fix"),
+    [
+        ("", "working directory"),
+        ("file:///data/a%20b", "'/data/a b'"),
+        ("s3://bucket/x", "s3_storage"),
+        ("/data/\udcff", "not UTF-8"),
+        (b"/data/\xff", "not UTF-8"),
+    ],
+)
+def test_what_is_no_path_of_a_directory(path: str, fix: str) -> None:
+    with pytest.raises(icefield.InvalidInputError, match=fix):
+        places.local_filesystem_storage(path)

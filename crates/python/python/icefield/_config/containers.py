@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from icefield import _display
+from icefield import _display, _urls
 from icefield._exceptions import ErrorKind, InvalidInputError
 from icefield._store_options import AnyObjectStoreConfig, ObjectStoreConfig
 
@@ -65,23 +65,26 @@ class VirtualChunkContainer:
     def _fields(self) -> list[tuple[str, object]]:
         return [("url_prefix", self.url_prefix), ("store", self.store), ("name", self.name)]
 
+    def _shown(self) -> list[tuple[str, object]]:
+        return [("url_prefix", _urls.shown_prefix(self.url_prefix)), *self._fields()[1:]]
+
     def __repr__(self) -> str:
-        return _display.call("icefield.VirtualChunkContainer", self._fields())
+        return _display.call("icefield.VirtualChunkContainer", self._shown())
 
     def __str__(self) -> str:
-        rows = [(key, value, "") for key, value in self._fields()]
+        rows = [(key, value, "") for key, value in self._shown()]
         return _display.lines("icefield.VirtualChunkContainer", rows)
 
     def _repr_html_(self) -> str:
-        rows = [(key, value, "") for key, value in self._fields()]
+        rows = [(key, value, "") for key, value in self._shown()]
         return _display.table("icefield.VirtualChunkContainer", rows)
 
     def _check(self) -> None:
         """Raises `InvalidInputError` unless a repository can use this container."""
-        prefix = self.url_prefix
-        scheme, separator, rest = prefix.partition("://")
+        scheme, separator, rest = self.url_prefix.partition("://")
+        prefix = _urls.shown_prefix(self.url_prefix)
         allowed = _SCHEMES.get(_tag(self.store._to_document()), ())
-        if not prefix.endswith("/"):
+        if not self.url_prefix.endswith("/"):
             raise _refused(f"the prefix {prefix!r} must end with a slash: {prefix + '/'!r}")
         if not separator:
             raise _refused(f"the prefix {prefix!r} is no URL; begin it with {allowed[0]}://")

@@ -12,6 +12,7 @@ from icefield._config.manifest import ManifestConfig
 from icefield._config.section import Section, Setting, part, text, whole
 from icefield._exceptions import IcechunkError
 from icefield._storage_settings import StorageRetriesSettings, StorageSettings
+from icefield._urls import shown_prefix
 
 __all__ = ["RepoUpdateRetryConfig", "RepositoryConfig"]
 
@@ -103,6 +104,13 @@ def _container(document: Any) -> Any:
         return _Opaque(document)
 
 
+def _without_users(name: str, value: object) -> object:
+    """The containers by what may be shown of their prefixes."""
+    if name != "virtual_chunk_containers" or not isinstance(value, dict):
+        return value
+    return {shown_prefix(key): it for key, it in value.items()}
+
+
 class RepositoryConfig(Section):
     """How a repository reads and writes. What is unset (None) has its default, which `print()` shows.
 
@@ -151,6 +159,13 @@ class RepositoryConfig(Section):
         max_concurrent_decodes: int | None = None,
     ) -> None:
         self._set(locals() | {"previous_file": None})
+
+    def _shown(self) -> list[tuple[str, object]]:
+        return [(name, _without_users(name, value)) for name, value in super()._shown()]
+
+    def _effective(self) -> list[tuple[str, object, str]]:
+        rows = super()._effective()
+        return [(name, _without_users(name, value), remark) for name, value, remark in rows]
 
     @staticmethod
     def default() -> RepositoryConfig:

@@ -12,27 +12,37 @@ from typing import TYPE_CHECKING, Any, cast
 from icefield._credentials.azure import AzureCredentials, azure_identity
 from icefield._credentials.gcs import GcsCredentials, gcs_identity
 from icefield._credentials.s3 import S3Credentials, s3_identity
+from icefield._urls import secret_name
 
 if TYPE_CHECKING:
     from icefield.credentials import AnyCredential
 
-__all__ = ["without_key", "without_keys"]
+__all__ = ["QUERY", "without_key", "without_keys"]
 
 _HEADERS = ("headers", "read_headers", "write_headers")
-_KEYS_IN_HEADERS = {"authorization", "cookie", "proxy-authorization"}
+_URLS = ("url", "endpoint")
+QUERY = "query"
 
 
-def without_keys(description: dict[str, Any]) -> dict[str, Any]:
-    """The description of a storage without keys and without headers that carry some; itself if it has none."""
-    left = dict(description)
+def without_keys(description: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
+    """The description of a storage without keys, headers that may carry some, and queries of URLs; and what of these
+    was left out: "credentials", names of headers, `QUERY`."""
+    left, out = dict(description), set()
     if _is_key(left.get("credentials")):
         left["credentials"] = {"kind": "environment"}
+        out.add("credentials")
     for name in _HEADERS:
-        headers = left.get(name, {})
-        kept = {key: value for key, value in headers.items() if key.lower() not in _KEYS_IN_HEADERS}
-        if len(kept) < len(headers):
-            left[name] = kept
-    return description if left == description else left
+        secret = {key for key in left.get(name, {}) if secret_name(key)}
+        if secret:
+            left[name] = {key: value for key, value in left[name].items() if key not in secret}
+            out |= secret
+    for name in _URLS:
+        url = left.get(name) or ""
+        plain = url.partition("#")[0].partition("?")[0]
+        if plain != url:
+            left[name] = plain
+            out.add(QUERY)
+    return left, out
 
 
 def without_key(credential: AnyCredential | None) -> AnyCredential | None:
