@@ -119,6 +119,13 @@ ICEFIELD: dict[str, str] = {
     "test_forks.py::test_a_fork_of_a_changed_session_sees_the_changes": (
         "a fork takes the changes along instead of writing them to a snapshot first"
     ),
+    "test_forks.py::test_a_fork_merges_after_its_parent_was_rebased": (
+        "a rebase looks at what the session has, so what is merged after it would escape the "
+        "detector: merge, then commit with rebase_with"
+    ),
+    "test_forks.py::test_a_fork_merges_into_another_session_of_the_branch": (
+        "a fork is merged where it comes from, since another session may be based on other data"
+    ),
     "test_forks.py::test_two_forks_with_the_same_new_array": (
         "equal new arrays of two forks are one array"
     ),

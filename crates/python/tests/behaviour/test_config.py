@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 from making import create
-from under_test import ic
+from under_test import MODULE, ic
 
 FIELDS = [
     "inline_chunk_threshold_bytes", "get_partial_values_concurrency", "max_concurrent_requests",
@@ -334,9 +335,11 @@ def test_a_storage_is_not_made_directly() -> None:
 
 
 def test_credentials_that_cannot_be_pickled() -> None:
-    with pytest.raises(Exception) as caught:
+    # What pickle raises for a function without a name: which of its errors depends on the release
+    # of Python. Here it is an error about the argument.
+    errors = (ValueError,) if MODULE == "icefield" else (pickle.PicklingError, AttributeError)
+    with pytest.raises(errors, match="pickle"):
         ic.s3_refreshable_credentials(lambda: ic.S3StaticCredentials("a", "b"))
-    assert "pickle" in str(caught.value).lower()
 
 
 def test_static_credentials_know_their_fields() -> None:

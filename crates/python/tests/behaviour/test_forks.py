@@ -266,7 +266,7 @@ def test_a_group_and_an_array_at_one_path_are_refused(session: Any) -> None:
         session.merge(*forks)
 
 
-def test_a_fork_merges_after_a_rebase(stocked: Any, session: Any, ic: Any) -> None:
+def test_a_fork_merges_before_the_commit_rebases(stocked: Any, session: Any, ic: Any) -> None:
     fork = session.fork()
     Keys(fork.store).put("a/c/2", b"f")
     commit(stocked, {"a/c/3": b"t"})
@@ -276,6 +276,33 @@ def test_a_fork_merges_after_a_rebase(stocked: Any, session: Any, ic: Any) -> No
     session.commit("late", rebase_with=ic.ConflictDetector())
     keys = keys_of(stocked)
     assert (keys.get("a/c/2"), keys.get("a/c/3")) == (b"f", b"t")
+
+
+def test_a_fork_merges_after_its_parent_was_rebased(stocked: Any, session: Any, ic: Any) -> None:
+    fork = session.fork()
+    Keys(fork.store).put("a/c/2", b"f")
+    commit(stocked, {"a/c/3": b"t"})
+    session.rebase(ic.ConflictDetector())
+    session.merge(fork)
+    session.commit("late")
+    keys = keys_of(stocked)
+    assert (keys.get("a/c/2"), keys.get("a/c/3")) == (b"f", b"t")
+
+
+def test_a_fork_merges_after_a_rebase_onto_nothing_new(session: Any, ic: Any) -> None:
+    fork = session.fork()
+    Keys(fork.store).put("a/c/2", b"f")
+    session.rebase(ic.ConflictDetector())
+    session.merge(fork)
+    assert session.status().updated_chunks == {"/a": [[2]]}
+
+
+def test_a_fork_merges_into_another_session_of_the_branch(stocked: Any, session: Any) -> None:
+    fork = session.fork()
+    Keys(fork.store).put("a/c/2", b"f")
+    other = stocked.writable_session("main")
+    other.merge(fork)
+    assert other.status().updated_chunks == {"/a": [[2]]}
 
 
 def test_a_fork_cannot_be_merged_after_the_commit(session: Any) -> None:
