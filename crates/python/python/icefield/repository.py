@@ -295,7 +295,9 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
     ) -> tuple[Access, _native.Task[_native.Repository]]:
         if self._place is None:
             raise missing()
-        merged = self.config if config is None else self.config.merge(checked_config(config))
+        merged = self._own_config()
+        if config is not None:
+            merged = merged.merge(checked_config(config)._unfilled())
         kept = self._place.access if access is None else access
         return begin_opening(self.storage, merged, kept, warn=access is not None)
 
@@ -303,7 +305,13 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
 
     @property
     def config(self) -> RepositoryConfig:
-        """The settings in use, a copy."""
+        """The settings in use, a copy; `storage`, if nobody set it, is what the storage does by itself."""
+        config = self._own_config()
+        if self._place is not None:
+            config._fill(self._place.storage.default_settings())
+        return config
+
+    def _own_config(self) -> RepositoryConfig:
         return RepositoryConfig._from_document(json.loads(self._repository.config()))
 
     def save_config(self) -> None:

@@ -60,6 +60,9 @@ ICECHUNK: dict[str, str] = {
     "test_repositories.py::test_saving_a_config_twice[memory]": (
         "a handle that saved its config in memory cannot save it again"
     ),
+    "test_repositories.py::test_what_the_storage_does_by_itself_is_not_saved": (
+        "what a storage does by itself is saved as if somebody had set it"
+    ),
     "test_pickling.py::test_an_in_memory_*": (
         "what lies in memory is pickled, and comes back without its data"
     ),

@@ -186,6 +186,31 @@ def test_reopening_without_a_config_keeps_it(storage: Any, ic: Any) -> None:
     assert repo.reopen().config.inline_chunk_threshold_bytes == 7
 
 
+def test_the_config_shows_what_the_storage_does_by_itself(storage: Any, ic: Any) -> None:
+    repo = create(storage)
+    assert repo.config.storage == storage.default_settings()
+    assert repo.config == repo.config != ic.RepositoryConfig.default()
+    assert repo.reopen(repo.config).config == repo.config
+
+
+def test_settings_of_the_storage_are_shown(disk: Any, ic: Any) -> None:
+    retries = ic.StorageRetriesSettings(max_tries=3, initial_backoff_ms=1, max_backoff_ms=2)
+    settings = ic.StorageSettings(storage_class="COLD", retries=retries)
+    repo = create(disk, ic.RepositoryConfig(storage=settings))
+    found = repo.config.storage
+    assert (found.storage_class, found.retries.max_tries) == ("COLD", 3)
+
+
+def test_what_the_storage_does_by_itself_is_not_saved(disk: Any, ic: Any) -> None:
+    repo = create(disk)
+    config = repo.config
+    config.inline_chunk_threshold_bytes = 7
+    repo.reopen(config).save_config()
+    saved = ic.Repository.fetch_config(disk)
+    assert saved.inline_chunk_threshold_bytes == 7
+    assert saved.storage is None
+
+
 @pytest.mark.parametrize(("threshold", "kind"), [(0, "native"), (10, "inline"), (9, "native")])
 def test_the_inline_threshold_decides(memory: Any, ic: Any, threshold: int, kind: str) -> None:
     repo = create(memory, ic.RepositoryConfig(inline_chunk_threshold_bytes=threshold))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any, Self, overload
 
@@ -118,7 +119,10 @@ class RepositoryConfig(Section):
     range `InvalidInputError`.
     """
 
-    __slots__ = ()
+    __slots__ = ("_filled",)
+
+    _filled: StorageSettings | None
+    """The settings of `storage` that nobody set: those that the storage of the repository has by itself."""
 
     inline_chunk_threshold_bytes = whole(
         _U16, 512, doc="Chunks of at most so many bytes are stored in manifests."
@@ -195,6 +199,29 @@ class RepositoryConfig(Section):
     def clear_virtual_chunk_containers(self) -> None:
         """Takes all containers out."""
         self._values["virtual_chunk_containers"] = {}
+
+    def _fill(self, defaults: StorageSettings) -> None:
+        """Shows in `storage`, if nothing of it is set, what the storage does by itself."""
+        if self.storage is None:
+            self._filled = copy.deepcopy(defaults)
+            self.storage = defaults
+
+    def _unfilled(self) -> RepositoryConfig:
+        """What was set by somebody: `storage` without what was filled in and not changed since.
+
+        So a configuration that is shown, changed and given back asks for no more than the change.
+        """
+        filled = getattr(self, "_filled", None)
+        if filled is None or self.storage is None:
+            return self
+        bare = copy.deepcopy(self)
+        own = StorageSettings._from_document(self.storage._to_document())
+        for name, value in filled._values.items():
+            if own._values.get(name) == value:
+                del own._values[name]
+        bare.storage = own if own._values or own._unknown else None
+        bare._filled = None
+        return bare
 
     def merge(self, other: RepositoryConfig) -> RepositoryConfig:
         """A new configuration with the settings of `other`, and of this one where the other has none."""

@@ -41,6 +41,7 @@ def begin_creation(
 ) -> tuple[Access, _native.Task[_native.Repository]]:
     _check_version(version)
     _warn_of_none(access)
+    config = None if config is None else checked_config(config)._unfilled()
     document = _config_document(config)
     task = create(
         native_storage(storage, None if config is None else config.storage),
@@ -56,6 +57,7 @@ def begin_opening(
 ) -> tuple[Access, _native.Task[_native.Repository]]:
     if warn:
         _warn_of_none(access)
+    config = None if config is None else checked_config(config)._unfilled()
     document = _config_document(config)
     return access, _native.Repository.open(
         native_storage(storage, None if config is None else config.storage),
@@ -82,7 +84,7 @@ def checked_config(config: RepositoryConfig) -> RepositoryConfig:
 
 
 def _config_document(config: RepositoryConfig | None) -> str | None:
-    return None if config is None else json.dumps(checked_config(config)._to_document())
+    return None if config is None else json.dumps(config._to_document())
 
 
 def saved_config(document: str | None) -> RepositoryConfig | None:
