@@ -164,7 +164,7 @@ def _plain(value: object, where: str, depth: int) -> Any:
         for key in value:
             if not isinstance(key, str):
                 raise TypeError(
-                    f"{where} has the key {key!r}, but the keys of metadata must be strings"
+                    f"{_short(where)} has the key {key!r}, but the keys of metadata must be strings"
                 )
         return {
             _plain(key, f"a key of {where}", depth): _plain(it, f"{where}[{key!r}]", depth + 1)
@@ -173,14 +173,19 @@ def _plain(value: object, where: str, depth: int) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(it, f"{where}[{at}]", depth + 1) for at, it in enumerate(value)]
     raise TypeError(
-        f"{where} is a {type(value).__name__}, but metadata must be made of dicts with string "
+        f"{_short(where)} is a {type(value).__name__}, but metadata must be made of dicts with string "
         "keys, lists, strings, "
         "numbers, booleans and None"
     )
 
 
 def _refused(where: str, rule: str) -> Exception:
-    return from_native("bad-metadata", f"{where} {rule}")
+    return from_native("bad-metadata", f"{_short(where)} {rule}")
+
+
+def _short(where: str) -> str:
+    """The way to a value, without its middle if it is long."""
+    return where if len(where) <= 120 else f"{where[:60]}…{where[-40:]}"
 
 
 def older_positional(*names: str) -> Callable[[_T], _T]:

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from icefield import _client_options, _display, _urls
 from icefield import _fork as _fork
 from icefield import _native as native
+from icefield._checks import text
 from icefield._credentials.azure import AnyAzureCredential, AzureCredentials, azure_identity
 from icefield._credentials.gcs import AnyGcsCredential, GcsCredentials, gcs_identity
 from icefield._credentials.s3 import AnyS3Credential, S3Credentials, s3_identity
@@ -89,6 +90,7 @@ class Storage:
         source: Callable[[], str] | None = None,
         withheld: str | None = None,
     ) -> Storage:
+        _check_encodable(description, "")
         storage = object.__new__(Storage)
         storage._description = description
         storage._credentials = credentials
@@ -521,7 +523,7 @@ class Storage:
             problems = ineffective(settings, self._kind(), self.default_settings())
             if problems:
                 raise _urls.refused(f"settings: {'; '.join(problems)}. Leave it out")
-        stream = self._native(settings).list(prefix or "")
+        stream = self._native(settings).list(text(prefix or "", "prefix"))
         while (batch := stream.next().wait()) is not None:
             yield from batch
 
@@ -609,6 +611,20 @@ class _Headers:
         shared = _urls.headers(both, "headers")
         self.read = shared | _urls.headers(read, "read_headers")
         self.write = shared | _urls.headers(write, "write_headers")
+
+
+def _check_encodable(value: object, where: str) -> None:
+    """Refuses texts that another process cannot be told. They may be secret, so that only their names are said."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise _urls.refused(
+                f"{where} has no UTF-8 form: half of a surrogate pair is in it"
+            ) from None
+    elif isinstance(value, dict):
+        for name, it in value.items():
+            _check_encodable(it, f"{where}.{name}" if where else str(name))
 
 
 def _directory(path: object) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Iterator
 from typing import Any
 
 from zarr.abc.store import (
@@ -12,15 +15,24 @@ from zarr.abc.store import (
 )
 from zarr.core.buffer import Buffer
 
-from icefield._exceptions import IcechunkError, NodeNotFoundError, ReadOnlyError, from_native
+from icefield._checks import text
+from icefield._exceptions import (
+    IcechunkError,
+    InvalidInputError,
+    NodeNotFoundError,
+    ReadOnlyError,
+    from_native,
+)
 
 __all__ = [
     "KeyNotFoundError",
     "ReadOnlyStoreError",
+    "explained",
     "memory_of",
     "native_range",
     "of_session",
     "out_of_bounds",
+    "unencodable",
 ]
 
 
@@ -60,6 +72,50 @@ def out_of_bounds(request: object) -> Exception:
 def of_session(error: ReadOnlyError) -> IcechunkError:
     """What the store refused, because its session is read-only."""
     return from_native("read-only-session", error.message)
+
+
+def unencodable(key: object) -> Exception:
+    """The error for a key that has no UTF-8 form."""
+    try:
+        text(key, "key")
+    except InvalidInputError as error:
+        return error
+    # What was refused was not the key.
+    return from_native("invalid-key", f"{key!r} has no UTF-8 form")
+
+
+def explained(error: InvalidInputError, key: str, value: Buffer) -> Exception:
+    """The error of a metadata document, which says where numbers are in it that JSON does not have.
+
+    Zarr and Python write them, so that who set an attribute does not know of them.
+    """
+    if error.kind != "bad-metadata" or not key.endswith("zarr.json"):
+        return error
+    try:
+        document = json.loads(value.to_bytes())
+        found = next(_no_numbers(document, ""), None)
+    except (ValueError, RecursionError):
+        return error
+    if found is None:
+        return error
+    where, number = found
+    return from_native(
+        "bad-metadata",
+        f"{key!r}: {where} is {number}, which JSON does not have, so that other readers of the metadata would "
+        f"fail: write None, or a text such as {number!r}",
+    )
+
+
+def _no_numbers(value: object, where: str) -> Iterator[tuple[str, str]]:
+    """Where NaN and infinities are, and what JSON writers call them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield where, json.dumps(value)
+    elif isinstance(value, dict):
+        for name, it in value.items():
+            yield from _no_numbers(it, f"{where}[{name!r}]" if where else name)
+    elif isinstance(value, list):
+        for at, it in enumerate(value):
+            yield from _no_numbers(it, f"{where}[{at}]")
 
 
 def memory_of(value: Buffer, method: str) -> Any:

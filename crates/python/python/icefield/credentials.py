@@ -221,6 +221,12 @@ def grants_of(access: Mapping[str, AnyCredential | None]) -> list[_native.Grant]
     grants: list[_native.Grant] = []
     for prefix, credential in access.items():
         text(prefix, "a prefix of virtual chunks")
+        try:
+            prefix.encode()
+        except UnicodeEncodeError:
+            raise refused(
+                "a prefix of virtual chunks has no UTF-8 form: half of a surrogate pair is in it"
+            ) from None
         known = _access(prefix, credential)
         function: Callable[[], str] | None = None
         document: Identity

@@ -15,6 +15,7 @@ from icefield._checks import (
     whole,
     wholes,
 )
+from icefield._exceptions import ErrorKind, InternalError, InvalidInputError, from_native
 from icefield._iterators import AsyncCloseableIterator
 from icefield._place import Place, missing, opening
 from icefield._repository.handle import needs_version_2
@@ -412,11 +413,21 @@ class Session:
         Raises a `RebaseFailedError` if there are conflicts that the solver leaves; the session is
         then what it was before: based where it was, with its changes.
         """
-        self._session.rebase(solver_document(solver, "solver")).wait()
+        self._begin_rebase(solver).wait()
 
     async def rebase_async(self, solver: ConflictSolver) -> None:
         """As `rebase`, to be awaited."""
-        await self._session.rebase(solver_document(solver, "solver"))
+        await self._begin_rebase(solver)
+
+    def _begin_rebase(self, solver: ConflictSolver) -> _native.Task[None]:
+        document = solver_document(solver, "solver")
+        if self._is_fork:
+            raise from_native(
+                "commit-not-allowed",
+                "this session is a fork, and forks are not rebased: merge it into the session that it was forked "
+                "from, and rebase that",
+            )
+        return self._session.rebase(document)
 
     def fork(self) -> ForkSession:
         """A copy of the session for another process, which is pickled, written to, and merged back.
@@ -450,4 +461,13 @@ class ForkSession(Session):
     def _opened(self) -> _native.Session:
         assert self._place is not None
         assert isinstance(self._pickled, bytes)
-        return self._place.repository().open_fork(self._pickled).wait()
+        try:
+            return self._place.repository().open_fork(self._pickled).wait()
+        except InternalError as error:
+            if error.kind != "pickle":
+                raise
+            raise InvalidInputError(
+                f"this fork cannot be opened: {error.message}. Send it again, whole, and by the same version of "
+                "icefield on both sides",
+                ErrorKind.PICKLE,
+            ) from None

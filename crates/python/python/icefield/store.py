@@ -13,16 +13,24 @@ from zarr.core.common import BytesLike
 from icefield import _native
 from icefield._checks import text
 from icefield._chunk_refs import ChunkReferences
-from icefield._exceptions import IcechunkError, NodeNotFoundError, ReadOnlyError, from_native
+from icefield._exceptions import (
+    IcechunkError,
+    InvalidInputError,
+    NodeNotFoundError,
+    ReadOnlyError,
+    from_native,
+)
 from icefield._iterators import AsyncCloseableIterator
 from icefield._session_input import refuse_pickling
 from icefield._store_input import (
     KeyNotFoundError,
     ReadOnlyStoreError,
+    explained,
     memory_of,
     native_range,
     of_session,
     out_of_bounds,
+    unencodable,
 )
 
 if TYPE_CHECKING:
@@ -198,13 +206,15 @@ class IcefieldStore(ChunkReferences, Store):
         """
         if not self._is_open:
             await self._open()
-        if byte_range is None:
-            found = self._store.get_now(key)
-        else:
-            try:
+        try:
+            if byte_range is None:
+                found = self._store.get_now(key)
+            else:
                 found = self._store.get_now(key, native_range(byte_range))
-            except OverflowError:
-                raise out_of_bounds(byte_range) from None
+        except OverflowError:
+            raise out_of_bounds(byte_range) from None
+        except UnicodeEncodeError:
+            raise unencodable(key) from None
         if isinstance(found, _Task):
             found = await found
         if found is None:
@@ -220,13 +230,15 @@ class IcefieldStore(ChunkReferences, Store):
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
         """As `get`, but blocks."""
-        if byte_range is None:
-            found = self._store.get_now(key)
-        else:
-            try:
+        try:
+            if byte_range is None:
+                found = self._store.get_now(key)
+            else:
                 found = self._store.get_now(key, native_range(byte_range))
-            except OverflowError:
-                raise out_of_bounds(byte_range) from None
+        except OverflowError:
+            raise out_of_bounds(byte_range) from None
+        except UnicodeEncodeError:
+            raise unencodable(key) from None
         if isinstance(found, _Task):
             found = found.wait()
         if found is None:
@@ -246,7 +258,10 @@ class IcefieldStore(ChunkReferences, Store):
         requests = list(key_ranges)
         try:
             task = self._store.get_partial_values(
-                [(key, None if it is None else native_range(it)) for key, it in requests]
+                [
+                    (text(key, "key"), None if it is None else native_range(it))
+                    for key, it in requests
+                ]
             )
         except OverflowError:
             raise out_of_bounds([it for _, it in requests]) from None
@@ -258,7 +273,7 @@ class IcefieldStore(ChunkReferences, Store):
     ) -> _native.Task[list[_native.Bytes] | None]:
         try:
             return self._store.get_ranges(
-                key, [None if it is None else native_range(it) for it in byte_ranges]
+                text(key, "key"), [None if it is None else native_range(it) for it in byte_ranges]
             )
         except OverflowError:
             raise out_of_bounds(byte_ranges) from None
@@ -315,11 +330,11 @@ class IcefieldStore(ChunkReferences, Store):
 
     async def exists(self, key: str) -> bool:
         """Whether a key has a value."""
-        return await self._store.exists(key)
+        return await self._store.exists(text(key, "key"))
 
     async def getsize(self, key: str) -> int:
         """The size of a value in bytes. A key without a value raises a `KeyNotFoundError`."""
-        size = await self._store.size(key)
+        size = await self._store.size(text(key, "key"))
         if size is None:
             raise self._missing(key)
         return size
@@ -339,11 +354,11 @@ class IcefieldStore(ChunkReferences, Store):
 
     async def getsize_prefix(self, prefix: str) -> int:
         """The sum of the sizes in bytes of all values below a group or array."""
-        return await self._store.size_prefix(prefix)
+        return await self._store.size_prefix(text(prefix, "prefix"))
 
     async def is_empty(self, prefix: str) -> bool:
         """Whether no key lies below a prefix."""
-        return await self._store.is_empty(prefix)
+        return await self._store.is_empty(text(prefix, "prefix"))
 
     def list(self) -> AsyncCloseableIterator[str]:
         """All keys."""
@@ -365,22 +380,36 @@ class IcefieldStore(ChunkReferences, Store):
             await self._open()
         if self._read_only:
             self._refuse_write()
-        task = self._store.set_now(key, memory_of(value, "set"))
-        if task is not None:
-            await task
+        try:
+            task = self._store.set_now(key, memory_of(value, "set"))
+            if task is not None:
+                await task
+        except UnicodeEncodeError:
+            raise unencodable(key) from None
+        except InvalidInputError as error:
+            raise explained(error, key, value) from None
 
     def set_sync(self, key: str, value: Buffer) -> None:
         """As `set`, but blocks."""
         if self._read_only:
             self._refuse_write()
-        task = self._store.set_now(key, memory_of(value, "set_sync"))
-        if task is not None:
-            task.wait()
+        try:
+            task = self._store.set_now(key, memory_of(value, "set_sync"))
+            if task is not None:
+                task.wait()
+        except UnicodeEncodeError:
+            raise unencodable(key) from None
+        except InvalidInputError as error:
+            raise explained(error, key, value) from None
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         """Sets the value at a key that has none; does nothing if it has one."""
         self._check_writable()
-        await self._store.set_if_not_exists(key, memory_of(value, "set_if_not_exists"))
+        memory = memory_of(value, "set_if_not_exists")
+        try:
+            await self._store.set_if_not_exists(text(key, "key"), memory)
+        except InvalidInputError as error:
+            raise explained(error, key, value) from None
 
     async def set_partial_values(
         self, key_start_values: Iterable[tuple[str, int, BytesLike]]
@@ -399,7 +428,7 @@ class IcefieldStore(ChunkReferences, Store):
         """
         self._check_deletable()
         try:
-            await self._store.delete(key)
+            await self._store.delete(text(key, "key"))
         except ReadOnlyError as error:
             if await self._store.exists(key):
                 raise of_session(error) from None
@@ -413,7 +442,7 @@ class IcefieldStore(ChunkReferences, Store):
         """As `delete`, but blocks."""
         self._check_deletable()
         try:
-            self._store.delete(key).wait()
+            self._store.delete(text(key, "key")).wait()
         except ReadOnlyError as error:
             if self._store.exists(key).wait():
                 raise of_session(error) from None
@@ -424,7 +453,7 @@ class IcefieldStore(ChunkReferences, Store):
         "" and "/" are the root: everything.
         """
         self._check_writable()
-        await self._store.delete_dir(prefix)
+        await self._store.delete_dir(text(prefix, "prefix"))
         if _CHUNK.search(prefix):
             await self._store.delete(prefix)
 

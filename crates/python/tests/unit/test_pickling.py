@@ -126,3 +126,13 @@ def test_errors_pickle(disk: Repository) -> None:
         asyncio.run(store.getsize("none/zarr.json"))
     assert type(again(missing.value)) is type(missing.value)
     assert str(again(missing.value)) == str(missing.value)
+
+
+@pytest.mark.parametrize("damage", [lambda it: it[:-5], lambda it: it[:10], lambda it: b"x" * 50])
+def test_a_fork_that_is_damaged_or_of_something_else(disk: Repository, damage: Any) -> None:
+    state: Any = disk.writable_session("main").fork().__getstate__()
+    fork = icefield.ForkSession.__new__(icefield.ForkSession)
+    fork.__setstate__(state | {"pickled": damage(state["pickled"])})
+    with pytest.raises(icefield.InvalidInputError, match="same version") as caught:
+        fork.snapshot_id  # noqa: B018
+    assert caught.value.kind == "pickle"

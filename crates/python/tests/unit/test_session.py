@@ -350,3 +350,19 @@ def test_what_version_2_needs(memory: Repository) -> None:
 def test_pickling_was_allowed_once(memory: Repository) -> None:
     with pytest.raises(RuntimeError, match="fork"):
         memory.writable_session("main").allow_pickling()
+
+
+def test_a_fork_says_that_it_is_not_rebased(disk: Repository) -> None:
+    fork = disk.writable_session("main").fork()
+    with pytest.raises(icefield.SessionStateError, match="not rebased") as caught:
+        fork.rebase(icefield.ConflictDetector())
+    assert caught.value.kind == "commit-not-allowed"
+
+
+def test_metadata_that_contains_itself(disk: Repository) -> None:
+    itself: list[Any] = []
+    itself.append(itself)
+    with pytest.raises(icefield.InvalidInputError, match="contains itself") as caught:
+        disk.writable_session("main").commit("x", metadata={"a": itself})
+    assert str(caught.value).startswith("metadata['a'][0]")
+    assert len(str(caught.value)) < 250

@@ -428,3 +428,66 @@ def test_zarr_reads_and_writes_through_it(tmp_path: Path) -> None:
     assert isinstance(again, zarr.Array)
     np.testing.assert_array_equal(np.asarray(again[:]), np.arange(100))
     assert read.attrs["k"] == {"deep": [1, 2]}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_attributes_that_json_does_not_have(memory: Repository, value: float) -> None:
+    store = memory.writable_session("main").store
+    group = zarr.open_group(store)
+    with pytest.raises(icefield.InvalidInputError, match=r"attributes\['x'\]\['y'\]\[1\]") as caught:
+        group.attrs["x"] = {"y": [1.0, value]}
+    assert caught.value.kind == "bad-metadata"
+    assert "None" in str(caught.value)
+    document = b'{"zarr_format": 3, "node_type": "group", "attributes": {"n": NaN}}'
+    with pytest.raises(icefield.InvalidInputError, match=r"attributes\['n'\] is NaN"):
+        store.set_sync("b/zarr.json", buffer(document))
+    with pytest.raises(icefield.InvalidInputError, match=r"attributes\['n'\] is NaN"):
+        run(store.set_if_not_exists("b/zarr.json", buffer(document)))
+    with pytest.raises(icefield.InvalidInputError, match="not valid JSON"):
+        store.set_sync("b/zarr.json", buffer(b"{"))
+
+
+def test_texts_that_have_no_utf8_form(memory: Repository) -> None:
+    session = memory.writable_session("main")
+    store, odd = session.store, "a\udcff"
+    calls: dict[str, list[Callable[[], object]]] = {
+        "key": [
+            lambda: store.get_sync(odd),
+            lambda: run(store.get(odd, default_buffer_prototype())),
+            lambda: run(store.get(odd, default_buffer_prototype(), RangeByteRequest(0, 1))),
+            lambda: run(store.get_partial_values(default_buffer_prototype(), [(odd, None)])),
+            lambda: run(store.exists(odd)),
+            lambda: run(store.getsize(odd)),
+            lambda: store.set_sync(odd, buffer(b"x")),
+            lambda: run(store.set(odd, buffer(b"x"))),
+            lambda: run(store.set_if_not_exists(odd, buffer(b"x"))),
+            lambda: run(store.delete(odd)),
+            lambda: store.delete_sync(odd),
+        ],
+        "prefix": [
+            lambda: run(store.is_empty(odd)),
+            lambda: run(store.getsize_prefix(odd)),
+            lambda: run(store.delete_dir(odd)),
+            lambda: store.list_prefix(odd),
+            lambda: memory.storage.list_objects(prefix=odd),
+        ],
+        "message": [lambda: session.commit(odd), lambda: session.flush(odd)],
+        "branch": [
+            lambda: memory.create_branch(odd, session.snapshot_id),
+            lambda: memory.writable_session(odd),
+        ],
+        "bucket": [
+            lambda: icefield.s3_storage(bucket=odd, prefix=None, from_env=True),
+        ],
+        "url": [lambda: icefield.http_storage(f"https://h/{odd}")],
+        "a prefix of virtual chunks": [
+            lambda: Repository.create(
+                icefield.in_memory_storage(),
+                authorize_virtual_chunk_access={f"s3://{odd}/": icefield.s3_anonymous_credentials()},
+            )
+        ],
+    }
+    for name, all_of_it in calls.items():
+        for call in all_of_it:
+            with pytest.raises(icefield.InvalidInputError, match=f"{name}.*UTF-8"):
+                call()
