@@ -72,7 +72,13 @@ def session_html(session: Session) -> str:
 
 def store_html(store: IcefieldStore) -> str:
     """The fields of a store, and its session."""
-    fields: list[tuple[str, object, str]] = [("read only", store.read_only, "")]
+    try:
+        fields: list[tuple[str, object, str]] = [
+            ("read only", store._read_only or store.session._facts()[0], "")
+        ]
+    except IcechunkError:
+        # The picture of the session says why.
+        fields = []
     return table("icefield.IcefieldStore", fields) + session_html(store.session)
 
 

@@ -53,7 +53,7 @@ class Place:
     Pickles compactly, without what was read or written; an in-memory storage refuses.
     """
 
-    __slots__ = ("_repository", "access", "config", "storage")
+    __slots__ = ("_repository", "_used_config", "access", "config", "storage")
 
     def __init__(
         self,
@@ -66,6 +66,7 @@ class Place:
         self.config = config
         self.access = None if access is None else dict(access)
         self._repository = repository
+        self._used_config = config if repository is None else repository.config()
 
     def repository(self) -> _native.Repository:
         """The open repository; opened by the first call if this was unpickled."""
@@ -99,11 +100,10 @@ class Place:
     def __reduce__(self) -> tuple[Any, ...]:
         # The configuration in use, so that the other side needs nothing that was passed by the
         # opener.
-        config = self.config if self._repository is None else self._repository.config()
         access = self.access
         if access is not None and not self.storage._pickles_secrets:
             access = {prefix: without_key(credential) for prefix, credential in access.items()}
-        return Place, (self.storage, config, access)
+        return Place, (self.storage, self._used_config, access)
 
 
 def grants(access: Mapping[str, AnyCredential | None] | None) -> list[_native.Grant]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from icefield import _native
 from icefield._checks import (
@@ -15,7 +15,13 @@ from icefield._checks import (
     whole,
     wholes,
 )
-from icefield._exceptions import ErrorKind, InternalError, InvalidInputError, from_native
+from icefield._exceptions import (
+    ErrorKind,
+    IcechunkError,
+    InternalError,
+    InvalidInputError,
+    from_native,
+)
 from icefield._iterators import AsyncCloseableIterator
 from icefield._place import Place, missing, opening
 from icefield._repository.handle import needs_version_2
@@ -42,6 +48,10 @@ _LARGEST_INDEX = 2**32 - 1
 _MOST_TRIES = 2**16 - 1
 
 
+_Facts: TypeAlias = tuple[bool, str, str | None]
+"""Whether the session is read-only, its snapshot, and its branch."""
+
+
 class Session:
     """One snapshot of a repository, and the changes made to it that are not yet committed.
 
@@ -54,12 +64,16 @@ class Session:
     _place: Place | None
     _defaults: dict[str, Any]
     _pickled: str | bytes
+    _known: _Facts | None
+    """What the native side said last, for a forked child, to which it says nothing."""
     _is_fork = False
 
     def __init__(self, session: _native.Session) -> None:
         self._session = session
         self._place = None
         self._defaults = {}
+        self._known = None
+        self._facts()
 
     @classmethod
     def _of(
@@ -94,22 +108,34 @@ class Session:
             store = self.__dict__["_shared_store"] = _native.Store(self._session)
         return store
 
+    def _facts(self) -> _Facts:
+        """What the session is, without opening it if nobody used it yet; in a forked child, what it was before."""
+        if "_session" not in self.__dict__ and not self._is_fork:
+            return True, str(self._pickled), None
+        try:
+            native = self._session
+            self._known = (native.read_only, native.snapshot_id, native.branch)
+        except IcechunkError as error:
+            if error.kind != "forked" or self._known is None:
+                raise
+        return self._known
+
     # Identity and representation
 
     def __eq__(self, value: object) -> bool:
         return isinstance(value, Session) and self._session is value._session
 
     def __repr__(self) -> str:
-        lines = [
-            f"<icefield.session.{type(self).__name__}>",
-            f"read_only: {self.read_only}",
-            f"snapshot_id: {self.snapshot_id}",
-        ]
-        if not self.read_only:
-            lines += [
-                f"branch: {self.branch}",
-                f"has_uncommitted_changes: {self.has_uncommitted_changes}",
-            ]
+        lines = [f"<icefield.session.{type(self).__name__}>"]
+        try:
+            read_only, snapshot_id, branch = self._facts()
+            lines += [f"read_only: {read_only}", f"snapshot_id: {snapshot_id}"]
+            if not read_only:
+                lines.append(f"branch: {branch}")
+                lines.append(f"has_uncommitted_changes: {self.has_uncommitted_changes}")
+        except IcechunkError as error:
+            # In a forked child, or if what was unpickled cannot be opened.
+            lines.append(f"not usable here: {error.message}")
         return "\n".join(lines) + "\n"
 
     def __str__(self) -> str:
@@ -121,15 +147,12 @@ class Session:
         return session_html(self)
 
     def __getstate__(self) -> object:
-        if not self.read_only:
+        read_only, snapshot_id, _ = self._facts()
+        if not read_only:
             refuse_pickling("A writable session")
         if self._place is None:
             raise missing()
-        unopened = "_session" not in self.__dict__
-        return {
-            "place": self._place,
-            "pickled": self._pickled if unopened else self.snapshot_id,
-        }
+        return {"place": self._place, "pickled": snapshot_id}
 
     def __setstate__(self, state: object) -> None:
         if (
@@ -143,6 +166,7 @@ class Session:
             check_snapshot_id(state["pickled"])
         self._place = state["place"]
         self._defaults = {}
+        self._known = None
         self._pickled = state["pickled"]
 
     def allow_pickling(self) -> NoReturn:
@@ -324,9 +348,9 @@ class Session:
         `SessionStateError` unless `allow_empty`. `metadata` are JSON values by string keys, added
         to the default commit metadata of the repository.
         """
-        return self._begin_commit(
-            message, metadata, rebase_with, rebase_tries, allow_empty
-        ).wait()
+        return self._committed(
+            self._begin_commit(message, metadata, rebase_with, rebase_tries, allow_empty).wait()
+        )
 
     @older_positional("rebase_with", "rebase_tries")
     async def commit_async(
@@ -344,9 +368,13 @@ class Session:
         in doubt whether half of it happened. After a cancellation, await something else of the
         session, or look at `session.read_only` (true after a commit) and `session.snapshot_id`.
         """
-        return await self._begin_commit(
-            message, metadata, rebase_with, rebase_tries, allow_empty
+        return self._committed(
+            await self._begin_commit(message, metadata, rebase_with, rebase_tries, allow_empty)
         )
+
+    def _committed(self, snapshot_id: str) -> str:
+        self._known = (True, snapshot_id, None)
+        return snapshot_id
 
     def _begin_commit(
         self,
@@ -400,12 +428,16 @@ class Session:
 
         Give it a branch or tag before the next garbage collection takes it.
         """
-        return self._session.flush(text(message, "message"), self._described(metadata)).wait()
+        return self._committed(
+            self._session.flush(text(message, "message"), self._described(metadata)).wait()
+        )
 
     @older_positional("metadata")
     async def flush_async(self, message: str, *, metadata: dict[str, Any] | None = None) -> str:
         """As `flush`, to be awaited."""
-        return await self._session.flush(text(message, "message"), self._described(metadata))
+        return self._committed(
+            await self._session.flush(text(message, "message"), self._described(metadata))
+        )
 
     def rebase(self, solver: ConflictSolver) -> None:
         """Bases the session on the newest snapshot of its branch.

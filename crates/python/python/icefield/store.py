@@ -80,7 +80,13 @@ class IcefieldStore(ChunkReferences, Store):
         Store.__init__(store, read_only=bool(read_only))
         store._session = session
         if "_session" in session.__dict__:
-            store._attach(read_only)
+            try:
+                store._attach(read_only)
+            except IcechunkError as error:
+                # Of the parent of a forked process: it can be pickled here, and says so if it is used.
+                if error.kind != "forked":
+                    raise
+                store._read_only = bool(read_only) or session._facts()[0]
         store._is_open = True
         return store
 
@@ -106,12 +112,14 @@ class IcefieldStore(ChunkReferences, Store):
         )
 
     def __repr__(self) -> str:
-        session = self._session
-        return (
-            f"<icefield.IcefieldStore>\nread_only: {self.read_only}\nsnapshot_id: "
-            f"{session.snapshot_id}\n"
-            f"branch: {session.branch}\n"
-        )
+        lines = ["<icefield.IcefieldStore>"]
+        try:
+            read_only, snapshot_id, branch = self._session._facts()
+            lines.append(f"read_only: {self._read_only or read_only}")
+            lines += [f"snapshot_id: {snapshot_id}", f"branch: {branch}"]
+        except IcechunkError as error:
+            lines.append(f"not usable here: {error.message}")
+        return "\n".join(lines) + "\n"
 
     def __str__(self) -> str:
         return repr(self)
@@ -123,7 +131,7 @@ class IcefieldStore(ChunkReferences, Store):
 
     def __getstate__(self) -> object:
         session = self._session
-        if not session.read_only and not session._is_fork:
+        if not session._is_fork and not session._facts()[0]:
             refuse_pickling("The store of a writable session")
         return {"session": session, "read_only": self._read_only}
 

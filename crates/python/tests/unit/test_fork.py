@@ -112,3 +112,47 @@ def test_children_one_after_the_other(disk: Repository, tmp_path: Path) -> None:
     for _ in range(3):
         assert in_child(work) == ["main"]
         assert disk.list_branches() == {"main"}
+
+
+def test_objects_of_the_parent_show_themselves_and_pickle(disk: Repository) -> None:
+    session = disk.readonly_session("main")
+    writable = disk.writable_session("main")
+    committed = disk.writable_session("main")
+    zarr.open_array(committed.store, path="a")[0] = 7
+    tip = committed.commit("seven")
+    fork = writable.fork()
+    unpickled = pickle.loads(pickle.dumps(session))
+    shown = [disk, session, session.store, writable, writable.store, fork, fork.store, unpickled]
+    before = repr(session)
+
+    def work() -> list[Any]:
+        texts = [repr(it) + str(it) + it._repr_html_() for it in shown]  # type: ignore[attr-defined]
+        read = [
+            pickle.loads(pickle.dumps(it)).get_sync("a/zarr.json") is not None
+            for it in (session.store, committed.store, unpickled.store)
+        ]
+        ids = [pickle.loads(pickle.dumps(it)).snapshot_id for it in (session, committed)]
+        refused = []
+        for it in (writable, writable.store):
+            try:
+                pickle.dumps(it)
+            except ValueError as error:
+                refused.append("Session.fork" in str(error))
+        branches = sorted(pickle.loads(pickle.dumps(disk)).list_branches())
+        return [all(texts), repr(session), read, ids, refused, branches, repr(writable)]
+
+    found = in_child(work)
+    assert found[:2] == [True, before]
+    assert found[2] == [True, True, True]
+    assert found[3] == [session.snapshot_id, tip]
+    assert found[4] == [True, True]
+    assert found[5] == ["main"]
+    assert "branch: main" in found[6] and "not usable here" in found[6]
+    assert repr(unpickled) == before
+
+
+def test_what_cannot_be_opened_shows_itself(disk: Repository, tmp_path: Path) -> None:
+    fork = pickle.loads(pickle.dumps(disk.writable_session("main").fork()))
+    (tmp_path / "repository").rename(tmp_path / "elsewhere")
+    assert "not usable here" in repr(fork)
+    assert "not usable here" in repr(fork.store)
