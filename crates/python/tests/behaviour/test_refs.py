@@ -76,6 +76,12 @@ def test_a_slash_in_a_tag_name_is_an_error(history: tuple[Any, list[str]], name:
         repo.create_tag(name, ids[1])
 
 
+def test_a_name_with_a_slash_is_answered_by_another(history: tuple[Any, list[str]]) -> None:
+    repo, ids = history
+    with raises("InvalidInputError", "invalid-ref-name", match="version 1 .*feature-x"):
+        repo.create_branch("feature/x", ids[1])
+
+
 def test_a_branch_and_a_tag_may_share_a_name(history: tuple[Any, list[str]]) -> None:
     repo, ids = history
     repo.create_branch("same", ids[1])
