@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from icefield._changes import changing
 from icefield._checks import text, whole
 from icefield._chunk_rows import ArrayChunks, begin_grid, begin_one, begin_specs, chunk_columns
 from icefield._iterators import AsyncCloseableIterator
@@ -29,6 +30,7 @@ class ChunkReferences:
     def _check_writable(self) -> None:
         raise NotImplementedError
 
+    @changing
     def set_virtual_ref(
         self,
         key: str,
@@ -52,6 +54,7 @@ class ChunkReferences:
         )
         finish(task.wait())
 
+    @changing
     async def set_virtual_ref_async(
         self,
         key: str,
@@ -69,6 +72,7 @@ class ChunkReferences:
         )
         finish(await task)
 
+    @changing
     def set_virtual_refs(
         self,
         array_path: str,
@@ -87,6 +91,7 @@ class ChunkReferences:
         )
         return finish(task.wait())
 
+    @changing
     async def set_virtual_refs_async(
         self,
         array_path: str,
@@ -101,6 +106,7 @@ class ChunkReferences:
         )
         return finish(await task)
 
+    @changing
     def set_virtual_refs_arr(
         self,
         array_path: str,
@@ -133,6 +139,7 @@ class ChunkReferences:
         )
         return finish(task.wait())
 
+    @changing
     async def set_virtual_refs_arr_async(
         self,
         array_path: str,

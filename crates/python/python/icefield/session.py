@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from icefield import _native
+from icefield._changes import NOT_KEPT, Changes, changing
 from icefield._checks import (
     check_snapshot_id,
     metadata_document,
@@ -34,6 +37,7 @@ from icefield._session_input import (
     solver_document,
 )
 from icefield._session_input import chunk_type as named_chunk_type
+from icefield._storage_settings import IcefieldWarning
 from icefield._values.diff import Diff
 from icefield._values.enums import ChunkType, SessionMode
 from icefield.store import IcefieldStore
@@ -46,6 +50,7 @@ __all__ = ["ForkSession", "Session", "SessionMode"]
 
 _LARGEST_INDEX = 2**32 - 1
 _MOST_TRIES = 2**16 - 1
+_LARGE_FORK = 4 * 2**20
 
 
 _Facts: TypeAlias = tuple[bool, str, str | None]
@@ -67,6 +72,7 @@ class Session:
     _known: _Facts | None
     """What the native side said last, for a forked child, to which it says nothing."""
     _is_fork = False
+    _changing: AbstractContextManager[None] = NOT_KEPT
 
     def __init__(self, session: _native.Session) -> None:
         self._session = session
@@ -221,6 +227,7 @@ class Session:
         """What was changed and is not yet committed."""
         return Diff._from_native(self._session.status().wait())
 
+    @changing
     def discard_changes(self) -> None:
         """Forgets all changes that are not yet committed."""
         self._session.discard_changes()
@@ -243,6 +250,7 @@ class Session:
         """As `get_node_id`, to be awaited."""
         return self._session.node_id(absolute(path, "path"))
 
+    @changing
     def reindex_array(
         self,
         array_path: str,
@@ -260,6 +268,7 @@ class Session:
             absolute(array_path, "array_path"), placing(forward, "forward"), optional_placing(backward)
         ).wait()
 
+    @changing
     def shift_array(self, array_path: str, chunk_offset: Iterable[int]) -> None:
         """Shifts all chunks of an array by whole chunks. Chunks that leave the grid are dropped,
         vacated places cleared.
@@ -315,6 +324,7 @@ class Session:
 
     # Commits
 
+    @changing
     def merge(self, *others: ForkSession) -> None:
         """Takes over the changes of forks of this session.
 
@@ -325,6 +335,7 @@ class Session:
         """
         self._session.merge(native_forks(others)).wait()
 
+    @changing
     async def merge_async(self, *others: ForkSession) -> None:
         """As `merge`, to be awaited."""
         await self._session.merge(native_forks(others))
@@ -480,6 +491,11 @@ class ForkSession(Session):
     """
 
     _is_fork = True
+    _changing: Changes
+
+    def __init__(self, session: _native.Session) -> None:
+        super().__init__(session)
+        self._changing = Changes()
 
     def __getstate__(self) -> object:
         if self._place is None:
@@ -488,7 +504,21 @@ class ForkSession(Session):
         self._place.storage.__reduce__()
         if "_session" not in self.__dict__:
             return {"place": self._place, "pickled": self._pickled}
-        return {"place": self._place, "pickled": self._session.to_bytes().wait()}
+        pickled = self._changing.kept()
+        if pickled is None:
+            pickled = self._changing.keeping(lambda: self._session.to_bytes().wait())
+            if len(pickled) > _LARGE_FORK:
+                warnings.warn(
+                    f"a pickle of this fork has {len(pickled) / 2**20:.1f} MiB, and each task that gets one has to "
+                    "carry it: commit or flush large changes before the session is forked",
+                    IcefieldWarning,
+                    stacklevel=2,
+                )
+        return {"place": self._place, "pickled": pickled}
+
+    def __setstate__(self, state: object) -> None:
+        super().__setstate__(state)
+        self._changing = Changes()
 
     def _opened(self) -> _native.Session:
         assert self._place is not None

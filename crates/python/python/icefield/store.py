@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from zarr.abc.store import ByteRequest, Store
@@ -11,6 +12,7 @@ from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.core.common import BytesLike
 
 from icefield import _native
+from icefield._changes import changing
 from icefield._checks import text
 from icefield._chunk_refs import ChunkReferences
 from icefield._exceptions import (
@@ -187,6 +189,10 @@ class IcefieldStore(ChunkReferences, Store):
         The metadata of a snapshot is read at once already, and a copy of it would go stale.
         """
         return False
+
+    @property
+    def _changing(self) -> AbstractContextManager[None]:
+        return self._session._changing
 
     def _check_writable(self) -> None:
         if self._read_only:
@@ -389,9 +395,10 @@ class IcefieldStore(ChunkReferences, Store):
         if self._read_only:
             self._refuse_write()
         try:
-            task = self._store.set_now(key, memory_of(value, "set"))
-            if task is not None:
-                await task
+            with self._session._changing:
+                task = self._store.set_now(key, memory_of(value, "set"))
+                if task is not None:
+                    await task
         except UnicodeEncodeError:
             raise unencodable(key) from None
         except InvalidInputError as error:
@@ -402,14 +409,16 @@ class IcefieldStore(ChunkReferences, Store):
         if self._read_only:
             self._refuse_write()
         try:
-            task = self._store.set_now(key, memory_of(value, "set_sync"))
-            if task is not None:
-                task.wait()
+            with self._session._changing:
+                task = self._store.set_now(key, memory_of(value, "set_sync"))
+                if task is not None:
+                    task.wait()
         except UnicodeEncodeError:
             raise unencodable(key) from None
         except InvalidInputError as error:
             raise explained(error, key, value) from None
 
+    @changing
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         """Sets the value at a key that has none; does nothing if it has one."""
         self._check_writable()
@@ -429,6 +438,7 @@ class IcefieldStore(ChunkReferences, Store):
             "`set_partial_values` is not supported: values are written whole; use `set`",
         )
 
+    @changing
     async def delete(self, key: str) -> None:
         """Deletes a value.
 
@@ -446,6 +456,7 @@ class IcefieldStore(ChunkReferences, Store):
         if self._read_only and not self._session.read_only:
             self._refuse_write()
 
+    @changing
     def delete_sync(self, key: str) -> None:
         """As `delete`, but blocks."""
         self._check_deletable()
@@ -455,6 +466,7 @@ class IcefieldStore(ChunkReferences, Store):
             if self._store.exists(key).wait():
                 raise of_session(error) from None
 
+    @changing
     async def delete_dir(self, prefix: str) -> None:
         """Deletes a group, an array, or the chunks whose index begins so (`path/c/0`).
 
@@ -465,6 +477,7 @@ class IcefieldStore(ChunkReferences, Store):
         if _CHUNK.search(prefix):
             await self._store.delete(prefix)
 
+    @changing
     async def clear(self) -> None:
         """Deletes everything in the session. The history of the repository stays."""
         self._check_deletable()
@@ -474,6 +487,7 @@ class IcefieldStore(ChunkReferences, Store):
             if not await self._store.is_empty(""):
                 raise of_session(error) from None
 
+    @changing
     def sync_clear(self) -> None:
         """As `clear`, but blocks."""
         self._check_deletable()

@@ -11,6 +11,8 @@ import zarr
 
 import icefield
 from icefield import Repository
+from icefield._changes import Changes
+from icefield.storage import IcefieldWarning
 
 
 def again(value: Any) -> Any:
@@ -136,3 +138,53 @@ def test_a_fork_that_is_damaged_or_of_something_else(disk: Repository, damage: A
     with pytest.raises(icefield.InvalidInputError, match="same version") as caught:
         fork.snapshot_id  # noqa: B018
     assert caught.value.kind == "pickle"
+
+
+def test_a_fork_that_nobody_changed_is_written_out_once(
+    disk: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork = disk.writable_session("main").fork()
+    zarr.open_array(fork.store, path="a")[0] = 10
+    first: Any = fork.__getstate__()
+    second: Any = fork.__getstate__()
+    assert first["pickled"] is second["pickled"]
+    changes: list[Any] = [
+        lambda: zarr.open_array(fork.store, path="a").__setitem__(1, 11),
+        lambda: fork.store.delete_sync("a/c/3"),
+        lambda: fork.shift_array("/a", (1,)),
+        lambda: fork.merge(again(fork.fork())),
+        lambda: asyncio.run(fork.store.clear()),
+        fork.discard_changes,
+    ]
+    for change in changes:
+        before: Any = fork.__getstate__()
+        change()
+        after: Any = fork.__getstate__()
+        assert after["pickled"] is not before["pickled"]
+
+
+def test_what_is_written_after_a_pickle_is_in_the_next(disk: Repository) -> None:
+    session = disk.writable_session("main")
+    fork = session.fork()
+    for at in range(4):
+        zarr.open_array(fork.store, path="a")[at] = 20 + at
+        assert values(again(fork).store)[at] == 20 + at
+    session.merge(again(fork))
+    assert values(session.store) == [20, 21, 22, 23]
+
+
+def test_a_change_that_was_interrupted_keeps_nothing() -> None:
+    changes = Changes()
+    assert changes.keeping(lambda: b"x") == changes.kept() == b"x"
+    with pytest.raises(KeyboardInterrupt), changes:
+        raise KeyboardInterrupt
+    changes.keeping(lambda: b"y")
+    assert changes.kept() is None
+
+
+def test_a_large_fork_gives_a_warning(disk: Repository) -> None:
+    session = disk.writable_session("main")
+    group = zarr.open_group(session.store)
+    group.attrs["large"] = np.random.default_rng(1).bytes(3 << 20).hex()
+    with pytest.warns(IcefieldWarning, match="commit or flush"):
+        pickle.dumps(session.fork())
