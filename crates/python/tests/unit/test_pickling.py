@@ -149,10 +149,10 @@ def test_a_fork_that_nobody_changed_is_written_out_once(
     second: Any = fork.__getstate__()
     assert first["pickled"] is second["pickled"]
     changes: list[Any] = [
+        lambda: fork.merge(again(fork.fork())),
         lambda: zarr.open_array(fork.store, path="a").__setitem__(1, 11),
         lambda: fork.store.delete_sync("a/c/3"),
         lambda: fork.shift_array("/a", (1,)),
-        lambda: fork.merge(again(fork.fork())),
         lambda: asyncio.run(fork.store.clear()),
         fork.discard_changes,
     ]
