@@ -14,10 +14,10 @@ for this process. A class has one identity under both names. Importing it again 
 If the package `icechunk` itself was imported before, there would be two of each class, so it
 refuses by an `ImportError`: import this module first, or do not import `icechunk`.
 
-In such a process `icechunk.__version__` is the release of icechunk whose interface this package
-has, since packages compare it with the oldest release that they work with, and would refuse a
-number that counts something else. It is one module under two names, so `icefield.__version__`
-says the same there; `icefield.print_debug_info()` names the release of icefield in any case.
+`icechunk.__version__` is the release of icechunk whose interface this package has, since packages
+compare it with the oldest release that they work with, and would refuse a number that counts
+something else. It is one module under two names, so once somebody has imported it by this one,
+`icefield.__version__` says the same; `icefield.print_debug_info()` always names the release of icefield.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class _Alias(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """The module was executed under its own name, which it keeps."""
         module.__spec__ = self._spec
+        if module.__name__ == _OURS:
+            vars(module)["__version__"] = _THEIR_VERSION
 
 
 class _Finder(MetaPathFinder):
@@ -71,7 +73,7 @@ def install() -> None:
     """Registers the name `icechunk`. Importing this module does it."""
     ours = import_module(_OURS)
     present = sys.modules.get(_THEIRS)
-    if present is ours:
+    if present is ours or any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     if present is not None:
         where = getattr(present, "__file__", None)
@@ -81,11 +83,6 @@ def install() -> None:
             "icefield.compat before anything that imports icechunk, or do not import icechunk",
             name=_THEIRS,
         )
-    vars(ours)["__version__"] = _THEIR_VERSION
-    sys.modules[_THEIRS] = ours
-    for name, module in list(sys.modules.items()):
-        if name.startswith(_OURS + "."):
-            sys.modules[_THEIRS + name.removeprefix(_OURS)] = module
     sys.meta_path.insert(0, _Finder())
 
 
