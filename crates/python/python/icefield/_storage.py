@@ -563,7 +563,8 @@ class Storage:
         return _unpickled, (description, shown, function, False, withheld)
 
     def with_secrets_in_pickles(self) -> Storage:
-        """The same place, whose pickles, and those of repositories, sessions and stores in it, hold the keys it has.
+        """The same place, whose pickles, and those of repositories, sessions and stores in it, hold the keys it has, with
+        headers and queries of URLs that may have some.
 
         Whoever can read such a pickle has the keys. For workers whose environment has no credentials; a function
         (`get_credentials`) or credentials of the environment need no secret in a pickle.

@@ -77,7 +77,7 @@ def local_filesystem_storage(path: str) -> Storage:
     """A directory, made at the first write.
 
     Commits are safe on a local disk, from any number of threads and processes. A relative path is taken from the
-    working directory of now.
+    working directory of now. URLs, an empty path, and names that are not UTF-8 raise an `InvalidInputError`.
     """
     return Storage.new_local_filesystem(path)
 

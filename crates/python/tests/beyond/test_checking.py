@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import icefield as ic
 import numpy as np
@@ -101,7 +102,8 @@ def test_tags_keep_what_they_point_to(repo: ic.Repository) -> None:
 @pytest.mark.parametrize("rule", ["hourly", "daily", "weekly", "monthly", "yearly"])
 def test_the_newest_of_each_period_stays(repo: ic.Repository, rule: str) -> None:
     ids = [write(repo, "main", slice(0, 10), float(at)) for at in range(3)]
-    report = repo.retain(**{rule: 1})
+    rules: dict[str, Any] = {rule: 1}
+    report = repo.retain(**rules)
     assert ids[-1] in report.kept and ids[0] in report.released
 
 
@@ -109,7 +111,7 @@ def test_retention_needs_a_rule(repo: ic.Repository) -> None:
     with pytest.raises(ic.IcechunkError):
         repo.retain()
     with pytest.raises(TypeError, match="fortnightly"):
-        repo.retain(fortnightly=1)
+        repo.retain(fortnightly=1)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="last"):
         repo.retain(last=-1)
     with pytest.raises(TypeError, match="time zone"):

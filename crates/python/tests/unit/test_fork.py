@@ -122,11 +122,12 @@ def test_objects_of_the_parent_show_themselves_and_pickle(disk: Repository) -> N
     tip = committed.commit("seven")
     fork = writable.fork()
     unpickled = pickle.loads(pickle.dumps(session))
-    shown = [disk, session, session.store, writable, writable.store, fork, fork.store, unpickled]
+    shown: list[Any] = [disk, session, session.store, writable, writable.store, fork, unpickled]
+    shown.append(fork.store)
     before = repr(session)
 
     def work() -> list[Any]:
-        texts = [repr(it) + str(it) + it._repr_html_() for it in shown]  # type: ignore[attr-defined]
+        texts = [repr(it) + str(it) + it._repr_html_() for it in shown]
         read = [
             pickle.loads(pickle.dumps(it)).get_sync("a/zarr.json") is not None
             for it in (session.store, committed.store, unpickled.store)
