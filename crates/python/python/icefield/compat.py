@@ -17,7 +17,8 @@ refuses by an `ImportError`: import this module first, or do not import `icechun
 `icechunk.__version__` is the release of icechunk whose interface this package has, since packages
 compare it with the oldest release that they work with, and would refuse a number that counts
 something else. It is one module under two names, so once somebody has imported it by this one,
-`icefield.__version__` says the same; `icefield.print_debug_info()` always names the release of icefield.
+`icefield.__version__` says the same; `icefield.print_debug_info()` always names the release of
+icefield.
 """
 
 from __future__ import annotations

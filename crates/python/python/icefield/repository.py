@@ -305,7 +305,10 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
 
     @property
     def config(self) -> RepositoryConfig:
-        """The settings in use, a copy; `storage`, if nobody set it, is what the storage does by itself."""
+        """The settings in use, a copy.
+
+        `storage`, if nobody set it, is what the storage does by itself.
+        """
         config = self._own_config()
         if self._place is not None:
             config._fill(self._place.storage.default_settings())
