@@ -221,7 +221,12 @@ impl Place {
             }
         }
         gcs.credentials = match &self.grant {
-            Grant::Gcs { identity } => identity.clone(),
+            Grant::Gcs { identity } => {
+                let asked = !matches!(identity, GcsIdentity::Anonymous);
+                let is_environment = matches!(identity, GcsIdentity::Environment);
+                self.check_endpoint(gcs.endpoint.as_deref(), asked, is_environment)?;
+                identity.clone()
+            }
             _ if anonymous || gcs.endpoint.is_some() || !has_google_credentials() => {
                 GcsIdentity::Anonymous
             }
@@ -261,7 +266,12 @@ impl Place {
             return Err(self.wrong("account", problem));
         }
         azure.credentials = match &self.grant {
-            Grant::Azure { identity } => identity.clone(),
+            Grant::Azure { identity } => {
+                let asked = !matches!(identity, AzureIdentity::Anonymous);
+                let is_environment = matches!(identity, AzureIdentity::Environment);
+                self.check_endpoint(azure.endpoint.as_deref(), asked, is_environment)?;
+                identity.clone()
+            }
             _ if anonymous || azure.endpoint.is_some() => AzureIdentity::Anonymous,
             _ => AzureIdentity::Environment,
         };
@@ -299,6 +309,33 @@ impl Place {
             }
         }
         Ok(http)
+    }
+
+    /// Tokens can be used by whoever sees them. So they go to an endpoint that the repository names only if they were
+    /// named for it, and never in clear text through a network.
+    fn check_endpoint(
+        &self,
+        endpoint: Option<&str>,
+        asked: bool,
+        is_environment: bool,
+    ) -> Result<(), Failure> {
+        let Some(endpoint) = endpoint.filter(|_| asked) else {
+            return Ok(());
+        };
+        if is_environment {
+            let problem = "only the repository knows it, and credentials of the environment do not go there: give the \
+                           credentials for it by value, or anonymous ones";
+            return Err(self.wrong("endpoint", problem));
+        }
+        let plain = endpoint.strip_prefix("http://");
+        let host = plain.map(|rest| rest.split(['/', ':']).next().unwrap_or_default());
+        match host {
+            Some(host) if !matches!(host, "localhost" | "127.0.0.1" | "[") => {
+                let problem = "it is http://, and credentials do not go through a network in clear text: use https://";
+                Err(self.wrong("endpoint", problem))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn unknown(&self, option: &str) -> Failure {

@@ -166,7 +166,31 @@ pub(crate) fn within<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
     Ok(work())
 }
 
-/// Nothing of the parent needs to come to rest: the child will not touch it.
+/// Runs work that waits for other work of this runtime, or for Python, on a thread of its own: the threads on which the
+/// runtime itself waits for disks are few, and taken up by it they would never serve what it waits for.
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let started = std::thread::Builder::new()
+        .name("icefield-aside".to_owned())
+        .spawn(move || {
+            // Whoever asked may have given up.
+            let _ = sender.send(work());
+        });
+    if let Err(error) = started {
+        let problem = format!("the operating system gives no thread to work on: {error}");
+        return Err(Failure::new("io", problem));
+    }
+    receiver.await.map_err(|_| {
+        Failure::new(
+            "concurrency",
+            "a thread ended before its work did: this is a bug",
+        )
+    })
+}
+
+/// The child will not touch what is the parent's. Locks that the parent shares with libraries are beyond this.
 #[pyfunction]
 pub(crate) fn before_fork() {}
 

@@ -10,6 +10,7 @@ use icefield::{ChunkIndex, NodePath, Session, SessionError};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
+use crate::process;
 
 /// Where each chunk goes, or comes from.
 type Table = HashMap<ChunkIndex, Option<ChunkIndex>>;
@@ -50,7 +51,7 @@ pub(crate) async fn run(
     let grid = array.chunk_counts;
     let place = path.clone();
     // They may wait for work of this very runtime.
-    let asked = tokio::task::spawn_blocking(move || {
+    let asked = process::aside(move || {
         Python::attach(|py| {
             let goes = ask(forward.bind(py), &chunks, |wrong| {
                 Err(out_of_grid(&place, wrong, &grid))
@@ -60,13 +61,9 @@ pub(crate) async fn run(
             Ok::<_, PyErr>((goes, comes.transpose()?))
         })
     });
-    let (goes, comes) = match asked.await {
-        Ok(Ok(tables)) => tables,
-        Ok(Err(raised)) => return Ok(Moved::Raised(raised)),
-        Err(stopped) => {
-            let message = format!("the functions could not be asked: {stopped}");
-            return Err(Failure::new("concurrency", message));
-        }
+    let (goes, comes) = match asked.await? {
+        Ok(tables) => tables,
+        Err(raised) => return Ok(Moved::Raised(raised)),
     };
     let forward = |index: &[u32]| goes.get(index).cloned().flatten();
     let moved = match comes {

@@ -62,8 +62,24 @@ impl Opening {
     }
 
     /// Opens the repository: once more if its configuration, which is then known, says how its store is to be used.
-    async fn open(mut self) -> Result<icefield::Repository, Failure> {
+    async fn open(self) -> Result<icefield::Repository, Failure> {
         let opened = self.clone().builder().await?.open().await?;
+        self.as_configured(opened).await
+    }
+
+    async fn open_or_create(
+        self,
+        among_other_objects: bool,
+    ) -> Result<icefield::Repository, Failure> {
+        let creation = self.clone().creation(among_other_objects).await?;
+        let opened = creation.open_or_create().await?;
+        self.as_configured(opened).await
+    }
+
+    async fn as_configured(
+        mut self,
+        opened: icefield::Repository,
+    ) -> Result<icefield::Repository, Failure> {
         match self.place.as_configured(&opened.config()) {
             Some(place) => {
                 self.place = place;
@@ -150,8 +166,8 @@ impl Repository {
     ) -> PyResult<Task> {
         let opening = Opening::new(storage, config, grants)?;
         begin_to_the_end(py, async move {
-            let builder = opening.creation(among_other_objects).await?;
-            Ok(Self::new(builder.open_or_create().await?))
+            let opened = opening.open_or_create(among_other_objects).await?;
+            Ok(Self::new(opened))
         })
     }
 

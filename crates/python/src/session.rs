@@ -266,8 +266,10 @@ impl Session {
         })
     }
 
-    fn virtual_locations(&self) -> PyResult<Stream> {
-        let locations = virtual_refs::locations(self.handle()?);
+    fn virtual_locations(&self, py: Python<'_>) -> PyResult<Stream> {
+        let session = self.handle()?;
+        // All nodes are listed first.
+        let locations = py.detach(|| virtual_refs::locations(session));
         Ok(stream(locations, LOCATIONS_BATCH))
     }
 

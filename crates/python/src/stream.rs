@@ -75,7 +75,7 @@ impl Items {
             self.items = None;
             return Ok(None);
         };
-        let mut found = vec![first.inspect_err(|_| ())?];
+        let mut found = vec![first?];
         while found.len() < batch {
             match futures::poll!(items.next()) {
                 std::task::Poll::Ready(Some(Ok(item))) => found.push(item),
@@ -83,7 +83,7 @@ impl Items {
                     self.failure = Some(failure);
                     break;
                 }
-                // The end is found again by the next call.
+                // What there is is handed over; the next call tells the end.
                 std::task::Poll::Ready(None) => {
                     self.items = None;
                     break;

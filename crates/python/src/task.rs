@@ -216,6 +216,16 @@ impl Task {
     /// Blocks until the work is done and returns its value.
     fn wait(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.birthplace.check()?;
+        if tokio::runtime::Handle::try_current().is_ok()
+            && !py.detach(|| self.progress.wait(Duration::ZERO))
+        {
+            return Err(Failure::new(
+                "not-allowed",
+                "a function that the package calls while it works cannot wait for other work of the package: note what \
+                 it was told, and do the call from a thread of your own",
+            )
+            .into());
+        }
         loop {
             match py.detach(|| self.progress.wait(SIGNALS)) {
                 true => return self.progress.value(py),

@@ -22,7 +22,9 @@ fn bound(repository: &Repository, micros: i64) -> SystemTime {
     let now = repository.clock().now();
     // As far as is known, since the last commit.
     let store = match repository.clock_ahead() {
-        Some(ahead) if ahead > 0 => now - Duration::from_secs(ahead.unsigned_abs()),
+        Some(ahead) if ahead > 0 => now
+            .checked_sub(Duration::from_secs(ahead.unsigned_abs()))
+            .unwrap_or(SystemTime::UNIX_EPOCH),
         _ => now,
     };
     bound.min(store)
@@ -53,8 +55,9 @@ pub(crate) async fn expire_snapshots(
     Ok(gone.map(|it| it.id.to_string()).collect())
 }
 
-/// Deletes what nothing refers to and what is older than a time, and old enough that an open session has a lease or can
-/// still tell at its commit; with `force`, however young it is, whatever that takes from open sessions without a lease. And what was written within a second before that time stays, since stores may cut times to the second.
+/// Deletes what nothing refers to and what is older than a time, and old enough that a session which is open since then
+/// has a lease; with `force`, however young it is, whatever that takes from open sessions without one. Times of stores may
+/// be cut to the second: what was written within the second before that time may stay.
 pub(crate) async fn garbage_collect(
     repository: &Repository,
     older_than: i64,
@@ -123,13 +126,10 @@ pub(crate) async fn chunk_storage_stats(
 ) -> Result<(u64, u64, u64), Failure> {
     let (repository, runtime) = (repository.clone(), process::runtime()?);
     // The compiler cannot tell that the sum can go from thread to thread: it stays on one.
-    let summing = tokio::task::spawn_blocking(move || {
+    let summing = process::aside(move || {
         runtime.block_on(async { Usage::new().summary(&repository, &()).await })
     });
-    let summary = summing.await.map_err(|stopped| {
-        let message = format!("the chunks could not be counted: {stopped}");
-        Failure::new("concurrency", message)
-    })??;
+    let summary = summing.await??;
     Ok((
         summary.native.bytes,
         summary.external.bytes,

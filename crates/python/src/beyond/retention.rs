@@ -25,22 +25,41 @@ pub(crate) fn expire_by_policy(
     let repository = repository.handle()?;
     let said: Value = serde_json::from_str(policy)
         .map_err(|error| Failure::new("invalid-argument", error.to_string()))?;
-    let count = |name: &str| said[name].as_u64().unwrap_or(0);
+    let wrong = |name: &str| {
+        // A rule that is left out would release more.
+        let problem = format!("the rule {name} is {}, which it cannot be", said[name]);
+        Failure::new("invalid-argument", problem)
+    };
+    let count = |name: &str| match &said[name] {
+        Value::Null => Ok(0),
+        number => number.as_u64().ok_or_else(|| wrong(name)),
+    };
     let is = |name: &str| said[name].as_bool() == Some(true);
     let mut policy = Policy::default();
-    policy.older_than = said["older_than"].as_i64().map(convert::time);
-    policy.last = count("last");
-    policy.hourly = count("hourly");
-    policy.daily = count("daily");
-    policy.weekly = count("weekly");
-    policy.monthly = count("monthly");
-    policy.yearly = count("yearly");
+    policy.older_than = match &said["older_than"] {
+        Value::Null => None,
+        micros => Some(convert::time(
+            micros.as_i64().ok_or_else(|| wrong("older_than"))?,
+        )),
+    };
+    policy.last = count("last")?;
+    policy.hourly = count("hourly")?;
+    policy.daily = count("daily")?;
+    policy.weekly = count("weekly")?;
+    policy.monthly = count("monthly")?;
+    policy.yearly = count("yearly")?;
     let mut expire = Expire::new(policy)
         .delete_expired_branches(is("delete_expired_branches"))
         .delete_expired_tags(is("delete_expired_tags"));
-    if let Some(names) = said["branches"].as_array() {
-        let names = names.iter().filter_map(Value::as_str).map(convert::branch);
-        expire = expire.branches(names.collect::<Result<Vec<_>, _>>()?);
+    if !said["branches"].is_null() {
+        let names = said["branches"]
+            .as_array()
+            .ok_or_else(|| wrong("branches"))?;
+        let names = names
+            .iter()
+            .map(|name| name.as_str().ok_or_else(|| wrong("branches")));
+        let names = names.map(|name| convert::branch(name?));
+        expire = expire.branches(names.collect::<Result<Vec<_>, Failure>>()?);
     }
     let is_dry = is("dry_run");
     let progress = Told::new(progress, "planning");

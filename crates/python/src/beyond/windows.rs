@@ -75,14 +75,21 @@ fn of_rolling(error: icefield::rolling::RollingError) -> Failure {
 }
 
 fn read(said: &Value) -> Result<Change, Failure> {
-    let count = |name: &str| said[name].as_u64().unwrap_or(0);
-    let mut change = match said["roll"].as_i64() {
-        Some(elements) => Change::roll(elements),
-        None => Change::trim(count("trim_start"), count("trim_end")),
+    let wrong = |name: &str| {
+        let problem = format!("{name} is {}, which is no number of elements", said[name]);
+        Failure::new("invalid-argument", problem)
+    };
+    let count = |name: &str| match &said[name] {
+        Value::Null => Ok(0),
+        number => number.as_u64().ok_or_else(|| wrong(name)),
+    };
+    let mut change = match &said["roll"] {
+        Value::Null => Change::trim(count("trim_start")?, count("trim_end")?),
+        elements => Change::roll(elements.as_i64().ok_or_else(|| wrong("roll"))?),
     };
     if said["roll"].is_null() {
-        change.append = count("append");
-        change.prepend = count("prepend");
+        change.append = count("append")?;
+        change.prepend = count("prepend")?;
     }
     if let Some(keep) = said["keep"].as_str() {
         let keep: Keep = keep
@@ -94,7 +101,8 @@ fn read(said: &Value) -> Result<Change, Failure> {
         change = change.and_keep(keep);
     }
     if let Some(labels) = said["labels"].as_array() {
-        change = change.with_labels(labels.iter().filter_map(Value::as_f64));
+        let labels = labels.iter().map(Value::as_f64).collect::<Option<Vec<_>>>();
+        change = change.with_labels(labels.ok_or_else(|| wrong("labels"))?);
     }
     Ok(change)
 }

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 
 use super::description::{AzureForm, AzureKey, GcsToken, S3Key, parse};
 use crate::errors::Failure;
-use crate::process::Own;
+use crate::process::{self, Own};
 
 /// A function of Python that returns keys as JSON.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ impl Function {
     /// Calls it where it may block, with the GIL.
     async fn call<T: DeserializeOwned + Send + 'static>(&self) -> Result<T, BoxError> {
         let this = self.clone();
-        let called = tokio::task::spawn_blocking(move || -> Result<T, Failure> {
+        let called = process::aside(move || -> Result<T, Failure> {
             let text = Python::attach(|py| -> Result<String, Failure> {
                 let function = this.0.get()?.bind(py);
                 let returned = function.call0();
