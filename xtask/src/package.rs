@@ -45,6 +45,10 @@ pub fn run(environment: &Environment) -> Result<()> {
         }
         let mut pytest = pytest(environment, suite)?;
         pytest.env(UNDER_TEST, "icefield").arg(directory);
+        if environment.name != judge().name {
+            // Hundreds of hierarchies take minutes, and tell nothing of an interpreter.
+            pytest.args(["-k", "not two_hundred_hierarchies"]);
+        }
         note(&mut failed, suite, process::run(&mut pytest));
     }
     note(&mut failed, "types", types(environment));
