@@ -13,8 +13,11 @@ const FUZZ_SECONDS: u32 = 10;
 /// Parts of the names of the tests that need gigabytes.
 const LARGE: [&str; 2] = ["d51_", "of_more_than_4_gib"];
 
+/// A stage by its name.
+type Named = (&'static str, fn() -> Result<()>);
+
 /// What is run with the wheel of the Python package beside the reference implementation.
-const BESIDE_REFERENCE: [(&str, fn() -> Result<()>); 3] = [
+const BESIDE_REFERENCE: [Named; 3] = [
     ("behaviour-reference", package::behaviour_of_reference),
     ("parity", package::parity),
     ("bench-python", package::bench),

@@ -22,6 +22,10 @@ pub struct VirtualChunkContainers {
 
 /// One of them, as far as it can be read.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are a few of them, and nearly all are valid"
+)]
 pub enum ContainerEntry {
     /// A container.
     Valid(VirtualChunkContainer),
