@@ -64,7 +64,7 @@ impl Opening {
     /// Opens the repository: once more if its configuration, which is then known, says how its store is to be used.
     async fn open(self) -> Result<icefield::Repository, Failure> {
         let opened = self.clone().builder().await?.open().await?;
-        self.as_configured(opened).await
+        self.configured(opened).await
     }
 
     async fn open_or_create(
@@ -73,10 +73,10 @@ impl Opening {
     ) -> Result<icefield::Repository, Failure> {
         let creation = self.clone().creation(among_other_objects).await?;
         let opened = creation.open_or_create().await?;
-        self.as_configured(opened).await
+        self.configured(opened).await
     }
 
-    async fn as_configured(
+    async fn configured(
         mut self,
         opened: icefield::Repository,
     ) -> Result<icefield::Repository, Failure> {

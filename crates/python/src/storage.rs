@@ -41,6 +41,10 @@ struct Inner {
     opened: OnceCell<Arc<dyn icefield::storage::Storage>>,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one is made for each place, and nearly all are described"
+)]
 enum Source {
     Described {
         description: Description,

@@ -10,8 +10,9 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use icefield::storage::{
-    Advice, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions,
-    Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+    Advice, Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key,
+    ListOptions, Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+    SystemClock,
 };
 
 /// Another store, with a pause before each read and each write.
@@ -58,7 +59,7 @@ impl fmt::Display for Delayed {
 
 async fn pause(millis: u64) {
     if millis > 0 {
-        tokio::time::sleep(Duration::from_millis(millis)).await;
+        SystemClock.sleep(Duration::from_millis(millis)).await;
     }
 }
 
