@@ -3,7 +3,7 @@
 ```python
 import icefield.compat  # before anything that imports icechunk
 
-import icechunk          # is icefield
+import icechunk          # has what icefield has
 from virtualizarr import ...
 ```
 
@@ -14,21 +14,23 @@ for this process. A class has one identity under both names. Importing it again 
 If the package `icechunk` itself was imported before, there would be two of each class, so it
 refuses by an `ImportError`: import this module first, or do not import `icechunk`.
 
-`icechunk.__version__` is the release of icechunk whose interface this package has, since packages
-compare it with the oldest release that they work with, and would refuse a number that counts
-something else. It is one module under two names, so once somebody has imported it by this one,
-`icefield.__version__` says the same; `icefield.print_debug_info()` always names the release of
-icefield.
+`icechunk` has a name and a `__version__` of its own, and all else of `icefield`: what is set or
+replaced in one of the two is so in the other. The version is the release of icechunk whose
+interface this package has, since packages compare it with the oldest release that they work with,
+and would refuse a number that counts something else. `icefield.__version__` stays what it is.
+Modules below, such as `icechunk.xarray`, are those of `icefield`.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from importlib import import_module, reload
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 __all__ = ["install"]
 
@@ -37,19 +39,70 @@ _THEIRS = "icechunk"
 _THEIR_VERSION = "2.3.0"
 
 
+class _Package(ModuleType):
+    """The module of the other name: what it says of itself is its own, all else is found in ours.
+
+    Names with two underscores are what a module says of itself; the import system sets them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_THEIRS, import_module(_OURS).__doc__)
+        self.__version__ = _THEIR_VERSION
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(_OURS), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            setattr(import_module(_OURS), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name.startswith("__"):
+            super().__delattr__(name)
+        else:
+            delattr(import_module(_OURS), name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(import_module(_OURS)), *super().__dir__()})
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        # A copy, for those who look: `mock.patch` restores a name that it finds here, and deletes
+        # others in the belief that they were inherited.
+        return {**vars(import_module(_OURS)), **super().__dict__}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # cloudpickle sends a module that a function uses by its name, which another process may
+        # have no package for, or the other one.
+        return _package, ()
+
+
+def _package() -> ModuleType:
+    """The module of the other name. Whoever finds this function has registered it by that."""
+    return import_module(_THEIRS)
+
+
 class _Alias(Loader):
-    """Gives, for a module of the other name, the module of ours."""
+    """Gives, for a module below the other name, the module of ours; for that name, a `_Package`."""
+
+    def __init__(self, is_loaded: bool) -> None:
+        self._is_loaded = is_loaded
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
+        if spec.name == _THEIRS:
+            return _Package()
         module = import_module(_ours(spec.name))
         self._spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """The module was executed under its own name, which it keeps."""
-        module.__spec__ = self._spec
-        if module.__name__ == _OURS:
-            vars(module)["__version__"] = _THEIR_VERSION
+        """Ours was executed under its own name; it keeps that, and is executed again on a reload."""
+        if not isinstance(module, _Package):
+            module.__spec__ = self._spec
+        elif self._is_loaded:
+            reload(import_module(_OURS))
 
 
 class _Finder(MetaPathFinder):
@@ -63,7 +116,12 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname != _THEIRS and not fullname.startswith(_THEIRS + "."):
             return None
-        return ModuleSpec(fullname, _Alias())
+        ours = find_spec(_ours(fullname))
+        if ours is None:
+            return None
+        found = ModuleSpec(fullname, _Alias(target is not None), origin=ours.origin)
+        found.submodule_search_locations = ours.submodule_search_locations
+        return found
 
 
 def _ours(name: str) -> str:
@@ -72,10 +130,10 @@ def _ours(name: str) -> str:
 
 def install() -> None:
     """Registers the name `icechunk`. Importing this module does it."""
-    ours = import_module(_OURS)
-    present = sys.modules.get(_THEIRS)
-    if present is ours or any(isinstance(finder, _Finder) for finder in sys.meta_path):
+    # By the name of the module, since a class has another identity after a reload of this one.
+    if any(type(finder).__module__ == __name__ for finder in sys.meta_path):
         return
+    present = sys.modules.get(_THEIRS)
     if present is not None:
         where = getattr(present, "__file__", None)
         raise ImportError(

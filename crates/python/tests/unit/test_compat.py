@@ -1,9 +1,11 @@
-"""The other name: one module tree under two names, for code that imports `icechunk`."""
+"""The other name: two packages with the same contents, for code that imports `icechunk`."""
 
 import subprocess
 import sys
 
 import pytest
+
+# Each of these programs runs in a process of its own, where nobody has asked for the name yet.
 
 SAME = """
 import icefield.compat
@@ -12,7 +14,7 @@ import icechunk.xarray, icechunk.store
 from icechunk.dask import store_dask
 from icechunk import IcechunkStore, Repository, in_memory_storage
 import icefield, icefield.store, icefield.xarray, icefield.dask
-assert icechunk is icefield
+assert all(getattr(icechunk, it) is getattr(icefield, it) for it in icefield.__all__ if it != "__version__")
 assert icechunk.store is icefield.store and icechunk.xarray is icefield.xarray
 assert IcechunkStore is icefield.store.IcefieldStore
 assert store_dask is icefield.dask.store_dask
@@ -22,10 +24,115 @@ import importlib
 importlib.import_module("icechunk.storage")
 store = Repository.create(in_memory_storage()).writable_session("main").store
 assert isinstance(store, icechunk.IcechunkStore)
+names = {}
+exec("from icechunk import *", names)
+assert names["Session"] is icefield.Session and names["__version__"] == "2.3.0"
 try:
     import icechunk.none
 except ModuleNotFoundError as error:
+    assert error.name == "icechunk.none"
     print("fine:", error)
+"""
+
+ITS_OWN = """
+import importlib, importlib.util, types
+import icefield, icefield.compat
+import icechunk
+assert isinstance(icechunk, types.ModuleType) and icechunk is not icefield
+assert icechunk.__name__ == icechunk.__package__ == icechunk.__spec__.name == "icechunk"
+assert "module 'icechunk'" in repr(icechunk)
+assert icechunk.__file__ == icefield.__file__ and list(icechunk.__path__) == list(icefield.__path__)
+assert icechunk.__doc__ == icefield.__doc__
+assert icechunk.__version__ == "2.3.0"
+assert icefield.__version__ == icefield._native.__version__ != "2.3.0"
+assert icefield.__name__ == icefield.__spec__.name == "icefield"
+assert set(icefield.__all__) <= set(dir(icechunk))
+assert importlib.util.find_spec("icechunk.none") is None
+assert importlib.util.find_spec("icechunk.dask").origin == importlib.util.find_spec("icefield.dask").origin
+assert not hasattr(icechunk, "none")
+print("fine")
+"""
+
+LAZY = """
+import sys
+import icefield, icefield.compat
+import icechunk
+assert "icefield.virtual" not in sys.modules and "VirtualChunkSpec" not in vars(icefield)
+assert icechunk.VirtualChunkSpec is icefield.VirtualChunkSpec
+assert icechunk.reports is sys.modules["icefield.reports"]
+print("fine")
+"""
+
+RELOADS = """
+import importlib
+import icefield, icefield.compat
+import icechunk, icechunk.store
+session, store = icechunk.Session, icechunk.IcechunkStore
+del icefield.__all__
+assert importlib.reload(icechunk) is icechunk
+assert "Session" in icefield.__all__ == icechunk.__all__
+assert icechunk.__name__ == "icechunk" and icechunk.__version__ == "2.3.0"
+assert icechunk.Session is session is icefield.Session
+importlib.reload(icefield.compat)
+import icechunk as again
+assert again is icechunk
+assert importlib.reload(icechunk.store) is icefield.store
+print("fine")
+"""
+
+PATCHES = """
+from unittest import mock
+import icefield, icefield.compat
+import icechunk
+real = icefield.Repository
+with mock.patch("icechunk.Repository") as first:
+    assert icechunk.Repository is first is icefield.Repository
+    with mock.patch("icefield.Repository") as second, mock.patch("icechunk.Repository") as third:
+        assert icechunk.Repository is third is icefield.Repository
+    assert icechunk.Repository is first is icefield.Repository
+assert icechunk.Repository is real is icefield.Repository
+with mock.patch("icechunk.storage.s3_storage") as patched:
+    assert icefield.storage.s3_storage is patched
+with mock.patch("icechunk.__version__", "3.0"):
+    assert icechunk.__version__ == "3.0" != icefield.__version__
+assert icechunk.__version__ == "2.3.0" != icefield.__version__
+with mock.patch("icechunk.VirtualChunkSpec"):  # Nobody has asked for it yet.
+    pass
+assert isinstance(icechunk.VirtualChunkSpec, type)
+with mock.patch("icechunk.new_name", 1, create=True):
+    assert icefield.new_name == 1
+assert not hasattr(icefield, "new_name") and not hasattr(icechunk, "new_name")
+print("fine")
+"""
+
+PICKLES = """
+import pickle, subprocess, sys
+import icefield, icefield.compat
+import icechunk
+assert pickle.loads(pickle.dumps(icechunk)) is icechunk
+assert pickle.loads(pickle.dumps(icechunk.Session)) is icefield.Session
+storage = pickle.dumps((icechunk, icechunk.local_filesystem_storage("somewhere")))
+child = '''
+import pickle, sys
+module, storage = pickle.load(sys.stdin.buffer)
+import icechunk
+assert module is icechunk and module.__version__ == "2.3.0", module
+assert isinstance(storage, icechunk.Storage)
+'''
+subprocess.run([sys.executable, "-c", child], input=storage, check=True)
+print("fine")
+"""
+
+TRAVELS = """
+import icefield.compat
+import icechunk
+import cloudpickle, pickle, subprocess, sys
+def used():
+    return icechunk.__version__, icechunk.Session.__name__
+sent = cloudpickle.dumps(used)
+child = "import pickle, sys; assert pickle.load(sys.stdin.buffer)() == ('2.3.0', 'Session')"
+subprocess.run([sys.executable, "-c", child], input=sent, check=True)
+print("fine")
 """
 
 REFUSES = """
@@ -46,11 +153,27 @@ assert "icechunk" not in sys.modules and "icefield.compat" not in sys.modules
 print("fine")
 """
 
+_PROGRAMS = {
+    "same": SAME,
+    "its own": ITS_OWN,
+    "lazy": LAZY,
+    "reloads": RELOADS,
+    "patches": PATCHES,
+    "pickles": PICKLES,
+    "travels": TRAVELS,
+    "refuses": REFUSES,
+    "opt in": OPT_IN,
+}
 
-@pytest.mark.parametrize("program", [SAME, REFUSES, OPT_IN])
-def test_programs(program: str) -> None:
+
+@pytest.mark.parametrize("name", _PROGRAMS)
+def test_programs(name: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", _PROGRAMS[name]],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("fine")
