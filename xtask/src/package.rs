@@ -45,13 +45,6 @@ pub fn run(environment: &Environment) -> Result<()> {
         }
         let mut pytest = pytest(environment, suite)?;
         pytest.env(UNDER_TEST, "icefield").arg(directory);
-        if environment.name != judge().name {
-            // Its rules are written against the state machine of the newer zarr-python; the older one has others.
-            if suite == "ecosystem" {
-                eprintln!("left out: two_hundred_hierarchies, which need a newer zarr-python");
-                pytest.args(["-k", "not two_hundred_hierarchies"]);
-            }
-        }
         note(&mut failed, suite, process::run(&mut pytest));
     }
     note(&mut failed, "types", types(environment));
