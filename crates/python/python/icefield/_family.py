@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from icefield import _display
 
 __all__ = ["Member", "members"]
+
+T = TypeVar("T")
 
 
 class Member:
@@ -58,6 +60,31 @@ class Member:
 def _set(member: Member, name: str, value: Any) -> None:
     """Sets a field of a value that is being made."""
     object.__setattr__(member, name, value)
+
+
+class _Bare(Member):
+    """A form that is only its name."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+
+class _One(Member, Generic[T]):
+    """A form with one value, of a class that the form says."""
+
+    __slots__ = ("_0",)
+    __match_args__ = ("_0",)
+    _class: ClassVar[type]
+    _0: T
+
+    def __init__(self, _0: T) -> None:
+        if not isinstance(_0, self._class):
+            raise TypeError(
+                f"{_name(self)} takes {self._class.__name__}, not a {type(_0).__name__}"
+            )
+        _set(self, "_0", _0)
 
 
 class _Hidden:

@@ -14,9 +14,10 @@ from icefield import _client_options, _display, _urls
 from icefield import _fork as _fork
 from icefield import _native as native
 from icefield._checks import text
-from icefield._credentials.azure import AnyAzureCredential, AzureCredentials, azure_identity
-from icefield._credentials.gcs import AnyGcsCredential, GcsCredentials, gcs_identity
-from icefield._credentials.s3 import AnyS3Credential, S3Credentials, s3_identity
+from icefield._credentials.azure import AnyAzureCredential, AzureCredentials
+from icefield._credentials.forms import identity_of
+from icefield._credentials.gcs import AnyGcsCredential, GcsCredentials
+from icefield._credentials.s3 import AnyS3Credential, S3Credentials
 from icefield._credentials.withheld import QUERY, without_keys
 from icefield._exceptions import ErrorKind, InvalidInputError, StorageError
 from icefield._storage_object import StorageObjectInfo
@@ -306,7 +307,7 @@ class Storage:
                 )
             credentials = S3Credentials.Anonymous()
         who: S3Credentials = S3Credentials.FromEnv() if credentials is None else credentials
-        identity, source = s3_identity(who)
+        identity, source = identity_of(who, S3Credentials)
         region = region or config.region
         path_style = bool(config.force_path_style) or bool((extra or {}).get("path_style"))
         description = {
@@ -358,7 +359,7 @@ class Storage:
                     "(for the project that pays, pass config={'user_project': …})"
                 )
         who: GcsCredentials = GcsCredentials.FromEnv() if credentials is None else credentials
-        identity, source = gcs_identity(who)
+        identity, source = identity_of(who, GcsCredentials)
         prefix = _prefix(prefix)
         description: dict[str, Any] = {
             "type": "gcs",
@@ -392,7 +393,7 @@ class Storage:
         if not isinstance(prefix, str):
             raise TypeError(f"prefix is a text, not a {type(prefix).__name__}")
         who: AzureCredentials = AzureCredentials.FromEnv() if credentials is None else credentials
-        identity, source = azure_identity(who)
+        identity, source = identity_of(who, AzureCredentials)
         prefix = _prefix(prefix)
         description: dict[str, Any] = {
             "type": "azure",
@@ -592,14 +593,7 @@ def _unpickled(
     pickles_secrets: bool,
     withheld: str | None = None,
 ) -> Storage:
-    source: Callable[[], str] | None = None
-    match credentials:
-        case S3Credentials():
-            _, source = s3_identity(credentials)
-        case GcsCredentials():
-            _, source = gcs_identity(credentials)
-        case AzureCredentials():
-            _, source = azure_identity(credentials)
+    source = None if credentials is None else credentials._identity()[1]
     storage = Storage._made(description, shown, credentials, source, withheld)
     storage._pickles_secrets = pickles_secrets
     return storage

@@ -21,7 +21,6 @@ from icefield._credentials.azure import (
     azure_anonymous_credentials,
     azure_credentials,
     azure_from_env_credentials,
-    azure_identity,
     azure_refreshable_credentials,
     azure_static_credentials,
 )
@@ -35,7 +34,6 @@ from icefield._credentials.gcs import (
     gcs_anonymous_credentials,
     gcs_credentials,
     gcs_from_env_credentials,
-    gcs_identity,
     gcs_refreshable_credentials,
     gcs_static_credentials,
 )
@@ -46,11 +44,10 @@ from icefield._credentials.s3 import (
     s3_anonymous_credentials,
     s3_credentials,
     s3_from_env_credentials,
-    s3_identity,
     s3_refreshable_credentials,
     s3_static_credentials,
 )
-from icefield._family import Member, _set, members
+from icefield._family import _Bare, _One, members
 
 if TYPE_CHECKING:
     from icefield import _native
@@ -102,63 +99,42 @@ class Credentials:
     HttpAccess: TypeAlias = "_AccessHttpAccess"
 
 
-class _Access(Member, Credentials):
-    __slots__ = ("_0",)
-    __match_args__ = ("_0",)
-
-
-class _AccessS3(_Access):
+class _AccessS3(_One[AnyS3Credential], Credentials):
     """Who asks S3."""
 
     __slots__ = ()
-    _0: AnyS3Credential
-
-    def __init__(self, _0: AnyS3Credential) -> None:
-        if not isinstance(_0, S3Credentials):
-            raise TypeError(f"it is one of S3Credentials, not a {type(_0).__name__}")
-        _set(self, "_0", _0)
+    _class = S3Credentials
+    _service = "s3"
 
 
-class _AccessGcs(_Access):
+class _AccessGcs(_One[AnyGcsCredential], Credentials):
     """Who asks Google Cloud Storage."""
 
     __slots__ = ()
-    _0: AnyGcsCredential
-
-    def __init__(self, _0: GcsCredentials) -> None:
-        if not isinstance(_0, GcsCredentials):
-            raise TypeError(f"it is one of GcsCredentials, not a {type(_0).__name__}")
-        _set(self, "_0", _0)
+    _class = GcsCredentials
+    _service = "gcs"
 
 
-class _AccessAzure(_Access):
+class _AccessAzure(_One[AnyAzureCredential], Credentials):
     """Who asks Azure."""
 
     __slots__ = ()
-    _0: AnyAzureCredential
-
-    def __init__(self, _0: AzureCredentials) -> None:
-        if not isinstance(_0, AzureCredentials):
-            raise TypeError(f"it is one of AzureCredentials, not a {type(_0).__name__}")
-        _set(self, "_0", _0)
+    _class = AzureCredentials
+    _service = "azure"
 
 
-class _AccessLocalFileSystemAccess(Member, Credentials):
+class _AccessLocalFileSystemAccess(_Bare, Credentials):
     """Files of this machine may be read."""
 
     __slots__ = ()
-
-    def __init__(self) -> None:
-        pass
+    _service = "local"
 
 
-class _AccessHttpAccess(Member, Credentials):
+class _AccessHttpAccess(_Bare, Credentials):
     """The web server may be read. Headers that it needs are in the container."""
 
     __slots__ = ()
-
-    def __init__(self) -> None:
-        pass
+    _service = "http"
 
 
 AnyCredential: TypeAlias = (
@@ -207,9 +183,9 @@ def _access(prefix: str, credential: object) -> AnyCredential | None:
         case S3Credentials():
             return _AccessS3(cast(AnyS3Credential, credential))
         case GcsCredentials():
-            return _AccessGcs(credential)
+            return _AccessGcs(cast(AnyGcsCredential, credential))
         case AzureCredentials():
-            return _AccessAzure(credential)
+            return _AccessAzure(cast(AnyAzureCredential, credential))
     raise refused(
         f"unknown credentials for {_urls.shown(prefix)}: a {type(credential).__name__}; make them with "
         "s3_credentials(…), gcs_credentials(…) or azure_credentials(…), or pass LocalFileSystemAccess or HttpAccess"
@@ -228,23 +204,9 @@ def grants_of(access: Mapping[str, AnyCredential | None]) -> list[_native.Grant]
                 "a prefix of virtual chunks has no UTF-8 form: half of a surrogate pair is in it"
             ) from None
         known = _access(prefix, credential)
+        document: Identity = {"service": "any" if known is None else known._service}
         function: Callable[[], str] | None = None
-        document: Identity
-        match known:
-            case None:
-                document = {"service": "any"}
-            case _AccessS3():
-                identity, function = s3_identity(known._0)
-                document = {"service": "s3", "identity": identity}
-            case _AccessGcs():
-                identity, function = gcs_identity(known._0)
-                document = {"service": "gcs", "identity": identity}
-            case _AccessAzure():
-                identity, function = azure_identity(known._0)
-                document = {"service": "azure", "identity": identity}
-            case _AccessLocalFileSystemAccess():
-                document = {"service": "local"}
-            case _:
-                document = {"service": "http"}
+        if isinstance(known, (_AccessS3, _AccessGcs, _AccessAzure)):
+            document["identity"], function = known._0._identity()
         grants.append((prefix, json.dumps(document), function))
     return grants

@@ -6,15 +6,21 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from icefield._credentials.functions import (
+from icefield._credentials.forms import (
+    Asked,
     Function,
-    Identity,
     OneText,
-    checked,
+    _Anonymous,
+    _Credentials,
+    _FromEnv,
+    _Static,
+)
+from icefield._credentials.functions import (
+    Identity,
+    chosen,
     expiry,
     microseconds,
     one_way,
-    pickled,
     refused,
     text,
 )
@@ -29,7 +35,6 @@ __all__ = [
     "azure_anonymous_credentials",
     "azure_credentials",
     "azure_from_env_credentials",
-    "azure_identity",
     "azure_refreshable_credentials",
     "azure_static_credentials",
 ]
@@ -145,8 +150,10 @@ AnyAzureStaticCredential: TypeAlias = (
 )
 
 
-class AzureCredentials:
+class AzureCredentials(_Credentials):
     """Who asks Azure: `AzureCredentials.Static`, `.FromEnv`, `.Anonymous`, `.Refreshable`."""
+
+    _service = "Azure"
 
     Anonymous: TypeAlias = "_AzureAnonymous"
     FromEnv: TypeAlias = "_AzureFromEnv"
@@ -154,41 +161,34 @@ class AzureCredentials:
     Refreshable: TypeAlias = "_AzureRefreshable"
 
 
-class _AzureAnonymous(Member, AzureCredentials):
+class _AzureAnonymous(_Anonymous, AzureCredentials):
     """Nobody."""
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        pass
 
-
-class _AzureFromEnv(Member, AzureCredentials):
+class _AzureFromEnv(_FromEnv, AzureCredentials):
     """Whoever the variables `AZURE_…` of the environment say."""
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        pass
 
-
-class _AzureStatic(Member, AzureCredentials):
+class _AzureStatic(_Static[AnyAzureStaticCredential], AzureCredentials):
     """Credentials that do not change."""
 
-    __slots__ = ("_0",)
-    __match_args__ = ("_0",)
-    _0: AnyAzureStaticCredential
+    __slots__ = ()
+    _class = AzureStaticCredentials
 
-    def __init__(self, _0: AnyAzureStaticCredential) -> None:
-        if not isinstance(_0, AzureStaticCredentials):
-            raise TypeError(f"it is one of AzureStaticCredentials, not a {type(_0).__name__}")
-        _set(self, "_0", _0)
+    def _identity(self) -> Asked:
+        static = {"form": self._0._form, "secret": self._0._0}
+        return {"kind": "static", "expires_after": None} | static, None
 
 
 class _AzureRefreshable(Function, AzureCredentials):
     """Credentials that a function hands out, which returns one of `AzureRefreshableCredential`."""
 
     __slots__ = ()
+    _form = AzureRefreshableCredential
 
 
 AnyAzureCredential: TypeAlias = _AzureFromEnv | _AzureAnonymous | _AzureStatic | _AzureRefreshable
@@ -227,8 +227,7 @@ def azure_refreshable_credentials(
     scatter_initial_credentials: bool = False,
 ) -> AzureCredentials.Refreshable:
     """Credentials that a function hands out; see `s3_refreshable_credentials`."""
-    current = checked(get_credentials, scatter_initial_credentials, (AzureRefreshableCredential,))
-    return _AzureRefreshable(pickled(get_credentials), current)
+    return _AzureRefreshable._of(get_credentials, scatter_initial_credentials)
 
 
 def azure_from_env_credentials() -> AzureCredentials.FromEnv:
@@ -256,43 +255,20 @@ def azure_credentials(
     Raises `InvalidInputError`, a `ValueError`, if several are given.
     """
     static = {"access_key": access_key, "sas_token": sas_token, "bearer_token": bearer_token}
-    ways = {name: value is not None for name, value in static.items()} | {
-        "anonymous": bool(anonymous),
-        "from_env": bool(from_env),
-        "get_credentials": get_credentials is not None,
-    }
-    way = one_way("Azure", ways)
+    way = chosen(
+        "Azure",
+        static,
+        anonymous=anonymous,
+        from_env=from_env,
+        get_credentials=get_credentials,
+    )
     if way == "anonymous":
         return _AzureAnonymous()
     if get_credentials is not None:
         return azure_refreshable_credentials(get_credentials, scatter_initial_credentials)
     if way in static:
         return _AzureStatic(azure_static_credentials(**static))
-    if from_env is False:
-        raise refused(
-            "from_env is False and no other credentials for Azure are given; pass anonymous=True"
-        )
     return _AzureFromEnv()
-
-
-def azure_identity(credential: AzureCredentials) -> tuple[Identity, Callable[[], str] | None]:
-    """Who asks Azure, as a description has it, and the function of credentials if there is one."""
-    match credential:
-        case _AzureFromEnv():
-            return {"kind": "environment"}, None
-        case _AzureAnonymous():
-            return {"kind": "anonymous"}, None
-        case _AzureRefreshable():
-            return {"kind": "function"}, credential._source((AzureRefreshableCredential,))
-        case _AzureStatic():
-            static = credential._0
-            return {
-                "kind": "static",
-                "form": static._form,
-                "secret": static._0,
-                "expires_after": None,
-            }, None
-    raise TypeError(f"credentials of Azure are AzureCredentials, not a {type(credential).__name__}")
 
 
 members(

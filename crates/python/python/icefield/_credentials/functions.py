@@ -1,4 +1,4 @@
-"""What credentials have in common: texts that are hidden, times of expiry, and functions that hand out new ones."""
+"""What credentials are made of: texts, times of expiry, functions that hand out new ones, and the choice of one way."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias, cast
 
 from icefield._exceptions import ErrorKind, InvalidInputError
-from icefield._family import Member, _set
 
 __all__ = [
-    "Function",
     "Identity",
-    "OneText",
     "Source",
     "checked",
+    "chosen",
     "expiry",
     "microseconds",
     "one_way",
@@ -53,53 +51,22 @@ def microseconds(at: datetime | None) -> int | None:
     return max(0, (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1))
 
 
-class OneText(Member):
-    __slots__ = ("_0",)
-    __match_args__ = ("_0",)
-    _0: str
-
-    def __init__(self, _0: str) -> None:
-        _set(self, "_0", text(_0, "it"))
-
-
-class Function(Member):
-    """Keys that a function hands out: the pickle of the function, and a key that it has handed out already."""
-
-    __slots__ = ("current", "pickled_function")
-    __match_args__ = ("pickled_function", "current")
-    _secret = True
-    pickled_function: bytes
-    current: Any
-
-    def __init__(self, pickled_function: bytes, current: Any = None) -> None:
-        if not isinstance(pickled_function, bytes):
-            raise TypeError(
-                "pickled_function is the pickle of a function: pass pickle.dumps(function), or use the function "
-                "…_refreshable_credentials"
-            )
-        _set(self, "pickled_function", pickled_function)
-        _set(self, "current", current)
-
-    def _source(self, forms: tuple[type, ...]) -> Source:
-        return Source(self.pickled_function, self.current, forms)
-
-
 class Source:
     """What the native side calls for a key: gives the one that is at hand first, if it is still good."""
 
-    def __init__(self, pickled: bytes, current: Any, forms: tuple[type, ...]) -> None:
+    def __init__(self, pickled: bytes, current: Any, form: type) -> None:
         self._pickled = pickled
         self._current = current
-        self._forms = forms
+        self._form = form
 
     def __call__(self) -> str:
         given, self._current = self._current, None
         if given is None or _is_over(given.expires_after):
             given = pickle.loads(self._pickled)()
-        if not isinstance(given, self._forms):
-            wanted = " or ".join(form.__qualname__ for form in self._forms)
+        if not isinstance(given, self._form):
             raise TypeError(
-                f"the function of credentials returned a {type(given).__name__}; it must return {wanted}"
+                f"the function of credentials returned a {type(given).__name__}; it must return "
+                f"{self._form.__qualname__}"
             )
         return json.dumps(cast(Any, given)._document())
 
@@ -121,13 +88,13 @@ def pickled(function: Callable[[], Any]) -> bytes:
         ) from error
 
 
-def checked(function: Callable[[], Any], scatter: bool, forms: tuple[type, ...]) -> Any:
-    if not scatter:
-        return None
+def checked(function: Callable[[], Any], form: type) -> Any:
+    """What a function hands out now."""
     current = function()
-    if not isinstance(current, forms):
-        wanted = " or ".join(form.__qualname__ for form in forms)
-        raise TypeError(f"get_credentials returned a {type(current).__name__}, not {wanted}")
+    if not isinstance(current, form):
+        raise TypeError(
+            f"get_credentials returned a {type(current).__name__}, not {form.__qualname__}"
+        )
     return current
 
 
@@ -142,3 +109,29 @@ def one_way(service: str, ways: Mapping[str, bool]) -> str | None:
             f"conflicting credentials for {service}: {' and '.join(chosen)} were given; give only one of them"
         )
     return chosen[0] if chosen else None
+
+
+def chosen(
+    service: str,
+    static: Mapping[str, object],
+    *,
+    anonymous: bool | None,
+    from_env: bool | None,
+    get_credentials: object,
+) -> str:
+    """How it was said who asks: by one of `static`, or "anonymous", "get_credentials" or "from_env".
+
+    It is the environment if nothing was said. Raises `InvalidInputError`, a `ValueError`, if several were, or if that
+    was the only one left and is refused.
+    """
+    ways = {name: value is not None for name, value in static.items()} | {
+        "anonymous": bool(anonymous),
+        "from_env": bool(from_env),
+        "get_credentials": get_credentials is not None,
+    }
+    way = one_way(service, ways)
+    if way is None and from_env is False:
+        raise refused(
+            f"from_env is False and no other credentials for {service} are given; pass anonymous=True"
+        )
+    return way or "from_env"

@@ -7,19 +7,25 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from icefield._credentials.functions import (
+from icefield._credentials.forms import (
+    Asked,
     Function,
-    Identity,
     OneText,
-    checked,
+    _Anonymous,
+    _Credentials,
+    _FromEnv,
+    _Static,
+)
+from icefield._credentials.functions import (
+    Identity,
+    chosen,
     expiry,
     microseconds,
     one_way,
-    pickled,
     refused,
     text,
 )
-from icefield._family import Member, _set, members
+from icefield._family import members
 
 __all__ = [
     "AnyGcsCredential",
@@ -30,7 +36,6 @@ __all__ = [
     "gcs_anonymous_credentials",
     "gcs_credentials",
     "gcs_from_env_credentials",
-    "gcs_identity",
     "gcs_refreshable_credentials",
     "gcs_static_credentials",
 ]
@@ -91,6 +96,9 @@ class _GcsStaticServiceAccount(OneText, GcsStaticCredentials):
 
     __slots__ = ()
 
+    def _identity(self) -> Identity:
+        return {"kind": "file", "path": self._0}
+
 
 class _GcsStaticServiceAccountKey(OneText, GcsStaticCredentials):
     """The key of a service account, as JSON."""
@@ -98,11 +106,17 @@ class _GcsStaticServiceAccountKey(OneText, GcsStaticCredentials):
     __slots__ = ()
     _secret = True
 
+    def _identity(self) -> Identity:
+        return {"kind": "key", "json": self._0}
+
 
 class _GcsStaticApplicationCredentials(OneText, GcsStaticCredentials):
     """The path of a file of application default credentials. Whoever uses it must have the file."""
 
     __slots__ = ()
+
+    def _identity(self) -> Identity:
+        return {"kind": "file", "path": self._0}
 
 
 class _GcsStaticBearerToken(OneText, GcsStaticCredentials):
@@ -110,6 +124,9 @@ class _GcsStaticBearerToken(OneText, GcsStaticCredentials):
 
     __slots__ = ()
     _secret = True
+
+    def _identity(self) -> Identity:
+        return {"kind": "static", "bearer": self._0, "expires_after": None}
 
 
 AnyGcsStaticCredential: TypeAlias = (
@@ -120,8 +137,10 @@ AnyGcsStaticCredential: TypeAlias = (
 )
 
 
-class GcsCredentials:
+class GcsCredentials(_Credentials):
     """Who asks Google Cloud Storage: `GcsCredentials.Static`, `.FromEnv`, `.Anonymous`, `.Refreshable`."""
+
+    _service = "Google Cloud Storage"
 
     Anonymous: TypeAlias = "_GcsAnonymous"
     FromEnv: TypeAlias = "_GcsFromEnv"
@@ -129,41 +148,33 @@ class GcsCredentials:
     Refreshable: TypeAlias = "_GcsRefreshable"
 
 
-class _GcsAnonymous(Member, GcsCredentials):
+class _GcsAnonymous(_Anonymous, GcsCredentials):
     """Nobody."""
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        pass
 
-
-class _GcsFromEnv(Member, GcsCredentials):
+class _GcsFromEnv(_FromEnv, GcsCredentials):
     """Whoever the environment says: application default credentials."""
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        pass
 
-
-class _GcsStatic(Member, GcsCredentials):
+class _GcsStatic(_Static[AnyGcsStaticCredential], GcsCredentials):
     """A file, its text, or a token."""
 
-    __slots__ = ("_0",)
-    __match_args__ = ("_0",)
-    _0: AnyGcsStaticCredential
+    __slots__ = ()
+    _class = GcsStaticCredentials
 
-    def __init__(self, _0: AnyGcsStaticCredential) -> None:
-        if not isinstance(_0, GcsStaticCredentials):
-            raise TypeError(f"it is one of GcsStaticCredentials, not a {type(_0).__name__}")
-        _set(self, "_0", _0)
+    def _identity(self) -> Asked:
+        return self._0._identity(), None
 
 
 class _GcsRefreshable(Function, GcsCredentials):
     """Tokens that a function hands out, which returns `GcsBearerCredential`."""
 
     __slots__ = ()
+    _form = GcsBearerCredential
 
 
 AnyGcsCredential: TypeAlias = _GcsAnonymous | _GcsFromEnv | _GcsStatic | _GcsRefreshable
@@ -231,8 +242,7 @@ def gcs_refreshable_credentials(
     scatter_initial_credentials: bool = False,
 ) -> GcsCredentials.Refreshable:
     """Tokens that a function hands out; see `s3_refreshable_credentials`."""
-    current = checked(get_credentials, scatter_initial_credentials, (GcsBearerCredential,))
-    return _GcsRefreshable(pickled(get_credentials), current)
+    return _GcsRefreshable._of(get_credentials, scatter_initial_credentials)
 
 
 def gcs_anonymous_credentials() -> GcsCredentials.Anonymous:
@@ -266,43 +276,20 @@ def gcs_credentials(
         "application_credentials": application_credentials,
         "bearer_token": bearer_token,
     }
-    ways = {name: value is not None for name, value in static.items()} | {
-        "anonymous": bool(anonymous),
-        "from_env": bool(from_env),
-        "get_credentials": get_credentials is not None,
-    }
-    way = one_way("Google Cloud Storage", ways)
+    way = chosen(
+        "Google Cloud Storage",
+        static,
+        anonymous=anonymous,
+        from_env=from_env,
+        get_credentials=get_credentials,
+    )
     if way == "anonymous":
         return _GcsAnonymous()
     if get_credentials is not None:
         return gcs_refreshable_credentials(get_credentials, scatter_initial_credentials)
     if way in static:
         return _GcsStatic(gcs_static_credentials(**static))
-    if from_env is False:
-        raise refused(
-            "from_env is False and no other credentials for Google Cloud Storage are given; pass anonymous=True"
-        )
     return _GcsFromEnv()
-
-
-def gcs_identity(credential: GcsCredentials) -> tuple[Identity, Callable[[], str] | None]:
-    """Who asks Google Cloud Storage, as a description has it, and the function of tokens if there is one."""
-    match credential:
-        case _GcsFromEnv():
-            return {"kind": "environment"}, None
-        case _GcsAnonymous():
-            return {"kind": "anonymous"}, None
-        case _GcsRefreshable():
-            return {"kind": "function"}, credential._source((GcsBearerCredential,))
-        case _GcsStatic(_GcsStaticServiceAccountKey(said)):
-            return {"kind": "key", "json": said}, None
-        case _GcsStatic(_GcsStaticBearerToken(said)):
-            return {"kind": "static", "bearer": said, "expires_after": None}, None
-        case _GcsStatic(_GcsStaticServiceAccount(said) | _GcsStaticApplicationCredentials(said)):
-            return {"kind": "file", "path": said}, None
-    raise TypeError(
-        f"credentials of Google Cloud Storage are GcsCredentials, not a {type(credential).__name__}"
-    )
 
 
 members(

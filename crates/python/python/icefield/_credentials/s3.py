@@ -7,18 +7,23 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from icefield import _display
-from icefield._credentials.functions import (
+from icefield._credentials.forms import (
+    Asked,
     Function,
+    _Anonymous,
+    _Credentials,
+    _FromEnv,
+    _Static,
+)
+from icefield._credentials.functions import (
     Identity,
-    checked,
+    chosen,
     expiry,
     microseconds,
-    one_way,
-    pickled,
     refused,
     text,
 )
-from icefield._family import Member, _Hidden, _set, members
+from icefield._family import _Hidden, members
 
 __all__ = [
     "AnyS3Credential",
@@ -27,7 +32,6 @@ __all__ = [
     "s3_anonymous_credentials",
     "s3_credentials",
     "s3_from_env_credentials",
-    "s3_identity",
     "s3_refreshable_credentials",
     "s3_static_credentials",
 ]
@@ -129,8 +133,10 @@ class S3StaticCredentials:
         }
 
 
-class S3Credentials:
+class S3Credentials(_Credentials):
     """Who asks a bucket of S3: `S3Credentials.Static`, `.FromEnv`, `.Anonymous`, `.Refreshable`."""
+
+    _service = "S3"
 
     FromEnv: TypeAlias = "_S3FromEnv"
     Anonymous: TypeAlias = "_S3Anonymous"
@@ -138,41 +144,33 @@ class S3Credentials:
     Refreshable: TypeAlias = "_S3Refreshable"
 
 
-class _S3FromEnv(Member, S3Credentials):
+class _S3FromEnv(_FromEnv, S3Credentials):
     """Whoever the environment says: its variables, profiles, and the services of the machine."""
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        pass
 
-
-class _S3Anonymous(Member, S3Credentials):
+class _S3Anonymous(_Anonymous, S3Credentials):
     """Nobody: requests are not signed."""
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        pass
 
-
-class _S3Static(Member, S3Credentials):
+class _S3Static(_Static[S3StaticCredentials], S3Credentials):
     """A key."""
 
-    __slots__ = ("_0",)
-    __match_args__ = ("_0",)
-    _0: S3StaticCredentials
+    __slots__ = ()
+    _class = S3StaticCredentials
 
-    def __init__(self, _0: S3StaticCredentials) -> None:
-        if not isinstance(_0, S3StaticCredentials):
-            raise TypeError(f"a key of S3 is an S3StaticCredentials, not a {type(_0).__name__}")
-        _set(self, "_0", _0)
+    def _identity(self) -> Asked:
+        return {"kind": "static"} | self._0._document(), None
 
 
 class _S3Refreshable(Function, S3Credentials):
     """Keys that a function hands out, which returns `S3StaticCredentials`."""
 
     __slots__ = ()
+    _form = S3StaticCredentials
 
 
 AnyS3Credential: TypeAlias = _S3Static | _S3Anonymous | _S3FromEnv | _S3Refreshable
@@ -188,8 +186,7 @@ def s3_refreshable_credentials(
     With `scatter_initial_credentials` it is called at once, and what it returns is used, and pickled, until it expires:
     many workers then need not call it when they begin.
     """
-    current = checked(get_credentials, scatter_initial_credentials, (S3StaticCredentials,))
-    return _S3Refreshable(pickled(get_credentials), current)
+    return _S3Refreshable._of(get_credentials, scatter_initial_credentials)
 
 
 def s3_static_credentials(
@@ -231,13 +228,13 @@ def s3_credentials(
     Raises `InvalidInputError`, a `ValueError`, if several are given, or half a key.
     """
     key = (access_key_id, secret_access_key, session_token, expires_after)
-    ways = {
-        "a key": any(it is not None for it in key),
-        "anonymous": bool(anonymous),
-        "from_env": bool(from_env),
-        "get_credentials": get_credentials is not None,
-    }
-    match one_way("S3", ways):
+    match chosen(
+        "S3",
+        {"a key": True if any(it is not None for it in key) else None},
+        anonymous=anonymous,
+        from_env=from_env,
+        get_credentials=get_credentials,
+    ):
         case "anonymous":
             return _S3Anonymous()
         case "get_credentials":
@@ -254,25 +251,7 @@ def s3_credentials(
                 session_token=session_token,
                 expires_after=expires_after,
             )
-    if from_env is False:
-        raise refused(
-            "from_env is False and no other credentials for S3 are given; pass anonymous=True"
-        )
     return _S3FromEnv()
-
-
-def s3_identity(credential: S3Credentials) -> tuple[Identity, Callable[[], str] | None]:
-    """Who asks S3, as a description has it, and the function of keys if there is one."""
-    match credential:
-        case _S3FromEnv():
-            return {"kind": "environment"}, None
-        case _S3Anonymous():
-            return {"kind": "anonymous"}, None
-        case _S3Static():
-            return {"kind": "static"} | credential._0._document(), None
-        case _S3Refreshable():
-            return {"kind": "function"}, credential._source((S3StaticCredentials,))
-    raise TypeError(f"credentials of S3 are S3Credentials, not a {type(credential).__name__}")
 
 
 members(S3Credentials, "_S3", _S3FromEnv, _S3Anonymous, _S3Static, _S3Refreshable)

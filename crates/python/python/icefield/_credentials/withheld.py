@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from icefield._credentials.azure import AzureCredentials, azure_identity
-from icefield._credentials.gcs import GcsCredentials, gcs_identity
-from icefield._credentials.s3 import S3Credentials, s3_identity
+from icefield._credentials.forms import _Credentials
 from icefield._urls import secret_name
 
 if TYPE_CHECKING:
@@ -49,27 +47,21 @@ def without_key(credential: AnyCredential | None) -> AnyCredential | None:
     """Credentials for virtual chunks without a key; themselves if they have none."""
     # Those of a service are wrapped by who asks for virtual chunks, or given as they are.
     inner = getattr(credential, "_0", None)
-    if isinstance(inner, (S3Credentials, GcsCredentials, AzureCredentials)):
+    if isinstance(inner, _Credentials):
         left = _environment(inner)
         wrapper: Any = type(credential)
         return credential if left is inner else cast("AnyCredential", wrapper(left))
-    if isinstance(credential, (S3Credentials, GcsCredentials, AzureCredentials)):
-        return _environment(credential)
+    if isinstance(credential, _Credentials):
+        return cast("AnyCredential", _environment(credential))
     return credential
 
 
-def _environment(
-    credential: S3Credentials | GcsCredentials | AzureCredentials,
-) -> S3Credentials | GcsCredentials | AzureCredentials:
+def _environment(credential: _Credentials) -> _Credentials:
     """The credentials of the environment instead of a key."""
-    match credential:
-        case S3Credentials() if _is_key(s3_identity(credential)[0]):
-            return S3Credentials.FromEnv()
-        case GcsCredentials() if _is_key(gcs_identity(credential)[0]):
-            return GcsCredentials.FromEnv()
-        case AzureCredentials() if _is_key(azure_identity(credential)[0]):
-            return AzureCredentials.FromEnv()
-    return credential
+    if not _is_key(credential._identity()[0]):
+        return credential
+    family: Any = credential  # Each form has the names of its family.
+    return cast(_Credentials, family.FromEnv())
 
 
 def _is_key(identity: object) -> bool:

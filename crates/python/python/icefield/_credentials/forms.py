@@ -1,0 +1,94 @@
+"""The forms that the credentials of every service have: nobody, the environment, what does not change, a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+
+from icefield._credentials.functions import Identity, Source, checked, pickled, text
+from icefield._family import Member, _Bare, _One, _set
+
+__all__ = ["Asked", "Function", "OneText", "identity_of"]
+
+Asked: TypeAlias = tuple[Identity, Callable[[], str] | None]
+"""Who asks, as the description of a storage has it, and the function that hands out keys if there is one."""
+
+T = TypeVar("T")
+
+
+class _Credentials:
+    """Who asks a service: the family of its forms."""
+
+    _service: ClassVar[str] = ""
+
+    def _identity(self) -> Asked:
+        raise TypeError(f"who asks {self._service} is one of {type(self).__name__}, not that itself")
+
+
+class _Anonymous(_Bare):
+    __slots__ = ()
+
+    def _identity(self) -> Asked:
+        return {"kind": "anonymous"}, None
+
+
+class _FromEnv(_Bare):
+    __slots__ = ()
+
+    def _identity(self) -> Asked:
+        return {"kind": "environment"}, None
+
+
+class _Static(_One[T]):
+    __slots__ = ()
+
+    def _identity(self) -> Asked:
+        raise NotImplementedError
+
+
+class OneText(Member):
+    __slots__ = ("_0",)
+    __match_args__ = ("_0",)
+    _0: str
+
+    def __init__(self, _0: str) -> None:
+        _set(self, "_0", text(_0, "it"))
+
+
+class Function(Member):
+    """Keys that a function hands out: the pickle of the function, and a key that it has handed out already."""
+
+    __slots__ = ("current", "pickled_function")
+    __match_args__ = ("pickled_function", "current")
+    _secret = True
+    _form: ClassVar[type]
+    """What the function returns."""
+    pickled_function: bytes
+    current: Any
+
+    def __init__(self, pickled_function: bytes, current: Any = None) -> None:
+        if not isinstance(pickled_function, bytes):
+            raise TypeError(
+                "pickled_function is the pickle of a function: pass pickle.dumps(function), or use the function "
+                "…_refreshable_credentials"
+            )
+        _set(self, "pickled_function", pickled_function)
+        _set(self, "current", current)
+
+    @classmethod
+    def _of(cls, function: Callable[[], Any], scatter: bool) -> Self:
+        """Those of a function, which is called at once if what it hands out is to be scattered."""
+        current = checked(function, cls._form) if scatter else None
+        return cls(pickled(function), current)
+
+    def _identity(self) -> Asked:
+        return {"kind": "function"}, Source(self.pickled_function, self.current, self._form)
+
+
+def identity_of(credential: object, family: type[_Credentials]) -> Asked:
+    """Who asks a service. Raises `TypeError` if the credentials are not of its family."""
+    if not isinstance(credential, family):
+        raise TypeError(
+            f"credentials of {family._service} are {family.__name__}, not a {type(credential).__name__}"
+        )
+    return credential._identity()
