@@ -1,5 +1,7 @@
 //! What changed: in a session, or between two snapshots, as the *net* effect.
 
+mod shifted;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -10,10 +12,10 @@ use icefield_format::{
 };
 use icefield_refs::FetchError;
 
-use crate::RepositoryError;
 use crate::change_set::ChangeSet;
 use crate::objects::Objects;
 use crate::session::Base;
+use crate::{RepositoryError, SessionError};
 
 /// Manifests loaded at a time.
 const MANIFESTS_AHEAD: usize = 8;
@@ -44,8 +46,26 @@ impl Diff {
         *self == Self::default()
     }
 
-    /// The edits of a session.
-    pub(crate) fn of_changes(changes: &ChangeSet, base: &Base) -> Self {
+    /// The edits of a session. Of arrays that it shifted, what differs from the base, found from their manifests, as
+    /// [`Diff::between`] finds it after a commit; of others what was written, and be it what stood there before.
+    pub(crate) async fn of_changes(
+        objects: &Objects,
+        changes: &ChangeSet,
+        base: &Base,
+    ) -> Result<Self, SessionError> {
+        let mut diff = Self::of_edits(changes, base);
+        for (id, path, view, array) in shifted::shifted(changes, base) {
+            let chunks = shifted::changed_chunks(objects, changes, id, view, array).await?;
+            match chunks.is_empty() {
+                true => diff.updated_chunks.remove(&path),
+                false => diff.updated_chunks.insert(path, chunks),
+            };
+        }
+        Ok(diff)
+    }
+
+    /// What was written, without what moved.
+    fn of_edits(changes: &ChangeSet, base: &Base) -> Self {
         let mut diff = Self::default();
         let mut paths: HashMap<NodeId, NodePath> = HashMap::new();
         for (path, node) in changes.created() {

@@ -199,7 +199,7 @@ impl Session {
         if carried.is_empty() {
             return Ok(ApplyOutcome::NothingToDo);
         }
-        let applied = Diff::of_changes(&carried, &base);
+        let applied = Diff::of_changes(objects, &carried, &base).await?;
         let mut state = self.state_mut()?;
         state.begin_with(carried);
         state.taken.insert(to);

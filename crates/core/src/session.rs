@@ -379,11 +379,18 @@ impl Session {
 
     /// Returns the uncommitted edits, net of each other.
     ///
+    /// Makes no request, unless an array was shifted: the manifests of the base tell which of its chunks moved, and those
+    /// of which another chunk, or none, is at their place are named. Of other arrays, a chunk that was
+    /// written counts, and be it what stood there before; those that a new shape cuts off do not.
+    ///
     /// # Errors
-    /// [`SessionError::Aborted`] after a panic inside the session.
-    pub fn status(&self) -> Result<Diff, SessionError> {
-        let state = self.state()?;
-        Ok(Diff::of_changes(&state.changes, &state.base))
+    /// [`SessionError::Aborted`] after a panic inside the session; what the store says.
+    pub async fn status(&self) -> Result<Diff, SessionError> {
+        let (changes, base) = {
+            let state = self.state()?;
+            (Arc::clone(&state.changes), Arc::clone(&state.base))
+        };
+        Diff::of_changes(&self.shared().objects, &changes, &base).await
     }
 
     /// Forgets all uncommitted edits. Chunks that were uploaded for them stay behind as garbage.

@@ -139,7 +139,7 @@ impl Session {
 
     fn status(&self, py: Python<'_>) -> PyResult<Task> {
         let session = self.handle()?;
-        begin_near(py, async move { Ok(DiffRow(session.status()?)) })
+        begin_near(py, async move { Ok(DiffRow(session.status().await?)) })
     }
 
     fn discard_changes(&self, py: Python<'_>) -> PyResult<()> {

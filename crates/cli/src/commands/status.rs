@@ -94,7 +94,7 @@ async fn fork(context: &Context, args: &Status, file: &Path) -> Result<(), Failu
         location: output::location(&args.location),
         base: fork.snapshot_id()?,
         bytes: bytes.len(),
-        changes: Changes::of(fork.status()?),
+        changes: Changes::of(fork.status().await?),
     };
     Output::new(args.facts).facts(&facts, |facts, out| {
         writeln!(

@@ -71,7 +71,7 @@ pub(super) async fn a_box_goes_as_its_chunks_one_by_one(trial: Trial) {
             let mut sorted = [indices(&at_once, "/a").await, left.clone()];
             sorted.iter_mut().for_each(|it| it.sort());
             assert_eq!(sorted[0], sorted[1], "{within:?}, moved: {moved}");
-            let (a, b) = (at_once.status(), one_by_one.status());
+            let (a, b) = (at_once.status().await, one_by_one.status().await);
             assert_eq!(a.expect("open"), b.expect("open"));
             is!(at_once.delete_chunks(&path("/a"), &within).await, Ok(0));
         }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Trial;
 use super::words::*;
-use crate::{ChunkIndex, Diff, NodePath, Repository, SnapshotId};
+use crate::{ChunkIndex, Diff, NodePath, Repository, Session, SnapshotId};
 
 async fn diff(repository: &Repository, from: SnapshotId, to: SnapshotId) -> Diff {
     let diff = repository.diff(from, to).await;
@@ -157,4 +157,129 @@ pub(super) async fn a_resize_shows_in_the_diff(trial: Trial) {
     let found = diff(&repository, to, wider).await;
     assert_eq!(found.updated_arrays, those(&["/a"]));
     assert!(found.updated_chunks.is_empty());
+}
+
+/// Numbers from below a bound, the same in each run.
+fn dice(mut state: u64) -> impl FnMut(u64) -> u64 {
+    move |below| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    }
+}
+
+/// Any edit of an array, which may be at another place, and of another shape, afterwards. Returns whether it was a shift.
+async fn any_edit(
+    session: &Session,
+    at: &mut &str,
+    shape: &mut Vec<u64>,
+    mut draw: impl FnMut(u64) -> u64,
+) -> bool {
+    let inside = |draw: &mut dyn FnMut(u64) -> u64| -> Vec<u32> {
+        shape.iter().map(|count| draw(*count) as u32).collect()
+    };
+    match draw(14) {
+        0..=3 => {
+            let index = inside(&mut draw);
+            // Few different values: some chunks are again what they were, and some equal their neighbours.
+            write(session, at, &index, pattern(draw(3), 6)).await;
+        }
+        4 => write(session, at, &inside(&mut draw), pattern(draw(3), 600)).await,
+        5 | 6 => {
+            let index = inside(&mut draw);
+            is!(session.delete_chunk(&path(at), &index).await, Ok(()));
+        }
+        7 | 8 => {
+            shape.iter_mut().for_each(|count| *count = 1 + draw(6));
+            set(session, at, array(shape, &vec![1; shape.len()])).await;
+        }
+        9 if draw(4) == 0 => {
+            *shape = vec![5; if shape.len() == 2 { 1 } else { 2 }];
+            set(session, at, array(shape, &vec![1; shape.len()])).await;
+        }
+        10 if draw(4) == 0 => {
+            let to = if *at == "/a" { "/moved" } else { "/a" };
+            is!(session.move_node(&path(at), &path(to)).await, Ok(()));
+            *at = to;
+        }
+        _ => {
+            let by: Vec<i64> = shape.iter().map(|_| draw(5) as i64 - 2).collect();
+            is!(session.shift(&path(at), &by).await, Ok(()));
+            return by.iter().any(|by| *by != 0);
+        }
+    }
+    false
+}
+
+pub(super) async fn a_status_of_shifts_is_the_diff_of_their_commit(trial: Trial) {
+    let mut shifted = 0;
+    for seed in 0..60 {
+        let (_, repository) = trial.create().await;
+        let mut draw = dice(seed);
+        let (mut at, mut shape) = ("/a", vec![4, 5]);
+        let session = writer(&repository).await;
+        set(&session, "/", group()).await;
+        set(&session, "/a", array(&shape, &[1, 1])).await;
+        for _ in 0..draw(14) {
+            let index = [draw(4) as u32, draw(5) as u32];
+            let length = if draw(3) == 0 { 600 } else { 6 };
+            write(&session, "/a", &index, pattern(draw(3), length)).await;
+        }
+        let from = commit(&session, "before").await;
+        let session = writer(&repository).await;
+        let mut is_shifted = false;
+        for _ in 0..=draw(9) {
+            is_shifted |= any_edit(&session, &mut at, &mut shape, &mut draw).await;
+        }
+        let status = session.status().await.expect("sound");
+        if !is_shifted || !session.has_changes().expect("sound") {
+            continue;
+        }
+        shifted += 1;
+        let chunks = status.updated_chunks.get(&path(at));
+        let to = commit(&session, "edited").await;
+        let found = diff(&repository, from, to).await;
+        let expected = found.updated_chunks.get(&path(at));
+        assert_eq!(chunks, expected, "seed {seed}: {at} of {shape:?}");
+        assert_eq!(status.new_arrays, found.new_arrays, "seed {seed}");
+        assert_eq!(status.deleted_arrays, found.deleted_arrays, "seed {seed}");
+    }
+    assert!(shifted > 30, "{shifted}");
+}
+
+pub(super) async fn the_status_names_what_a_shift_moves(trial: Trial) {
+    let (_, repository) = trial.create().await;
+    let nodes = [("/a", array(&[9], &[1])), ("/b", array(&[9], &[1]))];
+    let old: &[Chunk<'_>] = &[
+        ("/a", &[0], b"0"),
+        ("/a", &[1], b"1"),
+        ("/a", &[5], b"5"),
+        ("/a", &[6], b"5"),
+        ("/b", &[0], b"0"),
+    ];
+    commit_edits(&repository, "before", &nodes, old).await;
+    let session = writer(&repository).await;
+    is!(session.shift(&path("/a"), &[1]).await, Ok(()));
+    let status = session.status().await.expect("sound");
+    // At 6, there is what was there.
+    assert_eq!(status.updated_chunks, chunks(&[("/a", &[0, 1, 2, 5, 7])]));
+    assert!(status.updated_arrays.is_empty());
+    let own = |of: &[u32]| {
+        let status = session.clone();
+        let of = chunks(&[("/a", of)]);
+        async move { assert_eq!(status.status().await.expect("sound").updated_chunks, of) }
+    };
+    write(&session, "/a", &[0], "0").await;
+    own(&[1, 2, 5, 7]).await;
+    is!(session.delete_chunk(&path("/a"), &[7]).await, Ok(()));
+    own(&[1, 2, 5]).await;
+    write(&session, "/a", &[8], "new").await;
+    own(&[1, 2, 5, 8]).await;
+    is!(session.shift(&path("/a"), &[-9]).await, Ok(()));
+    own(&[0, 1, 5, 6]).await;
+    is!(session.delete_node(&path("/a")).await, Ok(true));
+    let status = session.status().await.expect("sound");
+    assert_eq!(status.deleted_arrays, those(&["/a"]));
+    assert!(status.updated_chunks.is_empty());
 }

@@ -156,7 +156,7 @@ pub(super) async fn discard_forgets_every_edit(trial: Trial) {
     is!(session.discard_changes(), Ok(()));
     is!(session.has_changes(), Ok(false));
     is!(session.pending_bytes(), Ok(0));
-    is!(session.status(), Ok(status) if status.is_empty());
+    is!(session.status().await, Ok(status) if status.is_empty());
     assert_eq!(paths(&session, "/"), ["/a", "/g"]);
     holds(&session, "/a", &[0], Some(b"0")).await;
     is!(
@@ -181,7 +181,7 @@ pub(super) async fn status_is_the_net_effect(trial: Trial) {
     ];
     commit_edits(&repository, "one", &nodes, &[("/gone", &[0], b"x")]).await;
     let session = writer(&repository).await;
-    is!(session.status(), Ok(status) if status.is_empty());
+    is!(session.status().await, Ok(status) if status.is_empty());
     set(&session, "/brief", group()).await;
     is!(session.delete_node(&path("/brief")).await, Ok(true));
     is!(session.has_changes(), Ok(false));
@@ -193,7 +193,7 @@ pub(super) async fn status_is_the_net_effect(trial: Trial) {
     set(&session, "/again", group()).await;
     write(&session, "/kept", &[2], "2").await;
     is!(session.delete_chunk(&path("/kept"), &[3]).await, Ok(()));
-    let status = session.status().expect("sound");
+    let status = session.status().await.expect("sound");
     let one = |at: &str| std::collections::BTreeSet::from([path(at)]);
     assert_eq!(status.new_groups, one("/again"));
     assert_eq!(status.new_arrays, one("/new"));

@@ -141,7 +141,9 @@ macro_rules! __session_cases {
                 a_diff_backwards_is_the_reverse
                 what_is_changed_back_is_no_difference
                 branches_are_compared_whatever_their_histories
-                a_resize_shows_in_the_diff;
+                a_resize_shows_in_the_diff
+                the_status_names_what_a_shift_moves
+                a_status_of_shifts_is_the_diff_of_their_commit;
             configs:
                 a_default_configuration_is_not_stored
                 a_configuration_is_stored_and_obeyed

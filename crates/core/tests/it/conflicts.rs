@@ -295,14 +295,14 @@ async fn outcome_of(
         let id = theirs.snapshot_id().expect("sound");
         delete(repository.storage(), &format!("transactions/{id}")).await;
     }
-    let before = ours.status().expect("sound");
+    let before = ours.status().await.expect("sound");
     let found = match ours.rebase(&detector).await.expect(row.rule) {
         RebaseOutcome::Rebased { commits, .. } => {
             assert_eq!(commits, 1, "{}", row.rule);
             BTreeSet::new()
         }
         RebaseOutcome::Conflicts { conflicts, .. } => {
-            assert_eq!(ours.status().expect("sound"), before, "{}", row.rule);
+            assert_eq!(ours.status().await.expect("sound"), before, "{}", row.rule);
             conflicts.iter().map(kind).collect()
         }
         RebaseOutcome::BranchGone => panic!("main cannot go"),

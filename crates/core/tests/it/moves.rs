@@ -69,7 +69,7 @@ async fn a_node_that_moves_there_and_back_has_not_changed() {
     moved(&session, "/b", "/x").await;
     apply(&session, &[Chunk("/x", 6, 6)]).await;
     moved(&session, "/x", "/b").await;
-    let status = session.status().expect("sound");
+    let status = session.status().await.expect("sound");
     assert!(status.new_arrays.is_empty() && status.deleted_arrays.is_empty());
     assert_eq!(status.updated_chunks.len(), 1);
     assert_eq!(byte(&session, "/b", 6).await, Some(6));

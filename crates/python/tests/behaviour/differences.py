@@ -201,10 +201,6 @@ ICEFIELD: dict[str, str] = {
     "test_refs.py::test_a_deleted_tag_is_never_made_again*": _TWO_NEW_NAMES,
     "test_refs.py::test_reset_to_a_missing_snapshot*": _SNAPSHOT,
     "test_sessions.py::test_a_readonly_session_of_a_missing_snapshot": _SNAPSHOT,
-    "test_shift.py::test_a_shift_shows_as_chunks": (
-        "the status of a session does not list what a shift moves, which only the manifests know; the diff of the "
-        "commit does"
-    ),
     "test_shift.py::test_a_shift_conflicts_like_writes": _SHIFT,
     "test_shift.py::test_a_shift_does_not_conflict_elsewhere": _SHIFT,
     "test_splitting.py::test_rewriting_records_its_rules": (

@@ -5,13 +5,13 @@ use crate::{EditOutcome, Repository};
 
 /// Asserts that a commit finds the branch elsewhere, and that the session is as before.
 async fn moved(session: &crate::Session, expected: SnapshotId, found: Option<SnapshotId>) {
-    let status = session.status().expect("sound");
+    let status = session.status().await.expect("sound");
     is!(
         session.commit("too late").await,
         Ok(CommitOutcome::BranchMoved { expected: was, found: is })
             if was == expected && is == found,
     );
-    assert_eq!(session.status().expect("sound"), status, "the edits stay");
+    assert_eq!(session.status().await.expect("sound"), status, "the edits stay");
     is!(session.snapshot_id(), Ok(id) if id == expected);
     assert!(!session.is_read_only());
 }

@@ -1,0 +1,165 @@
+//! What a session that shifted an array changed of its chunks: the references of the base moved, and only its manifests
+//! know which there are.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use icefield_format::{
+    ArrayRecord, ChunkIndex, ChunkRef, Extents, Manifest, ManifestId, NodeId, NodePath,
+};
+
+use super::MANIFESTS_AHEAD;
+use crate::SessionError;
+use crate::change_set::{BaseView, ChangeSet, PendingChunk};
+use crate::objects::Objects;
+use crate::session::Base;
+
+/// Arrays of the base that a session shifted and did not delete, and where they are now.
+pub(super) fn shifted<'a>(
+    changes: &'a ChangeSet,
+    base: &'a Base,
+) -> impl Iterator<Item = (NodeId, NodePath, &'a BaseView, ArrayRecord<'a>)> {
+    let views = changes.views().iter();
+    views
+        .filter(|(_, view)| view.is_shifted())
+        .filter_map(|(id, view)| {
+            let record = base.record(base.position(&view.home)?);
+            let array = record.array().filter(|_| record.id() == *id)?;
+            let is_moved = changes.moved_from(id).is_some();
+            let now = match is_moved {
+                true => {
+                    let mut created = changes.created().iter();
+                    created.find(|(_, node)| node.id == *id)?.0.clone()
+                }
+                false if changes.deleted().contains_key(&view.home) => return None,
+                false => view.home.clone(),
+            };
+            Some((*id, now, view, array))
+        })
+}
+
+/// Returns at which indices of a shifted array the session sees another reference than the base has, or none any more.
+pub(super) async fn changed_chunks(
+    objects: &Objects,
+    changes: &ChangeSet,
+    node: NodeId,
+    view: &BaseView,
+    array: ArrayRecord<'_>,
+) -> Result<BTreeSet<ChunkIndex>, SessionError> {
+    let boxes: Vec<(ManifestId, Extents)> = array
+        .manifests()
+        .map(|it| (it.id(), it.extents()))
+        .collect();
+    let parts = stream::iter(boxes)
+        .map(|(id, extents)| async move { Part::load(objects, id, extents).await })
+        .buffered(MANIFESTS_AHEAD)
+        .try_collect()
+        .await?;
+    let state = Shifted {
+        node,
+        view,
+        parts,
+        // What another path has is there anew, as in a comparison of the snapshots.
+        is_new: changes.moved_from(&node).is_some(),
+        changes,
+    };
+    state.changed()
+}
+
+/// A manifest, and the box that it says something of.
+struct Part {
+    extents: Extents,
+    manifest: Arc<Manifest>,
+}
+
+impl Part {
+    async fn load(
+        objects: &Objects,
+        id: ManifestId,
+        extents: Extents,
+    ) -> Result<Self, SessionError> {
+        let manifest = objects.manifest(id).await?;
+        Ok(Self { extents, manifest })
+    }
+
+    /// A box of another rank says nothing.
+    fn may_have(&self, index: &[u32]) -> bool {
+        self.extents.ranges().len() != index.len() || self.extents.contains(index)
+    }
+}
+
+struct Shifted<'a> {
+    node: NodeId,
+    view: &'a BaseView,
+    parts: Vec<Part>,
+    is_new: bool,
+    changes: &'a ChangeSet,
+}
+
+impl Shifted<'_> {
+    /// What the base has at an index.
+    fn stored(&self, index: &[u32]) -> Result<Option<ChunkRef<'_>>, SessionError> {
+        for part in self.parts.iter().filter(|part| part.may_have(index)) {
+            if let Some(chunk) = part.manifest.get(&self.node, index)? {
+                return Ok(Some(chunk));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What stood at an index before the session.
+    fn before(&self, index: &[u32]) -> Result<Option<ChunkRef<'_>>, SessionError> {
+        match self.is_new {
+            true => Ok(None),
+            false => self.stored(index),
+        }
+    }
+
+    /// What the session has at an index.
+    fn now(&self, index: &[u32]) -> Result<Option<ChunkRef<'_>>, SessionError> {
+        match self.changes.chunk(&self.node, index) {
+            Some(PendingChunk::Set(chunk)) => return Ok(Some(chunk)),
+            Some(PendingChunk::Deleted) => return Ok(None),
+            None => {}
+        }
+        let mut base = Vec::new();
+        match self.view.find(index, &mut base) {
+            true => self.stored(&base),
+            false => Ok(None),
+        }
+    }
+
+    /// Every index at which there was something, is something that moved there, or wrote the session.
+    fn changed(&self) -> Result<BTreeSet<ChunkIndex>, SessionError> {
+        let mut changed = BTreeSet::new();
+        let mut look = |index: &[u32]| -> Result<(), SessionError> {
+            if self.before(index)? != self.now(index)? {
+                changed.insert(ChunkIndex::from(index.to_vec()));
+            }
+            Ok(())
+        };
+        let (mut index, mut place) = (Vec::new(), Vec::new());
+        for part in &self.parts {
+            for record in part
+                .manifest
+                .array(&self.node)
+                .iter()
+                .flat_map(|it| it.refs())
+            {
+                index.clear();
+                record.index_into(&mut index);
+                look(&index)?;
+                if self.view.place(&index, &mut place) && place != index {
+                    look(&place)?;
+                }
+            }
+        }
+        if let Some(table) = self.changes.chunks().get(&self.node) {
+            for row in 0..table.len() as u32 {
+                look(table.index(row))?;
+            }
+        }
+        Ok(changed)
+    }
+}
