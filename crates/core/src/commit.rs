@@ -34,7 +34,7 @@ pub(crate) use shifted::shifted_arrays;
 use crate::objects::Fresh;
 use crate::rebase::{Conflict, ConflictSolver, RebaseOutcome};
 use crate::session::{Hold, Moment, Phase, Session};
-use crate::{CommitError, SessionError};
+use crate::{CommitError, Interrupt, SessionError};
 
 /// Attempts of a commit with rebase, unless the caller says otherwise.
 const DEFAULT_TRIES: usize = 1000;
@@ -90,6 +90,7 @@ pub struct Commit {
     extents: BTreeMap<(NodePath, ManifestId), Extents>,
     solver: Option<Arc<dyn ConflictSolver>>,
     tries: usize,
+    interrupt: Interrupt,
 }
 
 impl Commit {
@@ -156,6 +157,13 @@ impl Commit {
         self
     }
 
+    /// Ends early, as [`CommitError::Interrupted`], once `interrupt` is raised, as long as the branch is not being moved:
+    /// nothing was published then, and the session and its edits are as before.
+    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
+        self.interrupt = interrupt.clone();
+        self
+    }
+
     async fn run(mut self) -> Result<CommitOutcome, CommitError> {
         let session = self.session.clone();
         let mut hold = session.hold()?;
@@ -203,6 +211,7 @@ impl Commit {
             if lost + 1 == self.tries {
                 return Ok(outcome);
             }
+            self.interrupt.check()?;
             if lost > 0 {
                 pause(&session, lost).await;
             }
@@ -283,7 +292,9 @@ impl Commit {
             lost: &self.lost,
             extents: &self.extents,
         };
-        let written = plan::write(session, Some(tip), description).await?;
+        // What it has written is garbage until it is published.
+        let writing = plan::write(session, Some(tip), description);
+        let written = self.interrupt.unless(writing).await??;
         match written {
             plan::Written::BranchMoved { found } => {
                 let expected = tip.snapshot;
@@ -351,6 +362,7 @@ impl Session {
             extents: BTreeMap::new(),
             solver: None,
             tries: DEFAULT_TRIES,
+            interrupt: Interrupt::new(),
         }
     }
 

@@ -406,6 +406,9 @@ pub enum CommitError {
     /// A snapshot or ref of the repository could not be had.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
+    /// Somebody wished so.
+    #[error("the commit was interrupted before anything was published: commit again to go on")]
+    Interrupted(#[from] crate::Interrupted),
     /// The edits could not be carried over to the commit that was first.
     #[error("another commit was first, and the edits could not be carried over to it")]
     Rebase(#[from] crate::RebaseError),

@@ -39,6 +39,7 @@ mod conditions;
 mod diff;
 mod error;
 mod history;
+mod interrupt;
 mod metadata;
 mod objects;
 mod rebase;
@@ -68,6 +69,7 @@ pub use commit::{Commit, CommitOutcome, SPLITTING_CONFIG};
 pub use diff::Diff;
 pub use error::{CommitError, RepositoryError, SessionError};
 pub use history::{ApplyOutcome, MERGED_SNAPSHOT};
+pub use interrupt::{Interrupt, Interrupted};
 pub use metadata::document::edited as edited_document;
 pub use metadata::{
     ArrayMetadata, ChunkKeyEncoding, MetadataError, NodeMetadata, NodeMetadataError,

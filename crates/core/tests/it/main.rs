@@ -1,6 +1,7 @@
 //! Tests of the engine from outside, in one binary.
 
 mod a_publish;
+mod answers;
 mod b_waiting;
 mod b_writers;
 mod cache;
@@ -17,6 +18,7 @@ mod forks;
 mod h_process;
 mod h_values;
 mod history;
+mod interrupted;
 mod left_out;
 mod moves;
 mod on_top;
