@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use icefield_core::Repository;
+use icefield_core::{Interrupt, Interrupted, Repository};
 use icefield_format::{DecodeLimits, SnapshotId};
 use icefield_refs::{BranchName, FetchError, RefsError};
 use icefield_storage::{Storage, StorageError};
@@ -73,6 +73,9 @@ pub enum CheckError {
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
+    /// Somebody wished so.
+    #[error("the check was interrupted: run it again")]
+    Interrupted(#[from] Interrupted),
     /// Work that was handed to another thread did not end.
     #[error("background work ended early: {0}")]
     Aborted(String),
@@ -89,6 +92,7 @@ pub struct Check {
     read: bool,
     memory_bytes: usize,
     most_findings: u64,
+    interrupt: Interrupt,
 }
 
 impl fmt::Debug for Check {
@@ -129,6 +133,7 @@ impl Check {
             read: false,
             memory_bytes: 192 << 20,
             most_findings: 1000,
+            interrupt: Interrupt::new(),
         }
     }
 
@@ -176,6 +181,14 @@ impl Check {
         self
     }
 
+    /// Ends early, as [`CheckError::Interrupted`], once `interrupt` is raised. A repair of what this finds ends then, too:
+    /// before the next ref, commit or log that it would write.
+    #[must_use]
+    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
+        self.interrupt = interrupt.clone();
+        self
+    }
+
     /// Checks, and reports.
     ///
     /// # Errors
@@ -186,6 +199,8 @@ impl Check {
     }
 
     async fn examine(&self, progress: &dyn Progress) -> Result<Examined, CheckError> {
-        run::Run::begin(self, progress).await?.finish().await
+        // It only reads.
+        let examined = async { run::Run::begin(self, progress).await?.finish().await };
+        self.interrupt.unless(examined).await?
     }
 }

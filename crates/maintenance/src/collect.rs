@@ -32,15 +32,15 @@ mod sweep;
 mod table;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use icefield_core::{Repository, micros_of_time};
+use icefield_core::{Interrupt, Repository, micros_of_time};
 
 pub use error::CollectError;
 pub use report::{CollectReport, Marking, Swept};
 
 use crate::Progress;
-use lock::Lock;
+use lock::{Bound, Lock};
 use remembered::Remembered;
 use sweep::Sweep;
 
@@ -57,6 +57,7 @@ const BUFFERED: usize = 1 << 20;
 #[must_use = "nothing is collected before this runs"]
 pub struct Collect {
     floor: Duration,
+    older_than: Option<SystemTime>,
     force: bool,
     dry_run: bool,
     whole: bool,
@@ -64,12 +65,14 @@ pub struct Collect {
     buffered: usize,
     most_spared: usize,
     progress: Arc<dyn Progress>,
+    interrupt: Interrupt,
 }
 
 impl std::fmt::Debug for Collect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Collect")
             .field("floor", &self.floor)
+            .field("older_than", &self.older_than)
             .field("dry_run", &self.dry_run)
             .finish_non_exhaustive()
     }
@@ -79,6 +82,7 @@ impl Default for Collect {
     fn default() -> Self {
         Self {
             floor: DEFAULT_FLOOR,
+            older_than: None,
             force: false,
             dry_run: false,
             whole: false,
@@ -86,6 +90,7 @@ impl Default for Collect {
             buffered: BUFFERED,
             most_spared: sweep::MOST_SPARED,
             progress: Arc::new(()),
+            interrupt: Interrupt::new(),
         }
     }
 }
@@ -94,6 +99,13 @@ impl Collect {
     /// Spares what is younger than `floor`. Default [`DEFAULT_FLOOR`], at least [`LEAST_FLOOR`].
     pub fn floor(mut self, floor: Duration) -> Self {
         self.floor = floor;
+        self
+    }
+
+    /// Spares also what the store has written since this time of its clock, however long ago that is. A floor alone counts
+    /// from when the store is first asked for its time, a moment after the call.
+    pub fn older_than(mut self, time: SystemTime) -> Self {
+        self.older_than = Some(time);
         self
     }
 
@@ -140,6 +152,14 @@ impl Collect {
         self
     }
 
+    /// Ends early, as [`CollectError::Interrupted`], once `interrupt` is raised: before the next object that it lists or
+    /// reads. Objects that are being deleted at the time, a thousand at most, are deleted, and other collections need not
+    /// wait for this one.
+    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
+        self.interrupt = interrupt.clone();
+        self
+    }
+
     /// Collects.
     ///
     /// # Errors
@@ -154,11 +174,14 @@ impl Collect {
                 location: storage.to_string(),
             });
         }
-        // The leases of sessions are renewed every quarter of an hour, whatever the floor.
-        let alive = self.floor.max(LEAST_FLOOR);
+        self.interrupt.check()?;
+        let bound = Bound {
+            floor: self.floor,
+            older_than: self.older_than,
+        };
         let mut lock = match self.dry_run {
-            true => Lock::pretend(repository, self.floor, alive).await?,
-            false => Lock::take(repository, self.floor, alive).await?,
+            true => Lock::pretend(repository, bound).await?,
+            false => Lock::take(repository, bound).await?,
         };
         self.progress.stage("marking", None);
         let mut report = CollectReport::new(&lock, self.dry_run);

@@ -11,7 +11,7 @@ mod policy;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use icefield_core::{Repository, RepositoryError};
+use icefield_core::{Interrupt, Interrupted, Repository, RepositoryError};
 use icefield_format::SnapshotId;
 use icefield_refs::{BranchName, EditOutcome, RefEdit, RefsError, TagName};
 use icefield_storage::StorageError;
@@ -57,6 +57,11 @@ pub enum ExpireError {
         /// How often it was tried.
         tries: usize,
     },
+    /// Somebody wished so.
+    #[error(
+        "the expiration was interrupted: what it has done stays, and every history is complete; run it again to go on"
+    )]
+    Interrupted(#[from] Interrupted),
     /// A write may or may not have happened.
     #[error("it is not known whether {what} was changed: run it again to find out and go on")]
     Unknown {
@@ -120,6 +125,7 @@ pub struct Expire {
     branches: Option<BTreeSet<BranchName>>,
     delete_branches: bool,
     delete_tags: bool,
+    interrupt: Interrupt,
 }
 
 /// What came of a try.
@@ -138,6 +144,7 @@ impl Expire {
             branches: None,
             delete_branches: false,
             delete_tags: false,
+            interrupt: Interrupt::new(),
         }
     }
 
@@ -162,6 +169,14 @@ impl Expire {
         self
     }
 
+    /// Ends early, as [`ExpireError::Interrupted`], once `interrupt` is raised: before the next ref that it deletes or
+    /// snapshot that it rewrites.
+    #[must_use]
+    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
+        self.interrupt = interrupt.clone();
+        self
+    }
+
     /// Decides what would expire, and changes nothing. Memory grows with the number of snapshots, by some hundred bytes
     /// each.
     ///
@@ -174,7 +189,19 @@ impl Expire {
         progress: &dyn Progress,
     ) -> Result<Plan, ExpireError> {
         self.check(repository)?;
-        Plan::make(self, repository, &mut Known::default(), progress).await
+        self.decide(repository, &mut Known::default(), progress)
+            .await
+    }
+
+    /// Reads and decides, which can be dropped at any time.
+    async fn decide(
+        &self,
+        repository: &Repository,
+        known: &mut Known,
+        progress: &dyn Progress,
+    ) -> Result<Plan, ExpireError> {
+        let plan = Plan::make(self, repository, known, progress);
+        self.interrupt.unless(plan).await?
     }
 
     /// Lets snapshots expire. One whose changes nobody can tell stays where it is, and is told in the report.
@@ -197,10 +224,11 @@ impl Expire {
         let (mut branches, mut tags) = (Vec::new(), Vec::new());
         let mut known = Known::default();
         for restarts in 0..TRIES {
-            let mut plan = Plan::make(self, repository, &mut known, progress).await?;
+            let mut plan = self.decide(repository, &mut known, progress).await?;
             let mut stuck = Vec::new();
             let refs = (&mut branches, &mut tags);
-            let tried = attempt(&plan, repository, progress, refs, &mut stuck).await?;
+            let doing = self.attempt(&plan, repository, progress, refs, &mut stuck);
+            let tried = doing.await?;
             if let Tried::Done = tried {
                 (plan.branches, plan.tags) = (branches, tags);
                 let (edits, stuck): (Vec<_>, _) = stuck.into_iter().unzip();
@@ -244,53 +272,57 @@ impl Expire {
         }
         Ok(())
     }
-}
 
-/// Does what was planned, as long as nobody else is at work.
-async fn attempt(
-    plan: &Plan,
-    repository: &Repository,
-    progress: &dyn Progress,
-    (branches, tags): (&mut Vec<BranchName>, &mut Vec<TagName>),
-    stuck: &mut Vec<(NewParent, Stuck)>,
-) -> Result<Tried, ExpireError> {
-    // Refs go first: if somebody commits to one of them, what it needs is still in its history.
-    for name in &plan.branches {
-        match delete_branch(plan, repository, name).await? {
-            Tried::Done => branches.push(name.clone()),
-            Tried::Overtaken => return Ok(Tried::Overtaken),
-        }
-    }
-    for name in &plan.tags {
-        let edit = RefEdit::DeleteTag { name: name.clone() };
-        match outcome(repository.ref_store().publish(edit).await?, || {
-            format!("tag {name}")
-        })? {
-            Tried::Done => tags.push(name.clone()),
-            Tried::Overtaken => return Ok(Tried::Overtaken),
-        }
-    }
-    if Pointers::read(repository).await? != plan.remaining() {
-        return Ok(Tried::Overtaken);
-    }
-    progress.stage("rewriting snapshots", Some(plan.new_parents.len() as u64));
-    // The oldest first: wherever this ends, the histories are those that an earlier bound would have left, and the newer
-    // part of each, which is in use, is as it was.
-    for edit in &plan.new_parents {
-        match rewrite(repository, edit).await {
-            Ok(Tried::Done) => {}
-            Ok(Tried::Overtaken) => return Ok(Tried::Overtaken),
-            // It keeps its parent, and the others do not depend on it: each goes behind one that stays.
-            Err(ExpireError::Repository(error @ RepositoryError::ChangesLost { .. })) => {
-                let (id, parent) = (edit.id, edit.before);
-                let reason = said(&error);
-                stuck.push((*edit, Stuck { id, parent, reason }));
+    /// Does what was planned, as long as nobody else is at work.
+    async fn attempt(
+        &self,
+        plan: &Plan,
+        repository: &Repository,
+        progress: &dyn Progress,
+        (branches, tags): (&mut Vec<BranchName>, &mut Vec<TagName>),
+        stuck: &mut Vec<(NewParent, Stuck)>,
+    ) -> Result<Tried, ExpireError> {
+        // Refs go first: if somebody commits to one of them, what it needs is still in its history.
+        for name in &plan.branches {
+            self.interrupt.check()?;
+            match delete_branch(plan, repository, name).await? {
+                Tried::Done => branches.push(name.clone()),
+                Tried::Overtaken => return Ok(Tried::Overtaken),
             }
-            Err(error) => return Err(error),
         }
-        progress.advance(1, 0);
+        for name in &plan.tags {
+            self.interrupt.check()?;
+            let edit = RefEdit::DeleteTag { name: name.clone() };
+            match outcome(repository.ref_store().publish(edit).await?, || {
+                format!("tag {name}")
+            })? {
+                Tried::Done => tags.push(name.clone()),
+                Tried::Overtaken => return Ok(Tried::Overtaken),
+            }
+        }
+        if Pointers::read(repository).await? != plan.remaining() {
+            return Ok(Tried::Overtaken);
+        }
+        progress.stage("rewriting snapshots", Some(plan.new_parents.len() as u64));
+        // The oldest first: wherever this ends, the histories are those that an earlier bound would have left, and the newer
+        // part of each, which is in use, is as it was.
+        for edit in &plan.new_parents {
+            self.interrupt.check()?;
+            match rewrite(repository, edit).await {
+                Ok(Tried::Done) => {}
+                Ok(Tried::Overtaken) => return Ok(Tried::Overtaken),
+                // It keeps its parent, and the others do not depend on it: each goes behind one that stays.
+                Err(ExpireError::Repository(error @ RepositoryError::ChangesLost { .. })) => {
+                    let (id, parent) = (edit.id, edit.before);
+                    let reason = said(&error);
+                    stuck.push((*edit, Stuck { id, parent, reason }));
+                }
+                Err(error) => return Err(error),
+            }
+            progress.advance(1, 0);
+        }
+        Ok(Tried::Done)
     }
-    Ok(Tried::Done)
 }
 
 async fn delete_branch(

@@ -11,7 +11,9 @@ mod restore;
 
 use std::collections::BTreeMap;
 
-use icefield_core::{BranchName, Refusal, RepositoryBuilder, RepositoryError, SnapshotId};
+use icefield_core::{
+    BranchName, Interrupted, Refusal, RepositoryBuilder, RepositoryError, SnapshotId,
+};
 use icefield_refs::RefsError;
 
 use super::finding::{Finding, FindingKind, Severity};
@@ -41,6 +43,11 @@ pub enum RepairError {
     /// A ref could not be read.
     #[error(transparent)]
     Refs(#[from] RefsError),
+    /// Somebody wished so.
+    #[error(
+        "the repair was interrupted: each branch and log is as it was or repaired, run it again to go on"
+    )]
+    Interrupted(#[from] Interrupted),
     /// A branch that is there was to be made again.
     #[error("branch {branch} is there and not damaged: `branch reset` moves it")]
     NotLost {
@@ -103,13 +110,14 @@ impl Repair {
     /// Checks and repairs.
     ///
     /// # Errors
-    /// [`RepairError`]; nothing was done then but what the log of the store tells.
+    /// [`RepairError`]; nothing was done then but what the log of the store tells. Where the check is
+    /// [`Check::interruptible`], so is this.
     pub async fn run(&self, progress: &dyn Progress) -> Result<RepairReport, RepairError> {
         let examined = self.check.examine(progress).await?;
         progress.stage("repairing", None);
         let restored = self.restore(&examined).await?;
-        let branches = self.commit(&examined, &restored).await?;
-        let logs = self.logs(&examined).await?;
+        let branches = self.commit(&examined, &restored, progress).await?;
+        let logs = self.logs(&examined, progress).await?;
         let left = left(&examined.report, &restored, &branches, &logs);
         Ok(RepairReport {
             check: examined.report,
@@ -125,6 +133,7 @@ impl Repair {
         &self,
         examined: &Examined,
         restored: &[RestoredBranch],
+        progress: &dyn Progress,
     ) -> Result<Vec<BranchRepair>, RepairError> {
         let mut tips: BTreeMap<BranchName, SnapshotId> = BTreeMap::new();
         for target in &examined.targets {
@@ -150,11 +159,13 @@ impl Repair {
         let mut repository = None;
         let mut branches = Vec::new();
         for (name, tip) in tips {
+            self.check.interrupt.check()?;
             let Ok(snapshot) = cx.objects.snapshot(tip).await? else {
                 continue;
             };
             let (bad, foreign) = (&examined.bad, &examined.bad_foreign);
             let damage = damage::at(&cx, &snapshot, bad, foreign).await?;
+            self.check.interrupt.check()?;
             let Some(mut repair) = commit::plan(&name, &damage, self.drop_virtual) else {
                 continue;
             };
@@ -167,6 +178,7 @@ impl Repair {
                 }
             }
             branches.push(repair);
+            progress.advance(1, 0);
         }
         Ok(branches)
     }

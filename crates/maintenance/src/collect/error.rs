@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use icefield_core::{FetchError, RefsError, RepositoryError, SnapshotId};
+use icefield_core::{FetchError, Interrupted, RefsError, RepositoryError, SnapshotId};
 use icefield_format::FormatError;
 use icefield_storage::StorageError;
 
@@ -36,6 +36,11 @@ pub enum CollectError {
         "this collection was silent for so long that others take it for stopped: it deletes nothing more, run it again"
     )]
     TakenOver,
+    /// Somebody wished so.
+    #[error(
+        "the collection was interrupted: what it has deleted was garbage, run it again to go on"
+    )]
+    Interrupted(#[from] Interrupted),
     /// Somebody has upgraded the repository.
     #[error("the repository was upgraded to spec version 2: collect with a newer program")]
     Upgraded,

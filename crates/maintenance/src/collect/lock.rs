@@ -12,12 +12,33 @@ use icefield_storage::{
     Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt, Version,
 };
 
-use super::CollectError;
+use super::{CollectError, LEAST_FLOOR};
 
 /// A collection says at least this often that it is still running.
 const BEAT: Duration = Duration::from_secs(STOPPED_AFTER.as_secs() / 6);
 /// And before each batch of deletions, unless that was so recently.
 const RECENT: Duration = Duration::from_secs(60);
+
+/// What is spared for its age: what is younger than the floor, and what is not older than a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    pub(super) floor: Duration,
+    pub(super) older_than: Option<SystemTime>,
+}
+
+impl Bound {
+    /// The time in microseconds from which on everything is spared, at a time of the store.
+    fn cutoff(self, now: u64) -> u64 {
+        let older_than = self.older_than.map_or(u64::MAX, micros_of_time);
+        older_than.min(now.saturating_sub(micros(self.floor)))
+    }
+
+    /// How long a lease holds collections back after it was renewed. That happens every quarter of an hour, whatever is
+    /// spared.
+    fn alive(self, now: u64) -> Duration {
+        LEAST_FLOOR.max(Duration::from_micros(now.saturating_sub(self.cutoff(now))))
+    }
+}
 
 /// The right to collect.
 #[derive(Debug)]
@@ -38,11 +59,7 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Takes the right, and settles the cutoff with the writers.
-    pub(super) async fn take(
-        repository: &Repository,
-        floor: Duration,
-        alive: Duration,
-    ) -> Result<Self, CollectError> {
+    pub(super) async fn take(repository: &Repository, bound: Bound) -> Result<Self, CollectError> {
         refuse_upgraded(repository).await?;
         let (storage, clock) = (
             Arc::clone(repository.storage()),
@@ -71,7 +88,7 @@ impl Lock {
             opened_at: 0,
             held_back_by: None,
             leases: Vec::new(),
-            alive,
+            alive: LEAST_FLOOR,
         };
         let mode = match &found {
             None => PutMode::Create,
@@ -89,7 +106,7 @@ impl Lock {
             }
         }
         lock.store(mode, CollectError::Running).await?;
-        match lock.open(floor).await {
+        match lock.open(bound).await {
             Ok(()) => Ok(lock),
             Err(error) => {
                 // It deletes nothing: nobody need wait for it, if that can be said.
@@ -101,10 +118,11 @@ impl Lock {
     }
 
     /// Tells the writers the cutoff, which may become lower, and then what it is.
-    async fn open(&mut self, floor: Duration) -> Result<(), CollectError> {
+    async fn open(&mut self, bound: Bound) -> Result<(), CollectError> {
         let key = CollectionState::key();
         self.opened_at = micros_of_time(time_of(&*self.storage, &key).await?);
-        let wanted = self.opened_at.saturating_sub(micros(floor));
+        self.alive = bound.alive(self.opened_at);
+        let wanted = bound.cutoff(self.opened_at);
         self.state.cutoff = wanted;
         self.update().await?;
         self.leases = Lease::list(&*self.storage).await?;
@@ -123,8 +141,7 @@ impl Lock {
     /// Settles the cutoff as a collection would now, without a word to anybody.
     pub(super) async fn pretend(
         repository: &Repository,
-        floor: Duration,
-        alive: Duration,
+        bound: Bound,
     ) -> Result<Self, CollectError> {
         let (storage, clock) = (
             Arc::clone(repository.storage()),
@@ -147,9 +164,9 @@ impl Lock {
             version: None,
             opened_at,
             held_back_by: None,
-            alive,
+            alive: bound.alive(opened_at),
         };
-        lock.settle(opened_at.saturating_sub(micros(floor)));
+        lock.settle(bound.cutoff(opened_at));
         Ok(lock)
     }
 

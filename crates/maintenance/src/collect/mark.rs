@@ -206,7 +206,7 @@ async fn mark_on(
         reached: HashMap::new(),
         read: 0,
     };
-    walk.run(tips, true, lock, &**progress).await?;
+    walk.run(tips, true, lock, collect).await?;
     let strict: BTreeSet<ManifestId> = walk.manifests();
     // What was committed, flushed or left by a deleted branch a while ago may yet be wanted: it stays whole as long as
     // its snapshot is young. Of a commit that is being written, not everything is there.
@@ -216,7 +216,7 @@ async fn mark_on(
         .map(|(id, _)| *id)
         .collect();
     let of_refs: BTreeSet<SnapshotId> = walk.reached.keys().copied().collect();
-    walk.run(young, false, lock, &**progress).await?;
+    walk.run(young, false, lock, collect).await?;
     report.marking.snapshots_read = walk.read;
     let mut live = walk.manifests();
     let mut reached = walk.reached;
@@ -262,6 +262,7 @@ async fn mark_on(
     let mut unread = BTreeSet::new();
     let mut since = 0;
     while let Some((id, change, chunks)) = reads.try_next().await? {
+        collect.interrupt.check()?;
         progress.advance(1, 0);
         let Some(chunks) = chunks else {
             unread.insert(id);
@@ -323,7 +324,7 @@ impl Walk<'_> {
         start: BTreeSet<SnapshotId>,
         strict: bool,
         lock: &mut Lock,
-        progress: &dyn crate::Progress,
+        collect: &Collect,
     ) -> Result<(), CollectError> {
         let mut next: Vec<SnapshotId> = start.into_iter().collect();
         while !next.is_empty() {
@@ -346,8 +347,9 @@ impl Walk<'_> {
                 })
                 .buffered(READS);
             while let Some((id, found, was_read)) = reads.try_next().await? {
+                collect.interrupt.check()?;
                 self.read += u64::from(was_read);
-                progress.advance(1, 0);
+                collect.progress.advance(1, 0);
                 if let Some(found) = found {
                     next.extend(found.parent);
                     self.reached.insert(id, (found, self.stored.get(&id)));

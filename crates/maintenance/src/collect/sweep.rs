@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use icefield_core::{Repository, micros_of_time};
+use icefield_core::{Interrupt, Interrupted, Repository, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ManifestId, SnapshotId};
 use icefield_storage::{
@@ -99,11 +99,13 @@ struct Listed {
     listed: BoxStream<'static, Result<ObjectMeta, StorageError>>,
     last: Option<Key>,
     progress: Arc<dyn Progress>,
+    interrupt: Interrupt,
 }
 
 impl Listed {
     async fn next(&mut self) -> Result<Option<(IdKey, ObjectMeta)>, CollectError> {
         while let Some(object) = self.listed.try_next().await? {
+            self.interrupt.check()?;
             self.progress.advance(1, object.size);
             let Some(id) = layout::parse_id_key(object.key.as_str()) else {
                 continue;
@@ -196,6 +198,7 @@ impl Sweep<'_> {
             listed,
             last: None,
             progress: Arc::clone(&self.collect.progress),
+            interrupt: self.collect.interrupt.clone(),
         })
     }
 
@@ -239,7 +242,7 @@ impl Sweep<'_> {
         mut batch: Vec<ObjectMeta>,
         spared: &mut Spared,
     ) -> Result<(), CollectError> {
-        self.throttle(batch.len()).await;
+        self.throttle(batch.len()).await?;
         self.lock.beat_now().await?;
         self.look_again(spared).await?;
         let mut of_large = HashSet::new();
@@ -369,12 +372,17 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    async fn throttle(&self, deletions: usize) {
+    /// Waits before deletions, as long as they should take.
+    async fn throttle(&self, deletions: usize) -> Result<(), Interrupted> {
+        let interrupt = &self.collect.interrupt;
         if let Some(rate) = self.collect.rate {
             let seconds = deletions as f64 / f64::from(rate.max(1));
             let pause = Duration::from_secs_f64(seconds);
-            self.repository.clock().sleep(pause).await;
+            interrupt
+                .unless(self.repository.clock().sleep(pause))
+                .await?;
         }
+        interrupt.check()
     }
 
     /// Leases of sessions that ended without a commit.

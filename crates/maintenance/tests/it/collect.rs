@@ -3,6 +3,7 @@
 mod flushed;
 mod incremental;
 mod interleaved;
+mod interrupted;
 mod leases;
 mod model;
 mod stopped;

@@ -6,6 +6,7 @@ mod check;
 mod collect;
 mod copies;
 mod expire;
+mod interrupted;
 mod source;
 mod turns;
 mod usage;

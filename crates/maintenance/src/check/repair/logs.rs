@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use icefield_core::{EditOutcome, Repository, SnapshotId};
 
 use super::{LogOutcome, LogRepair, Repair, RepairError};
+use crate::Progress;
 use crate::check::Examined;
 use crate::check::finding::{FindingKind, said};
 
@@ -12,7 +13,11 @@ impl Repair {
     /// Mends the logs that a check has found missing, damaged or silent. Each is looked at again right before, and
     /// written on the condition that it is as it was then: one that can be decoded goes on telling what it told, since
     /// expiration lets logs tell more than their commits did.
-    pub(super) async fn logs(&self, examined: &Examined) -> Result<Vec<LogRepair>, RepairError> {
+    pub(super) async fn logs(
+        &self,
+        examined: &Examined,
+        progress: &dyn Progress,
+    ) -> Result<Vec<LogRepair>, RepairError> {
         let mut found: BTreeMap<SnapshotId, FindingKind> = BTreeMap::new();
         for finding in &examined.report.findings {
             if let (
@@ -25,7 +30,12 @@ impl Repair {
         }
         let mut repository = None;
         let mut logs = Vec::new();
+        let mut interrupted = Ok(());
         for (log_of, was) in found {
+            interrupted = self.check.interrupt.check();
+            if interrupted.is_err() {
+                break;
+            }
             let outcome = match (self.dry_run, &repository) {
                 (true, _) => LogOutcome::Planned,
                 (false, Some(repository)) => mend(repository, log_of).await,
@@ -39,12 +49,14 @@ impl Repair {
                 was,
                 outcome,
             });
+            progress.advance(1, 0);
         }
         let wrote = logs.iter().any(|it| it.outcome == LogOutcome::Done);
         if let Some(repository) = repository.filter(|_| wrote) {
             let synced = repository.storage().sync().await;
             synced.map_err(crate::check::CheckError::Storage)?;
         }
+        interrupted?;
         Ok(logs)
     }
 }

@@ -33,6 +33,7 @@ impl Repair {
         let alone = places.len() == 1;
         let mut restored = Vec::new();
         for (name, place) in places {
+            self.check.interrupt.check()?;
             let named = self.restore.as_ref() == Some(&name);
             let is_gone = examined.is_gone(&name);
             let certain = examined.is_certain(&name);

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use icefield_core::{BranchName, ByteRange, NodeKind, Repository, SessionError, SnapshotId};
+use icefield_core::{
+    BranchName, ByteRange, Interrupt, NodeKind, Repository, SeededEntropy, SessionError, SnapshotId,
+};
 use icefield_format::{ChunkRef, Extents, layout};
 use icefield_maintenance::{
-    BranchRepair, Check, FindingKind, REPAIR_METADATA, Repair, RepairError, RepairOutcome,
-    RepairReport,
+    BranchRepair, Check, CheckError, FindingKind, REPAIR_METADATA, Repair, RepairError,
+    RepairOutcome, RepairReport,
 };
 use icefield_storage::Storage;
 use icefield_storage::wrap::FaultyStorage;
@@ -17,6 +19,7 @@ use icefield_testkit::stores;
 
 use super::damages::{self, plant};
 use super::world::{Node, World, array, path};
+use crate::interrupted::After;
 
 /// The chunks of all arrays at a snapshot, as bytes or as an error; and the documents of all nodes.
 async fn content(
@@ -116,6 +119,43 @@ const REPAIRABLE: &[(&str, Lost)] = &[
     ("a group is missing", (&[], &[], &[], &["/g"])),
     ("a node is below an array", (&[], &[], &["/g/a/below"], &[])),
 ];
+
+#[tokio::test]
+async fn interrupted_anywhere_each_branch_is_as_it_was_or_repaired_and_running_again_ends_it() {
+    let mut repaired = [0; 3];
+    for calls in 0.. {
+        let world = World::new().await;
+        plant("a chunk object is missing", &world).await;
+        let before = [tip(&world, "main").await, tip(&world, "dev").await];
+        let interrupt = Interrupt::new();
+        let progress = After::calls(calls, &interrupt);
+        let interruptible = Repair::new(world.check().interruptible(&interrupt), world.builder());
+        let ended = interruptible.run(&progress).await;
+        let mut done = 0;
+        for (branch, before) in ["main", "dev"].into_iter().zip(before) {
+            if tip(&world, branch).await != before {
+                done += 1;
+                assert_clean(&world, branch).await;
+            }
+        }
+        repaired[done] += 1;
+        match &ended {
+            Ok(_) => assert_eq!(done, 2, "{calls}"),
+            Err(RepairError::Check(CheckError::Interrupted(_))) => assert_eq!(done, 0, "{calls}"),
+            Err(RepairError::Interrupted(_)) => {}
+            Err(error) => panic!("{calls}: {error:?}"),
+        }
+        // Another process, with ids of its own.
+        let builder = world.builder().entropy(Arc::new(SeededEntropy::new(77)));
+        run(Repair::new(world.check(), builder)).await;
+        assert_clean(&world, "main").await;
+        assert_clean(&world, "dev").await;
+        if ended.is_ok() {
+            break;
+        }
+    }
+    assert!(repaired.iter().all(|times| *times > 0), "{repaired:?}");
+}
 
 #[tokio::test]
 async fn a_repaired_branch_is_clean_and_what_was_dropped_is_told_exactly() {

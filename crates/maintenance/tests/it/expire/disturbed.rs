@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use icefield_core::test_suite::words::*;
-use icefield_core::{BasicSolver, CommitOutcome, Repository, SnapshotId};
-use icefield_maintenance::{Expire, Policy};
+use icefield_core::{BasicSolver, CommitOutcome, Interrupt, Repository, SnapshotId};
+use icefield_maintenance::{Expire, ExpireError, Policy};
 use icefield_storage::wrap::fault::{Plan, When};
 use icefield_storage::wrap::{FaultyStorage, LatencyStorage};
 use icefield_storage::{Clock, Storage};
@@ -15,6 +15,7 @@ use icefield_testkit::interleave::{Interleaving, StepClock};
 use icefield_testkit::stores::copy_all;
 
 use super::{DAY, Lab, MONDAY, at};
+use crate::interrupted::After;
 
 /// Keeps one a day and goes behind a bound, so that it thins and cuts; deletes old refs.
 fn expiration() -> Expire {
@@ -128,6 +129,39 @@ async fn stopped_anywhere_every_history_is_complete_and_running_again_ends_it() 
             );
         }
     }
+}
+
+#[tokio::test]
+async fn interrupted_anywhere_every_history_is_complete_and_running_again_ends_it() {
+    let lab = prepared().await;
+    let before = histories(&lab.repository).await;
+    let (mut ends, mut between) = (BTreeSet::new(), BTreeSet::new());
+    for calls in 0.. {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        copy_all(&lab.storage, &storage).await;
+        let repository = lab.open(&storage).await;
+        let interrupt = Interrupt::new();
+        let progress = After::calls(calls, &interrupt);
+        let expire = expiration().interruptible(&interrupt);
+        let has_ended = match expire.run(&repository, &progress).await {
+            Ok(_) => true,
+            Err(ExpireError::Interrupted(_)) => false,
+            Err(error) => panic!("{calls}: {error:?}"),
+        };
+        let reopened = lab.open(&storage).await;
+        between.insert(histories(&reopened).await);
+        expiration()
+            .run(&reopened, &())
+            .await
+            .expect("nothing disturbs it");
+        ends.insert(histories(&lab.open(&storage).await).await);
+        assert_eq!(ends.len(), 1, "{calls}");
+        if has_ended {
+            break;
+        }
+    }
+    // Before anything was done, and after some of its steps.
+    assert!(between.contains(&before) && between.len() > 3);
 }
 
 /// What three others do: 0 commit, 1 tag, 2 reset, 3 commit to a branch that is deleted, 4 let more expire.
