@@ -39,6 +39,8 @@ pub enum ErrorKind {
     /// The operating system or the store refused for good: permissions, a full disk, wrong credentials. Correct
     /// that, then try again.
     Io,
+    /// It was ended early, as somebody wished. What was done by then is sound: do it again to go on.
+    Interrupted,
     /// Something else; most likely a bug.
     Other,
 }

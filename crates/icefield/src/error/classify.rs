@@ -191,6 +191,7 @@ impl Classify for CommitError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::NothingToCommit => ErrorKind::Invalid,
+            Self::Interrupted(_) => ErrorKind::Interrupted,
             Self::Upgraded => ErrorKind::Unsupported,
             Self::Session(error) => error.kind(),
             Self::Refs(error) => error.kind(),
@@ -283,6 +284,7 @@ mod ingest {
                 Self::Repository(error) => error.kind(),
                 Self::Commit(error) => error.kind(),
                 Self::OneSource { source, .. } => source.kind(),
+                Self::Interrupted(_) => ErrorKind::Interrupted,
                 _ => ErrorKind::Invalid,
             }
         }
@@ -315,6 +317,7 @@ mod ingest {
                 Self::InsideRepository { .. } => ErrorKind::Invalid,
                 Self::Document { .. } => ErrorKind::Corrupt,
                 Self::Io { .. } => ErrorKind::Io,
+                Self::Interrupted(_) => ErrorKind::Interrupted,
                 Self::Session(error) => error.kind(),
                 _ => ErrorKind::Other,
             }
