@@ -4,10 +4,12 @@
 //! per array. Everything is kept as the *net* effect against the base snapshot, which is what a transaction
 //! log records: a node created and deleted again leaves no trace.
 
+mod answer;
 mod base_view;
 mod blob;
 mod chunk_table;
 mod fold;
+mod frame;
 mod interned;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +19,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
 
+pub(crate) use answer::Answer;
 pub(crate) use base_view::BaseView;
 pub(crate) use blob::ForkBlob;
 pub use blob::ForkBlobError;

@@ -3,6 +3,7 @@
 //! A [`Session`] is a cheap shared handle; all methods take `&self`. A read-only session sees one snapshot
 //! for its whole life. A writable one sees its base snapshot under its own uncommitted edits.
 
+mod answer;
 mod base;
 mod delete_box;
 mod fetch;

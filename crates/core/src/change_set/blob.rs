@@ -14,7 +14,6 @@
 //! reader refuses versions that it does not know; fields at the end of a list that it does not know, too.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,23 +22,20 @@ use icefield_format::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::frame::{
+    PackedLease, VERSION, fixed, opened, packed_ids, packed_lease, sealed, unpacked_ids,
+    unpacked_lease,
+};
 use super::interned::Interned;
 use super::{BaseView, ChangeSet, ChunkTable, PendingChunk, WrittenNode, within};
 use crate::metadata::{MetadataError, NodeMetadata};
 use crate::session::{Base, SentLease};
 
 const MAGIC: &[u8; 8] = b"ICEFORK\0";
-const VERSION: u8 = 4;
 /// Coordinates count from the corner of the array.
 const ABSOLUTE: u8 = 0;
 /// As `ABSOLUTE`, and where others shift the array, its rows move along.
 const BY_CONTENT: u8 = 1;
-/// The most bytes that a fork may have before compression.
-const MAX_BYTES: u64 = 4 << 30;
-/// A longer one may have so many times its length: most of it is random ids, which hardly shrink.
-const MAX_RATIO: u64 = 256;
-const RATIO_FLOOR: u64 = 64 << 20;
-const COMPRESSION_LEVEL: i32 = 3;
 
 /// Why bytes are not a fork that this program can open.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +44,11 @@ pub enum ForkBlobError {
     /// They begin differently.
     #[error("these bytes are not a serialised fork")]
     NotAFork,
+    /// They are what a fork changed, without what it began with.
+    #[error(
+        "these bytes are an answer, which says only what a fork changed: merge it into the session that was forked"
+    )]
+    Answer,
     /// A newer or older program wrote them.
     #[error(
         "the fork has version {0}, and this program reads version {VERSION}: fork and merge with one version of it"
@@ -101,29 +102,29 @@ struct Body(
     Bytes,
     Edits,
     Edits,
-    (Bytes, u64, u64, u64),
+    PackedLease,
     Vec<Bytes>,
 );
 
 /// A change set.
 #[derive(Default, Serialize, Deserialize)]
-struct Edits {
-    created: Vec<(String, Bytes, Bytes)>,
-    updated: Vec<(String, Bytes, Bytes)>,
-    deleted: Vec<(String, Bytes, bool)>,
-    moved: Vec<(Bytes, String)>,
-    views: Vec<View>,
-    arrays: Vec<Columns>,
+pub(super) struct Edits {
+    pub(super) created: Vec<(String, Bytes, Bytes)>,
+    pub(super) updated: Vec<(String, Bytes, Bytes)>,
+    pub(super) deleted: Vec<(String, Bytes, bool)>,
+    pub(super) moved: Vec<(Bytes, String)>,
+    pub(super) views: Vec<View>,
+    pub(super) arrays: Vec<Columns>,
 }
 
 /// What is seen of an array of the base: its node, its path there, the ends and starts of what is seen and the offsets per
 /// dimension, whether it was shifted.
 #[derive(Serialize, Deserialize)]
-struct View(Bytes, String, Vec<u32>, Vec<u32>, Vec<i64>, bool);
+pub(super) struct View(Bytes, String, Vec<u32>, Vec<u32>, Vec<i64>, bool);
 
 /// The rows of one array.
 #[derive(Serialize, Deserialize)]
-struct Columns {
+pub(super) struct Columns {
     node: Bytes,
     path: String,
     addressing: u8,
@@ -153,52 +154,18 @@ impl ForkBlob {
             Bytes::copy_from_slice(&self.origin_id),
             Edits::of(&self.origin, &ChangeSet::default()),
             Edits::of(&self.changes, &self.origin),
-            (
-                Bytes::copy_from_slice(&self.lease.id),
-                self.lease.age,
-                self.lease.sent_at,
-                self.lease.started,
-            ),
-            (self.taken.iter())
-                .map(|id| Bytes::copy_from_slice(id.as_bytes()))
-                .collect(),
+            packed_lease(&self.lease),
+            packed_ids(&self.taken),
         );
-        let failed = |error: std::io::Error| ForkBlobError::Encode(error);
-        let packed =
-            rmp_serde::to_vec(&body).map_err(|error| failed(std::io::Error::other(error)))?;
-        if packed.len() as u64 > MAX_BYTES {
-            return Err(ForkBlobError::TooLong);
-        }
-        let mut bytes = MAGIC.to_vec();
-        bytes.push(VERSION);
-        let mut encoder =
-            zstd::stream::write::Encoder::new(bytes, COMPRESSION_LEVEL).map_err(failed)?;
-        encoder.include_checksum(true).map_err(failed)?;
-        std::io::Write::write_all(&mut encoder, &packed).map_err(failed)?;
-        let mut bytes = encoder.finish().map_err(failed)?;
-        pad(&mut bytes, packed.len() as u64);
-        Ok(bytes.into())
+        sealed(MAGIC, &body)
     }
 
     pub(crate) fn decode(bytes: &[u8], metadata_limit: usize) -> Result<Self, ForkBlobError> {
-        let rest = bytes.strip_prefix(MAGIC).ok_or(ForkBlobError::NotAFork)?;
-        let (version, frame) = rest.split_first().ok_or(ForkBlobError::NotAFork)?;
-        if *version != VERSION {
-            return Err(ForkBlobError::OtherVersion(*version));
+        if bytes.starts_with(super::answer::MAGIC) {
+            return Err(ForkBlobError::Answer);
         }
-        let mut packed = Vec::new();
-        let decoder = zstd::stream::read::Decoder::new(frame).map_err(ForkBlobError::Damaged)?;
-        let limit = (frame.len() as u64 * MAX_RATIO).clamp(RATIO_FLOOR, MAX_BYTES);
-        let limited = &mut decoder.take(limit + 1);
-        limited
-            .read_to_end(&mut packed)
-            .map_err(ForkBlobError::Damaged)?;
-        if packed.len() as u64 > limit {
-            return Err(ForkBlobError::TooLong);
-        }
-        let invalid = |error: rmp_serde::decode::Error| ForkBlobError::Invalid(error.to_string());
         let Body(base, base_time, family, origin_id, origin, changes, lease, taken) =
-            rmp_serde::from_slice(&packed).map_err(invalid)?;
+            opened(MAGIC, bytes)?;
         let origin = origin.change_set(&ChangeSet::default(), metadata_limit)?;
         let changes = changes.change_set(&origin, metadata_limit)?;
         Ok(Self {
@@ -208,31 +175,10 @@ impl ForkBlob {
             origin_id: fixed(&origin_id)?,
             origin,
             changes,
-            lease: SentLease {
-                id: fixed(&lease.0)?,
-                age: lease.1,
-                sent_at: lease.2,
-                started: lease.3,
-            },
-            taken: (taken.iter())
-                .map(|id| Ok(SnapshotId::from_bytes(fixed(id)?)))
-                .collect::<Result<_, ForkBlobError>>()?,
+            lease: unpacked_lease(&lease)?,
+            taken: unpacked_ids(&taken)?,
         })
     }
-}
-
-/// Adds a frame that decoders skip to what shrank so much that a reader would take it for a bomb.
-fn pad(bytes: &mut Vec<u8>, packed: u64) {
-    const SKIPPED: [u8; 4] = 0x184D_2A50u32.to_le_bytes();
-    let header = MAGIC.len() as u64 + 1;
-    let needed = packed.div_ceil(MAX_RATIO) + header;
-    if packed <= RATIO_FLOOR || bytes.len() as u64 >= needed {
-        return;
-    }
-    let padding = (needed - bytes.len() as u64) as u32;
-    bytes.extend_from_slice(&SKIPPED);
-    bytes.extend_from_slice(&padding.to_le_bytes());
-    bytes.resize(bytes.len() + padding as usize, 0);
 }
 
 impl ForkBlob {
@@ -247,7 +193,7 @@ impl ForkBlob {
 }
 
 impl ChangeSet {
-    fn check(&self, base: &Base) -> Result<(), ForkBlobError> {
+    pub(super) fn check(&self, base: &Base) -> Result<(), ForkBlobError> {
         let at = |path: &NodePath| base.position(path).map(|it| base.record(it).id());
         let known: BTreeSet<NodeId> = base.snapshot().nodes().map(|node| node.id()).collect();
         let mut created = BTreeSet::new();
@@ -335,7 +281,7 @@ impl ChangeSet {
 
 impl Edits {
     /// The edits of a change set; of its rows, those that are not in `origin`.
-    fn of(changes: &ChangeSet, origin: &ChangeSet) -> Self {
+    pub(super) fn of(changes: &ChangeSet, origin: &ChangeSet) -> Self {
         let id = |node: &NodeId| Bytes::copy_from_slice(node.as_bytes());
         let written = |(path, node): (&NodePath, &WrittenNode)| {
             (path.to_string(), id(&node.id), node.document.clone())
@@ -377,7 +323,7 @@ impl Edits {
         }
     }
 
-    fn change_set(
+    pub(super) fn change_set(
         self,
         origin: &ChangeSet,
         metadata_limit: usize,
@@ -434,6 +380,10 @@ impl Edits {
 }
 
 impl View {
+    pub(super) fn node(&self) -> &Bytes {
+        &self.0
+    }
+
     fn of(node: &NodeId, view: &BaseView) -> Self {
         let seen = view.seen().iter();
         Self(
@@ -458,6 +408,19 @@ impl View {
 }
 
 impl Columns {
+    /// Returns whether they say that the table is that of the origin, at the same place.
+    pub(super) fn says_nothing(&self, path: Option<&NodePath>, follows: bool) -> bool {
+        let addressing = if follows { BY_CONTENT } else { ABSOLUTE };
+        self.kinds.is_empty()
+            && !self.whole
+            && self.addressing == addressing
+            && path.is_some_and(|path| path.as_str() == self.path)
+    }
+
+    pub(super) fn node(&self) -> Result<NodeId, ForkBlobError> {
+        Ok(NodeId::from_bytes(fixed(&self.node)?))
+    }
+
     fn of(node: &NodeId, path: &NodePath, table: &ChunkTable, origin: Option<&ChunkTable>) -> Self {
         let gone = origin.is_some_and(|origin| {
             origin.rank() != table.rank()
@@ -601,12 +564,6 @@ impl Columns {
 
 fn invalid(problem: &str) -> ForkBlobError {
     ForkBlobError::Invalid(problem.to_owned())
-}
-
-fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N], ForkBlobError> {
-    bytes
-        .try_into()
-        .map_err(|_| invalid("an id of another length"))
 }
 
 /// The bytes at a place that is known to be within a column.

@@ -51,6 +51,11 @@ pub enum ForkError {
         "the two forks were made from different states of their session: merge each into that session"
     )]
     OtherOrigin,
+    /// An answer says what its fork changed, and what that began with is not known here any more.
+    #[error(
+        "the session was changed and forked again since the fork of this answer was made, and an answer says only what its fork changed: open it with a fork that was made together with it, and merge that"
+    )]
+    OriginForgotten,
     /// The session has another base now.
     #[error(
         "the fork is based on snapshot {fork}, and the session on {session} since it was rebased: merge forks before rebasing"

@@ -1,0 +1,85 @@
+//! What a fork sends back: its own edits, without those that it began with.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::fork::ForkError;
+use super::{Lineage, Moment, Session, SessionLease};
+use crate::SessionError;
+use crate::change_set::Answer;
+
+impl Session {
+    /// Serialises what a fork changed since it was forked: for [`Session::open_answer`] of the session that was forked, or of
+    /// a fork that was made together with it. However many edits the session had before, the answer is as long as those of
+    /// the fork. Its chunks are durable when this returns.
+    ///
+    /// For anybody else there is [`Session::to_bytes`]: an answer alone can be neither read nor written.
+    ///
+    /// # Errors
+    /// [`ForkError::NotAFork`], what the store says.
+    pub async fn to_answer(&self) -> Result<Bytes, ForkError> {
+        let lineage = self.lineage().ok_or(ForkError::NotAFork)?;
+        let _all_writes_ended = self.in_flight().write().await;
+        // What waits to be merged must not be taken for garbage meanwhile.
+        self.keep_lease().await;
+        self.shared()
+            .storage
+            .sync()
+            .await
+            .map_err(SessionError::from)?;
+        let state = self.state()?;
+        state.phase.check_writable()?;
+        let answer = Answer::new(
+            (&*state.base, lineage.family, lineage.origin_id),
+            &lineage.origin,
+            &state.changes,
+            self.send_lease(),
+            state.taken.clone(),
+        );
+        Ok(answer.encode()?)
+    }
+
+    /// Opens an answer to this session, from [`Session::to_answer`]: the fork that it comes from, to be merged. It can be
+    /// opened by any fork that was made from the same state, and by the session itself until it is forked again after
+    /// further edits.
+    ///
+    /// # Errors
+    /// [`ForkError::OtherSession`], [`ForkError::OriginForgotten`], [`ForkError::OtherBase`]; [`ForkError::Blob`] if the bytes
+    /// are damaged or of another version.
+    pub fn open_answer(&self, bytes: &[u8]) -> Result<Self, ForkError> {
+        let answer = Answer::decode(bytes)?;
+        let lineage = self.lineage_of(&answer)?;
+        let base = Arc::clone(&self.state()?.base);
+        let (fork, session) = (answer.base, base.snapshot().id());
+        if fork != session {
+            return Err(ForkError::OtherBase { fork, session });
+        }
+        let shared = self.shared();
+        let lease = SessionLease::received(answer.lease, Moment::now(&*shared.clock));
+        let taken = answer.taken.clone();
+        let limit = shared.settings.max_metadata_bytes;
+        let changes = answer.changes_on(&lineage.origin, &base, limit)?;
+        Ok(Self::forked(
+            shared,
+            &base,
+            Arc::new(changes),
+            lineage,
+            (Arc::new(lease), taken),
+        ))
+    }
+
+    /// What the fork of an answer began with.
+    fn lineage_of(&self, answer: &Answer) -> Result<Lineage, ForkError> {
+        let lineage = match self.lineage() {
+            Some(ours) => Some(ours.clone()),
+            None => self.last_fork().clone(),
+        };
+        let lineage = lineage.filter(|ours| ours.family == answer.family);
+        let lineage = lineage.ok_or(ForkError::OtherSession)?;
+        match lineage.origin_id == answer.origin_id {
+            true => Ok(lineage),
+            false => Err(ForkError::OriginForgotten),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Answers of forks: what they changed goes back, and what they began with does not.
+
+use icefield_core::test_suite::view::tree;
+use icefield_core::{
+    ForkBlobError, ForkError, MergeOutcome, Repository, Session, VersionSelection, WriteMode,
+};
+
+use crate::edits::*;
+
+async fn answered(session: &Session, fork: &Session) -> Session {
+    let bytes = fork.to_answer().await.expect("a fork");
+    session.open_answer(&bytes).expect("an answer to it")
+}
+
+async fn merged(session: &Session, fork: &Session) -> MergeOutcome {
+    let outcome = session.merge_forks([fork], VersionSelection::Fail).await;
+    outcome.expect("an outcome")
+}
+
+async fn state(session: &Session) -> String {
+    let status = session.status().await.expect("sound");
+    format!("{:?} {status:?}", tree(session).await)
+}
+
+/// Any edit that a session of `start` allows, or none.
+async fn any_edit(session: &Session, draw: &mut impl FnMut(u64) -> u64) {
+    let at = path(["/b", "/g/a", "/n", "/g/n"][draw(4) as usize]);
+    let index = [draw(10) as u32];
+    // What has no meaning where it falls is refused, and changes nothing.
+    match draw(9) {
+        0..=2 => {
+            let (byte, length) = (draw(3) as u8, if draw(2) == 0 { 6 } else { 600 });
+            let chunk = vec![byte; length].into();
+            drop(
+                session
+                    .set_chunk(&at, &index, chunk, WriteMode::Overwrite)
+                    .await,
+            );
+        }
+        3 => drop(session.delete_chunk(&at, &index).await),
+        4 | 5 => {
+            let attributes = attributes(&format!(r#"{{"x":{}}}"#, draw(3)));
+            let length = [10, 10, 6, 12][draw(4) as usize];
+            let document = array(length, &attributes).into();
+            let written = session.set_metadata(&at, document, WriteMode::Overwrite);
+            drop(written.await);
+        }
+        6 => drop(
+            session
+                .delete_node(&path(["/g", "/b", "/n"][draw(3) as usize]))
+                .await,
+        ),
+        7 => drop(session.shift(&at, &[draw(5) as i64 - 2]).await),
+        _ if draw(2) == 0 => drop(session.follow_shifts(&at)),
+        _ => drop(session.move_node(&at, &path("/n2")).await),
+    }
+}
+
+#[tokio::test]
+async fn an_answer_says_all_that_its_fork_changed() {
+    for seed in 0..150_u64 {
+        let mut now = seed;
+        let mut draw = |below: u64| {
+            now = now
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (now >> 33) % below
+        };
+        let repository = start().await;
+        let session = writer(&repository).await;
+        for _ in 0..draw(12) {
+            any_edit(&session, &mut draw).await;
+        }
+        let fork = session.fork().expect("open");
+        let sent = fork.to_bytes().await.expect("a fork");
+        // Of another process, in which only the bytes are known.
+        let fork = repository.open_fork(&sent).await.expect("of it");
+        for _ in 0..draw(12) {
+            any_edit(&fork, &mut draw).await;
+        }
+        let answer = answered(&session, &fork).await;
+        assert_eq!(state(&answer).await, state(&fork).await, "seed {seed}");
+        // And what is made of it is the same, too.
+        let again = answered(&session, &answer).await;
+        assert_eq!(state(&again).await, state(&fork).await, "seed {seed}");
+        let one = session.fork().expect("open");
+        let other = session.fork().expect("open");
+        let (outcome, expected) = (merged(&one, &answer).await, merged(&other, &fork).await);
+        assert_eq!(outcome, expected, "seed {seed}");
+        assert_eq!(state(&one).await, state(&other).await, "seed {seed}");
+        assert_eq!(merged(&session, &answer).await, outcome, "seed {seed}");
+        assert_eq!(state(&session).await, state(&one).await, "seed {seed}");
+    }
+}
+
+/// The lengths of an answer and of a whole fork, where a session wrote so many chunks before and a fork ten since.
+async fn lengths(chunks: u32) -> (usize, usize) {
+    let repository = start().await;
+    let session = writer(&repository).await;
+    apply(&session, &[Meta("/big", array(100_000, ""))]).await;
+    let big = path("/big");
+    let write = async |session: &Session, index: u32| {
+        let (index, bytes) = ([index], vec![1; 600].into());
+        let wrote = session.set_chunk(&big, &index, bytes, WriteMode::Overwrite);
+        assert!(wrote.await.expect("valid"));
+    };
+    for index in 0..chunks {
+        write(&session, index).await;
+    }
+    for number in 0..chunks / 50 {
+        let at = path(&format!("/made{number}"));
+        let document = group("{}").into();
+        let made = session.set_metadata(&at, document, WriteMode::Overwrite);
+        assert!(made.await.expect("valid"));
+    }
+    let sent = session.fork().expect("open").to_bytes().await;
+    let sent = sent.expect("a fork");
+    let fork = repository.open_fork(&sent).await.expect("of it");
+    for index in 0..10 {
+        write(&fork, 50_000 + index).await;
+    }
+    let answer = fork.to_answer().await.expect("a fork").len();
+    (answer, fork.to_bytes().await.expect("a fork").len())
+}
+
+#[tokio::test]
+async fn an_answer_is_as_long_as_what_its_fork_changed() {
+    let (few, _) = lengths(0).await;
+    let (many, whole) = lengths(5_000).await;
+    assert!(whole > 5_000 * 12, "{whole}");
+    // Random ids and times compress as they may.
+    assert!(many < few + 100, "{few} {many}");
+    assert!(many < 1_000, "{many}");
+}
+
+async fn asked(repository: &Repository) -> (Session, Session) {
+    let session = writer(repository).await;
+    apply(&session, &[Chunk("/b", 7, 7)]).await;
+    let fork = session.fork().expect("open");
+    apply(&fork, &[Chunk("/b", 1, 1)]).await;
+    (session, fork)
+}
+
+#[tokio::test]
+async fn answers_go_to_who_asked() {
+    let repository = start().await;
+    let (session, fork) = asked(&repository).await;
+    let bytes = fork.to_answer().await.expect("a fork");
+    let (other, fork_of_other) = asked(&repository).await;
+    for other in [&other, &fork_of_other, &reader(&repository).await] {
+        let opened = other.open_answer(&bytes);
+        assert!(matches!(opened, Err(ForkError::OtherSession)), "{opened:?}");
+    }
+    let opened = repository.open_fork(&bytes).await;
+    assert!(
+        matches!(opened, Err(ForkError::Blob(ForkBlobError::Answer))),
+        "{opened:?}"
+    );
+    assert!(matches!(
+        session.to_answer().await,
+        Err(ForkError::NotAFork)
+    ));
+    let whole = fork.to_bytes().await.expect("a fork");
+    let opened = session.open_answer(&whole);
+    assert!(
+        matches!(opened, Err(ForkError::Blob(ForkBlobError::NotAFork))),
+        "{opened:?}"
+    );
+    for length in 0..bytes.len() {
+        let opened = session.open_answer(&bytes[..length]);
+        assert!(matches!(opened, Err(ForkError::Blob(_))), "{opened:?}");
+    }
+    // Edits of the session since do not matter, unless it is forked again.
+    apply(&session, &[Chunk("/b", 2, 2)]).await;
+    drop(session.open_answer(&bytes).expect("the last fork"));
+    let later = session.fork().expect("open");
+    for one in [&session, &later] {
+        let opened = one.open_answer(&bytes);
+        assert!(
+            matches!(opened, Err(ForkError::OriginForgotten)),
+            "{opened:?}"
+        );
+    }
+    // Who was made together with it has what it began with.
+    let opened = fork.open_answer(&bytes).expect("its own");
+    assert_eq!(merged(&session, &opened).await, MergeOutcome::Merged);
+    assert_eq!(byte(&session, "/b", 1).await, Some(1));
+    assert_eq!(byte(&session, "/b", 2).await, Some(2));
+    assert_eq!(byte(&session, "/b", 7).await, Some(7));
+}
+
+#[tokio::test]
+async fn an_answer_to_a_session_that_was_rebased_is_refused() {
+    let repository = start().await;
+    let (session, fork) = asked(&repository).await;
+    let bytes = fork.to_answer().await.expect("a fork");
+    let others = writer(&repository).await;
+    apply(&others, &[Chunk("/g/a", 1, 1)]).await;
+    commit(&others).await;
+    let rebased = session.rebase(&icefield_core::Detector::Strict).await;
+    assert!(rebased.is_ok(), "{rebased:?}");
+    let opened = session.open_answer(&bytes);
+    assert!(
+        matches!(opened, Err(ForkError::OtherBase { .. })),
+        "{opened:?}"
+    );
+}
