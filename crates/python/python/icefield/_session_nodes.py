@@ -1,0 +1,110 @@
+"""What a session does with nodes and chunks: it names them, lists them, and moves chunks within an array."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+
+from icefield import _native
+from icefield._changes import changing
+from icefield._checks import whole, wholes
+from icefield._iterators import AsyncCloseableIterator
+from icefield._repository.handle import needs_version_2
+from icefield._session_input import absolute, optional_placing, placing
+from icefield._session_input import chunk_type as named_chunk_type
+from icefield._values.enums import ChunkType
+
+_LARGEST_INDEX = 2**32 - 1
+
+
+class _Nodes:
+    _session: _native.Session
+    _changing: AbstractContextManager[None]
+
+    def move(self, from_path: str, to_path: str) -> None:
+        """Moves a node: needs format version 2, so it raises a `FormatError` for now."""
+        needs_version_2("moving nodes")
+
+    async def move_async(self, from_path: str, to_path: str) -> None:
+        """As `move`, to be awaited."""
+        needs_version_2("moving nodes")
+
+    def get_node_id(self, path: str) -> str:
+        """The id of the group or array at a path such as `/group/array`."""
+        return self._session.node_id(absolute(path, "path"))
+
+    async def get_node_id_async(self, path: str) -> str:
+        """As `get_node_id`, to be awaited."""
+        return self._session.node_id(absolute(path, "path"))
+
+    @changing
+    def reindex_array(
+        self,
+        array_path: str,
+        forward: Callable[[Iterable[int]], Iterable[int] | None],
+        backward: Callable[[Iterable[int]], Iterable[int] | None] | None = None,
+    ) -> None:
+        """Moves the chunks of an array within its grid, without reading or writing them.
+
+        `forward` gets the index of each chunk that is set and returns its new one, None to leave
+        it. Without `backward`, places that chunks move away from keep them, too; with it (the
+        inverse of `forward`), a place whose source has no chunk is cleared. An error that a
+        function raises is raised here, and nothing is changed.
+        """
+        self._session.reindex_array(
+            absolute(array_path, "array_path"), placing(forward, "forward"), optional_placing(backward)
+        ).wait()
+
+    @changing
+    def shift_array(self, array_path: str, chunk_offset: Iterable[int]) -> None:
+        """Shifts all chunks of an array by whole chunks. Chunks that leave the grid are dropped,
+        vacated places cleared.
+
+        The array keeps its shape. `chunk_offset` has one number per dimension and may be negative.
+        """
+        offsets = wholes(
+            chunk_offset, "chunk_offset", "invalid-chunk-index", -(2**63), 2**63 - 1
+        )
+        self._session.shift_array(absolute(array_path, "array_path"), offsets).wait()
+
+    def all_virtual_chunk_locations(self) -> list[str]:
+        """The locations of all virtual chunks, each as often as it is used."""
+        locations: list[str] = []
+        stream = self._session.virtual_locations()
+        while (batch := stream.next().wait()) is not None:
+            locations += batch
+        return locations
+
+    async def all_virtual_chunk_locations_async(self) -> list[str]:
+        """As `all_virtual_chunk_locations`, to be awaited."""
+        return [it async for it in AsyncCloseableIterator[str](self._session.virtual_locations())]
+
+    def chunk_coordinates(
+        self, array_path: str, batch_size: int = 1000
+    ) -> AsyncIterator[tuple[int, ...]]:
+        """The indices of all chunks of an array that are set.
+
+        `batch_size` of them are fetched at once.
+        """
+        batch = whole(batch_size, "batch_size", "invalid-commit-configuration", 1, 2**32 - 1)
+        rows = self._session.chunk_coordinates(absolute(array_path, "array_path"), batch)
+        return AsyncCloseableIterator(rows, tuple)
+
+    def chunk_type(self, array_path: str, chunk_coordinates: Sequence[int]) -> ChunkType:
+        """Where the bytes of a chunk are.
+
+        Nowhere (not set), in an object of the repository, elsewhere, or inline.
+        """
+        return named_chunk_type(self._begin_chunk_type(array_path, chunk_coordinates).wait())
+
+    async def chunk_type_async(
+        self, array_path: str, chunk_coordinates: Sequence[int]
+    ) -> ChunkType:
+        """As `chunk_type`, to be awaited."""
+        return named_chunk_type(await self._begin_chunk_type(array_path, chunk_coordinates))
+
+    def _begin_chunk_type(self, path: str, index: Sequence[int]) -> _native.Task[str]:
+        return self._session.chunk_type(
+            absolute(path, "array_path"),
+            wholes(index, "chunk_coordinates", "invalid-chunk-index", 0, _LARGEST_INDEX),
+        )
