@@ -4,6 +4,7 @@ use icefield::{
     ChunkIndex, CommitOutcome, MergeOutcome, RebaseOutcome, SessionError, VersionSelection,
 };
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 
 use crate::errors::Failure;
 use crate::process::Own;
@@ -216,6 +217,17 @@ impl Session {
     fn to_bytes(&self, py: Python<'_>) -> PyResult<Task> {
         let session = self.handle()?;
         begin(py, async move { Ok(session.to_bytes().await?.to_vec()) })
+    }
+
+    fn to_answer(&self, py: Python<'_>) -> PyResult<Task> {
+        let session = self.handle()?;
+        begin(py, async move { Ok(session.to_answer().await?.to_vec()) })
+    }
+
+    fn open_answer(&self, py: Python<'_>, answer: PyBackedBytes) -> PyResult<Self> {
+        let (repository, session) = self.0.get()?;
+        let fork = py.detach(|| session.open_answer(&answer));
+        Ok(Self::new(repository.clone(), fork.map_err(Failure::from)?))
     }
 
     fn merge(&self, py: Python<'_>, forks: Vec<Py<Self>>) -> PyResult<Task> {

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 from icefield import _native
+from icefield._answers import ForkAnswer
 from icefield._checks import text, wholes
 from icefield._exceptions import from_native
 from icefield._values import ChunkType
@@ -62,12 +63,17 @@ def solver_document(solver: object, name: str) -> str:
     return solver._to_document()
 
 
-def native_forks(others: Sequence[object]) -> list[_native.Session]:
+def native_forks(others: Sequence[object], into: _native.Session) -> list[_native.Session]:
     """The forks to merge, each once: those of one process may share a session."""
     from icefield import session as sessions
 
     forks: list[_native.Session] = []
     for other in others:
+        if isinstance(other, ForkAnswer):
+            opened = other._opened_by(into)
+            if not any(opened is known for known in forks):
+                forks.append(opened)
+            continue
         if not isinstance(other, sessions.Session):
             raise TypeError(
                 f"`merge` takes forked sessions, not {type(other).__name__}; pass them one by "

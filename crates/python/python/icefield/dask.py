@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import dask.array
 import numpy as np
 
+from icefield._answers import Answers, ForkAnswer
 from icefield.distributed import extract_session, merge_sessions
-from icefield.session import ForkSession
+from icefield.session import ForkSession, Session
 
 if TYPE_CHECKING:
     import zarr
@@ -66,7 +67,9 @@ def store_dask(
         lock=False,
         **store_kwargs,
     )
-    return session_merge_reduction(stored, split_every=split_every, **store_kwargs)
+    return merge_answers(
+        stored, extract_session(targets[0]), split_every=split_every, **store_kwargs
+    )
 
 
 def session_merge_reduction(
@@ -75,14 +78,57 @@ def session_merge_reduction(
     """Computes arrays whose blocks are Zarr arrays that were written to, and merges the forks these
     are in.
     """
+    return merge_sessions(
+        *_reduced(arrays, extract_session, merge_sessions_array_kwargs, split_every, store_kwargs)
+    )
+
+
+def merge_answers(
+    arrays: Array | Sequence[Array],
+    origin: Session,
+    *,
+    split_every: int | None,
+    **store_kwargs: Any,
+) -> ForkSession:
+    """As `session_merge_reduction`, for arrays in the store of one fork, which is at hand.
+
+    What a task sends back is what it wrote, without what the fork began with.
+    """
+    found = _reduced(arrays, _answers, _merged_answers, split_every, store_kwargs)
+    return Answers.of(found).merged(origin)
+
+
+def _answers(
+    zarray: zarr.Array[ArrayV3Metadata], axis: Any = None, keepdims: Any = None
+) -> Answers:
+    """The answer of the fork whose store an array is in."""
+    session = extract_session(zarray)
+    if not isinstance(session, ForkSession):
+        raise TypeError("an array was written to the store of a session that is no fork")
+    return Answers([ForkAnswer(session)])
+
+
+def _merged_answers(*answers: Any, axis: Any = None, keepdims: Any = None) -> Answers:
+    """Puts answers together."""
+    return Answers.of(answers)
+
+
+def _reduced(
+    arrays: Array | Sequence[Array],
+    chunk: Callable[..., Any],
+    merge: Callable[..., Any],
+    split_every: int | None,
+    store_kwargs: Mapping[str, Any],
+) -> tuple[Any, ...]:
+    """What remains of each array whose blocks were written."""
     stored: Sequence[Any] = arrays if isinstance(arrays, list | tuple) else [arrays]
     # One tree for each array: they need not have the same shape.
     trees = [
         _reduction(array)(
             array,
-            chunk=computing_meta(extract_session),
-            aggregate=computing_meta(merge_sessions_array_kwargs),
-            combine=computing_meta(merge_sessions_array_kwargs),
+            chunk=computing_meta(chunk),
+            aggregate=computing_meta(merge),
+            combine=computing_meta(merge),
             name="icefield-merge",
             split_every=split_every,
             concatenate=False,
@@ -94,7 +140,7 @@ def session_merge_reduction(
         for array in stored
     ]
     compute: Callable[..., tuple[Any, ...]] = vars(dask)["compute"]
-    return merge_sessions(*compute(*trees))
+    return compute(*trees)
 
 
 def merge_sessions_array_kwargs(

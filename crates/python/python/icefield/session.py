@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from icefield import _native
+from icefield._answers import ForkAnswer
 from icefield._changes import NOT_KEPT, Changes, changing
 from icefield._checks import (
     check_snapshot_id,
@@ -229,20 +230,20 @@ class Session(_Nodes):
     # Commits
 
     @changing
-    def merge(self, *others: ForkSession) -> None:
-        """Takes over the changes of forks of this session.
+    def merge(self, *others: ForkSession | ForkAnswer) -> None:
+        """Takes over the changes of forks of this session, or of their answers.
 
         Forks that wrote different values to the same chunk or metadata document, or where one
         deleted what another changed, raise a `SessionStateError` ("merge-failed"), as does a fork
         of another session or an older snapshot. Nothing is taken over then. Merging a fork again
         takes over what it wrote since.
         """
-        self._session.merge(native_forks(others)).wait()
+        self._session.merge(native_forks(others, self._session)).wait()
 
     @changing
-    async def merge_async(self, *others: ForkSession) -> None:
+    async def merge_async(self, *others: ForkSession | ForkAnswer) -> None:
         """As `merge`, to be awaited."""
-        await self._session.merge(native_forks(others))
+        await self._session.merge(native_forks(others, self._session))
 
     @older_positional("rebase_with", "rebase_tries")
     def commit(
@@ -391,7 +392,8 @@ class ForkSession(Session):
     """A copy of a writable session that pickles. What was written to it goes back by
     `Session.merge`.
 
-    It cannot be committed, flushed or rebased itself.
+    It cannot be committed, flushed or rebased itself. Its pickle holds all changes that it shows,
+    also those that were made before the session was forked; what `answer` returns does not.
     """
 
     _is_fork = True
@@ -423,6 +425,16 @@ class ForkSession(Session):
     def __setstate__(self, state: object) -> None:
         super().__setstate__(state)
         self._changing = Changes()
+
+    def answer(self) -> ForkAnswer:
+        """What was written to the fork, to be pickled and merged by the session that was forked.
+
+        Its pickle is as long as what the fork changed, while that of the fork also holds what had
+        been changed before. The session takes it until it is changed and forked again; later, merge
+        it into a fork that was made together with this one, and that fork into the session. Where
+        the changes are to be read, or more is to be written, send the fork itself.
+        """
+        return ForkAnswer(self)
 
     def _opened(self) -> _native.Session:
         assert self._place is not None

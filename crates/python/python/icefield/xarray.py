@@ -159,7 +159,10 @@ class _XarrayDatasetWriter:
         self._check_initialized()
         if not self.writer.sources:
             raise TypeError("there are no dask arrays to write; use `write_eager` alone")
-        from icefield.dask import session_merge_reduction
+        from icefield.dask import merge_answers
+        from icefield.distributed import extract_session
+
+        origin = extract_session(self.writer.targets[0])
 
         options = {
             **(chunkmanager_store_kwargs or {}),
@@ -169,7 +172,7 @@ class _XarrayDatasetWriter:
         stored = self.writer.sync(  # type: ignore[no-untyped-call,unused-ignore]
             compute=False, chunkmanager_store_kwargs=options
         )
-        return session_merge_reduction(stored, split_every=split_every)
+        return merge_answers(stored, origin, split_every=split_every)
 
     def _check_initialized(self) -> None:
         if not self._initialized:

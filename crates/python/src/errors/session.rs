@@ -198,7 +198,10 @@ impl Coded for ForkError {
     fn code(&self) -> &'static str {
         match self {
             Self::NotAFork => "pickle",
-            Self::OtherSession | Self::OtherOrigin | Self::OtherBase { .. } => "merge-not-allowed",
+            Self::OtherSession
+            | Self::OtherOrigin
+            | Self::OriginForgotten
+            | Self::OtherBase { .. } => "merge-not-allowed",
             Self::Blob(error) => error.code(),
             Self::Repository(error) => error.code(),
             Self::Session(SessionError::ReadOnly) => "cannot-fork-read-only-session",

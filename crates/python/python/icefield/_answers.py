@@ -1,0 +1,114 @@
+"""What forks send back: what was written to them, without what they began with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from icefield import _native
+
+if TYPE_CHECKING:
+    from icefield.session import ForkSession, Session
+
+__all__ = ["Answers", "ForkAnswer"]
+
+
+class ForkAnswer:
+    """What was written to a fork, on its way back to the session that was forked.
+
+    It is made by `ForkSession.answer`, pickles, and is taken by `Session.merge`. Its pickle holds
+    what the fork changed, however much had been changed before the session was forked. In another
+    process it can be neither read nor written: for that, pickle the fork.
+    """
+
+    __slots__ = ("_bytes", "_fork")
+
+    _fork: ForkSession | None
+    _bytes: bytes | None
+
+    def __init__(self, fork: ForkSession) -> None:
+        self._fork = fork
+        self._bytes = None
+
+    def __repr__(self) -> str:
+        if self._bytes is None:
+            return f"<icefield answer of {self._fork!r}>"
+        return f"<icefield answer of {len(self._bytes)} bytes>"
+
+    def __getstate__(self) -> bytes:
+        if self._bytes is not None:
+            return self._bytes
+        assert self._fork is not None
+        return self._fork._session.to_answer().wait()
+
+    def __setstate__(self, state: object) -> None:
+        if not isinstance(state, bytes) or not state:
+            raise ValueError("Invalid state: this is not the pickle of an answer of this version")
+        self._fork = None
+        self._bytes = state
+
+    def _opened_by(self, session: _native.Session) -> _native.Session:
+        """The fork that it comes from, as the session that was forked knows it, or another fork."""
+        if self._bytes is None:
+            assert self._fork is not None
+            return self._fork._session
+        return session.open_answer(self._bytes)
+
+
+class Answers:
+    """Answers to one session, of several tasks.
+
+    Where one of their forks is at hand, all are merged into it.
+    """
+
+    __slots__ = ("_all",)
+
+    _all: list[ForkAnswer]
+
+    def __init__(self, answers: Iterable[ForkAnswer]) -> None:
+        self._all = list(answers)
+        known: list[ForkSession] = []
+        for answer in self._all:
+            fork = answer._fork
+            # Tasks of one process may have written to one and the same session.
+            if fork is not None and not any(fork._session is it._session for it in known):
+                known.append(fork)
+        if known:
+            first, *others = known
+            sent = [answer for answer in self._all if answer._fork is None]
+            if others or sent:
+                first.merge(*others, *sent)
+            self._all = [ForkAnswer(first)]
+
+    @classmethod
+    def of(cls, nested: Any) -> Answers:
+        """All answers of several, nested in lists as they may be."""
+        return cls(answer for answers in _flat(nested) for answer in answers._all)
+
+    def merged(self, origin: Session) -> ForkSession:
+        """A fork with all that they say; `origin` is the fork that was sent, or one like it."""
+        from icefield.session import ForkSession
+
+        first, *others = self._all
+        fork = first._fork
+        if fork is None:
+            fork = ForkSession(first._opened_by(origin._session))
+            fork._place = origin._place
+            fork._defaults = dict(origin._defaults)
+        if others:
+            fork.merge(*others)
+        return fork
+
+    def __getstate__(self) -> list[ForkAnswer]:
+        return self._all
+
+    def __setstate__(self, state: list[ForkAnswer]) -> None:
+        self._all = state
+
+
+def _flat(nested: Any) -> Iterator[Answers]:
+    for item in nested:
+        if isinstance(item, list | tuple):
+            yield from _flat(item)
+        else:
+            yield item
