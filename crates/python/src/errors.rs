@@ -75,17 +75,15 @@ impl Failure {
         )
     }
 
-    /// What a function of Python raised, for those who cannot pass on the exception itself.
-    pub(crate) fn of_python(py: Python<'_>, what: &str, error: &PyErr) -> Self {
+    /// What a function of Python raised, for those who cannot pass on the exception itself; `kind` is what its failure means
+    /// to them.
+    pub(crate) fn of_python(py: Python<'_>, kind: &'static str, what: &str, error: &PyErr) -> Self {
         let raised = error.value(py);
-        let kind = error
+        let class = error
             .get_type(py)
             .name()
             .map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
-        Self::new(
-            "invalid-credentials",
-            format!("{what} raised {kind}: {raised}"),
-        )
+        Self::new(kind, format!("{what} raised {class}: {raised}"))
     }
 }
 

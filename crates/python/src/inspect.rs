@@ -135,7 +135,7 @@ pub(crate) async fn inspect_manifest(repository: &Repository, id: &str) -> Resul
     let text = id;
     let id: ManifestId = text.parse().map_err(|error| {
         let message = format!("{text:?} is no id of a manifest: {error}");
-        Failure::new("invalid-snapshot-id", message)
+        Failure::new("invalid-argument", message)
     })?;
     let manifest = repository.manifest(id).await;
     let manifest = manifest.map_err(|error| absent(error, "manifest", text))?;

@@ -12,7 +12,10 @@ use icefield_storage::{Key, KeyError};
 #[non_exhaustive]
 pub enum NameError {
     /// The one rule of the format.
-    #[error("{kind} name {name:?} contains `/`, which the format does not allow")]
+    #[error(
+        "{kind} name {name:?} contains `/`, which names in a repository of spec version 1 cannot have: take another, for example {:?}",
+        without_slashes(name)
+    )]
     Slash {
         /// `branch` or `tag`.
         kind: &'static str,
@@ -39,6 +42,15 @@ pub enum NameError {
         /// The rule of keys.
         source: KeyError,
     },
+}
+
+/// A name like it that may be.
+fn without_slashes(name: &str) -> String {
+    let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty()).collect();
+    match parts.is_empty() {
+        true => "other".to_owned(),
+        false => parts.join("-"),
+    }
 }
 
 fn check(kind: &'static str, name: &str) -> Result<(), NameError> {

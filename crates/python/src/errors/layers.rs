@@ -1,10 +1,12 @@
 //! The one error of all layers: the error of the layer inside it tells the code, if it is known.
 
 use icefield::format::{FormatError, IdError, PathError};
+use icefield::maintenance::{CollectError, ExpireError};
 use icefield::storage::{KeyError, StorageError};
 use icefield::{
-    CommitError, FetchError, ForkError, LocationError, NameError, NodeMetadataError, RebaseError,
-    RefsError, RepositoryError, RevisionError, SessionError, ZarrStoreError,
+    CommitError, FetchError, ForkBlobError, ForkError, LocationError, NameError, NodeMetadataError,
+    RebaseError, RefsError, RepositoryError, RevisionError, SessionError, VirtualChunkError,
+    VirtualRefsError, ZarrStoreError,
 };
 
 use super::maintenance::code_of_kind;
@@ -23,7 +25,8 @@ impl From<icefield::Error> for Failure {
         known!(error;
             StorageError, KeyError, FormatError, IdError, PathError, NameError, FetchError, RefsError,
             RepositoryError, SessionError, CommitError, RebaseError, ForkError, NodeMetadataError,
-            ZarrStoreError, LocationError, RevisionError,
+            ZarrStoreError, LocationError, RevisionError, ForkBlobError, VirtualChunkError,
+            VirtualRefsError, CollectError, ExpireError,
         );
         if let Some(failure) = error.downcast_ref::<Self>() {
             return failure.clone();

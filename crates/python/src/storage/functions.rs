@@ -37,7 +37,10 @@ impl Function {
                 let returned = function.call0();
                 returned
                     .and_then(|text| text.extract::<String>())
-                    .map_err(|error| Failure::of_python(py, "the function of credentials", &error))
+                    .map_err(|error| {
+                        let what = "the function of credentials";
+                        Failure::of_python(py, "invalid-credentials", what, &error)
+                    })
             })?;
             parse(&text, "what the function of credentials returned")
         });

@@ -339,14 +339,28 @@ fn read_locations(
 /// Reads a column of numbers: a buffer of any kind of integers, or a sequence of `int`.
 fn numbers<T>(given: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<T>>
 where
-    T: Element + TryFrom<u64> + TryFrom<i64>,
+    T: Element
+        + TryFrom<u64>
+        + TryFrom<i64>
+        + TryFrom<u32>
+        + TryFrom<i32>
+        + TryFrom<u16>
+        + TryFrom<i16>
+        + TryFrom<u8>
+        + TryFrom<i8>,
 {
     if let Ok(exact) = PyBuffer::<T>::get(given) {
         return exact.to_vec(given.py());
     }
-    if let Some(converted) =
-        converted::<u64, T>(given, what).or_else(|| converted::<i64, T>(given, what))
-    {
+    let of_any_width = converted::<u64, T>(given, what)
+        .or_else(|| converted::<i64, T>(given, what))
+        .or_else(|| converted::<u32, T>(given, what))
+        .or_else(|| converted::<i32, T>(given, what))
+        .or_else(|| converted::<u16, T>(given, what))
+        .or_else(|| converted::<i16, T>(given, what))
+        .or_else(|| converted::<u8, T>(given, what))
+        .or_else(|| converted::<i8, T>(given, what));
+    if let Some(converted) = of_any_width {
         return converted;
     }
     let mut numbers = Vec::with_capacity(given.len().unwrap_or_default());
