@@ -219,7 +219,10 @@ class Session(_Nodes):
         return RepositoryConfig._from_document(json.loads(self._session.config()))
 
     def status(self) -> Diff:
-        """What was changed and is not yet committed."""
+        """What was changed and is not yet committed.
+
+        Of arrays that were shifted, the chunks that are not what they were: their manifests are read.
+        """
         return Diff._from_native(self._session.status().wait())
 
     @changing
