@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use icefield_core::{
-    ChunkIndex, CommitError, MetadataError, NodePath, RepositoryError, SessionError,
+    ChunkIndex, CommitError, Interrupted, MetadataError, NodePath, RepositoryError, SessionError,
 };
 use icefield_zarr_fs::{TreeError, ZipError};
 
@@ -370,6 +370,11 @@ pub enum ImportError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// Somebody wished so.
+    #[error(
+        "interrupted before the commit: the branch is where it was, and what was copied is garbage; begin again"
+    )]
+    Interrupted(#[from] Interrupted),
     /// There is nothing to commit.
     #[error("{name} adds nothing to {group}: all that it holds is there already")]
     AddsNothing {
@@ -474,6 +479,9 @@ pub enum ExportError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// Somebody wished so.
+    #[error("the export was interrupted: begin it again")]
+    Interrupted(#[from] Interrupted),
     /// The operating system refused.
     #[error("cannot write {}", .path.display())]
     Io {

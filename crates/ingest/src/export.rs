@@ -23,7 +23,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use icefield_core::{ChunkIndex, ChunkInfo, ChunkRead, NodeKind, NodePath, Session, SessionError};
+use icefield_core::{
+    ChunkIndex, ChunkInfo, ChunkRead, Interrupt, NodeKind, NodePath, Session, SessionError,
+};
 
 use icefield_zarr_fs::TreeKey;
 
@@ -93,6 +95,7 @@ pub struct Export {
     outside: Option<PathBuf>,
     limits: Limits,
     progress: Arc<dyn Progress>,
+    interrupt: Interrupt,
 }
 
 impl fmt::Debug for Export {
@@ -115,6 +118,7 @@ impl Export {
             outside: None,
             limits: Limits::default(),
             progress: Arc::new(()),
+            interrupt: Interrupt::new(),
         }
     }
 
@@ -133,6 +137,12 @@ impl Export {
     /// Tells `progress` how far the export is.
     pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = progress;
+        self
+    }
+
+    /// Ends early, as [`ExportError::Interrupted`], once `interrupt` is raised, as long as not everything is written.
+    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
+        self.interrupt = interrupt.clone();
         self
     }
 
@@ -166,7 +176,7 @@ impl Export {
     /// backend, [`ExportError::Partly`] says what is left.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn run_to(&self, destination: &Destination) -> Result<ExportReport, ExportError> {
-        let nodes = self.nodes().await?;
+        let nodes = self.interrupt.unless(self.nodes()).await??;
         if nodes.is_empty() {
             return Err(ExportError::Empty);
         }
@@ -177,10 +187,20 @@ impl Export {
             spelling,
             sink: &*sink,
         };
-        let written = writing.run(&nodes).await;
-        let report = written.map_err(|error| sink.after(error))?;
-        sink.finish().await?;
-        Ok(report)
+        // Whatever is dropped goes with the sink, or is told by it.
+        let written = self.interrupt.unless(writing.run(&nodes)).await;
+        let written = written.unwrap_or_else(|interrupted| Err(interrupted.into()));
+        match written {
+            Ok(report) => {
+                sink.finish().await?;
+                Ok(report)
+            }
+            Err(error) => {
+                let error = sink.after(error);
+                sink.abandon().await;
+                Err(error)
+            }
+        }
     }
 
     /// Reads all documents.
@@ -340,6 +360,8 @@ impl Writing<'_> {
         while let Some(length) = done.try_next().await? {
             report.chunks += 1;
             report.bytes += length;
+            // Of a store that never waits, all would be one step.
+            self.export.interrupt.check()?;
         }
         Ok(())
     }

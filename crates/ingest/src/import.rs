@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use icefield_core::{
-    BranchName, CommitError, CommitOutcome, NodePath, Repository, Session, WriteMode,
+    BranchName, CommitError, CommitOutcome, Interrupt, NodePath, Repository, Session, WriteMode,
 };
 
 use self::behind::Behind;
@@ -104,6 +104,7 @@ pub struct Import {
     refers: Option<BTreeSet<NodePath>>,
     limits: Limits,
     progress: Arc<dyn Progress>,
+    interrupt: Interrupt,
 }
 
 impl fmt::Debug for Import {
@@ -131,6 +132,7 @@ impl Import {
             refers: None,
             limits: Limits::default(),
             progress: Arc::new(()),
+            interrupt: Interrupt::new(),
         }
     }
 
@@ -188,6 +190,12 @@ impl Import {
         self
     }
 
+    /// Ends early, as [`ImportError::Interrupted`], once `interrupt` is raised, as long as the branch is not being moved.
+    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
+        self.interrupt = interrupt.clone();
+        self
+    }
+
     /// Imports to a branch, in one commit. On any error, and if it is stopped, the branch is where it was;
     /// chunks that were copied in vain stay behind as garbage.
     ///
@@ -200,12 +208,15 @@ impl Import {
         message: &str,
     ) -> Result<Imported, ImportError> {
         let session = repository.write_session(branch).await?;
+        self.interrupt.check()?;
         if self.refers.is_some() {
             containers::add_missing(repository, &self.sources).await?;
         }
         let report = self.stage(&session).await?;
         self.progress.finishing();
-        let commit = match session.commit(message).await {
+        let commit = session.commit(message).interruptible(&self.interrupt);
+        let commit = match commit.await {
+            Err(CommitError::Interrupted(interrupted)) => return Err(interrupted.into()),
             Err(CommitError::NothingToCommit) => {
                 return Err(ImportError::AddsNothing {
                     name: self.sources[0].to_string(),
@@ -223,6 +234,11 @@ impl Import {
     /// # Errors
     /// As [`Import::run`].
     pub async fn stage(&self, session: &Session) -> Result<ImportReport, ImportError> {
+        // Whatever is dropped leaves edits that nobody commits, and garbage.
+        self.interrupt.unless(self.stage_all(session)).await?
+    }
+
+    async fn stage_all(&self, session: &Session) -> Result<ImportReport, ImportError> {
         let mut all = ImportReport::default();
         let mut behind = Behind::default();
         for (number, source) in self.sources.iter().enumerate() {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_core::{
-    BranchName, ChunkIndex, ChunkLocation, ChunkRead, CommitError, CommitOutcome, NodeKind,
-    NodePath, Repository, Session, SessionError, WriteMode,
+    BranchName, ChunkIndex, ChunkLocation, ChunkRead, CommitError, CommitOutcome, Interrupt,
+    NodeKind, NodePath, Repository, Session, SessionError, WriteMode,
 };
 
 use crate::limits::Budget;
@@ -33,6 +33,7 @@ pub struct Materialize {
     path: NodePath,
     limits: Limits,
     progress: Arc<dyn Progress>,
+    interrupt: Interrupt,
 }
 
 impl fmt::Debug for Materialize {
@@ -51,6 +52,7 @@ impl Materialize {
             path,
             limits: Limits::default(),
             progress: Arc::new(()),
+            interrupt: Interrupt::new(),
         }
     }
 
@@ -63,6 +65,12 @@ impl Materialize {
     /// Tells `progress` how far it is.
     pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = progress;
+        self
+    }
+
+    /// Ends early, as [`ImportError::Interrupted`], once `interrupt` is raised, as long as the branch is not being moved.
+    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
+        self.interrupt = interrupt.clone();
         self
     }
 
@@ -83,7 +91,9 @@ impl Materialize {
             return Ok((report, None));
         }
         self.progress.finishing();
-        match session.commit(message).await {
+        let commit = session.commit(message).interruptible(&self.interrupt);
+        match commit.await {
+            Err(CommitError::Interrupted(interrupted)) => Err(interrupted.into()),
             Err(CommitError::NothingToCommit) => Ok((report, None)),
             commit => Ok((report, Some(commit?))),
         }
@@ -95,6 +105,11 @@ impl Materialize {
     /// # Errors
     /// As [`Materialize::run`].
     pub async fn stage(&self, session: &Session) -> Result<MaterializeReport, ImportError> {
+        // Whatever is dropped leaves edits that nobody commits, and garbage.
+        self.interrupt.unless(self.stage_all(session)).await?
+    }
+
+    async fn stage_all(&self, session: &Session) -> Result<MaterializeReport, ImportError> {
         let mut arrays: Vec<NodePath> = session
             .nodes(&self.path)?
             .into_iter()

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use common::{Tree, array, exported, files, group, path, repository, run};
+use common::{After, Tree, array, exported, files, group, path, repository, run};
 use futures::TryStreamExt;
-use icefield_core::{BranchName, NodePath, Session, WriteMode};
+use icefield_core::{BranchName, Interrupt, NodePath, Session, WriteMode};
 use icefield_ingest::nczarr::ReadOptions;
 use icefield_ingest::{
     ArchiveFile, ArchiveSource, Destination, Dialect, Export, ExportError, ExportNode, Import,
@@ -48,6 +48,61 @@ async fn a_new_or_an_empty_directory_is_filled() {
     Export::new(session).run(&empty).await.unwrap();
     assert_eq!(files(&new), files(&empty));
     assert_eq!(files(&new).len(), 4);
+}
+
+#[tokio::test]
+async fn interrupted_anywhere_nothing_that_looks_whole_is_left_and_a_second_export_is_whole() {
+    let session = session().await;
+    let whole = Tree::new();
+    let export = Export::new(session.clone());
+    let report = export.run(whole.path().join("new")).await.unwrap();
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let (mut interrupted, mut left) = (0, 0);
+    for calls in 0.. {
+        let place = Tree::new();
+        let prefix = Prefix::parse(&format!("at{calls}")).unwrap();
+        let destinations = [
+            Destination::Directory(place.path().join("new")),
+            Destination::Zip {
+                path: place.path().join("new.zip"),
+                layout: ZipLayout::Flat,
+            },
+            Destination::Tree(StorageTree::new(Arc::clone(&storage), prefix)),
+        ];
+        let mut raised = false;
+        for destination in &destinations {
+            let interrupt = Interrupt::new();
+            let export = Export::new(session.clone()).interruptible(&interrupt);
+            let export = export.progress(After::calls(calls, &interrupt));
+            let ended = export.run_to(destination).await;
+            raised |= interrupt.is_raised();
+            match ended {
+                Ok(done) => {
+                    assert_eq!(done, report, "{calls}");
+                    continue;
+                }
+                Err(ExportError::Partly { source, .. }) => {
+                    left += 1;
+                    assert!(matches!(*source, ExportError::Interrupted(_)), "{source:?}");
+                }
+                Err(ExportError::Interrupted(_)) => {}
+                Err(error) => panic!("{calls}: {error:?}"),
+            }
+            interrupted += 1;
+            if let Destination::Tree(_) = destination {
+                continue;
+            }
+            assert_eq!(files(place.path()).len(), 0, "{calls}");
+            let again = Export::new(session.clone()).run_to(destination).await;
+            assert_eq!(again.unwrap(), report, "{calls}");
+            fs::remove_dir_all(place.path()).unwrap();
+            fs::create_dir(place.path()).unwrap();
+        }
+        if !raised {
+            break;
+        }
+    }
+    assert!(interrupted > 5 && left > 0, "{interrupted}, {left}");
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ mod common;
 
 use std::fs;
 
-use common::{Tree, array, chain, exported, files, group, path, refused, repository, run};
-use icefield_core::{BranchName, ByteRange, ChunkKeyEncoding};
+use common::{After, Tree, array, chain, exported, files, group, path, refused, repository, run};
+use icefield_core::{BranchName, ByteRange, ChunkKeyEncoding, CommitOutcome, Interrupt};
 use icefield_ingest::{Export, ImportError, Limits, PlanError, SourceError, ZarrDirectory};
 use serde_json::{Value, json};
 
@@ -44,6 +44,41 @@ async fn what_is_exported_is_what_was_imported() {
         assert_eq!(document, group(json!({})));
     }
     assert_eq!(found, files(tree.path()));
+}
+
+#[tokio::test]
+async fn interrupted_anywhere_the_branch_is_where_it_was_and_a_second_import_is_whole() {
+    let tree = varied();
+    let mut interrupted = 0;
+    for calls in 0.. {
+        let repository = repository().await;
+        let main = BranchName::main().into();
+        let before = repository.resolve(&main).await.unwrap();
+        let interrupt = Interrupt::new();
+        let import = tree.import().interruptible(&interrupt);
+        let import = import.progress(After::calls(calls, &interrupt));
+        let ended = import
+            .run(&repository, BranchName::main(), "interrupted")
+            .await;
+        if let Ok(imported) = ended {
+            assert!(matches!(imported.commit, CommitOutcome::Committed(_)));
+            break;
+        }
+        let error = ended.unwrap_err();
+        assert!(
+            matches!(error, ImportError::Interrupted(_)),
+            "{calls}: {error:?}"
+        );
+        interrupted += 1;
+        assert_eq!(repository.resolve(&main).await.unwrap(), before, "{calls}");
+        let report = run(tree.import(), &repository).await;
+        assert_eq!(report.chunks, 4, "{calls}");
+        let found = exported(&repository).await;
+        for (name, bytes) in files(tree.path()) {
+            assert_eq!(found[&name], bytes, "{calls}: {name}");
+        }
+    }
+    assert!(interrupted > 5, "{interrupted}");
 }
 
 #[tokio::test]

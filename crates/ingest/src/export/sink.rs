@@ -1,11 +1,13 @@
 //! Where an export goes: a directory, a zip file, or a tree on a storage backend.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::TryStreamExt;
+use icefield_core::SessionError;
 use icefield_zarr_fs::{
     ReadTree, StorageTree, TreeKey, TreePrefix, WriteTree, ZipLayout, ZipWriter,
 };
@@ -49,6 +51,9 @@ pub(super) trait Sink: Send + Sync {
     /// Puts what was written in its final place.
     async fn finish(self: Box<Self>) -> Result<(), ExportError>;
 
+    /// Drops what was written, and waits until it is gone.
+    async fn abandon(self: Box<Self>) {}
+
     /// Says what is left behind after an error.
     fn after(&self, error: ExportError) -> ExportError {
         error
@@ -91,12 +96,16 @@ impl Sink for Target {
     async fn finish(self: Box<Self>) -> Result<(), ExportError> {
         Self::finish(*self).await
     }
+
+    async fn abandon(self: Box<Self>) {
+        Self::abandon(*self).await;
+    }
 }
 
 struct Zip {
     path: PathBuf,
-    /// One value is written after the other; those that wait count as under way.
-    writer: Mutex<ZipWriter>,
+    /// One value is written after the other; those that wait count as under way. None at the end.
+    writer: Arc<Mutex<Option<ZipWriter>>>,
 }
 
 impl Zip {
@@ -124,7 +133,8 @@ impl Zip {
         if !parent.is_dir() {
             return Err(ExportError::NoParent { path });
         }
-        let writer = Mutex::new(ZipWriter::create(&path, layout).await?);
+        let writer = ZipWriter::create(&path, layout).await?;
+        let writer = Arc::new(Mutex::new(Some(writer)));
         Ok(Self { path, writer })
     }
 }
@@ -143,13 +153,31 @@ fn check_absent(path: &Path) -> Result<(), ExportError> {
 #[async_trait]
 impl Sink for Zip {
     async fn write(&self, key: TreeKey, bytes: Bytes) -> Result<(), ExportError> {
-        Ok(self.writer.lock().await.add(&key, bytes).await?)
+        let writer = Arc::clone(&self.writer);
+        // It goes on when nobody waits for it any more, so that whoever abandons the file can wait for its end.
+        let added = tokio::spawn(async move {
+            match &mut *writer.lock().await {
+                Some(writer) => writer.add(&key, bytes).await,
+                None => Ok(()),
+            }
+        });
+        match added.await {
+            Ok(added) => Ok(added?),
+            Err(error) => Err(SessionError::Aborted(error.to_string()).into()),
+        }
     }
 
     async fn finish(self: Box<Self>) -> Result<(), ExportError> {
         // It would be replaced.
         check_absent(&self.path)?;
-        Ok(self.writer.into_inner().finish().await?)
+        match self.writer.lock().await.take() {
+            Some(writer) => Ok(writer.finish().await?),
+            None => Ok(()),
+        }
+    }
+
+    async fn abandon(self: Box<Self>) {
+        drop(self.writer.lock().await.take());
     }
 }
 

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use icefield_core::SessionError;
 use icefield_storage::{Entropy, SystemEntropy};
 use icefield_zarr_fs::{DirectoryTree, Durability, TreeKey, WriteTree};
+use tokio::sync::oneshot;
 
 use super::place::{check_free, is_within};
 use crate::ExportError;
@@ -36,14 +37,20 @@ pub(super) struct Target {
     temporary: PathBuf,
     destination: PathBuf,
     place: Place,
+    /// Answers, by an error, once the directory was removed or has its final name.
+    gone: oneshot::Receiver<()>,
 }
 
 /// A new directory with a name of its own; what is in it goes with it, unless it was renamed.
 #[derive(Debug)]
-struct Temporary(PathBuf);
+struct Temporary {
+    path: PathBuf,
+    /// Dropped after everything else.
+    _gone: oneshot::Sender<()>,
+}
 
 impl Temporary {
-    fn create_in(parent: &Path) -> io::Result<Self> {
+    fn create_in(parent: &Path, gone: oneshot::Sender<()>) -> io::Result<Self> {
         loop {
             let mut random = [0; 16];
             SystemEntropy.fill(&mut random);
@@ -52,7 +59,7 @@ impl Temporary {
             let path = parent.join(name);
             match fs::create_dir(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return made.map(|()| Self(path)),
+                made => return made.map(|()| Self { path, _gone: gone }),
             }
         }
     }
@@ -61,7 +68,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         // After a rename there is nothing of this name, nor will there ever be again.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 
@@ -109,7 +116,8 @@ impl Target {
             });
         }
         check_free(&destination, None)?;
-        let temporary = match Temporary::create_in(parent) {
+        let (sender, gone) = oneshot::channel();
+        let temporary = match Temporary::create_in(parent, sender) {
             Ok(temporary) => temporary,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(ExportError::NoParent { path: destination });
@@ -121,7 +129,7 @@ impl Target {
                 });
             }
         };
-        let path = temporary.0.clone();
+        let path = temporary.path.clone();
         let tree = DirectoryTree::builder(&path)
             .called(destination.display().to_string())
             .hold(true)
@@ -134,12 +142,19 @@ impl Target {
             temporary: path,
             destination,
             place,
+            gone,
         })
     }
 
     /// Writes a value.
     pub(super) async fn write(&self, key: &TreeKey, bytes: Bytes) -> Result<(), ExportError> {
         Ok(self.tree.set(key, bytes).await?)
+    }
+
+    /// Removes what was written, once the writes that nobody waits for any more have ended.
+    pub(super) async fn abandon(self) {
+        drop(self.tree);
+        let _ = self.gone.await;
     }
 
     /// Puts what was written in its final place.

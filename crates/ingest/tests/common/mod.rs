@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use icefield_core::{BranchName, NodePath, Repository};
-use icefield_ingest::{Export, Import, ImportError, ImportReport, Imported, ZarrDirectory};
+use icefield_core::{BranchName, Interrupt, NodePath, Repository};
+use icefield_ingest::{
+    Export, Import, ImportError, ImportReport, Imported, Progress, ZarrDirectory,
+};
 use icefield_storage_memory::MemoryStorage;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -41,6 +44,47 @@ impl Tree {
 
     pub(crate) fn import(&self) -> Import {
         Import::new(self.source())
+    }
+}
+
+/// Raises an interrupt after so many calls.
+pub(crate) struct After {
+    interrupt: Interrupt,
+    calls: AtomicUsize,
+    last: usize,
+}
+
+impl After {
+    pub(crate) fn calls(last: usize, interrupt: &Interrupt) -> Arc<Self> {
+        Arc::new(Self {
+            interrupt: interrupt.clone(),
+            calls: AtomicUsize::new(0),
+            last,
+        })
+    }
+
+    fn call(&self) {
+        if self.calls.fetch_add(1, Ordering::SeqCst) == self.last {
+            self.interrupt.raise();
+        }
+    }
+}
+
+impl Progress for After {
+    fn expected(&self, _: u64) {
+        self.call();
+    }
+
+    fn array(&self, _: &NodePath) {
+        self.call();
+    }
+
+    fn chunk(&self, _: u64) {
+        self.call();
+    }
+
+    fn absent(&self, _: u64) {
+        self.call();
     }
 }
 
