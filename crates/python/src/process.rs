@@ -4,6 +4,7 @@
 //! that is not there. So the child starts a generation of its own, with a fresh runtime, and touches nothing that
 //! belongs to its parent: not to use it, and not to drop it either.
 
+mod lasting;
 mod logs;
 
 use std::io;
@@ -16,6 +17,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use crate::errors::Failure;
 use crate::task::Courier;
 
+pub(crate) use lasting::{LONGEST, Running, lasting};
 pub(crate) use logs::{initialize_logs, set_logs_filter};
 
 /// Threads that may wait for a disk at once.
@@ -29,6 +31,7 @@ static FIRST: Generation = Generation::new();
 /// What one process owns. Those of the parents stay where they are, for ever, unused.
 struct Generation {
     engine: OnceLock<Engine>,
+    lasting: lasting::Lasting,
     next: OnceLock<Box<Self>>,
 }
 
@@ -41,6 +44,7 @@ impl Generation {
     const fn new() -> Self {
         Self {
             engine: OnceLock::new(),
+            lasting: lasting::Lasting::new(),
             next: OnceLock::new(),
         }
     }

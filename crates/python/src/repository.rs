@@ -1,6 +1,6 @@
 //! A repository that is open. What it does is in `refs`, `upkeep` and `inspect`; here is how Python calls it.
 
-use icefield::{EditOutcome, RepositoryBuilder, RepositoryError};
+use icefield::{EditOutcome, Interrupt, RepositoryBuilder, RepositoryError};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
@@ -9,11 +9,26 @@ use crate::rows::DiffRow;
 use crate::session::Session;
 use crate::storage::{Place, Storage};
 use crate::stream::{Stream, stream};
-use crate::task::{Task, begin, begin_to_the_end};
+use crate::task::{Task, begin, begin_interruptible, begin_lasting};
 use crate::{convert, document, grants, inspect, refs, upkeep};
 
 /// Snapshots of a history that are handed over at a time.
 const HISTORY_BATCH: usize = 100;
+
+/// What goes on, and where to look for what became of it.
+const CREATION: (&str, &str) = (
+    "The creation of the repository",
+    "`Repository.exists` tells",
+);
+const CONFIG: (&str, &str) = (
+    "The change of the stored configuration",
+    "`Repository.fetch_config` shows what is stored",
+);
+const BRANCH: (&str, &str) = (
+    "The change of the branch",
+    "`lookup_branch` shows where it is",
+);
+const TAG: (&str, &str) = ("The change of the tag", "`lookup_tag` shows where it is");
 
 /// Prefix, credentials (JSON), and a function that gives new ones.
 type Grant = (String, String, Option<Py<PyAny>>);
@@ -139,7 +154,7 @@ impl Repository {
         among_other_objects: bool,
     ) -> PyResult<Task> {
         let opening = Opening::new(storage, config, grants)?;
-        begin_to_the_end(py, async move {
+        begin_lasting(py, CREATION.0, CREATION.1, async move {
             let builder = opening.creation(among_other_objects).await?;
             Ok(Self::new(builder.create().await?))
         })
@@ -165,7 +180,7 @@ impl Repository {
         among_other_objects: bool,
     ) -> PyResult<Task> {
         let opening = Opening::new(storage, config, grants)?;
-        begin_to_the_end(py, async move {
+        begin_lasting(py, CREATION.0, CREATION.1, async move {
             let opened = opening.open_or_create(among_other_objects).await?;
             Ok(Self::new(opened))
         })
@@ -196,7 +211,7 @@ impl Repository {
     }
 
     fn save_config(&self, py: Python<'_>) -> PyResult<Task> {
-        begin_to_the_end(py, save_config(self.handle()?))
+        begin_lasting(py, CONFIG.0, CONFIG.1, save_config(self.handle()?))
     }
 
     fn granted_prefixes(&self) -> PyResult<Vec<String>> {
@@ -232,14 +247,14 @@ impl Repository {
 
     fn create_branch(&self, py: Python<'_>, name: String, snapshot_id: String) -> PyResult<Task> {
         let repository = self.handle()?;
-        begin_to_the_end(py, async move {
+        begin_lasting(py, BRANCH.0, BRANCH.1, async move {
             refs::create_branch(&repository, &name, &snapshot_id).await
         })
     }
 
     fn create_tag(&self, py: Python<'_>, name: String, snapshot_id: String) -> PyResult<Task> {
         let repository = self.handle()?;
-        begin_to_the_end(py, async move {
+        begin_lasting(py, TAG.0, TAG.1, async move {
             refs::create_tag(&repository, &name, &snapshot_id).await
         })
     }
@@ -252,25 +267,23 @@ impl Repository {
         expected: Option<String>,
     ) -> PyResult<Task> {
         let repository = self.handle()?;
-        begin_to_the_end(py, async move {
+        begin_lasting(py, BRANCH.0, BRANCH.1, async move {
             refs::reset_branch(&repository, &name, &snapshot_id, expected.as_deref()).await
         })
     }
 
     fn delete_branch(&self, py: Python<'_>, name: String) -> PyResult<Task> {
         let repository = self.handle()?;
-        begin_to_the_end(
-            py,
-            async move { refs::delete_branch(&repository, &name).await },
-        )
+        begin_lasting(py, BRANCH.0, BRANCH.1, async move {
+            refs::delete_branch(&repository, &name).await
+        })
     }
 
     fn delete_tag(&self, py: Python<'_>, name: String) -> PyResult<Task> {
         let repository = self.handle()?;
-        begin_to_the_end(
-            py,
-            async move { refs::delete_tag(&repository, &name).await },
-        )
+        begin_lasting(py, TAG.0, TAG.1, async move {
+            refs::delete_tag(&repository, &name).await
+        })
     }
 
     fn ancestry(&self, kind: &str, name: &str) -> PyResult<Stream> {
@@ -370,8 +383,10 @@ impl Repository {
         delete_tags: bool,
     ) -> PyResult<Task> {
         let repository = self.handle()?;
-        begin_to_the_end(py, async move {
-            upkeep::expire_snapshots(&repository, older_than, delete_branches, delete_tags).await
+        let interrupt = Interrupt::new();
+        begin_interruptible(py, interrupt.clone(), async move {
+            let refs = (delete_branches, delete_tags);
+            upkeep::expire_snapshots(&repository, older_than, refs, &interrupt).await
         })
     }
 
@@ -383,9 +398,10 @@ impl Repository {
         force: bool,
     ) -> PyResult<Task> {
         let repository = self.handle()?;
-        // Stopped in the middle, it would keep others from collecting until they may take it for dead.
-        begin_to_the_end(py, async move {
-            upkeep::garbage_collect(&repository, older_than, dry_run, force).await
+        // Dropped in the middle, it would keep others from collecting until they may take it for dead.
+        let interrupt = Interrupt::new();
+        begin_interruptible(py, interrupt.clone(), async move {
+            upkeep::garbage_collect(&repository, older_than, dry_run, force, &interrupt).await
         })
     }
 
@@ -405,9 +421,10 @@ impl Repository {
         metadata: Option<String>,
     ) -> PyResult<Task> {
         let repository = self.handle()?;
-        begin_to_the_end(py, async move {
+        let interrupt = Interrupt::new();
+        begin_interruptible(py, interrupt.clone(), async move {
             let metadata = metadata.as_deref();
-            upkeep::rewrite_manifests(&repository, &message, &branch, metadata).await
+            upkeep::rewrite_manifests(&repository, &message, &branch, metadata, &interrupt).await
         })
     }
 }

@@ -12,12 +12,16 @@ use crate::reindex::{self, Moved};
 use crate::rows::DiffRow;
 use crate::solver::Solver;
 use crate::stream::{Stream, stream};
-use crate::task::{Task, begin, begin_near, begin_to_the_end};
+use crate::task::{Task, begin, begin_lasting, begin_near};
 use crate::virtual_refs::{self, Columns};
 use crate::{convert, document};
 
 /// Locations that are handed over at a time.
 const LOCATIONS_BATCH: usize = 10_000;
+
+/// Where to look for what became of a commit.
+const COMMITTED: &str = "once it has, `session.read_only` is True and `session.snapshot_id` the new snapshot, which \
+                         `repository.ancestry(branch=...)` shows";
 
 /// A session, and the repository that it belongs to.
 #[pyclass(frozen, module = "icefield._native")]
@@ -165,13 +169,15 @@ impl Session {
             tries,
             allow_empty,
         };
-        begin_to_the_end(py, committing.run(session))
+        begin_lasting(py, "The commit", COMMITTED, committing.run(session))
     }
 
     /// Finds out what became of a commit whose outcome is unknown, and brings it to its end.
     fn resolve(&self, py: Python<'_>) -> PyResult<Task> {
         let session = self.handle()?;
-        begin_to_the_end(py, async move { settled(session.resolve().await?) })
+        begin_lasting(py, "The commit", COMMITTED, async move {
+            settled(session.resolve().await?)
+        })
     }
 
     fn flush(&self, py: Python<'_>, message: String, metadata: Option<&str>) -> PyResult<Task> {
@@ -185,7 +191,8 @@ impl Session {
             .into());
         }
         let metadata = convert::metadata(metadata)?;
-        begin_to_the_end(py, async move {
+        let look = "`session.snapshot_id` is the new snapshot then";
+        begin_lasting(py, "The flush", look, async move {
             let id = session.flush_with(message, metadata, true).await?;
             Ok(id.to_string())
         })

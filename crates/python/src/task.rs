@@ -12,12 +12,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures::FutureExt;
+use icefield::Interrupt;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
 use pyo3::{IntoPyObjectExt, intern};
 
 use crate::errors::Failure;
-use crate::process::{self, Birthplace};
+use crate::process::{self, Birthplace, Running};
 
 pub(crate) use courier::Courier;
 use progress::{End, Progress, Value};
@@ -42,13 +43,48 @@ impl<T: for<'py> IntoPyObject<'py> + 'static> Outcome for T {
 
 type Work = Pin<Box<dyn Future<Output = End> + Send>>;
 
-/// Work that was begun. It goes on whether or not somebody waits, until it is cancelled: by [`Task::cancel`], by the
-/// cancellation of who awaits it, or by a signal. Work that is to come to its end cannot be cancelled.
+/// Work that was begun. It goes on whether or not somebody waits, until who waits gives up: by [`Task::cancel`], by the
+/// cancellation of who awaits it, or by a signal.
 #[pyclass(frozen, module = "icefield._native")]
 pub(crate) struct Task {
     birthplace: Birthplace,
     progress: Arc<Progress>,
-    to_the_end: bool,
+    giving_up: GivingUp,
+}
+
+/// What becomes of work when who waits for it gives up.
+enum GivingUp {
+    /// It is dropped where it is.
+    Drops,
+    /// It goes on.
+    Nothing,
+    /// It goes on, and others see what it does: who gives up is told what it is, and how to find out whether it succeeded.
+    Tells {
+        what: &'static str,
+        look: &'static str,
+    },
+    /// It ends early, where that does no harm.
+    Interrupts(Interrupt),
+}
+
+impl GivingUp {
+    /// What is noted on the exception of who gives up.
+    fn note(&self) -> Option<String> {
+        let waits = format!(
+            "The process waits for that before it ends, for at most {} seconds.",
+            process::LONGEST.as_secs()
+        );
+        match self {
+            Self::Drops | Self::Nothing => None,
+            Self::Tells { what, look } => Some(format!(
+                "{what} was begun and goes on to its end. {waits} Whether it succeeded: {look}."
+            )),
+            Self::Interrupts(_) => Some(format!(
+                "The work was asked to end, and does so soon, where that does no harm: what it has done by then stays, \
+                 and doing it again goes on. {waits}"
+            )),
+        }
+    }
 }
 
 /// Begins work on the runtime.
@@ -57,17 +93,51 @@ where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
     T: Outcome + Send + 'static,
 {
-    py.detach(|| Ok(Task::spawned(guarded(work), false)?))
+    py.detach(|| Ok(Task::spawned(guarded(work), GivingUp::Drops, None)?))
 }
 
-/// Begins work that no cancellation stops: it changes what others see, so that its caller must not be left in doubt
-/// whether it did.
+/// Begins work that no cancellation stops, since half of it would be worse: an edit of a session. It ends with the
+/// process.
 pub(crate) fn begin_to_the_end<F, T>(py: Python<'_>, work: F) -> PyResult<Task>
 where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
     T: Outcome + Send + 'static,
 {
-    py.detach(|| Ok(Task::spawned(guarded(work), true)?))
+    py.detach(|| Ok(Task::spawned(guarded(work), GivingUp::Nothing, None)?))
+}
+
+/// Begins work that no cancellation stops, and for which the process waits before it ends: it changes what others see, so
+/// that its caller must not be left in doubt whether it did. Who gives up waiting is told `what` goes on (`"The commit"`),
+/// and where to `look` for what became of it.
+pub(crate) fn begin_lasting<F, T>(
+    py: Python<'_>,
+    what: &'static str,
+    look: &'static str,
+    work: F,
+) -> PyResult<Task>
+where
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+    T: Outcome + Send + 'static,
+{
+    let running = Some(process::lasting(py, None));
+    let giving_up = GivingUp::Tells { what, look };
+    py.detach(|| Ok(Task::spawned(guarded(work), giving_up, running)?))
+}
+
+/// Begins work that a cancellation, or the end of the process, asks to end early, by raising `interrupt`. The process waits
+/// for that.
+pub(crate) fn begin_interruptible<F, T>(
+    py: Python<'_>,
+    interrupt: Interrupt,
+    work: F,
+) -> PyResult<Task>
+where
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+    T: Outcome + Send + 'static,
+{
+    let running = Some(process::lasting(py, Some(interrupt.clone())));
+    let giving_up = GivingUp::Interrupts(interrupt);
+    py.detach(|| Ok(Task::spawned(guarded(work), giving_up, running)?))
 }
 
 /// Begins work that probably needs to wait for nothing: it is tried on this thread first, without the GIL.
@@ -81,7 +151,7 @@ where
         let tried = process::within(|| work.as_mut().poll(&mut Context::from_waker(Waker::noop())));
         Ok(match tried? {
             Poll::Ready(end) => Task::done(end),
-            Poll::Pending => Task::spawned(work, false)?,
+            Poll::Pending => Task::spawned(work, GivingUp::Drops, None)?,
         })
     })
 }
@@ -138,7 +208,10 @@ where
     };
     Ok(match polled {
         Poll::Ready(result) => Begun::Done(result),
-        Poll::Pending => Begun::Going(Task::spawned(Box::pin(work.map(end_of)), true)?),
+        Poll::Pending => {
+            let work = Box::pin(work.map(end_of));
+            Begun::Going(Task::spawned(work, GivingUp::Nothing, None)?)
+        }
     })
 }
 
@@ -183,30 +256,41 @@ impl Task {
         Self {
             birthplace: Birthplace::here(),
             progress: Arc::new(Progress::ended(end)),
-            to_the_end: false,
+            giving_up: GivingUp::Nothing,
         }
     }
 
-    fn spawned(work: Work, to_the_end: bool) -> Result<Self, Failure> {
+    fn spawned(work: Work, giving_up: GivingUp, running: Option<Running>) -> Result<Self, Failure> {
         let progress = Arc::new(Progress::running());
         let finish = progress::Finish::new(Arc::clone(&progress));
         let handle = process::runtime()?.spawn(async move {
             let end = work.await;
             finish.with(end);
+            drop(running);
         });
-        if !to_the_end {
+        if let GivingUp::Drops = giving_up {
             progress.can_be_cancelled(handle.abort_handle());
         }
         Ok(Self {
             birthplace: Birthplace::here(),
             progress,
-            to_the_end,
+            giving_up,
         })
     }
 
     fn give_up(&self) {
-        if !self.to_the_end {
-            self.progress.cancel();
+        match &self.giving_up {
+            GivingUp::Drops => self.progress.cancel(),
+            GivingUp::Interrupts(interrupt) => interrupt.raise(),
+            GivingUp::Nothing | GivingUp::Tells { .. } => {}
+        }
+    }
+
+    /// Notes on an exception that ends the waiting what becomes of the work.
+    fn note_on(&self, exception: &Bound<'_, PyAny>) {
+        if let Some(note) = self.giving_up.note().filter(|_| !self.progress.is_ended()) {
+            // What is thrown need not be an exception.
+            let _ = exception.call_method1(intern!(exception.py(), "add_note"), (note,));
         }
     }
 }
@@ -229,7 +313,10 @@ impl Task {
         loop {
             match py.detach(|| self.progress.wait(SIGNALS)) {
                 true => return self.progress.value(py),
-                false => py.check_signals().inspect_err(|_| self.give_up())?,
+                false => py.check_signals().inspect_err(|error| {
+                    self.give_up();
+                    self.note_on(error.value(py).as_any());
+                })?,
             }
         }
     }
@@ -304,21 +391,25 @@ impl Awaiting {
     #[pyo3(signature = (kind, value=None, traceback=None))]
     fn throw(
         &self,
-        py: Python<'_>,
         kind: Bound<'_, PyAny>,
         value: Option<Bound<'_, PyAny>>,
         traceback: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         self.close();
-        let _ = (py, traceback);
+        let _ = traceback;
         let thrown = match value {
             Some(value) if !value.is_none() => value,
             _ => kind,
         };
-        Err(PyErr::from_value(match thrown.is_callable() {
+        let thrown = match thrown.is_callable() {
             true => thrown.call0()?,
             false => thrown,
-        }))
+        };
+        let task = self.task.get();
+        if task.birthplace.is_here() {
+            task.note_on(&thrown);
+        }
+        Err(PyErr::from_value(thrown))
     }
 
     fn close(&self) {

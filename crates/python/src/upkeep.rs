@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use icefield::maintenance::{Collect, CollectReport, Expire, LEAST_FLOOR, Policy, Swept, Usage};
-use icefield::{CommitOutcome, Detector, Repository, micros_of_time};
+use icefield::{CommitOutcome, Detector, Interrupt, Repository, micros_of_time};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -34,14 +34,15 @@ fn bound(repository: &Repository, micros: i64) -> SystemTime {
 pub(crate) async fn expire_snapshots(
     repository: &Repository,
     older_than: i64,
-    delete_branches: bool,
-    delete_tags: bool,
+    (delete_branches, delete_tags): (bool, bool),
+    interrupt: &Interrupt,
 ) -> Result<Vec<String>, Failure> {
     let mut policy = Policy::default();
     policy.older_than = Some(bound(repository, older_than));
     let expire = Expire::new(policy)
         .delete_expired_branches(delete_branches)
-        .delete_expired_tags(delete_tags);
+        .delete_expired_tags(delete_tags)
+        .interruptible(interrupt);
     let expired = expire.run(repository, &()).await?;
     for stuck in &expired.stuck {
         tracing::warn!(
@@ -56,27 +57,33 @@ pub(crate) async fn expire_snapshots(
 }
 
 /// Deletes what nothing refers to and what is older than a time, and old enough that a session which is open since then
-/// has a lease; with `force`, however young it is, whatever that takes from open sessions without one. Times of stores may
-/// be cut to the second: what was written within the second before that time may stay.
+/// has a lease; with `force`, however young it is, whatever that takes from open sessions without one. The time is one of
+/// the store's clock; where this machine's is ahead of it, also of this one. Times of stores may be cut to the second:
+/// what was written within the second before that time may stay.
 pub(crate) async fn garbage_collect(
     repository: &Repository,
     older_than: i64,
     dry_run: bool,
     force: bool,
+    interrupt: &Interrupt,
 ) -> Result<Collected, Failure> {
+    let bound = convert::time(older_than);
     let now = micros_of_time(repository.clock().now());
     let older_than = u64::try_from(older_than).unwrap_or(0);
     if older_than > now && force {
         // What is there now is older than a time to come, which shows once a second has passed.
         let wait = Duration::from_micros(older_than - now);
-        repository.clock().sleep(wait.min(SHOWN_AFTER)).await;
+        let shown = repository.clock().sleep(wait.min(SHOWN_AFTER));
+        interrupt.unless(shown).await?;
     }
     let floor = Duration::from_micros(now.saturating_sub(older_than));
     let collect = match force {
         true => Collect::default().floor(floor).force_floor(),
         false => Collect::default().floor(floor.max(LEAST_FLOOR)),
     };
-    Ok(Collected(collect.dry_run(dry_run).run(repository).await?))
+    let collect = collect.older_than(bound).dry_run(dry_run);
+    let collected = collect.interruptible(interrupt).run(repository).await;
+    Ok(Collected(collected?))
 }
 
 /// What a collection did, as a dictionary.
@@ -120,16 +127,29 @@ impl<'py> IntoPyObject<'py> for Collected {
     }
 }
 
+/// Raises an interrupt when it is dropped.
+struct RaisedAtTheEnd(Interrupt);
+
+impl Drop for RaisedAtTheEnd {
+    fn drop(&mut self) {
+        self.0.raise();
+    }
+}
+
 /// Native, virtual and inline bytes of chunks that refs reach.
 pub(crate) async fn chunk_storage_stats(
     repository: &Repository,
 ) -> Result<(u64, u64, u64), Failure> {
     let (repository, runtime) = (repository.clone(), process::runtime()?);
     // The compiler cannot tell that the sum can go from thread to thread: it stays on one.
+    let interrupt = Interrupt::new();
+    // Dropped, too, when nobody waits for the sum any more: the thread notices it then.
+    let _given_up = RaisedAtTheEnd(interrupt.clone());
     let summing = process::aside(move || {
-        runtime.block_on(async { Usage::new().summary(&repository, &()).await })
+        let sum = async { Usage::new().summary(&repository, &()).await };
+        runtime.block_on(interrupt.unless(sum))
     });
-    let summary = summing.await??;
+    let summary = summing.await???;
     Ok((
         summary.native.bytes,
         summary.external.bytes,
@@ -143,6 +163,7 @@ pub(crate) async fn rewrite_manifests(
     message: &str,
     branch: &str,
     metadata: Option<&str>,
+    interrupt: &Interrupt,
 ) -> Result<String, Failure> {
     let metadata = convert::metadata(metadata)?;
     let session = repository.write_session(convert::branch(branch)?).await?;
@@ -151,8 +172,8 @@ pub(crate) async fn rewrite_manifests(
         .into_iter()
         .fold(commit, |commit, (name, value)| commit.metadata(name, value));
     // There are no edits that could collide.
-    let outcome = commit.allow_empty().rebase_with(Detector::Strict).await?;
-    match outcome {
+    let commit = commit.allow_empty().rebase_with(Detector::Strict);
+    match commit.interruptible(interrupt).await? {
         CommitOutcome::Committed(id) => Ok(id.to_string()),
         outcome => Err(Failure::of_commit(outcome)),
     }

@@ -128,3 +128,4 @@ class ErrorKind(StrEnum):
     OUTCOME_UNKNOWN = "outcome-unknown"
     FORKED = "forked"
     CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"

@@ -286,7 +286,7 @@ _CLASSES: tuple[tuple[type[IcechunkError], str], ...] = (
         "no-changes-to-commit no-amend-for-initial-commit not-on-branch no-snapshot "
         "cannot-delete-main uncommitted-changes merge-failed not-allowed unimplemented "
         "rebase-tx-log-pruned feature-flag-disabled tag-error "
-        "invalid-repository-migration forked cancelled",
+        "invalid-repository-migration forked cancelled interrupted",
     ),
     (
         StorageError,

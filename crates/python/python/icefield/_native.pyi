@@ -50,10 +50,13 @@ Grant: TypeAlias = tuple[str, str, Callable[[], str] | None]
 
 @final
 class Task(Generic[_T_co]):
-    """Work that was begun. It goes on whether or not somebody waits."""
+    """Work that was begun. It goes on whether or not somebody waits, until who waits gives up: reads are
+    dropped, long work ends where that does no harm, and what others see the change of goes on to its end. A
+    process waits for the latter two before it ends, for at most 10 seconds."""
 
     def wait(self) -> _T_co:
-        """Blocks without the GIL; Ctrl-C interrupts it and cancels the work."""
+        """Blocks without the GIL. Ctrl-C ends that, and gives up the work; a note on the exception says
+        what goes on."""
     def __await__(self) -> Generator[Any, None, _T_co]: ...
     def cancel(self) -> None: ...
 

@@ -266,6 +266,10 @@ class Session(_Nodes):
         `RebaseFailedError` if the solver leaves conflicts. Without changes it raises a
         `SessionStateError` unless `allow_empty`. `metadata` are JSON values by string keys, added
         to the default commit metadata of the repository.
+
+        Ctrl-C raises at once, and a commit that was begun goes on to its end, for which the process
+        waits before it ends, for at most 10 seconds. Once it has landed, `session.read_only` is true
+        and `session.snapshot_id` the new snapshot.
         """
         return self._committed(
             self._begin_commit(message, metadata, rebase_with, rebase_tries, allow_empty).wait()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use icefield::maintenance::{Check, CheckError, Repair, RepairError};
-use icefield::{Repository, RepositoryError, Settings};
+use icefield::{Interrupt, Repository, RepositoryError, Settings};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use super::progress::Told;
 use crate::convert;
 use crate::errors::Failure;
 use crate::storage::Storage;
-use crate::task::{Task, begin, begin_to_the_end};
+use crate::task::{Task, begin, begin_interruptible};
 
 /// Objects are looked at once: a small cache will do.
 const CACHE_BYTES: u64 = 16 << 20;
@@ -35,11 +35,13 @@ pub(crate) fn fsck(
     let restored = restored.map(convert::branch).transpose()?;
     let says = move |name: &str| what[name].as_bool() == Some(true);
     let repairs = says("repair");
+    let interrupt = Interrupt::new();
+    let asked = interrupt.clone();
     let work = async move {
         let storage = place.open().await?;
         let settings = Settings::default().with_cache_bytes(CACHE_BYTES);
         let builder = Repository::builder(Arc::clone(&storage)).settings(settings);
-        let mut check = Check::new(storage);
+        let mut check = Check::new(storage).interruptible(&asked);
         if says("tips_only") {
             check = check.tips_only();
         }
@@ -71,7 +73,7 @@ pub(crate) fn fsck(
         Ok(json!(report).to_string())
     };
     match repairs {
-        true => begin_to_the_end(py, work),
+        true => begin_interruptible(py, interrupt, work),
         false => begin(py, work),
     }
 }
@@ -82,6 +84,7 @@ fn of_check(error: CheckError) -> Failure {
         CheckError::NewerSpecVersion { location } => {
             RepositoryError::NewerSpecVersion { location }.into()
         }
+        CheckError::Interrupted(error) => error.into(),
         CheckError::Refs(error) => error.into(),
         CheckError::Fetch(error) => error.into(),
         CheckError::Storage(error) => error.into(),
@@ -92,6 +95,7 @@ fn of_check(error: CheckError) -> Failure {
 fn of_repair(error: RepairError) -> Failure {
     match error {
         RepairError::Check(error) => of_check(error),
+        RepairError::Interrupted(_) => Failure::of("interrupted", &error),
         RepairError::Repository(error) => error.into(),
         RepairError::Refs(error) => error.into(),
         error => Failure::of("invalid-argument", &error),

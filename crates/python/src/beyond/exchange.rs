@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use icefield::ingest::{Dialect, Export, Import, NcZarr, TreePrefix, ZarrV2, ZarrV3, ZipLayout};
-use icefield::{CommitOutcome, Location, Purpose, Schemes, SourceLocation};
+use icefield::{CommitOutcome, Interrupt, Location, Purpose, Schemes, SourceLocation};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::convert;
 use crate::errors::Failure;
 use crate::repository::Repository;
 use crate::session::Session;
-use crate::task::{Task, begin, begin_to_the_end};
+use crate::task::{Task, begin_interruptible};
 
 /// Files opened at a time.
 const OPENED_AT_ONCE: usize = 8;
@@ -46,7 +46,8 @@ pub(crate) fn import_files(
     let sources: Vec<SourceLocation> = sources.collect::<Result<_, Failure>>()?;
     let branch = convert::branch(what["branch"].as_str().unwrap_or("main"))?;
     let progress = Arc::new(Told::new(progress, "copying"));
-    begin_to_the_end(py, async move {
+    let interrupt = Interrupt::new();
+    begin_interruptible(py, interrupt.clone(), async move {
         let is_virtual = what["virtual"].as_bool() == Some(true);
         let purpose = match is_virtual {
             true => Purpose::Refer,
@@ -62,7 +63,7 @@ pub(crate) fn import_files(
             .collect();
         let mut opened = stream::iter(opened).buffered(OPENED_AT_ONCE);
         let (mut sources, mut granted) = (Vec::new(), access);
-        while let Some(one) = opened.next().await {
+        while let Some(one) = interrupt.unless(opened.next()).await? {
             let one = one?;
             granted = granted.and(one.access);
             sources.push(one.source);
@@ -76,7 +77,7 @@ pub(crate) fn import_files(
             .virtual_access(granted)
             .open()
             .await?;
-        let import = described(&what, sources, &progress)?;
+        let import = described(&what, sources, &progress)?.interruptible(&interrupt);
         let message = what["message"].as_str().unwrap_or("Import");
         let imported = import.run(&importer, branch, message).await;
         progress.end();
@@ -169,12 +170,14 @@ pub(crate) fn export(
             return Err(Failure::new("invalid-argument", problem).into());
         }
     };
-    begin(py, async move {
+    let interrupt = Interrupt::new();
+    begin_interruptible(py, interrupt.clone(), async move {
         let repository = what["repository"].as_str().map(Location::parse).transpose();
         let repository = repository.map_err(icefield::Error::from)?;
         let mut export = Export::new(session)
             .progress(Arc::<Told>::clone(&progress))
-            .dialect(dialect);
+            .dialect(dialect)
+            .interruptible(&interrupt);
         if let Some(path) = repository.as_ref().and_then(Location::path) {
             export = export.outside(path);
         }

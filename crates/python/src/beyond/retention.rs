@@ -1,5 +1,6 @@
 //! Expiration by rules: so many of the last, hourly, daily, weekly, monthly, yearly snapshots stay.
 
+use icefield::Interrupt;
 use icefield::maintenance::{Expire, Policy};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use super::progress::Told;
 use crate::convert;
 use crate::errors::Failure;
 use crate::repository::Repository;
-use crate::task::{Task, begin_to_the_end};
+use crate::task::{Task, begin_interruptible};
 
 /// Plans an expiration or does it. `policy` is a JSON object: `older_than` (microseconds or null), `last`, `hourly`,
 /// `daily`, `weekly`, `monthly`, `yearly` (counts), `branches` (names or null), `delete_expired_branches`,
@@ -48,7 +49,9 @@ pub(crate) fn expire_by_policy(
     policy.weekly = count("weekly")?;
     policy.monthly = count("monthly")?;
     policy.yearly = count("yearly")?;
+    let interrupt = Interrupt::new();
     let mut expire = Expire::new(policy)
+        .interruptible(&interrupt)
         .delete_expired_branches(is("delete_expired_branches"))
         .delete_expired_tags(is("delete_expired_tags"));
     if !said["branches"].is_null() {
@@ -63,7 +66,7 @@ pub(crate) fn expire_by_policy(
     }
     let is_dry = is("dry_run");
     let progress = Told::new(progress, "planning");
-    begin_to_the_end(py, async move {
+    begin_interruptible(py, interrupt, async move {
         let (plan, stuck) = match is_dry {
             true => (expire.plan(&repository, &progress).await?, Vec::new()),
             false => {

@@ -8,7 +8,7 @@ use crate::convert;
 use crate::errors::Failure;
 use crate::repository::Repository;
 use crate::session::Session;
-use crate::task::{Task, begin_to_the_end};
+use crate::task::{Task, begin_lasting};
 
 /// `(origin, first, end)`, absolute indices.
 type WindowRow = (i64, i64, i64);
@@ -53,7 +53,9 @@ pub(crate) fn change_window(
     if let Some(tries) = said["tries"].as_u64() {
         rolling = rolling.tries(usize::try_from(tries).unwrap_or(usize::MAX));
     }
-    begin_to_the_end(py, async move {
+    let look =
+        "`repository.window` shows where it is, and `repository.ancestry(branch=...)` the commit";
+    begin_lasting(py, "The change of the window", look, async move {
         let rolled = rolling.change(&change).await.map_err(of_rolling)?;
         Ok(match rolled {
             Rolled::Committed { snapshot, window } => (snapshot.to_string(), Some(row(&window))),

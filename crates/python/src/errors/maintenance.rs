@@ -1,12 +1,21 @@
 //! Expiration, collection and accounts.
 
-use icefield::ErrorKind;
 use icefield::maintenance::{CollectError, CopyError, ExpireError, UsageError};
+use icefield::{ErrorKind, Interrupted};
 
 use super::{Coded, failures_from};
 use crate::errors::Failure;
 
-failures_from!(ExpireError, CollectError);
+/// The code for work that was ended early, as somebody wished.
+pub(super) const INTERRUPTED: &str = "interrupted";
+
+failures_from!(ExpireError, CollectError, Interrupted);
+
+impl Coded for Interrupted {
+    fn code(&self) -> &'static str {
+        INTERRUPTED
+    }
+}
 
 impl Coded for ExpireError {
     fn code(&self) -> &'static str {
@@ -14,6 +23,7 @@ impl Coded for ExpireError {
             Self::NoRules | Self::NoBound | Self::FutureBound { .. } => "invalid-argument",
             Self::Busy { .. } => "update-attempts-exhausted",
             Self::Unknown { .. } => "outcome-unknown",
+            Self::Interrupted(_) => INTERRUPTED,
             Self::Refs(error) => error.code(),
             Self::Repository(error) => error.code(),
             Self::Storage(error) => error.code(),
@@ -28,6 +38,7 @@ impl Coded for CollectError {
             Self::FloorTooLow { .. } | Self::Running | Self::TakenOver | Self::NoRefs => {
                 "not-allowed"
             }
+            Self::Interrupted(_) => INTERRUPTED,
             Self::UnsafeStore { .. } => "read-only-storage",
             Self::Upgraded => "unsupported-spec-version",
             Self::Ref { source, .. } => source.code(),
@@ -68,6 +79,7 @@ pub(super) fn code_of_kind(kind: ErrorKind) -> &'static str {
         ErrorKind::Invalid => "invalid-argument",
         ErrorKind::OutcomeUnknown => "outcome-unknown",
         ErrorKind::Io => "io",
+        ErrorKind::Interrupted => INTERRUPTED,
         _ => "unknown",
     }
 }

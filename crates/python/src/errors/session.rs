@@ -145,6 +145,7 @@ impl Coded for CommitError {
         match self {
             Self::NothingToCommit => "no-changes-to-commit",
             Self::Upgraded => "unsupported-spec-version",
+            Self::Interrupted(interrupted) => interrupted.code(),
             // What the reference implementation says of a commit by a session that only reads.
             Self::Session(SessionError::ReadOnly | SessionError::Committed(_)) => {
                 "commit-not-allowed"

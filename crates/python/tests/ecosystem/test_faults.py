@@ -306,6 +306,8 @@ try:
     print(session.commit("after all") == repository.lookup_branch("main"))
 except ic.IcechunkError as error:
     print(error.kind == "session-state" or "session" in str(error))
+# The process would wait for the first one.
+__import__("os")._exit(0)
 """,
         signal.SIGINT,
     )

@@ -58,7 +58,8 @@ class Checking(Handle):
         """Makes commits that leave out what cannot be read; with `dry_run`, says what they would be.
 
         `drop_virtual_chunks` leaves out virtual chunks whose files are gone or changed, too; `restore_branch` gives a
-        branch that points nowhere the newest whole snapshot that no other branch reaches.
+        branch that points nowhere the newest whole snapshot that no other branch reaches. Interrupted by Ctrl-C or a
+        cancelled `await`, it ends a moment later: each branch is as it was or repaired.
         """
         document = {
             "repair": True,

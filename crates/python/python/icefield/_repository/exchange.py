@@ -41,6 +41,9 @@ class Exchange(Handle):
         With `virtual`, chunks stay where they are and are referred to, but those of the arrays in `copy`; readers then
         authorize the prefixes that `ImportReport.containers` lists. `concat` puts several sources behind one another along
         a dimension, `append` puts them behind what the repository has (labels must be in order, unless `unordered`).
+
+        Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later, and without a commit unless that is being
+        published.
         """
         said = locals()
         with told(progress) as tell:

@@ -34,7 +34,8 @@ class Upkeep(Handle):
         The first snapshot of the repository and what a branch or tag is at stay, unless such
         branches (never `main`) and tags are deleted, too. Nothing is deleted from the storage
         before the next garbage collection, and ids that are returned may still be reachable by
-        another branch or tag.
+        another branch or tag. Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later:
+        what it has done stays, and doing it again goes on.
         """
         return set(
             self._begin_expiry(older_than, delete_expired_branches, delete_expired_tags).wait()
@@ -79,7 +80,9 @@ class Upkeep(Handle):
         Chunks of a session that is still being written are referred to by nothing until it commits.
         So what is younger than an hour stays, whatever the time given: by then a session has
         a lease, which is respected. `force` deletes younger objects, too: only for repositories that
-        nobody writes to meanwhile. `dry_run` only counts. The `max_…` limits are
+        nobody writes to meanwhile. The time is one of the storage's clock. Interrupted by Ctrl-C or a
+        cancelled `await`, it ends a moment later and keeps no other collection waiting; doing it
+        again goes on. `dry_run` only counts. The `max_…` limits are
         checked and otherwise not used: this implementation bounds its memory by itself.
         """
         return GCSummary._from_native(
@@ -179,7 +182,8 @@ class Upkeep(Handle):
         """Writes all manifests of a branch anew, split as the configuration says, and commits;
         returns the snapshot id.
 
-        `commit_method` "amend" needs format version 2, so it raises a `FormatError` for now.
+        Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later, and without a commit unless
+        that is being published. `commit_method` "amend" needs format version 2, so it raises a `FormatError` for now.
         """
         return self._begin_rewrite(message, branch, metadata, commit_method).wait()
 
