@@ -33,7 +33,8 @@ REF is a branch, tag:NAME, branch:NAME or a snapshot id, then ~N (N snapshots ba
 younger than an RFC 3339 time), for example main~2 or main@2015-03-01T00:00:00Z.
 
 Exit codes: 0 done, 1 failure, 2 wrong usage, 3 conflict (somebody was first, or the name is taken), 4 not found,
-5 damage found, 6 the outcome of a write is not known.
+5 damage found, 6 the outcome of a write is not known, 130 ended by Ctrl-C: of `gc`, `expire`, `fsck --repair`, `import`,
+`export`, `materialize` and `rewrite-manifests`, where that does no harm; Ctrl-C once more ends them at once.
 
 Environment: ICEFIELD_LOG is a filter of log events such as `debug` or `icefield_core=trace`; NO_COLOR is honoured.";
 

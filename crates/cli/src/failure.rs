@@ -28,6 +28,8 @@ pub(crate) enum Exit {
     Damage = 5,
     /// A write may or may not have happened.
     Unknown = 6,
+    /// Ctrl-C: what programs end with that a signal ended.
+    Interrupted = 130,
 }
 
 impl Exit {
@@ -38,6 +40,7 @@ impl Exit {
             ErrorKind::NotFound => Self::NotFound,
             ErrorKind::Corrupt => Self::Damage,
             ErrorKind::OutcomeUnknown => Self::Unknown,
+            ErrorKind::Interrupted => Self::Interrupted,
             _ => Self::Failure,
         }
     }
@@ -306,6 +309,7 @@ mod tests {
             (ErrorKind::NotFound, 4),
             (ErrorKind::Corrupt, 5),
             (ErrorKind::OutcomeUnknown, 6),
+            (ErrorKind::Interrupted, 130),
             (ErrorKind::ReadOnly, 1),
             (ErrorKind::Unavailable, 1),
             (ErrorKind::Unsupported, 1),

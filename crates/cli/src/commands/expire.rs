@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Context;
 use crate::args::Expire;
 use crate::failure::{Exit, Failure, chain};
+use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
 use crate::progress::Steps;
@@ -60,7 +61,8 @@ pub(super) async fn run(context: &Context, args: Expire) -> Result<(), Failure> 
     let older_than = policy.older_than.map(output::time);
     let mut expire = maintenance::Expire::new(policy)
         .delete_expired_branches(args.delete_expired_branches)
-        .delete_expired_tags(args.delete_expired_tags);
+        .delete_expired_tags(args.delete_expired_tags)
+        .interruptible(&on_ctrl_c());
     if !args.branch.is_empty() {
         expire = expire.branches(args.branch);
     }
@@ -212,6 +214,7 @@ fn failed(error: ExpireError) -> Failure {
         ExpireError::NoRules => Failure::new(Exit::Usage, said)
             .hint("--older-than WHEN, --keep-last N and --keep PERIODS are rules; --dry-run shows what they do"),
         ExpireError::NoBound => Failure::new(Exit::Usage, said),
+        ExpireError::Interrupted(_) => Failure::new(Exit::Interrupted, said),
         ExpireError::Busy { .. } => Failure::new(Exit::Conflict, said),
         ExpireError::Unknown { .. } => Failure::new(Exit::Unknown, said),
         _ => Failure::new(Exit::Failure, said),

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::Context;
 use crate::args::{Export, Format};
 use crate::failure::Failure;
+use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
 use crate::progress::Bar;
@@ -27,7 +28,9 @@ struct Exported {
 pub(super) async fn run(context: &Context, args: Export) -> Result<(), Failure> {
     let (session, snapshot_id) = context.session(&args.location, &args.at.revision).await?;
     let bar = Arc::new(Bar::new("moving into place"));
-    let mut export = ingest::Export::new(session).progress(Arc::<Bar>::clone(&bar));
+    let mut export = ingest::Export::new(session)
+        .progress(Arc::<Bar>::clone(&bar))
+        .interruptible(&on_ctrl_c());
     if let Some(repository) = args.location.path() {
         export = export.outside(repository);
     }

@@ -15,6 +15,7 @@ use super::Context;
 use super::found::no_alpha;
 use crate::args::Fsck;
 use crate::failure::{Exit, Failure};
+use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
 use crate::progress::Steps;
@@ -86,7 +87,7 @@ async fn check(context: &Context, args: Fsck) -> Result<(), Failure> {
         Output::new(args.facts).facts(&facts, |facts, out| check_text(&facts.report, out))?;
         return verdict;
     }
-    let mut repair = Repair::new(check, builder);
+    let mut repair = Repair::new(check.interruptible(&on_ctrl_c()), builder);
     if args.dry_run {
         repair = repair.dry_run();
     }
@@ -118,6 +119,7 @@ fn failed(error: CheckError) -> Failure {
         CheckError::Refs(error) => error.into(),
         CheckError::Fetch(error) => RepositoryError::Fetch(error).into(),
         CheckError::Storage(error) => RefsError::Storage(error).into(),
+        CheckError::Interrupted(_) => Failure::new(Exit::Interrupted, error.to_string()),
         other => Failure::new(Exit::Failure, other.to_string()),
     }
 }
@@ -127,6 +129,7 @@ fn repair_failed(error: RepairError) -> Failure {
         RepairError::Check(error) => failed(error),
         RepairError::Repository(error) => error.into(),
         RepairError::Refs(error) => error.into(),
+        RepairError::Interrupted(_) => Failure::new(Exit::Interrupted, error.to_string()),
         error @ RepairError::NotLost { .. } => Failure::new(Exit::Conflict, error.to_string()),
         error @ RepairError::NothingToRestore { .. } => {
             Failure::new(Exit::Damage, error.to_string())

@@ -10,6 +10,7 @@ use super::Context;
 use super::copy::CACHE;
 use crate::args::Gc;
 use crate::failure::{Exit, Failure, chain};
+use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
 use crate::progress::Steps;
@@ -30,7 +31,8 @@ pub(super) async fn run(context: &Context, args: Gc) -> Result<(), Failure> {
         .dry_run(args.dry_run)
         .whole(args.whole)
         .rate(args.rate)
-        .progress(Arc::<Steps>::clone(&bar));
+        .progress(Arc::<Steps>::clone(&bar))
+        .interruptible(&on_ctrl_c());
     if args.force_age {
         collect = collect.force_floor();
     }
@@ -119,6 +121,7 @@ fn failed(error: CollectError) -> Failure {
     match error {
         CollectError::FloorTooLow { .. } => Failure::new(Exit::Usage, said)
             .hint("--force-age allows it, when nobody else uses the repository"),
+        CollectError::Interrupted(_) => Failure::new(Exit::Interrupted, said),
         CollectError::Running | CollectError::TakenOver => Failure::new(Exit::Conflict, said),
         CollectError::Marks { .. } => Failure::new(Exit::Failure, said)
             .hint("`icefield gc --whole` marks everything anew; nothing that is in use was deleted"),

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::{Context, alpha};
 use crate::args::Import;
 use crate::failure::{Exit, Failure};
+use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
 use crate::progress::Bar;
@@ -74,7 +75,8 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     let first = sources.next().expect("BUG: clap asks for at least one");
     let mut import = ingest::Import::new(first)
         .into_group(args.group.clone())
-        .progress(Arc::<Bar>::clone(&bar));
+        .progress(Arc::<Bar>::clone(&bar))
+        .interruptible(&on_ctrl_c());
     if let Some(dimension) = args.concat.as_ref().or(args.append.as_ref()) {
         import = import.concat(dimension, sources);
     }

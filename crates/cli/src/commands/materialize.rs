@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Context;
 use crate::args::Materialize;
 use crate::failure::{Exit, Failure};
+use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
 use crate::progress::Bar;
@@ -33,6 +34,7 @@ pub(super) async fn run(context: &Context, args: Materialize) -> Result<(), Fail
     let message = args.message.clone().unwrap_or_else(default);
     let done = ingest::Materialize::new(args.path.clone())
         .progress(Arc::<Bar>::clone(&bar))
+        .interruptible(&on_ctrl_c())
         .run(&repository, args.branch.clone(), &message)
         .await;
     bar.clear();

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Context;
 use crate::args::RewriteManifests;
 use crate::failure::Failure;
+use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::table::Columns;
 use crate::output::{self, Output, count};
@@ -64,7 +65,8 @@ pub(super) async fn run(context: &Context, args: RewriteManifests) -> Result<(),
         None => "Rewrite manifests".to_owned(),
     };
     let commit = session.commit(message).rewrite_manifests(args.all);
-    let snapshot_id = match commit.rebase_with(BasicSolver::default()).await {
+    let commit = commit.rebase_with(BasicSolver::default());
+    let snapshot_id = match commit.interruptible(&on_ctrl_c()).await {
         Err(CommitError::NothingToCommit) => None,
         outcome => Some(icefield::committed(outcome.map_err(Error::from)?)?),
     };

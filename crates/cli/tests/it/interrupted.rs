@@ -1,8 +1,8 @@
-//! An import that is killed half-way leaves the branch and the log as they were.
+//! An import that is killed or interrupted half-way leaves the branch and the log as they were.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::world::{World, array};
@@ -43,6 +43,37 @@ fn a_killed_import_changes_nothing() {
         world.facts(&["ls", "-l", "r", "big"])["nodes"][0]["chunks"]["native"]["count"],
         2000
     );
+}
+
+#[test]
+fn ctrl_c_ends_an_import_before_its_commit() {
+    let world = World::with_history();
+    world.json("big/x/zarr.json", &array(&[2000], &[1], &["t"]));
+    for chunk in 0..2000 {
+        world.file(&format!("big/x/c/{chunk}"), vec![chunk as u8; 3000]);
+    }
+    let before = (world.ok(&["log", "r"]), world.files("r/refs"));
+    let chunks = || fs::read_dir(world.path("r/chunks")).map_or(0, Iterator::count);
+    let already = chunks();
+    let mut child = world
+        .command(&["import", "big", "r", "--group", "big", "--fsync", "each"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while chunks() <= already + 50 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{error}");
+    assert!(error.contains("the branch is where it was"), "{error}");
+    assert_eq!((world.ok(&["log", "r"]), world.files("r/refs")), before);
+    world.ok(&["fsck", "r"]);
 }
 
 #[test]
