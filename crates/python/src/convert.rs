@@ -1,5 +1,7 @@
 //! What Python hands over, as the facade's types.
 
+mod copies;
+
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -14,6 +16,8 @@ use pyo3::{Borrowed, intern};
 use serde_json::Value;
 
 use crate::errors::Failure;
+
+pub(crate) use copies::release;
 
 /// Values up to this length are cheaper to copy than to keep alive.
 const COPIED: usize = 4 << 10;
@@ -138,7 +142,7 @@ pub(crate) fn bytes(given: &Bound<'_, PyAny>) -> PyResult<Bytes> {
             return Ok(all.slice(at..end));
         }
     }
-    Ok(buffer.to_vec(given.py())?.into())
+    copies::copy(given.py(), &buffer)
 }
 
 fn immutable(bytes: &Bound<'_, PyBytes>) -> Bytes {

@@ -4,11 +4,12 @@
 //! that is not there. So the child starts a generation of its own, with a fresh runtime, and touches nothing that
 //! belongs to its parent: not to use it, and not to drop it either.
 
+mod disks;
 mod lasting;
 mod logs;
 
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
@@ -16,6 +17,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::errors::Failure;
 use crate::task::Courier;
+use disks::Disks;
 
 pub(crate) use lasting::{LONGEST, Running, lasting};
 pub(crate) use logs::{initialize_logs, set_logs_filter};
@@ -38,6 +40,7 @@ struct Generation {
 struct Engine {
     runtime: Runtime,
     courier: Courier,
+    disks: Arc<Disks>,
 }
 
 impl Generation {
@@ -81,6 +84,7 @@ impl Engine {
                 .enable_all()
                 .build()?,
             courier: Courier::start()?,
+            disks: Arc::default(),
         })
     }
 }
@@ -93,6 +97,12 @@ pub(crate) fn runtime() -> Result<Handle, Failure> {
 /// Returns who tells the event loops of this process what is done.
 pub(crate) fn courier() -> Result<&'static Courier, Failure> {
     Ok(&Generation::current().engine()?.courier)
+}
+
+/// Does a job on a thread that may wait for a disk. It must not panic.
+pub(crate) fn on_disk(job: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    Generation::current().engine()?.disks.run(job);
+    Ok(())
 }
 
 /// The process that made an object.

@@ -169,7 +169,9 @@ impl Session {
             tries,
             allow_empty,
         };
-        begin_lasting(py, "The commit", COMMITTED, committing.run(session))
+        let committed = begin_lasting(py, "The commit", COMMITTED, committing.run(session));
+        convert::release();
+        committed
     }
 
     /// Finds out what became of a commit whose outcome is unknown, and brings it to its end.

@@ -2,6 +2,7 @@
 
 mod nearness;
 
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield::{ByteRange, ZarrStore, ZarrStoreError};
 use pyo3::prelude::*;
@@ -12,7 +13,7 @@ use crate::errors::Failure;
 use crate::process::Own;
 use crate::session::Session;
 use crate::stream::{self as streams, Stream};
-use crate::task::{self, Begun, Task};
+use crate::task::{self, Begun, Task, Tried};
 use nearness::Nearness;
 
 /// Keys that are handed over at a time.
@@ -52,6 +53,10 @@ async fn read(
     range: ByteRange,
 ) -> Result<Option<PyBytes>, ZarrStoreError> {
     Ok(store.get_range(key, range).await?.map(PyBytes::new))
+}
+
+async fn set(store: ZarrStore, key: String, value: Bytes) -> Result<(), Failure> {
+    Ok(store.set(&key, value).await?)
 }
 
 #[pymethods]
@@ -100,14 +105,24 @@ impl Store {
                 return task::Outcome::into_object(value.map(PyBytes::new), py);
             }
         }
-        let (store, nearness) = (store.clone(), nearness.clone());
-        let task = task::begin(py, async move {
-            let value = read(&store, &key, range).await?;
-            if let Some(value) = &value {
-                nearness.saw(range, value.as_slice().len());
-            }
-            Ok(value)
-        })?;
+        let (near, near_key, nearness) = (store.clone(), key.clone(), nearness.clone());
+        let store = store.clone();
+        let work = async move { Ok(read(&store, &key, range).await?) };
+        let task = if !nearness.is_on_disk() {
+            task::begin(py, work)?
+        } else {
+            let attempt = move || match near.try_get_range(&near_key, range) {
+                None => task::rest(work),
+                Some(Err(error)) => Tried::Done(Err(error.into())),
+                Some(Ok(value)) => {
+                    if let Some(value) = &value {
+                        nearness.saw(range, value.len());
+                    }
+                    Tried::Done(Ok(value.map(PyBytes::new)))
+                }
+            };
+            task::begin_on_disk(py, false, attempt)?
+        };
         task::Outcome::into_object(task, py)
     }
 
@@ -161,24 +176,29 @@ impl Store {
     fn set_now(&self, py: Python<'_>, key: String, value: Input) -> PyResult<Option<Task>> {
         let (store, nearness) = self.inner.get()?;
         let value = value.0;
-        let (length, again) = (value.len(), (store.clone(), key.clone(), value.clone()));
-        let store = store.clone();
-        let work = async move { Ok(store.set(&key, value).await?) };
+        let length = value.len();
+        // On a thread outside of the runtime nothing is tried twice, though that may help: there may be a file descriptor
+        // again.
+        let again = set(store.clone(), key.clone(), value.clone());
+        let work = set(store.clone(), key, value);
         let begun = if nearness.is_short_to_write(length) {
             task::begin_here(py, work)?
         } else if length <= INLINE {
             task::begin_tried(py, work)?
+        } else if nearness.is_on_disk() {
+            let attempt = move || match task::polled(work) {
+                Tried::Done(Err(failure)) if failure.kind() == "io" => task::rest(again),
+                tried => tried,
+            };
+            return task::begin_on_disk(py, true, attempt).map(Some);
         } else {
             return task::begin_to_the_end(py, work).map(Some);
         };
         match begun {
             Begun::Done(Ok(())) => Ok(None),
             Begun::Going(task) => Ok(Some(task)),
-            // On this thread nothing is tried twice, though that may help: there may be a file descriptor again.
             Begun::Done(Err(failure)) if failure.kind() == "io" => {
-                let (store, key, value) = again;
-                let work = async move { Ok(store.set(&key, value).await?) };
-                task::begin_to_the_end(py, work).map(Some)
+                task::begin_to_the_end(py, again).map(Some)
             }
             Begun::Done(Err(failure)) => Err(failure.into()),
         }

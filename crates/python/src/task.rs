@@ -21,7 +21,7 @@ use crate::errors::Failure;
 use crate::process::{self, Birthplace, Running};
 
 pub(crate) use courier::Courier;
-use progress::{End, Progress, Value};
+use progress::{End, Finish, Progress, Value};
 
 /// Between two looks for signals such as Ctrl-C.
 const SIGNALS: Duration = Duration::from_millis(100);
@@ -41,7 +41,7 @@ impl<T: for<'py> IntoPyObject<'py> + 'static> Outcome for T {
     }
 }
 
-type Work = Pin<Box<dyn Future<Output = End> + Send>>;
+pub(crate) type Work = Pin<Box<dyn Future<Output = End> + Send>>;
 
 /// Work that was begun. It goes on whether or not somebody waits, until who waits gives up: by [`Task::cancel`], by the
 /// cancellation of who awaits it, or by a signal.
@@ -199,19 +199,74 @@ where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
     T: Outcome + Send + 'static,
 {
+    let tried = match in_runtime {
+        true => process::within(|| polled(work))?,
+        false => polled(work),
+    };
+    Ok(match tried {
+        Tried::Done(result) => Begun::Done(result),
+        Tried::Rest(work) => Begun::Going(Task::spawned(work, GivingUp::Nothing, None)?),
+    })
+}
+
+/// Does as much of some work as needs to wait for no other thread.
+pub(crate) fn polled<F, T>(work: F) -> Tried<T>
+where
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+    T: Outcome + Send + 'static,
+{
     let caught = AssertUnwindSafe(work).catch_unwind();
     let mut work = Box::pin(caught.map(|result| result.unwrap_or_else(panicked)));
-    let mut poll = || work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-    let polled = match in_runtime {
-        true => process::within(poll)?,
-        false => poll(),
-    };
-    Ok(match polled {
-        Poll::Ready(result) => Begun::Done(result),
-        Poll::Pending => {
-            let work = Box::pin(work.map(end_of));
-            Begun::Going(Task::spawned(work, GivingUp::Nothing, None)?)
-        }
+    match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => Tried::Done(result),
+        Poll::Pending => Tried::Rest(Box::pin(work.map(end_of))),
+    }
+}
+
+/// Work that was not tried.
+pub(crate) fn rest<F, T>(work: F) -> Tried<T>
+where
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+    T: Outcome + Send + 'static,
+{
+    Tried::Rest(guarded(work))
+}
+
+/// What became of work that was tried outside of the runtime.
+pub(crate) enum Tried<T> {
+    Done(Result<T, Failure>),
+    /// What is left, for the runtime.
+    Rest(Work),
+}
+
+/// Begins work on a thread that waits for disks. It is tried there, outside of the runtime, and only what is left goes
+/// to the runtime; who awaits it is told from there, too. It cannot be cancelled before that: it is short.
+pub(crate) fn begin_on_disk<T>(
+    py: Python<'_>,
+    to_the_end: bool,
+    attempt: impl FnOnce() -> Tried<T> + Send + 'static,
+) -> PyResult<Task>
+where
+    T: Outcome + Send + 'static,
+{
+    py.detach(|| {
+        let giving_up = match to_the_end {
+            true => GivingUp::Nothing,
+            false => GivingUp::Drops,
+        };
+        let (task, finish) = Task::running(giving_up);
+        let progress = Arc::clone(&task.progress);
+        process::on_disk(move || {
+            match std::panic::catch_unwind(AssertUnwindSafe(attempt)) {
+                Ok(Tried::Done(result)) => finish.with_from_here(end_of(result)),
+                Err(panic) => finish.with_from_here(end_of(panicked::<T>(panic))),
+                Ok(Tried::Rest(work)) => match process::runtime() {
+                    Ok(runtime) => progress.ends_with(&runtime, work, finish, !to_the_end),
+                    Err(failure) => finish.with(Err(failure)),
+                },
+            }
+        })?;
+        Ok(task)
     })
 }
 
@@ -260,22 +315,25 @@ impl Task {
         }
     }
 
-    fn spawned(work: Work, giving_up: GivingUp, running: Option<Running>) -> Result<Self, Failure> {
+    fn running(giving_up: GivingUp) -> (Self, Finish) {
         let progress = Arc::new(Progress::running());
-        let finish = progress::Finish::new(Arc::clone(&progress));
-        let handle = process::runtime()?.spawn(async move {
-            let end = work.await;
-            finish.with(end);
-            drop(running);
-        });
-        if let GivingUp::Drops = giving_up {
-            progress.can_be_cancelled(handle.abort_handle());
-        }
-        Ok(Self {
+        let finish = Finish::new(Arc::clone(&progress));
+        let task = Self {
             birthplace: Birthplace::here(),
             progress,
             giving_up,
-        })
+        };
+        (task, finish)
+    }
+
+    fn spawned(work: Work, giving_up: GivingUp, running: Option<Running>) -> Result<Self, Failure> {
+        let runtime = process::runtime()?;
+        let (task, finish) = Self::running(giving_up);
+        let drops = matches!(task.giving_up, GivingUp::Drops);
+        // Who waits for the process to end must find the outcome told.
+        let finish = finish.before(running);
+        task.progress.ends_with(&runtime, work, finish, drops);
+        Ok(task)
     }
 
     fn give_up(&self) {

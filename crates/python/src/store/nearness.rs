@@ -54,6 +54,10 @@ impl Nearness {
         last <= SHORT || length(range).is_some_and(|length| length <= SHORT as u64)
     }
 
+    pub(super) fn is_on_disk(&self) -> bool {
+        matches!(self, Self::Disk { .. })
+    }
+
     /// Remembers how long a value was.
     pub(super) fn saw(&self, range: ByteRange, length: usize) {
         if let (Self::Disk { last }, ByteRange::All) = (self, range) {

@@ -1,7 +1,7 @@
 //! Tells event loops that work is done.
 //!
-//! One thread does it, so that no thread of the runtime ever waits for the GIL; and what ends while it waits for the
-//! GIL is told in one call per event loop.
+//! One thread does it for the runtime, so that no thread of that ever waits for the GIL; and what ends while it waits for
+//! the GIL is told in one call per event loop. Threads that wait for disks tell by themselves.
 
 use std::io;
 use std::sync::Mutex;
@@ -60,6 +60,15 @@ fn deliver(letters: &Receiver<Vec<Waiter>>) {
             std::mem::forget(waiters);
             return;
         }
+    }
+}
+
+/// Tells event loops on this thread, which may wait for the GIL.
+pub(super) fn tell(waiters: Vec<Waiter>) {
+    let mut waiters = waiters;
+    let attached = Python::try_attach(|py| tell_loops(py, std::mem::take(&mut waiters)));
+    if attached.is_none() {
+        std::mem::forget(waiters);
     }
 }
 

@@ -4,11 +4,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-use super::courier::Waiter;
+use super::Work;
+use super::courier::{self, Waiter};
 use crate::errors::Failure;
-use crate::process;
+use crate::process::{self, Running};
 
 /// How work ended.
 pub(super) type End = Result<Value, Failure>;
@@ -57,7 +59,18 @@ impl Progress {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn can_be_cancelled(&self, handle: AbortHandle) {
+    /// Lets the runtime do work, at whose end this ends; who gives up waiting may drop it where it is.
+    pub(super) fn ends_with(&self, runtime: &Handle, work: Work, finish: Finish, drops: bool) {
+        let handle = runtime.spawn(async move {
+            let end = work.await;
+            finish.with(end);
+        });
+        if drops {
+            self.can_be_cancelled(handle.abort_handle());
+        }
+    }
+
+    fn can_be_cancelled(&self, handle: AbortHandle) {
         if let State::Running { abort, .. } = &mut *self.lock() {
             *abort = Some(handle);
         }
@@ -118,20 +131,19 @@ impl Progress {
         object
     }
 
-    fn finish(&self, end: End) {
+    /// Ends it, and returns who awaits that on event loops.
+    fn finish(&self, end: End) -> Vec<Waiter> {
         let before = {
             let mut state = self.lock();
             if !matches!(*state, State::Running { .. }) {
-                return;
+                return Vec::new();
             }
             std::mem::replace(&mut *state, State::ended(end))
         };
         self.ended.notify_all();
-        if let State::Running { waiters, .. } = before
-            && !waiters.is_empty()
-            && let Ok(courier) = process::courier()
-        {
-            courier.tell(waiters);
+        match before {
+            State::Running { waiters, .. } => waiters,
+            _ => Vec::new(),
         }
     }
 }
@@ -148,21 +160,49 @@ impl State {
 /// Held by the work: when it is dropped early, that is the end, too.
 pub(super) struct Finish {
     progress: Arc<Progress>,
+    /// Dropped after the end was told.
+    _running: Option<Running>,
 }
 
 impl Finish {
     pub(super) fn new(progress: Arc<Progress>) -> Self {
-        Self { progress }
+        Self {
+            progress,
+            _running: None,
+        }
+    }
+
+    /// The end of this comes before that of `running`.
+    pub(super) fn before(mut self, running: Option<Running>) -> Self {
+        self._running = running;
+        self
     }
 
     pub(super) fn with(self, end: End) {
-        self.progress.finish(end);
+        self.end(end);
+    }
+
+    /// As [`Finish::with`], on a thread that may wait for the GIL.
+    pub(super) fn with_from_here(self, end: End) {
+        let waiters = self.progress.finish(end);
+        if !waiters.is_empty() {
+            courier::tell(waiters);
+        }
+    }
+
+    fn end(&self, end: End) {
+        let waiters = self.progress.finish(end);
+        if !waiters.is_empty()
+            && let Ok(courier) = process::courier()
+        {
+            courier.tell(waiters);
+        }
     }
 }
 
 impl Drop for Finish {
     fn drop(&mut self) {
-        self.progress.finish(Err(Failure::new(
+        self.end(Err(Failure::new(
             "cancelled",
             "the work was cancelled before it was done",
         )));
