@@ -60,7 +60,7 @@ pub(super) fn copy(py: Python<'_>, buffer: &PyBuffer<u8>) -> PyResult<Bytes> {
 /// Takes memory for so many bytes, if there is some that is not much too large.
 fn free(length: usize) -> Option<Vec<u8>> {
     let mut free = FREE.try_lock().ok()?;
-    let fits = |memory: &Vec<u8>| (length..=length.saturating_mul(2)).contains(&memory.len());
+    let fits = |memory: &Vec<u8>| (length..=length + length / 8).contains(&memory.len());
     let at = free.iter().rposition(fits)?;
     Some(free.swap_remove(at))
 }

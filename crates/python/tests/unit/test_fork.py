@@ -1,5 +1,6 @@
 """A forked process: objects of the parent say so, new ones work, and nothing waits for ever."""
 
+import asyncio
 import json
 import os
 import pickle
@@ -10,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import zarr
+from zarr.core.buffer import cpu, default_buffer_prototype
 
 import icefield
 from icefield import Repository
@@ -88,6 +91,39 @@ def test_a_child_opens_its_own(disk: Repository, tmp_path: Path) -> None:
 
     assert in_child(work) == [disk.lookup_branch("main")]
     assert next(disk.ancestry(branch="main")).message == "from the child"
+
+
+def test_long_values_before_a_fork_and_in_the_child(tmp_path: Path) -> None:
+    path = str(tmp_path / "repository")
+    length = 1 << 20
+
+    def write_and_read(number: int) -> str:
+        repository = Repository.open_or_create(icefield.local_filesystem_storage(path))
+        session = repository.writable_session("main")
+        store = session.store
+        value = cpu.Buffer.from_array_like(np.full(length, number, dtype="u1"))
+
+        async def work() -> list[Any]:
+            if not await store.exists("x/zarr.json"):
+                zarr_json = zarr.create_array({}, shape=(8 * length,), chunks=(length,), dtype="u1")
+                document = json.dumps(zarr_json.metadata.to_dict()).encode()
+                await store.set("x/zarr.json", cpu.Buffer.from_bytes(document))
+            keys = [f"x/c/{at}" for at in range(8)]
+            await asyncio.gather(*(store.set(key, value) for key in keys))
+            return await asyncio.gather(
+                *(store.get(key, default_buffer_prototype()) for key in keys)
+            )
+
+        found = asyncio.run(work())
+        assert all(each.to_bytes() == bytes([number]) * length for each in found)
+        return session.commit(f"the number {number}")
+
+    # The threads that wait for disks, and the memory that is used again, are the parent's.
+    write_and_read(1)
+    tip = in_child(lambda: write_and_read(2))
+    disk = Repository.open(icefield.local_filesystem_storage(path))
+    assert disk.lookup_branch("main") == tip
+    write_and_read(3)
 
 
 def test_what_the_parent_pickled_works_in_the_child(disk: Repository) -> None:
