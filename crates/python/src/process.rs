@@ -9,8 +9,8 @@ mod lasting;
 mod logs;
 
 use std::io;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
 use tokio::runtime::{Builder, Handle, Runtime};

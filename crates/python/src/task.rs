@@ -256,16 +256,16 @@ where
         };
         let (task, finish) = Task::running(giving_up);
         let progress = Arc::clone(&task.progress);
-        process::on_disk(move || {
-            match std::panic::catch_unwind(AssertUnwindSafe(attempt)) {
+        process::on_disk(
+            move || match std::panic::catch_unwind(AssertUnwindSafe(attempt)) {
                 Ok(Tried::Done(result)) => finish.with_from_here(end_of(result)),
                 Err(panic) => finish.with_from_here(end_of(panicked::<T>(panic))),
                 Ok(Tried::Rest(work)) => match process::runtime() {
                     Ok(runtime) => progress.ends_with(&runtime, work, finish, !to_the_end),
                     Err(failure) => finish.with(Err(failure)),
                 },
-            }
-        })?;
+            },
+        )?;
         Ok(task)
     })
 }

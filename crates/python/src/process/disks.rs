@@ -71,7 +71,10 @@ impl Disks {
                 queue = self.lock();
             } else {
                 queue.idle += 1;
-                queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                queue = self
+                    .more
+                    .wait(queue)
+                    .unwrap_or_else(PoisonError::into_inner);
                 queue.idle -= 1;
             }
         }

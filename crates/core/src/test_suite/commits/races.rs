@@ -11,7 +11,11 @@ async fn moved(session: &crate::Session, expected: SnapshotId, found: Option<Sna
         Ok(CommitOutcome::BranchMoved { expected: was, found: is })
             if was == expected && is == found,
     );
-    assert_eq!(session.status().await.expect("sound"), status, "the edits stay");
+    assert_eq!(
+        session.status().await.expect("sound"),
+        status,
+        "the edits stay"
+    );
     is!(session.snapshot_id(), Ok(id) if id == expected);
     assert!(!session.is_read_only());
 }
