@@ -19,7 +19,7 @@ from zarr.testing.stateful import ZarrHierarchyStateMachine
 from zarr.testing.strategies import node_names, np_array_and_chunks
 
 if "array_and_chunks" in inspect.signature(ZarrHierarchyStateMachine.add_array).parameters:
-    # The older machine is given the array; the newer one draws it from `data`, see `_Storable`.
+    # The older machine is given the array, and draws its fill value; the newer one draws it whole, see `_Storable`.
     _adding = rule(
         data=st.data(),
         name=node_names,
@@ -29,20 +29,30 @@ else:
     _adding = rule(data=st.data(), name=node_names)
 
 
+def _is_unicode(text: str) -> bool:
+    """Whether a text is a part of JSON that a Zarr store may take.
+
+    zarr-python writes lone surrogates into attributes and fill values as escapes such as \\ud800. That is no Unicode
+    text, so no JSON either (RFC 8259, section 8.2, leaves it to the reader): a store that reads what it stores refuses
+    it.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _is_storable(array: "zarr.Array[Any]") -> bool:
     """Whether the metadata of an array is a document that a Zarr store may take."""
-    try:
-        # zarr-python writes lone surrogates into attributes as escapes such as \ud800. That is no Unicode text, so
-        # no JSON either (RFC 8259, section 8.2, leaves it to the reader): a store that reads what it stores refuses it.
-        json.dumps(array.metadata.to_dict(), ensure_ascii=False, default=str).encode("utf-8")
-    except UnicodeEncodeError:
+    if not _is_unicode(json.dumps(array.metadata.to_dict(), ensure_ascii=False, default=str)):
         return False
     # A chunk is at least one element long (Zarr v3, regular grid); the strategy makes 0 for dimensions of length 0.
     return 0 not in array.chunks
 
 
 class _Storable:
-    """Hypothesis' data, without the arrays that no Zarr store may take."""
+    """Hypothesis' data, without the arrays that no Zarr store may take, and without such fill values."""
 
     def __init__(self, data: DataObject) -> None:
         self._data = data
@@ -51,6 +61,8 @@ class _Storable:
         value = self._data.draw(strategy, label)
         if isinstance(value, zarr.Array):
             assume(_is_storable(value))
+        if isinstance(value, str):
+            assume(_is_unicode(value))
         return value
 
 
