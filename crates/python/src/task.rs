@@ -1,27 +1,34 @@
 //! Work that was begun: it is waited for, or awaited on an event loop.
 
+mod awaiting;
+mod begin;
 mod courier;
+mod giving_up;
 mod progress;
+mod tried;
 
 use std::any::{Any, TypeId};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures::FutureExt;
-use icefield::Interrupt;
-use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
 use pyo3::{IntoPyObjectExt, intern};
 
 use crate::errors::Failure;
 use crate::process::{self, Birthplace, Running};
 
+use awaiting::Awaiting;
+pub(crate) use begin::{
+    begin, begin_interruptible, begin_lasting, begin_near, begin_near_to_the_end, begin_to_the_end,
+};
 pub(crate) use courier::Courier;
+use giving_up::GivingUp;
 use progress::{End, Finish, Progress, Value};
+pub(crate) use tried::{Begun, Tried, begin_here, begin_on_disk, begin_tried, polled, rest};
 
 /// Between two looks for signals such as Ctrl-C.
 const SIGNALS: Duration = Duration::from_millis(100);
@@ -41,7 +48,7 @@ impl<T: for<'py> IntoPyObject<'py> + 'static> Outcome for T {
     }
 }
 
-pub(crate) type Work = Pin<Box<dyn Future<Output = End> + Send>>;
+type Work = Pin<Box<dyn Future<Output = End> + Send>>;
 
 /// Work that was begun. It goes on whether or not somebody waits, until who waits gives up: by [`Task::cancel`], by the
 /// cancellation of who awaits it, or by a signal.
@@ -52,238 +59,12 @@ pub(crate) struct Task {
     giving_up: GivingUp,
 }
 
-/// What becomes of work when who waits for it gives up.
-enum GivingUp {
-    /// It is dropped where it is.
-    Drops,
-    /// It goes on.
-    Nothing,
-    /// It goes on, and others see what it does: who gives up is told what it is, and how to find out whether it succeeded.
-    Tells {
-        what: &'static str,
-        look: &'static str,
-    },
-    /// It ends early, where that does no harm.
-    Interrupts(Interrupt),
-}
-
-impl GivingUp {
-    /// What is noted on the exception of who gives up.
-    fn note(&self) -> Option<String> {
-        let waits = format!(
-            "The process waits for that before it ends, for at most {} seconds.",
-            process::LONGEST.as_secs()
-        );
-        match self {
-            Self::Drops | Self::Nothing => None,
-            Self::Tells { what, look } => Some(format!(
-                "{what} was begun and goes on to its end. {waits} Whether it succeeded: {look}."
-            )),
-            Self::Interrupts(_) => Some(format!(
-                "The work was asked to end, and does so soon, where that does no harm: what it has done by then stays, \
-                 and doing it again goes on. {waits}"
-            )),
-        }
-    }
-}
-
-/// Begins work on the runtime.
-pub(crate) fn begin<F, T>(py: Python<'_>, work: F) -> PyResult<Task>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-    T: Outcome + Send + 'static,
-{
-    py.detach(|| Ok(Task::spawned(guarded(work), GivingUp::Drops, None)?))
-}
-
-/// Begins work that no cancellation stops, since half of it would be worse: an edit of a session. It ends with the
-/// process.
-pub(crate) fn begin_to_the_end<F, T>(py: Python<'_>, work: F) -> PyResult<Task>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-    T: Outcome + Send + 'static,
-{
-    py.detach(|| Ok(Task::spawned(guarded(work), GivingUp::Nothing, None)?))
-}
-
-/// Begins work that no cancellation stops, and for which the process waits before it ends: it changes what others see, so
-/// that its caller must not be left in doubt whether it did. Who gives up waiting is told `what` goes on (`"The commit"`),
-/// and where to `look` for what became of it.
-pub(crate) fn begin_lasting<F, T>(
-    py: Python<'_>,
-    what: &'static str,
-    look: &'static str,
-    work: F,
-) -> PyResult<Task>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-    T: Outcome + Send + 'static,
-{
-    let running = Some(process::lasting(py, None));
-    let giving_up = GivingUp::Tells { what, look };
-    py.detach(|| Ok(Task::spawned(guarded(work), giving_up, running)?))
-}
-
-/// Begins work that a cancellation, or the end of the process, asks to end early, by raising `interrupt`. The process waits
-/// for that.
-pub(crate) fn begin_interruptible<F, T>(
-    py: Python<'_>,
-    interrupt: Interrupt,
-    work: F,
-) -> PyResult<Task>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-    T: Outcome + Send + 'static,
-{
-    let running = Some(process::lasting(py, Some(interrupt.clone())));
-    let giving_up = GivingUp::Interrupts(interrupt);
-    py.detach(|| Ok(Task::spawned(guarded(work), giving_up, running)?))
-}
-
-/// Begins work that probably needs to wait for nothing: it is tried on this thread first, without the GIL.
-pub(crate) fn begin_near<F, T>(py: Python<'_>, work: F) -> PyResult<Task>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-    T: Outcome + Send + 'static,
-{
-    py.detach(|| {
-        let mut work = guarded(work);
-        let tried = process::within(|| work.as_mut().poll(&mut Context::from_waker(Waker::noop())));
-        Ok(match tried? {
-            Poll::Ready(end) => Task::done(end),
-            Poll::Pending => Task::spawned(work, GivingUp::Drops, None)?,
-        })
-    })
-}
-
-/// As [`begin_near`], for work that no cancellation stops.
-pub(crate) fn begin_near_to_the_end<F, T>(py: Python<'_>, work: F) -> PyResult<Task>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-    T: Outcome + Send + 'static,
-{
-    Ok(match begin_tried(py, work)? {
-        Begun::Done(Ok(value)) => Task::ready(value),
-        Begun::Done(Err(failure)) => Task::failed(failure),
-        Begun::Going(task) => task,
-    })
-}
-
-/// Work that was tried on the thread that wants it done.
-pub(crate) enum Begun<T> {
-    Done(Result<T, Failure>),
-    Going(Task),
-}
-
-/// Tries work on this thread; what is left of it cannot be cancelled.
-pub(crate) fn begin_tried<F, T>(py: Python<'_>, work: F) -> PyResult<Begun<T>>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-    T: Outcome + Send + 'static,
-{
-    py.detach(|| Ok(tried(work, true)?))
-}
-
-/// As [`begin_tried`], outside of the runtime, where what belongs to a disk is done on this thread and not on another.
-/// Only for work that needs no timer and no socket.
-pub(crate) fn begin_here<F, T>(py: Python<'_>, work: F) -> PyResult<Begun<T>>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-    T: Outcome + Send + 'static,
-{
-    py.detach(|| Ok(tried(work, false)?))
-}
-
-fn tried<F, T>(work: F, in_runtime: bool) -> Result<Begun<T>, Failure>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-    T: Outcome + Send + 'static,
-{
-    let tried = match in_runtime {
-        true => process::within(|| polled(work))?,
-        false => polled(work),
-    };
-    Ok(match tried {
-        Tried::Done(result) => Begun::Done(result),
-        Tried::Rest(work) => Begun::Going(Task::spawned(work, GivingUp::Nothing, None)?),
-    })
-}
-
-/// Does as much of some work as needs to wait for no other thread.
-pub(crate) fn polled<F, T>(work: F) -> Tried<T>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-    T: Outcome + Send + 'static,
-{
-    let caught = AssertUnwindSafe(work).catch_unwind();
-    let mut work = Box::pin(caught.map(|result| result.unwrap_or_else(panicked)));
-    match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(result) => Tried::Done(result),
-        Poll::Pending => Tried::Rest(Box::pin(work.map(end_of))),
-    }
-}
-
-/// Work that was not tried.
-pub(crate) fn rest<F, T>(work: F) -> Tried<T>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-    T: Outcome + Send + 'static,
-{
-    Tried::Rest(guarded(work))
-}
-
-/// What became of work that was tried outside of the runtime.
-pub(crate) enum Tried<T> {
-    Done(Result<T, Failure>),
-    /// What is left, for the runtime.
-    Rest(Work),
-}
-
-/// Begins work on a thread that waits for disks. It is tried there, outside of the runtime, and only what is left goes
-/// to the runtime; who awaits it is told from there, too. It cannot be cancelled before that: it is short.
-pub(crate) fn begin_on_disk<T>(
-    py: Python<'_>,
-    to_the_end: bool,
-    attempt: impl FnOnce() -> Tried<T> + Send + 'static,
-) -> PyResult<Task>
-where
-    T: Outcome + Send + 'static,
-{
-    py.detach(|| {
-        let giving_up = match to_the_end {
-            true => GivingUp::Nothing,
-            false => GivingUp::Drops,
-        };
-        let (task, finish) = Task::running(giving_up);
-        let progress = Arc::clone(&task.progress);
-        process::on_disk(
-            move || match std::panic::catch_unwind(AssertUnwindSafe(attempt)) {
-                Ok(Tried::Done(result)) => finish.with_from_here(end_of(result)),
-                Err(panic) => finish.with_from_here(end_of(panicked::<T>(panic))),
-                Ok(Tried::Rest(work)) => match process::runtime() {
-                    Ok(runtime) => progress.ends_with(&runtime, work, finish, !to_the_end),
-                    Err(failure) => finish.with(Err(failure)),
-                },
-            },
-        )?;
-        Ok(task)
-    })
-}
-
 fn panicked<T>(panic: Box<dyn Any + Send>) -> Result<T, Failure> {
     Err(Failure::of_panic(&*panic))
 }
 
 fn end_of<T: Outcome + Send + 'static>(result: Result<T, Failure>) -> End {
-    result.map(|value| {
-        Box::new(
-            move |py: Python<'_>| match TypeId::of::<T>() == TypeId::of::<()>() {
-                // Nothing is None to Python, not an empty tuple.
-                true => Ok(py.None()),
-                false => value.into_object(py),
-            },
-        ) as Value
-    })
+    result.map(|value| Box::new(move |py: Python<'_>| value.into_object(py)) as Value)
 }
 
 /// Work whose result any task can hold, and whose panic is an error as any other.
@@ -381,10 +162,7 @@ impl Task {
 
     fn __await__(slf: Bound<'_, Self>) -> PyResult<Awaiting> {
         slf.get().birthplace.check()?;
-        Ok(Awaiting {
-            task: slf.unbind(),
-            asked: std::sync::atomic::AtomicBool::new(false),
-        })
+        Ok(Awaiting::new(slf.unbind()))
     }
 
     fn cancel(&self) {
@@ -399,81 +177,6 @@ impl Drop for Task {
         if !self.birthplace.is_here() {
             // Its locks may be in the hands of a thread that this process does not have.
             std::mem::forget(Arc::clone(&self.progress));
-        }
-    }
-}
-
-/// Somebody who awaits a task on an event loop.
-#[pyclass(frozen, module = "icefield._native")]
-struct Awaiting {
-    task: Py<Task>,
-    asked: std::sync::atomic::AtomicBool,
-}
-
-#[pymethods]
-impl Awaiting {
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    /// Gives the event loop a future to wait for, once, and then stops with the value.
-    fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        use std::sync::atomic::Ordering::Relaxed;
-        let task = self.task.get();
-        task.birthplace.check()?;
-        if !task.progress.is_ended() {
-            if self.asked.swap(true, Relaxed) {
-                return Err(PyRuntimeError::new_err(
-                    "the event loop went on before the work was done",
-                ));
-            }
-            let running = py.import(intern!(py, "asyncio"))?;
-            let event_loop = running.call_method0(intern!(py, "get_running_loop"))?;
-            let future = event_loop.call_method0(intern!(py, "create_future"))?;
-            let waiter = courier::Waiter::new(event_loop.unbind(), future.clone().unbind());
-            if task.progress.tell(waiter) {
-                // What a future does in its own `__await__`.
-                future.setattr(intern!(py, "_asyncio_future_blocking"), true)?;
-                return Ok(future.unbind());
-            }
-        }
-        let value = task.progress.value(py)?;
-        Err(PyStopIteration::new_err((value,)))
-    }
-
-    fn send(&self, py: Python<'_>, _value: Py<PyAny>) -> PyResult<Py<PyAny>> {
-        self.__next__(py)
-    }
-
-    /// Who awaits was cancelled, or closed: nobody wants the value.
-    #[pyo3(signature = (kind, value=None, traceback=None))]
-    fn throw(
-        &self,
-        kind: Bound<'_, PyAny>,
-        value: Option<Bound<'_, PyAny>>,
-        traceback: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
-        self.close();
-        let _ = traceback;
-        let thrown = match value {
-            Some(value) if !value.is_none() => value,
-            _ => kind,
-        };
-        let thrown = match thrown.is_callable() {
-            true => thrown.call0()?,
-            false => thrown,
-        };
-        let task = self.task.get();
-        if task.birthplace.is_here() {
-            task.note_on(&thrown);
-        }
-        Err(PyErr::from_value(thrown))
-    }
-
-    fn close(&self) {
-        let task = self.task.get();
-        if task.birthplace.is_here() && !task.progress.is_ended() {
-            task.give_up();
         }
     }
 }
