@@ -394,14 +394,16 @@ impl Session {
         Diff::of_changes(&self.shared().objects, &changes, &base).await
     }
 
-    /// Forgets all uncommitted edits. Chunks that were uploaded for them stay behind as garbage.
+    /// Forgets all uncommitted edits; of a fork, those that were made since the session was forked, so that to merge it
+    /// undoes nothing of that session. Chunks that were uploaded for them stay behind as garbage.
     ///
     /// # Errors
     /// [`SessionError::ReadOnly`] and the other reasons why a session cannot be written.
     pub fn discard_changes(&self) -> Result<(), SessionError> {
         let mut state = self.state_mut()?;
         state.phase.check_writable()?;
-        state.begin_with(Arc::default());
+        let origin = self.lineage().map(|lineage| Arc::clone(&lineage.origin));
+        state.begin_with(origin.unwrap_or_default());
         state.metadata.clear();
         state.newer_than = 0;
         Ok(())

@@ -40,6 +40,33 @@ async fn over_the_wire(repository: &Repository, fork: &Session) -> Session {
 }
 
 #[tokio::test]
+async fn a_fork_that_is_discarded_undoes_nothing_of_its_session() {
+    let repository = start().await;
+    let session = writer(&repository).await;
+    let before = [
+        Meta("/n", array(30, "")),
+        Chunk("/n", 0, 50),
+        Chunk("/b", 9, 9),
+    ];
+    apply(&session, &before).await;
+    let edits = session.status().await.expect("sound");
+    let fork = session.fork().expect("open");
+    let sent = over_the_wire(&repository, &session.fork().expect("open")).await;
+    for fork in [fork, sent] {
+        apply(&fork, &[Chunk("/n", 0, 1), Chunk("/b", 4, 4)]).await;
+        fork.discard_changes().expect("open");
+        assert_eq!(fork.status().await.expect("sound"), edits);
+        let answer = fork.to_answer().await.expect("a fork");
+        merged(&session, &[&fork]).await;
+        merged(&session, &[&session.open_answer(&answer).expect("ours")]).await;
+        assert_eq!(session.status().await.expect("sound"), edits);
+        // It goes on.
+        apply(&fork, &[Chunk("/n", 7, 7)]).await;
+        fork.discard_changes().expect("open");
+    }
+}
+
+#[tokio::test]
 async fn b27_forks_merge_in_any_order_and_grouping() {
     let repository = start().await;
     let session = writer(&repository).await;

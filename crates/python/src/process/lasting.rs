@@ -8,6 +8,7 @@ use icefield::Interrupt;
 use icefield::storage::{Clock, SystemClock};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
 use pyo3::{intern, wrap_pyfunction};
 
 use super::Generation;
@@ -90,12 +91,30 @@ pub(crate) fn lasting(py: Python<'_>, interrupt: Option<Interrupt>) -> Running {
     if !is_hooked {
         // In each process at its first work: what a parent has registered is not called in all of its children. Without
         // it, work ends with the process.
-        let _ = wrap_pyfunction!(wait_for_lasting, py).and_then(|wait| {
-            py.import(intern!(py, "atexit"))?
-                .call_method1(intern!(py, "register"), (wait,))
-        });
+        let _ = hook(py);
     }
     Running { lasting, number }
+}
+
+/// Lets the interpreter call [`wait_for_lasting`] before it ends.
+fn hook(py: Python<'_>) -> PyResult<()> {
+    let wait = wrap_pyfunction!(wait_for_lasting, py)?;
+    py.import(intern!(py, "atexit"))?
+        .call_method1(intern!(py, "register"), (&wait,))?;
+    let modules = py.import(intern!(py, "sys"))?.getattr("modules")?;
+    let Ok(processes) = modules.get_item("multiprocessing.process") else {
+        return Ok(());
+    };
+    if !processes.call_method0("parent_process")?.is_none() {
+        // A child that multiprocessing has forked ends without `atexit`, but not without this.
+        let options = [("exitpriority", 0)].into_py_dict(py)?;
+        py.import("multiprocessing.util")?.call_method(
+            "Finalize",
+            (py.None(), wait),
+            Some(&options),
+        )?;
+    }
+    Ok(())
 }
 
 /// Waits for the work of this process: that of a parent is none of its business. Signals end the wait.

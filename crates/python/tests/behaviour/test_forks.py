@@ -109,6 +109,18 @@ def test_a_fork_may_be_discarded(session: Any) -> None:
     assert not session.has_uncommitted_changes
 
 
+def test_a_discarded_fork_leaves_the_edits_of_its_session(session: Any) -> None:
+    Keys(session.store).put("a/c/1", b"s")
+    fork = session.fork()
+    Keys(fork.store).put("a/c/1", b"f")
+    Keys(fork.store).put("a/c/2", b"f")
+    fork.discard_changes()
+    assert Keys(fork.store).get("a/c/1") == b"s"
+    session.merge(fork)
+    assert Keys(session.store).get("a/c/1") == b"s"
+    assert session.has_uncommitted_changes
+
+
 def test_a_fork_of_a_fork(session: Any, ic: Any) -> None:
     fork = session.fork()
     deeper = fork.fork()

@@ -1,7 +1,9 @@
 """A forked process: objects of the parent say so, new ones work, and nothing waits for ever."""
 
 import asyncio
+import contextlib
 import json
+import multiprocessing
 import os
 import pickle
 import select
@@ -124,6 +126,34 @@ def test_long_values_before_a_fork_and_in_the_child(tmp_path: Path) -> None:
     disk = Repository.open(icefield.local_filesystem_storage(path))
     assert disk.lookup_branch("main") == tip
     write_and_read(3)
+
+
+def commit_and_give_up(path: str) -> None:
+    repository = Repository.open(icefield.local_filesystem_storage(path))
+    session = repository.writable_session("main")
+    zarr.create_group(session.store, path="of-the-child")
+
+    async def give_up() -> None:
+        commit = asyncio.ensure_future(session.commit_async("nobody waits"))
+        await asyncio.sleep(0)
+        commit.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await commit
+
+    asyncio.run(give_up())
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_child_of_multiprocessing_waits_for_its_commit(
+    disk: Repository, tmp_path: Path, method: str
+) -> None:
+    path = str(tmp_path / "repository")
+    context = multiprocessing.get_context(method)
+    child = context.Process(target=commit_and_give_up, args=[path])  # type: ignore[attr-defined]
+    child.start()
+    child.join(PATIENCE)
+    assert child.exitcode == 0
+    assert next(disk.ancestry(branch="main")).message == "nobody waits"
 
 
 def test_what_the_parent_pickled_works_in_the_child(disk: Repository) -> None:
