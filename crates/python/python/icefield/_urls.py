@@ -14,6 +14,7 @@ __all__ = [
     "headers",
     "milliseconds",
     "refused",
+    "says_who",
     "secret_name",
     "shown",
     "shown_prefix",
@@ -22,8 +23,10 @@ __all__ = [
 ]
 
 _SECRET = re.compile(
-    "key|token|secret|auth|cookie|signature|passw|credential", re.IGNORECASE
+    "key|token|secret|auth|bearer|jwt|cookie|session|sig|sas|passw|passp|pwd|credential",
+    re.IGNORECASE,
 )
+_LOGIN = re.compile(r"\s*(basic|bearer|digest|negotiate|token|aws4-\S+)\s", re.IGNORECASE)
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
 _SENDABLE = re.compile(r"[\t -~]*")
 _TIME = re.compile(r"\s*(\d+)\s*([a-z]+)")
@@ -65,6 +68,11 @@ def shown_prefix(prefix: str) -> str:
 def secret_name(name: str) -> bool:
     """Whether what goes by this name, of a header or an option, may be a secret."""
     return _SECRET.search(name) is not None
+
+
+def says_who(value: str) -> bool:
+    """Whether the value of a header says who somebody is, whatever the name of the header."""
+    return _LOGIN.match(value) is not None
 
 
 def checked_endpoint(url: str | None, allow_http: bool, setting: str = "endpoint_url") -> None:

@@ -14,6 +14,7 @@ from test_storage import EMPTY, EMPTY_AZURE
 
 import icefield
 from icefield import credentials as who
+from icefield._credentials.withheld import without_key
 from icefield import storage as places
 from icefield.credentials import (
     AzureRefreshableCredential,
@@ -61,6 +62,12 @@ ALL: dict[str, Callable[[], Any]] = {
     "s3 function": lambda: who.s3_refreshable_credentials(a_key, scatter_initial_credentials=True),
     "gcs token": a_token,
     "gcs": lambda: who.gcs_credentials(bearer_token="hidden"),
+    "gcs file": lambda: who.GcsCredentials.Static(
+        who.GcsStaticCredentials.ServiceAccount("/a/file.json")
+    ),
+    "gcs key": lambda: who.gcs_credentials(
+        service_account_key='{"type": "service_account", "private_key": "hidden"}'
+    ),
     "gcs anonymous": who.gcs_anonymous_credentials,
     "gcs environment": who.gcs_from_env_credentials,
     "gcs function": lambda: who.gcs_refreshable_credentials(a_token),
@@ -68,6 +75,7 @@ ALL: dict[str, Callable[[], Any]] = {
     "azure key": lambda: AzureRefreshableCredential.AccessKey("hidden"),
     "azure": lambda: who.azure_credentials(access_key="hidden"),
     "azure sas": lambda: who.azure_credentials(sas_token="hidden"),
+    "azure bearer": lambda: who.azure_credentials(bearer_token="hidden"),
     "azure anonymous": who.azure_anonymous_credentials,
     "azure environment": who.azure_from_env_credentials,
     "azure function": lambda: who.azure_refreshable_credentials(an_azure_token, True),
@@ -79,6 +87,10 @@ ALL: dict[str, Callable[[], Any]] = {
 }
 
 
+# Parts of credentials, and what functions of them return.
+PARTS = {"s3 key", "gcs token", "azure token", "azure key"}
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_credentials_are_values_that_show_no_secret(name: str) -> None:
     credential = ALL[name]()
@@ -86,6 +98,18 @@ def test_credentials_are_values_that_show_no_secret(name: str) -> None:
     assert pickle.loads(pickle.dumps(credential)) == credential
     html = getattr(credential, "_repr_html_", str)()
     assert "hidden" not in f"{credential!r}{credential}{html}"
+
+
+@pytest.mark.parametrize("name", sorted(set(ALL) - PARTS))
+def test_keys_are_withheld_and_nothing_else_is(name: str) -> None:
+    """In pickles of who asks for virtual chunks: of a function, what it handed out stays if it is to be scattered."""
+    credential = ALL[name]()
+    left = without_key(credential)
+    holds_key = b"hidden" in pickle.dumps(credential) and "function" not in name
+    assert (left == credential) != holds_key
+    if holds_key:
+        assert b"hidden" not in pickle.dumps(left)
+        assert "FromEnv" in repr(left)
 
 
 def test_fields_are_those_of_the_reference() -> None:

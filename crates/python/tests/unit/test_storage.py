@@ -515,6 +515,8 @@ def test_settings_that_a_repository_brings_take_effect_or_are_warned_of(tmp_path
         lambda: places.http_storage("https://host/x", headers={"X-Api-Key": "hidden"}),
         lambda: places.http_storage("https://host/x", headers={"X-Signature": "hidden"}),
         lambda: places.redirect_storage("https://host/x?token=hidden"),
+        lambda: places.http_storage("https://host/x", headers={"X-Any": "Bearer hidden"}),
+        lambda: places.http_storage("https://host/x", headers={"X-Session-Id": "hidden"}),
         lambda: s3(headers={"X-Auth": "hidden"}),
     ],
 )

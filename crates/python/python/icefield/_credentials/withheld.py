@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from icefield._credentials.forms import _Credentials
-from icefield._urls import secret_name
+from icefield._urls import says_who, secret_name
 
 if TYPE_CHECKING:
     from icefield.credentials import AnyCredential
@@ -20,6 +20,7 @@ __all__ = ["QUERY", "without_key", "without_keys"]
 _HEADERS = ("headers", "read_headers", "write_headers")
 _URLS = ("url", "endpoint")
 QUERY = "query"
+_WITHOUT_SECRET = ("anonymous", "environment", "file", "function")
 
 
 def without_keys(description: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
@@ -30,7 +31,8 @@ def without_keys(description: dict[str, Any]) -> tuple[dict[str, Any], set[str]]
         left["credentials"] = {"kind": "environment"}
         out.add("credentials")
     for name in _HEADERS:
-        secret = {key for key in left.get(name, {}) if secret_name(key)}
+        given = left.get(name, {})
+        secret = {key for key, value in given.items() if secret_name(key) or says_who(value)}
         if secret:
             left[name] = {key: value for key, value in left[name].items() if key not in secret}
             out |= secret
@@ -65,4 +67,5 @@ def _environment(credential: _Credentials) -> _Credentials:
 
 
 def _is_key(identity: object) -> bool:
-    return isinstance(identity, dict) and identity.get("kind") == "static"
+    """Whether there may be a secret in who asks: in every form that is not known to hold none."""
+    return isinstance(identity, dict) and identity.get("kind") not in _WITHOUT_SECRET
