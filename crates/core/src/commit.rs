@@ -158,7 +158,8 @@ impl Commit {
     }
 
     /// Ends early, as [`CommitError::Interrupted`], once `interrupt` is raised, as long as the branch is not being moved:
-    /// nothing was published then, and the session and its edits are as before.
+    /// nothing was published then, and the session still has its edits. With [`rebase_with`](Self::rebase_with) it may stand
+    /// on a newer snapshot, as after other outcomes.
     pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
         self.interrupt = interrupt.clone();
         self
@@ -180,7 +181,8 @@ impl Commit {
         if self.changes_nothing()? {
             return Err(CommitError::NothingToCommit);
         }
-        let turn = Turn::wait(session.shared(), branch, tip.snapshot).await;
+        let turn = Turn::wait(session.shared(), branch, tip.snapshot);
+        let turn = self.interrupt.unless(turn).await?;
         let mut seen = None;
         if turn.has_passed(tip.snapshot) {
             if let Some(refused) = self.follow(&tip, &*solver).await? {
@@ -213,7 +215,7 @@ impl Commit {
             }
             self.interrupt.check()?;
             if lost > 0 {
-                pause(&session, lost).await;
+                self.interrupt.unless(pause(&session, lost)).await?;
             }
             if let Some(refused) = self.follow(&tip, &*solver).await? {
                 return Ok(refused);

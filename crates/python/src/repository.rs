@@ -9,7 +9,7 @@ use crate::rows::DiffRow;
 use crate::session::Session;
 use crate::storage::{Place, Storage};
 use crate::stream::{Stream, stream};
-use crate::task::{Task, begin, begin_interruptible, begin_lasting};
+use crate::task::{BEGINS_ANEW, GOES_ON, Task, begin, begin_interruptible, begin_lasting};
 use crate::{convert, document, grants, inspect, refs, upkeep};
 
 /// Snapshots of a history that are handed over at a time.
@@ -384,7 +384,7 @@ impl Repository {
     ) -> PyResult<Task> {
         let repository = self.handle()?;
         let interrupt = Interrupt::new();
-        begin_interruptible(py, interrupt.clone(), async move {
+        begin_interruptible(py, interrupt.clone(), GOES_ON, async move {
             let refs = (delete_branches, delete_tags);
             upkeep::expire_snapshots(&repository, older_than, refs, &interrupt).await
         })
@@ -400,7 +400,7 @@ impl Repository {
         let repository = self.handle()?;
         // Dropped in the middle, it would keep others from collecting until they may take it for dead.
         let interrupt = Interrupt::new();
-        begin_interruptible(py, interrupt.clone(), async move {
+        begin_interruptible(py, interrupt.clone(), GOES_ON, async move {
             upkeep::garbage_collect(&repository, older_than, dry_run, force, &interrupt).await
         })
     }
@@ -422,7 +422,7 @@ impl Repository {
     ) -> PyResult<Task> {
         let repository = self.handle()?;
         let interrupt = Interrupt::new();
-        begin_interruptible(py, interrupt.clone(), async move {
+        begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
             let metadata = metadata.as_deref();
             upkeep::rewrite_manifests(&repository, &message, &branch, metadata, &interrupt).await
         })

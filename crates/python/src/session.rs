@@ -194,6 +194,7 @@ impl Session {
         }
         let metadata = convert::metadata(metadata)?;
         let look = "`session.snapshot_id` is the new snapshot then";
+        convert::release();
         begin_lasting(py, "The flush", look, async move {
             let id = session.flush_with(message, metadata, true).await?;
             Ok(id.to_string())
@@ -225,11 +226,13 @@ impl Session {
 
     fn to_bytes(&self, py: Python<'_>) -> PyResult<Task> {
         let session = self.handle()?;
+        convert::release();
         begin(py, async move { Ok(session.to_bytes().await?.to_vec()) })
     }
 
     fn to_answer(&self, py: Python<'_>) -> PyResult<Task> {
         let session = self.handle()?;
+        convert::release();
         begin(py, async move { Ok(session.to_answer().await?.to_vec()) })
     }
 

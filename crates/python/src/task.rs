@@ -23,7 +23,8 @@ use crate::process::{self, Birthplace, Running};
 
 use awaiting::Awaiting;
 pub(crate) use begin::{
-    begin, begin_interruptible, begin_lasting, begin_near, begin_near_to_the_end, begin_to_the_end,
+    BEGINS_ANEW, GOES_ON, begin, begin_interruptible, begin_lasting, begin_near,
+    begin_near_to_the_end, begin_to_the_end,
 };
 pub(crate) use courier::Courier;
 use giving_up::GivingUp;
@@ -120,7 +121,7 @@ impl Task {
     fn give_up(&self) {
         match &self.giving_up {
             GivingUp::Drops => self.progress.cancel(),
-            GivingUp::Interrupts(interrupt) => interrupt.raise(),
+            GivingUp::Interrupts { interrupt, .. } => interrupt.raise(),
             GivingUp::Nothing | GivingUp::Tells { .. } => {}
         }
     }

@@ -491,7 +491,8 @@ impl Columns {
             return Err(invalid("chunks are addressed in a way that is not known"));
         }
         let (rank, rows) = (usize::from(self.rank), self.kinds.len());
-        let mut table = match origin {
+        // Tables without rows are not sent, so that who wrote this did not have an empty one, and its rank says nothing.
+        let mut table = match origin.filter(|origin| !origin.is_empty()) {
             Some(origin) if !self.whole && origin.rank() == rank => origin.clone(),
             Some(_) if !self.whole => return Err(invalid("the rank of an array differs")),
             _ => ChunkTable::new(rank),

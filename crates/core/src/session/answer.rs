@@ -12,7 +12,7 @@ use crate::change_set::Answer;
 impl Session {
     /// Serialises what a fork changed since it was forked: for [`Session::open_answer`] of the session that was forked, or of
     /// a fork that was made together with it. However many edits the session had before, the answer is as long as those of
-    /// the fork. Its chunks are durable when this returns.
+    /// the fork; of an array of which the fork took back pending chunks, all pending chunks are in it. Its chunks are durable when this returns.
     ///
     /// For anybody else there is [`Session::to_bytes`]: an answer alone can be neither read nor written.
     ///
@@ -46,8 +46,9 @@ impl Session {
     ///
     /// # Errors
     /// [`ForkError::OtherSession`], [`ForkError::OriginForgotten`], [`ForkError::OtherBase`]; [`ForkError::Blob`] if the bytes
-    /// are damaged or of another version.
+    /// are damaged or of another version; the reasons why a session cannot be written.
     pub fn open_answer(&self, bytes: &[u8]) -> Result<Self, ForkError> {
+        self.state()?.phase.check_writable()?;
         let answer = Answer::decode(bytes)?;
         let lineage = self.lineage_of(&answer)?;
         let base = Arc::clone(&self.state()?.base);

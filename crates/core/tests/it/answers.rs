@@ -1,8 +1,10 @@
 //! Answers of forks: what they changed goes back, and what they began with does not.
 
 use icefield_core::test_suite::view::tree;
+use icefield_core::test_suite::words;
 use icefield_core::{
-    ForkBlobError, ForkError, MergeOutcome, Repository, Session, VersionSelection, WriteMode,
+    ForkBlobError, ForkError, MergeOutcome, Repository, Session, SessionError, VersionSelection,
+    WriteMode,
 };
 
 use crate::edits::*;
@@ -204,4 +206,34 @@ async fn an_answer_to_a_session_that_was_rebased_is_refused() {
         matches!(opened, Err(ForkError::OtherBase { .. })),
         "{opened:?}"
     );
+}
+
+#[tokio::test]
+async fn an_answer_of_an_array_that_has_another_rank_now() {
+    let repository = start().await;
+    let session = writer(&repository).await;
+    words::set(&session, "/two", words::array(&[4, 4], &[1, 1])).await;
+    words::write(&session, "/two", &[3, 3], vec![3]).await;
+    // Of its chunks nothing is left but that there were some.
+    words::set(&session, "/two", words::array(&[2, 2], &[1, 1])).await;
+    let sent = session.fork().expect("open").to_bytes().await;
+    let fork = repository.open_fork(&sent.expect("a fork")).await;
+    let fork = fork.expect("of this repository");
+    words::set(&fork, "/two", words::array(&[4], &[1])).await;
+    words::write(&fork, "/two", &[2], vec![2]).await;
+    let answer = answered(&session, &fork).await;
+    assert_eq!(state(&answer).await, state(&fork).await);
+    assert_eq!(merged(&session, &answer).await, MergeOutcome::Merged);
+    words::holds(&session, "/two", &[2], Some(&[2])).await;
+}
+
+#[tokio::test]
+async fn an_answer_to_a_session_that_was_committed_says_so() {
+    let repository = start().await;
+    let (session, fork) = asked(&repository).await;
+    let bytes = fork.to_answer().await.expect("a fork");
+    commit(&session).await;
+    let opened = session.open_answer(&bytes);
+    let committed = matches!(opened, Err(ForkError::Session(SessionError::Committed(_))));
+    assert!(committed, "{opened:?}");
 }

@@ -11,7 +11,7 @@ use super::progress::Told;
 use crate::convert;
 use crate::errors::Failure;
 use crate::storage::Storage;
-use crate::task::{Task, begin, begin_interruptible};
+use crate::task::{GOES_ON, Task, begin, begin_interruptible};
 
 /// Objects are looked at once: a small cache will do.
 const CACHE_BYTES: u64 = 16 << 20;
@@ -73,7 +73,7 @@ pub(crate) fn fsck(
         Ok(json!(report).to_string())
     };
     match repairs {
-        true => begin_interruptible(py, interrupt, work),
+        true => begin_interruptible(py, interrupt, GOES_ON, work),
         false => begin(py, work),
     }
 }

@@ -13,7 +13,7 @@ use crate::convert;
 use crate::errors::Failure;
 use crate::repository::Repository;
 use crate::session::Session;
-use crate::task::{Task, begin_interruptible};
+use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
 
 /// Files opened at a time.
 const OPENED_AT_ONCE: usize = 8;
@@ -47,7 +47,7 @@ pub(crate) fn import_files(
     let branch = convert::branch(what["branch"].as_str().unwrap_or("main"))?;
     let progress = Arc::new(Told::new(progress, "copying"));
     let interrupt = Interrupt::new();
-    begin_interruptible(py, interrupt.clone(), async move {
+    begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
         let is_virtual = what["virtual"].as_bool() == Some(true);
         let purpose = match is_virtual {
             true => Purpose::Refer,
@@ -171,7 +171,7 @@ pub(crate) fn export(
         }
     };
     let interrupt = Interrupt::new();
-    begin_interruptible(py, interrupt.clone(), async move {
+    begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
         let repository = what["repository"].as_str().map(Location::parse).transpose();
         let repository = repository.map_err(icefield::Error::from)?;
         let mut export = Export::new(session)

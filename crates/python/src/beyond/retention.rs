@@ -9,7 +9,7 @@ use super::progress::Told;
 use crate::convert;
 use crate::errors::Failure;
 use crate::repository::Repository;
-use crate::task::{Task, begin_interruptible};
+use crate::task::{GOES_ON, Task, begin_interruptible};
 
 /// Plans an expiration or does it. `policy` is a JSON object: `older_than` (microseconds or null), `last`, `hourly`,
 /// `daily`, `weekly`, `monthly`, `yearly` (counts), `branches` (names or null), `delete_expired_branches`,
@@ -66,7 +66,7 @@ pub(crate) fn expire_by_policy(
     }
     let is_dry = is("dry_run");
     let progress = Told::new(progress, "planning");
-    begin_interruptible(py, interrupt, async move {
+    begin_interruptible(py, interrupt, GOES_ON, async move {
         let (plan, stuck) = match is_dry {
             true => (expire.plan(&repository, &progress).await?, Vec::new()),
             false => {

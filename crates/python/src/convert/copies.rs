@@ -1,7 +1,7 @@
 //! Copies of long values, in memory that is used again.
 //!
 //! Memory that is new from the operating system costs more to touch for the first time than to copy into, so what was
-//! written is kept for the next value, up to a limit and until the next commit.
+//! written is kept for the next value, up to a limit and until what was written is committed, flushed or sent.
 
 use std::mem;
 use std::sync::Mutex;
@@ -20,19 +20,19 @@ const KEPT: usize = 64 << 20;
 static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 /// A value in memory that goes back to the others.
-struct Copy {
+struct Copied {
     /// All of it was written to before: only its beginning is the value.
     memory: Vec<u8>,
     length: usize,
 }
 
-impl AsRef<[u8]> for Copy {
+impl AsRef<[u8]> for Copied {
     fn as_ref(&self) -> &[u8] {
         &self.memory[..self.length]
     }
 }
 
-impl Drop for Copy {
+impl Drop for Copied {
     fn drop(&mut self) {
         if let Ok(mut free) = FREE.try_lock() {
             let kept: usize = free.iter().map(Vec::len).sum();
@@ -49,12 +49,12 @@ pub(super) fn copy(py: Python<'_>, buffer: &PyBuffer<u8>) -> PyResult<Bytes> {
     if length < LONG {
         return Ok(buffer.to_vec(py)?.into());
     }
-    let mut copy = Copy {
+    let mut copied = Copied {
         memory: free(length).unwrap_or_else(|| vec![0; length]),
         length,
     };
-    buffer.copy_to_slice(py, &mut copy.memory[..length])?;
-    Ok(Bytes::from_owner(copy))
+    buffer.copy_to_slice(py, &mut copied.memory[..length])?;
+    Ok(Bytes::from_owner(copied))
 }
 
 /// Takes memory for so many bytes, if there is some that is not much too large.

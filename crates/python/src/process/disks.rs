@@ -4,11 +4,12 @@
 //! one call of the operating system long is worth less than that.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// Threads that may wait at once. A disk behind a network wants more of them than there are processors.
-const THREADS: usize = 16;
+const THREADS: usize = 64;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -22,6 +23,7 @@ pub(crate) struct Disks {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
+    /// Those that run, and those that are about to start.
     threads: usize,
     idle: usize,
 }
@@ -50,15 +52,13 @@ impl Disks {
         if started.is_err() {
             let mut queue = self.lock();
             queue.threads -= 1;
-            // As long as there is another thread, that one will come to it.
-            let job = match queue.threads {
-                0 => queue.jobs.pop_front(),
-                _ => None,
+            // As long as there is another thread, that one will come to it; one that was about to start comes here, too.
+            let jobs = match queue.threads {
+                0 => mem::take(&mut queue.jobs),
+                _ => VecDeque::new(),
             };
             drop(queue);
-            if let Some(job) = job {
-                job();
-            }
+            jobs.into_iter().for_each(|job| job());
         }
     }
 

@@ -12,6 +12,13 @@ use super::{Outcome, Task, guarded};
 use crate::errors::Failure;
 use crate::process;
 
+/// What is left of interrupted work that does one thing after another.
+pub(crate) const GOES_ON: &str = "what it has done by then stays, and doing it again goes on";
+
+/// What is left of interrupted work that publishes all at its end.
+pub(crate) const BEGINS_ANEW: &str =
+    "if it does so before it is done, nothing of it is published, and doing it again begins anew";
+
 /// Begins work on the runtime.
 pub(crate) fn begin<F, T>(py: Python<'_>, work: F) -> PyResult<Task>
 where
@@ -50,10 +57,11 @@ where
 }
 
 /// Begins work that a cancellation, or the end of the process, asks to end early, by raising `interrupt`. The process waits
-/// for that.
+/// for that. Who gives up is told what is `left` then: [`GOES_ON`] or [`BEGINS_ANEW`].
 pub(crate) fn begin_interruptible<F, T>(
     py: Python<'_>,
     interrupt: Interrupt,
+    left: &'static str,
     work: F,
 ) -> PyResult<Task>
 where
@@ -61,7 +69,7 @@ where
     T: Outcome + Send + 'static,
 {
     let running = Some(process::lasting(py, Some(interrupt.clone())));
-    let giving_up = GivingUp::Interrupts(interrupt);
+    let giving_up = GivingUp::Interrupts { interrupt, left };
     py.detach(|| Ok(Task::spawned(guarded(work), giving_up, running)?))
 }
 

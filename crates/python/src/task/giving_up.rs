@@ -15,8 +15,11 @@ pub(super) enum GivingUp {
         what: &'static str,
         look: &'static str,
     },
-    /// It ends early, where that does no harm.
-    Interrupts(Interrupt),
+    /// It ends early, where that does no harm; who gives up is told what is there then.
+    Interrupts {
+        interrupt: Interrupt,
+        left: &'static str,
+    },
 }
 
 impl GivingUp {
@@ -31,9 +34,8 @@ impl GivingUp {
             Self::Tells { what, look } => Some(format!(
                 "{what} was begun and goes on to its end. {waits} Whether it succeeded: {look}."
             )),
-            Self::Interrupts(_) => Some(format!(
-                "The work was asked to end, and does so soon, where that does no harm: what it has done by then stays, \
-                 and doing it again goes on. {waits}"
+            Self::Interrupts { left, .. } => Some(format!(
+                "The work was asked to end, and does so soon, where that does no harm: {left}. {waits}"
             )),
         }
     }

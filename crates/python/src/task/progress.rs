@@ -27,6 +27,8 @@ enum State {
     Running {
         abort: Option<AbortHandle>,
         waiters: Vec<Waiter>,
+        /// Nobody wants the value any more.
+        cancelled: bool,
     },
     Value(Value),
     Object(Py<PyAny>),
@@ -41,6 +43,7 @@ impl Progress {
         Self::of(State::Running {
             abort: None,
             waiters: Vec::new(),
+            cancelled: false,
         })
     }
 
@@ -71,17 +74,38 @@ impl Progress {
     }
 
     fn can_be_cancelled(&self, handle: AbortHandle) {
-        if let State::Running { abort, .. } = &mut *self.lock() {
-            *abort = Some(handle);
+        if let State::Running {
+            abort, cancelled, ..
+        } = &mut *self.lock()
+        {
+            match cancelled {
+                true => handle.abort(),
+                false => *abort = Some(handle),
+            }
         }
     }
 
     pub(super) fn cancel(&self) {
-        if let State::Running { abort, .. } = &mut *self.lock()
-            && let Some(handle) = abort.take()
+        if let State::Running {
+            abort, cancelled, ..
+        } = &mut *self.lock()
         {
-            handle.abort();
+            *cancelled = true;
+            if let Some(handle) = abort.take() {
+                handle.abort();
+            }
         }
+    }
+
+    /// Whether the work was cancelled before it came to its end.
+    pub(super) fn is_cancelled(&self) -> bool {
+        matches!(
+            *self.lock(),
+            State::Running {
+                cancelled: true,
+                ..
+            }
+        )
     }
 
     pub(super) fn is_ended(&self) -> bool {

@@ -84,7 +84,8 @@ pub(crate) enum Tried<T> {
 }
 
 /// Begins work on a thread that waits for disks. It is tried there, outside of the runtime, and only what is left goes
-/// to the runtime; who awaits it is told from there, too. It cannot be cancelled before that: it is short.
+/// to the runtime; who awaits it is told from there, too. Unless it is to come to its end, it can be cancelled as long as it
+/// waits for its turn: what is tried is short.
 pub(crate) fn begin_on_disk<T>(
     py: Python<'_>,
     to_the_end: bool,
@@ -100,13 +101,19 @@ where
         };
         let (task, finish) = Task::running(giving_up);
         let progress = Arc::clone(&task.progress);
-        process::on_disk(move || match catch_unwind(AssertUnwindSafe(attempt)) {
-            Ok(Tried::Done(result)) => finish.with_from_here(end_of(result)),
-            Err(panic) => finish.with_from_here(end_of(panicked::<T>(panic))),
-            Ok(Tried::Rest(work)) => match process::runtime() {
-                Ok(runtime) => progress.ends_with(&runtime, work, finish, !to_the_end),
-                Err(failure) => finish.with(Err(failure)),
-            },
+        process::on_disk(move || {
+            if progress.is_cancelled() {
+                // Which says so when it is dropped.
+                return drop(finish);
+            }
+            match catch_unwind(AssertUnwindSafe(attempt)) {
+                Ok(Tried::Done(result)) => finish.with_from_here(end_of(result)),
+                Err(panic) => finish.with_from_here(end_of(panicked::<T>(panic))),
+                Ok(Tried::Rest(work)) => match process::runtime() {
+                    Ok(runtime) => progress.ends_with(&runtime, work, finish, !to_the_end),
+                    Err(failure) => finish.with(Err(failure)),
+                },
+            }
         })?;
         Ok(task)
     })
