@@ -15,21 +15,22 @@ If the package `icechunk` itself was imported before, there would be two of each
 refuses by an `ImportError`: import this module first, or do not import `icechunk`.
 
 `icechunk` has a name and a `__version__` of its own, and all else of `icefield`: what is set or
-replaced in one of the two is so in the other. The version is the release of icechunk whose
-interface this package has, since packages compare it with the oldest release that they work with,
-and would refuse a number that counts something else. `icefield.__version__` stays what it is.
-Modules below, such as `icechunk.xarray`, are those of `icefield`.
+replaced as an attribute of one of the two is so in the other; `vars(icechunk)` can only be read.
+The version is the release of icechunk whose interface this package has, since packages compare it
+with the oldest release that they work with, and would refuse a number that counts something else.
+`icefield.__version__` stays what it is. `importlib.metadata` knows no package `icechunk`. Modules
+below, such as `icechunk.xarray`, are those of `icefield`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module, reload
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 __all__ = ["install"]
@@ -65,13 +66,13 @@ class _Package(ModuleType):
             delattr(import_module(_OURS), name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(import_module(_OURS)), *super().__dir__()})
+        return sorted({*dir(import_module(_OURS)), *self.__dict__})
 
     @property
-    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-        # A copy, for those who look: `mock.patch` restores a name that it finds here, and deletes
-        # others in the belief that they were inherited.
-        return {**vars(import_module(_OURS)), **super().__dict__}
+    def __dict__(self) -> Mapping[str, Any]:  # type: ignore[override]
+        # For those who look: `mock.patch` restores a name that it finds here, and deletes others in
+        # the belief that they were inherited. What is written to it would be lost: it raises.
+        return MappingProxyType({**vars(import_module(_OURS)), **super().__dict__})
 
     def __reduce__(self) -> tuple[Any, ...]:
         # cloudpickle sends a module that a function uses by its name, which another process may
@@ -99,7 +100,8 @@ class _Alias(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Ours was executed under its own name; it keeps that, and is executed again on a reload."""
-        if not isinstance(module, _Package):
+        # By its name, since it is of another class if this module was reloaded meanwhile.
+        if module.__name__ != _THEIRS:
             module.__spec__ = self._spec
         elif self._is_loaded:
             reload(import_module(_OURS))

@@ -77,6 +77,27 @@ importlib.reload(icefield.compat)
 import icechunk as again
 assert again is icechunk
 assert importlib.reload(icechunk.store) is icefield.store
+# The module is of a class that is no more.
+for module in (icechunk, icefield.compat, icefield.compat, icechunk, icefield, icechunk):
+    del icefield.__all__
+    assert importlib.reload(module) is module
+    importlib.reload(icefield)
+    assert "Session" in icechunk.__all__ and icechunk.__version__ == "2.3.0"
+    assert icechunk.Session is session and icechunk.__spec__.name == "icechunk"
+import icechunk.dask
+assert icechunk.dask is icefield.dask
+print("fine")
+"""
+
+RELOADS_AT_ONCE = """
+import importlib
+import icefield, icefield.compat
+importlib.reload(icefield.compat)
+import icechunk, icechunk.store
+importlib.reload(icefield.compat)
+assert importlib.reload(icechunk) is icechunk
+assert importlib.reload(icechunk.store) is icefield.store
+assert icechunk.Session is icefield.Session
 print("fine")
 """
 
@@ -102,7 +123,13 @@ assert isinstance(icechunk.VirtualChunkSpec, type)
 with mock.patch("icechunk.new_name", 1, create=True):
     assert icefield.new_name == 1
 assert not hasattr(icefield, "new_name") and not hasattr(icechunk, "new_name")
-print("fine")
+assert vars(icechunk)["Repository"] is real and "new_name" not in vars(icechunk)
+try:
+    with mock.patch.dict(icechunk.__dict__, Repository=None):
+        pass
+except TypeError:
+    assert icechunk.Repository is real is icefield.Repository
+    print("fine")
 """
 
 PICKLES = """
@@ -158,6 +185,7 @@ _PROGRAMS = {
     "its own": ITS_OWN,
     "lazy": LAZY,
     "reloads": RELOADS,
+    "reloads at once": RELOADS_AT_ONCE,
     "patches": PATCHES,
     "pickles": PICKLES,
     "travels": TRAVELS,
