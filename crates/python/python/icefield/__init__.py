@@ -122,7 +122,7 @@ if TYPE_CHECKING:
     )
     from icefield.ops import GCSummary, Update, UpdateType
     from icefield.repository import Repository
-    from icefield.session import ForkSession, Session
+    from icefield.session import ForkAnswer, ForkSession, Session
     from icefield.snapshots import AncestryGraph, Diff, ManifestFileInfo, SnapshotInfo
     from icefield.storage import (
         AnyObjectStoreConfig,
@@ -184,6 +184,7 @@ __all__ = [
     "Diff",
     "ErrorKind",
     "FeatureFlag",
+    "ForkAnswer",
     "ForkSession",
     "FormatError",
     "GCSummary",
@@ -348,7 +349,7 @@ _MODULE_OF = {
         ),
         ("ops", "GCSummary Update UpdateType"),
         ("repository", "Repository"),
-        ("session", "ForkSession Session"),
+        ("session", "ForkAnswer ForkSession Session"),
         ("snapshots", "AncestryGraph Diff ManifestFileInfo SnapshotInfo"),
         (
             "storage",

@@ -16,9 +16,10 @@ __all__ = ["Answers", "ForkAnswer"]
 class ForkAnswer:
     """What was written to a fork, on its way back to the session that was forked.
 
-    It is made by `ForkSession.answer`, pickles, and is taken by `Session.merge`. Its pickle holds
-    what the fork changed, however much had been changed before the session was forked. In another
-    process it can be neither read nor written: for that, pickle the fork.
+    It is made by `ForkSession.answer`, pickles, and is taken by `Session.merge`. It says what the
+    fork has in it when the answer is pickled or merged: its own changes, however much had been
+    changed before the session was forked. In another process it can be neither read nor written:
+    for that, pickle the fork.
     """
 
     __slots__ = ("_bytes", "_fork")
@@ -53,6 +54,10 @@ class ForkAnswer:
             assert self._fork is not None
             return self._fork._session
         return session.open_answer(self._bytes)
+
+
+# Where it is public; its pickles name it so.
+ForkAnswer.__module__ = "icefield.session"
 
 
 class Answers:

@@ -76,8 +76,8 @@ def native_forks(others: Sequence[object], into: _native.Session) -> list[_nativ
             continue
         if not isinstance(other, sessions.Session):
             raise TypeError(
-                f"`merge` takes forked sessions, not {type(other).__name__}; pass them one by "
-                "one: merge(*forks)"
+                f"`merge` takes forked sessions and their answers, not {type(other).__name__}; pass "
+                "them one by one: merge(*forks)"
             )
         if not any(other._session is known for known in forks):
             forks.append(other._session)

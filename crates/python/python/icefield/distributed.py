@@ -5,16 +5,18 @@ Get the session of an array, merge the sessions of tasks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from icefield.session import ForkSession, Session
+from icefield.session import ForkAnswer, ForkSession, Session
 
 if TYPE_CHECKING:
     import zarr
     from zarr.core.metadata import ArrayV3Metadata
 
 __all__ = ["extract_session", "merge_sessions"]
+
+_Sent: TypeAlias = ForkSession | ForkAnswer
 
 
 def extract_session(
@@ -32,32 +34,43 @@ def extract_session(
     return session
 
 
-def merge_sessions(
-    *sessions: ForkSession | list[ForkSession] | list[list[ForkSession]],
-) -> ForkSession:
+def merge_sessions(*sessions: _Sent | Sequence[_Sent] | Sequence[Sequence[_Sent]]) -> ForkSession:
     """Merges forks of one session, nested in lists as they may be, into the first, and returns it.
 
-    Forks must not have written the same chunk; see `Session.merge`.
+    Others than the first may be answers, as `ForkSession.answer` makes them. Forks must not have
+    written the same chunk; see `Session.merge`.
     """
-    forks: list[ForkSession] = []
-    for fork in _flat(sessions):
-        if not isinstance(fork, ForkSession):
+    sent: list[_Sent] = []
+    for one in _flat(sessions):
+        if not isinstance(one, ForkSession | ForkAnswer):
             raise TypeError(
-                "merge_sessions only accepts ForkSession objects, as Session.fork() makes them. "
-                "Received "
-                f"{type(fork).__name__!r} instance instead. To merge forks into the session that "
+                "merge_sessions only accepts ForkSession objects, as Session.fork() makes them, and "
+                "their answers. Received "
+                f"{type(one).__name__!r} instance instead. To merge forks into the session that "
                 "is committed, use "
                 "Session.merge(*forks)"
             )
-        forks.append(fork)
-    if not forks:
+        sent.append(one)
+    if not sent:
         raise ValueError("merge_sessions needs at least one fork")
-    first, *others = forks
+    first, *others = sent
+    if isinstance(first, ForkAnswer):
+        raise TypeError(
+            "merge_sessions merges into the first, which must be a ForkSession, and this is a "
+            "ForkAnswer: pass the fork that was sent before the answers to it, as in "
+            "merge_sessions(fork, *answers), or use Session.merge(*answers)"
+        )
     # Tasks of one process may have written to one and the same session.
-    others = [other for other in others if other._session is not first._session]
+    others = [other for other in others if _fork_of(other) is not first._session]
     if others:
         first.merge(*others)
     return first
+
+
+def _fork_of(sent: _Sent) -> Any:
+    """The session of a fork, or of the fork that an answer is of if that is in this process."""
+    fork = sent._fork if isinstance(sent, ForkAnswer) else sent
+    return None if fork is None else fork._session
 
 
 def _flat(sessions: Any) -> Iterator[Any]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from icefield.config import RepositoryConfig
     from icefield.conflicts import ConflictSolver
 
-__all__ = ["ForkSession", "Session", "SessionMode"]
+__all__ = ["ForkAnswer", "ForkSession", "Session", "SessionMode"]
 
 _MOST_TRIES = 2**16 - 1
 _LARGE_FORK = 4 * 2**20
@@ -436,7 +436,8 @@ class ForkSession(Session):
     def answer(self) -> ForkAnswer:
         """What was written to the fork, to be pickled and merged by the session that was forked.
 
-        Its pickle is as long as what the fork changed, while that of the fork also holds what had
+        That is what was written by the time when the answer is pickled or merged, not by this call:
+        pickle it once the work is done. Its pickle is as long as what the fork changed, while that of the fork also holds what had
         been changed before. The session takes it until it is changed and forked again; later, merge
         it into a fork that was made together with this one, and that fork into the session. Where
         the changes are to be read, or more is to be written, send the fork itself.

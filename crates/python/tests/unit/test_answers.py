@@ -11,8 +11,9 @@ import pytest
 import zarr
 
 import icefield
-from icefield import ErrorKind, Repository
-from icefield._answers import Answers, ForkAnswer
+from icefield import ErrorKind, ForkAnswer, Repository
+from icefield import session as sessions
+from icefield._answers import Answers
 from icefield.dask import store_dask
 
 
@@ -51,6 +52,27 @@ def test_answers_bring_back_what_a_fork_wrote(disk: Repository) -> None:
     asyncio.run(session.merge_async(again(fork.answer()), fork.answer(), fork))
     session.commit("merged")
     assert values(disk.readonly_session("main")) == [10, 11, 2, 33]
+
+
+def test_an_answer_says_what_the_fork_has_when_it_is_pickled_or_merged(disk: Repository) -> None:
+    session = disk.writable_session("main")
+    fork = session.fork()
+    answer = fork.answer()
+    put(fork, 0, 10)
+    sent = again(answer)
+    put(fork, 1, 11)
+    session.merge(sent)
+    assert values(session) == [10, 1, 2, 3]
+    session.merge(answer)
+    assert values(session) == [10, 11, 2, 3]
+
+
+def test_answers_are_public(disk: Repository) -> None:
+    assert icefield.ForkAnswer is sessions.ForkAnswer
+    assert ForkAnswer.__module__ == "icefield.session"
+    assert "ForkAnswer" in icefield.__all__ and "ForkAnswer" in sessions.__all__
+    pickled = pickle.dumps(disk.writable_session("main").fork().answer())
+    assert b"icefield.session" in pickled and b"_answers" not in pickled
 
 
 def test_the_length_of_an_answer_is_that_of_its_changes(disk: Repository) -> None:

@@ -1,5 +1,6 @@
 """What engines call: sessions of arrays, merges of tasks, arguments that cannot be."""
 
+import pickle
 from typing import Any
 
 import dask.array
@@ -40,9 +41,25 @@ def test_merging_nested_forks(memory: Repository) -> None:
     assert values(session) == [10, 11, 12, 3]
 
 
+def test_merging_answers_into_a_fork(disk: Repository) -> None:
+    session = disk.writable_session("main")
+    sent = session.fork()
+    answers = []
+    for index in range(2):
+        fork = pickle.loads(pickle.dumps(sent))
+        zarr.open_array(fork.store, path="a")[index] = 10 + index
+        answers.append(pickle.loads(pickle.dumps(fork.answer())))
+    with pytest.raises(TypeError, match=r"merge_sessions\(fork, \*answers\)"):
+        merge_sessions(answers, sent)
+    # Its own answer is there, too.
+    assert merge_sessions(sent, [answers, [sent.answer()]]) is sent
+    session.merge(sent)
+    assert values(session) == [10, 11, 2, 3]
+
+
 def test_only_forks_are_merged(memory: Repository) -> None:
     session: Any = memory.writable_session("main")
-    with pytest.raises(TypeError, match="ForkSession"):
+    with pytest.raises(TypeError, match="ForkSession objects.*and their answers"):
         merge_sessions(session.fork(), session)
     with pytest.raises(ValueError, match="at least one"):
         merge_sessions()
