@@ -187,7 +187,7 @@ impl Export {
             spelling,
             sink: &*sink,
         };
-        // Whatever is dropped goes with the sink, or is told by it.
+        // What was begun comes to its end before the sink is gone, or says what is left.
         let written = self.interrupt.unless(writing.run(&nodes)).await;
         let written = written.unwrap_or_else(|interrupted| Err(interrupted.into()));
         match written {
@@ -195,11 +195,7 @@ impl Export {
                 sink.finish().await?;
                 Ok(report)
             }
-            Err(error) => {
-                let error = sink.after(error);
-                sink.abandon().await;
-                Err(error)
-            }
+            Err(error) => Err(sink.abandon(error).await),
         }
     }
 

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use common::{After, Tree, array, exported, files, group, path, repository, run};
@@ -19,7 +20,8 @@ use icefield_ingest::{
     ArchiveFile, ArchiveSource, Destination, Dialect, Export, ExportError, ExportNode, Import,
     Limits, Progress, Spelling, StorageTree, TreeKey, TreePrefix, ZarrV3, ZipLayout, read_zip,
 };
-use icefield_storage::{Key, Payload, Prefix, PutMode, Storage};
+use icefield_storage::wrap::LatencyStorage;
+use icefield_storage::{Key, Payload, Prefix, PutMode, Storage, StorageExt};
 use icefield_storage_memory::MemoryStorage;
 use serde_json::json;
 
@@ -50,13 +52,19 @@ async fn a_new_or_an_empty_directory_is_filled() {
     assert_eq!(files(&new).len(), 4);
 }
 
+async fn objects_below(storage: &Arc<dyn Storage>, prefix: &Prefix) -> u64 {
+    storage.list_all(prefix).await.unwrap().len() as u64
+}
+
 #[tokio::test]
 async fn interrupted_anywhere_nothing_that_looks_whole_is_left_and_a_second_export_is_whole() {
     let session = session().await;
     let whole = Tree::new();
     let export = Export::new(session.clone());
     let report = export.run(whole.path().join("new")).await.unwrap();
-    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    // Writes are under way when somebody interrupts.
+    let storage = LatencyStorage::new(Arc::new(MemoryStorage::new()), Duration::from_millis(1));
+    let storage: Arc<dyn Storage> = Arc::new(storage);
     let (mut interrupted, mut left) = (0, 0);
     for calls in 0.. {
         let place = Tree::new();
@@ -67,7 +75,7 @@ async fn interrupted_anywhere_nothing_that_looks_whole_is_left_and_a_second_expo
                 path: place.path().join("new.zip"),
                 layout: ZipLayout::Flat,
             },
-            Destination::Tree(StorageTree::new(Arc::clone(&storage), prefix)),
+            Destination::Tree(StorageTree::new(Arc::clone(&storage), prefix.clone())),
         ];
         let mut raised = false;
         for destination in &destinations {
@@ -81,11 +89,16 @@ async fn interrupted_anywhere_nothing_that_looks_whole_is_left_and_a_second_expo
                     assert_eq!(done, report, "{calls}");
                     continue;
                 }
-                Err(ExportError::Partly { source, .. }) => {
+                Err(ExportError::Partly {
+                    source, written, ..
+                }) => {
                     left += 1;
+                    assert_eq!(objects_below(&storage, &prefix).await, written, "{calls}");
                     assert!(matches!(*source, ExportError::Interrupted(_)), "{source:?}");
                 }
-                Err(ExportError::Interrupted(_)) => {}
+                Err(ExportError::Interrupted(_)) => {
+                    assert_eq!(objects_below(&storage, &prefix).await, 0, "{calls}");
+                }
                 Err(error) => panic!("{calls}: {error:?}"),
             }
             interrupted += 1;

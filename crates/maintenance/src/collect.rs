@@ -152,7 +152,7 @@ impl Collect {
         self
     }
 
-    /// Ends early, as [`CollectError::Interrupted`], once `interrupt` is raised: before the next object that it lists or
+    /// Ends early, as [`CollectError::Interrupted`], once `interrupt` is raised: it waits for no list or object that it
     /// reads. Objects that are being deleted at the time, a thousand at most, are deleted, and other collections need not
     /// wait for this one.
     pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
@@ -14,6 +15,9 @@ use crate::SessionError;
 use crate::change_set::{BaseView, ChangeSet, PendingChunk};
 use crate::objects::Objects;
 use crate::session::Base;
+
+/// References that are compared before others have their turn, and whoever gave up is noticed.
+const AT_ONCE: usize = 1 << 12;
 
 /// Arrays of the base that a session shifted and did not delete, and where they are now.
 pub(super) fn shifted<'a>(
@@ -63,8 +67,9 @@ pub(super) async fn changed_chunks(
         // What another path has is there anew, as in a comparison of the snapshots.
         is_new: changes.moved_from(&node).is_some(),
         changes,
+        found_in: AtomicUsize::new(0),
     };
-    state.changed()
+    state.changed().await
 }
 
 /// A manifest, and the box that it says something of.
@@ -95,13 +100,21 @@ struct Shifted<'a> {
     parts: Vec<Part>,
     is_new: bool,
     changes: &'a ChangeSet,
+    /// The part in which something was found last: what is asked next is near it.
+    found_in: AtomicUsize,
 }
 
 impl Shifted<'_> {
     /// What the base has at an index.
     fn stored(&self, index: &[u32]) -> Result<Option<ChunkRef<'_>>, SessionError> {
-        for part in self.parts.iter().filter(|part| part.may_have(index)) {
+        let last = self.found_in.load(Ordering::Relaxed);
+        let others = (0..self.parts.len()).filter(|at| *at != last);
+        for at in std::iter::once(last).chain(others) {
+            let Some(part) = self.parts.get(at).filter(|part| part.may_have(index)) else {
+                continue;
+            };
             if let Some(chunk) = part.manifest.get(&self.node, index)? {
+                self.found_in.store(at, Ordering::Relaxed);
                 return Ok(Some(chunk));
             }
         }
@@ -131,35 +144,37 @@ impl Shifted<'_> {
     }
 
     /// Every index at which there was something, is something that moved there, or wrote the session.
-    fn changed(&self) -> Result<BTreeSet<ChunkIndex>, SessionError> {
+    async fn changed(&self) -> Result<BTreeSet<ChunkIndex>, SessionError> {
         let mut changed = BTreeSet::new();
-        let mut look = |index: &[u32]| -> Result<(), SessionError> {
-            if self.before(index)? != self.now(index)? {
-                changed.insert(ChunkIndex::from(index.to_vec()));
-            }
-            Ok(())
-        };
         let (mut index, mut place) = (Vec::new(), Vec::new());
+        let mut looked_at = 0_usize;
         for part in &self.parts {
-            for record in part
-                .manifest
-                .array(&self.node)
-                .iter()
-                .flat_map(|it| it.refs())
-            {
+            let refs = part.manifest.array(&self.node);
+            for record in refs.iter().flat_map(|it| it.refs()) {
                 index.clear();
                 record.index_into(&mut index);
-                look(&index)?;
+                self.look(&index, &mut changed)?;
                 if self.view.place(&index, &mut place) && place != index {
-                    look(&place)?;
+                    self.look(&place, &mut changed)?;
+                }
+                looked_at += 1;
+                if looked_at.is_multiple_of(AT_ONCE) {
+                    tokio::task::yield_now().await;
                 }
             }
         }
         if let Some(table) = self.changes.chunks().get(&self.node) {
             for row in 0..table.len() as u32 {
-                look(table.index(row))?;
+                self.look(table.index(row), &mut changed)?;
             }
         }
         Ok(changed)
+    }
+
+    fn look(&self, index: &[u32], changed: &mut BTreeSet<ChunkIndex>) -> Result<(), SessionError> {
+        if self.before(index)? != self.now(index)? {
+            changed.insert(ChunkIndex::from(index.to_vec()));
+        }
+        Ok(())
     }
 }

@@ -3,8 +3,8 @@
 use icefield_core::test_suite::view::tree;
 use icefield_core::test_suite::words;
 use icefield_core::{
-    ForkBlobError, ForkError, MergeOutcome, Repository, Session, SessionError, VersionSelection,
-    WriteMode,
+    Detector, ForkBlobError, ForkError, MergeOutcome, RebaseOutcome, Repository, Session,
+    SessionError, VersionSelection, WriteMode,
 };
 
 use crate::edits::*;
@@ -199,7 +199,7 @@ async fn an_answer_to_a_session_that_was_rebased_is_refused() {
     let others = writer(&repository).await;
     apply(&others, &[Chunk("/g/a", 1, 1)]).await;
     commit(&others).await;
-    let rebased = session.rebase(&icefield_core::Detector::Strict).await;
+    let rebased = session.rebase(&Detector::Strict).await;
     assert!(rebased.is_ok(), "{rebased:?}");
     let opened = session.open_answer(&bytes);
     assert!(
@@ -236,4 +236,34 @@ async fn an_answer_to_a_session_that_was_committed_says_so() {
     let opened = session.open_answer(&bytes);
     let committed = matches!(opened, Err(ForkError::Session(SessionError::Committed(_))));
     assert!(committed, "{opened:?}");
+}
+
+#[tokio::test]
+async fn an_answer_says_which_chunks_follow_shifts() {
+    let repository = start().await;
+    let window =
+        |origin: i64| words::array_with(&[10], &[1], serde_json::json!({ "origin": [origin] }));
+    let first = writer(&repository).await;
+    words::set(&first, "/w", window(0)).await;
+    commit(&first).await;
+    let session = writer(&repository).await;
+    let sent = session.fork().expect("open").to_bytes().await;
+    let fork = repository.open_fork(&sent.expect("a fork")).await;
+    let fork = fork.expect("of this repository");
+    fork.follow_shifts(&path("/w")).expect("open");
+    words::write(&fork, "/w", &[7], vec![7]).await;
+    let answer = answered(&session, &fork).await;
+    assert_eq!(merged(&session, &answer).await, MergeOutcome::Merged);
+    // Meanwhile the window moves by two.
+    let others = writer(&repository).await;
+    others.shift(&path("/w"), &[-2]).await.expect("open");
+    words::set(&others, "/w", window(2)).await;
+    commit(&others).await;
+    let rebased = session.rebase(&Detector::Strict).await;
+    assert!(
+        matches!(rebased, Ok(RebaseOutcome::Rebased { .. })),
+        "{rebased:?}"
+    );
+    words::holds(&session, "/w", &[5], Some(&[7])).await;
+    words::holds(&session, "/w", &[7], None).await;
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use icefield_core::SessionError;
 use icefield_zarr_fs::{
     ReadTree, StorageTree, TreeKey, TreePrefix, WriteTree, ZipLayout, ZipWriter,
 };
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, RwLock};
 
 use super::place::{check_free, is_within};
 #[cfg(unix)]
@@ -51,13 +51,9 @@ pub(super) trait Sink: Send + Sync {
     /// Puts what was written in its final place.
     async fn finish(self: Box<Self>) -> Result<(), ExportError>;
 
-    /// Drops what was written, and waits until it is gone.
-    async fn abandon(self: Box<Self>) {}
-
-    /// Says what is left behind after an error.
-    fn after(&self, error: ExportError) -> ExportError {
-        error
-    }
+    /// Drops what was written and waits until it is gone, and writes that go on are at their end. Says what is left
+    /// behind after an error.
+    async fn abandon(self: Box<Self>, error: ExportError) -> ExportError;
 }
 
 impl Destination {
@@ -79,7 +75,8 @@ impl Destination {
                 check_empty(tree).await?;
                 Box::new(Tree {
                     tree: tree.clone(),
-                    written: AtomicU64::new(0),
+                    written: Arc::default(),
+                    under_way: Arc::default(),
                 })
             }
         })
@@ -97,8 +94,9 @@ impl Sink for Target {
         Self::finish(*self).await
     }
 
-    async fn abandon(self: Box<Self>) {
+    async fn abandon(self: Box<Self>, error: ExportError) -> ExportError {
         Self::abandon(*self).await;
+        error
     }
 }
 
@@ -106,6 +104,7 @@ struct Zip {
     path: PathBuf,
     /// One value is written after the other; those that wait count as under way. None at the end.
     writer: Arc<Mutex<Option<ZipWriter>>>,
+    is_abandoned: Arc<AtomicBool>,
 }
 
 impl Zip {
@@ -135,7 +134,11 @@ impl Zip {
         }
         let writer = ZipWriter::create(&path, layout).await?;
         let writer = Arc::new(Mutex::new(Some(writer)));
-        Ok(Self { path, writer })
+        Ok(Self {
+            path,
+            writer,
+            is_abandoned: Arc::default(),
+        })
     }
 }
 
@@ -153,18 +156,17 @@ fn check_absent(path: &Path) -> Result<(), ExportError> {
 #[async_trait]
 impl Sink for Zip {
     async fn write(&self, key: TreeKey, bytes: Bytes) -> Result<(), ExportError> {
-        let writer = Arc::clone(&self.writer);
-        // It goes on when nobody waits for it any more, so that whoever abandons the file can wait for its end.
-        let added = tokio::spawn(async move {
+        let (writer, is_abandoned) = (Arc::clone(&self.writer), Arc::clone(&self.is_abandoned));
+        // Whoever abandons the file waits for its end.
+        to_the_end(async move {
             match &mut *writer.lock().await {
-                Some(writer) => writer.add(&key, bytes).await,
-                None => Ok(()),
+                Some(writer) if !is_abandoned.load(Ordering::Acquire) => {
+                    Ok(writer.add(&key, bytes).await?)
+                }
+                _ => Ok(()),
             }
-        });
-        match added.await {
-            Ok(added) => Ok(added?),
-            Err(error) => Err(SessionError::Aborted(error.to_string()).into()),
-        }
+        })
+        .await
     }
 
     async fn finish(self: Box<Self>) -> Result<(), ExportError> {
@@ -176,14 +178,29 @@ impl Sink for Zip {
         }
     }
 
-    async fn abandon(self: Box<Self>) {
+    async fn abandon(self: Box<Self>, error: ExportError) -> ExportError {
+        self.is_abandoned.store(true, Ordering::Release);
         drop(self.writer.lock().await.take());
+        error
+    }
+}
+
+/// Does something that goes on when nobody waits for it any more.
+async fn to_the_end(
+    work: impl Future<Output = Result<(), ExportError>> + Send + 'static,
+) -> Result<(), ExportError> {
+    match tokio::spawn(work).await {
+        Ok(done) => done,
+        Err(error) => Err(SessionError::Aborted(error.to_string()).into()),
     }
 }
 
 struct Tree {
     tree: StorageTree,
-    written: AtomicU64,
+    /// Objects that are there.
+    written: Arc<AtomicU64>,
+    /// Held by each write.
+    under_way: Arc<RwLock<()>>,
 }
 
 async fn check_empty(tree: &StorageTree) -> Result<(), ExportError> {
@@ -199,9 +216,15 @@ async fn check_empty(tree: &StorageTree) -> Result<(), ExportError> {
 #[async_trait]
 impl Sink for Tree {
     async fn write(&self, key: TreeKey, bytes: Bytes) -> Result<(), ExportError> {
-        self.tree.set(&key, bytes).await?;
-        self.written.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        let (tree, written) = (self.tree.clone(), Arc::clone(&self.written));
+        let under_way = Arc::clone(&self.under_way).read_owned().await;
+        to_the_end(async move {
+            tree.set(&key, bytes).await?;
+            written.fetch_add(1, Ordering::AcqRel);
+            drop(under_way);
+            Ok(())
+        })
+        .await
     }
 
     fn is_seen_at_once(&self) -> bool {
@@ -212,8 +235,9 @@ impl Sink for Tree {
         Ok(())
     }
 
-    fn after(&self, error: ExportError) -> ExportError {
-        match self.written.load(Ordering::Relaxed) {
+    async fn abandon(self: Box<Self>, error: ExportError) -> ExportError {
+        let _all_ended = self.under_way.write().await;
+        match self.written.load(Ordering::Acquire) {
             0 => error,
             written => ExportError::Partly {
                 place: self.tree.to_string(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use icefield_core::{RefList, Repository, RepositoryError, micros_of_time};
+use icefield_core::{Interrupt, RefList, Repository, RepositoryError, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ChunkId, ChunkRef, ManifestId, SnapshotId};
 use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError};
@@ -113,11 +113,12 @@ pub(super) async fn chunks_of(
 /// Lists the stored snapshots.
 async fn stored_snapshots(
     repository: &Repository,
+    interrupt: &Interrupt,
 ) -> Result<BTreeMap<SnapshotId, ObjectMeta>, CollectError> {
     let prefix = Prefix::parse(layout::SNAPSHOTS).map_err(StorageError::from)?;
     let mut listed = repository.storage().list(ListOptions::prefix(prefix));
     let mut stored = BTreeMap::new();
-    while let Some(object) = listed.try_next().await? {
+    while let Some(object) = interrupt.unless(listed.try_next()).await?? {
         if let Some(IdKey::Snapshot(id)) = layout::parse_id_key(object.key.as_str()) {
             stored.insert(id, object);
         }
@@ -190,7 +191,7 @@ async fn mark_on(
 ) -> Result<Marked, CollectError> {
     let progress = &collect.progress;
     // Listed before the refs are read: a snapshot that is written later is younger than any cutoff.
-    let stored = stored_snapshots(repository).await?;
+    let stored = stored_snapshots(repository, &collect.interrupt).await?;
     let tips = tips(repository.refs().await?)?;
     // Whoever has made sure, while this collection began, that refs reach what it is about to publish, may have relied on
     // a ref that was deleted since. It holds collections back since before it looked.
@@ -261,8 +262,7 @@ async fn mark_on(
     let mut counted = counted;
     let mut unread = BTreeSet::new();
     let mut since = 0;
-    while let Some((id, change, chunks)) = reads.try_next().await? {
-        collect.interrupt.check()?;
+    while let Some((id, change, chunks)) = collect.interrupt.unless(reads.try_next()).await?? {
         progress.advance(1, 0);
         let Some(chunks) = chunks else {
             unread.insert(id);
@@ -346,8 +346,9 @@ impl Walk<'_> {
                     }
                 })
                 .buffered(READS);
-            while let Some((id, found, was_read)) = reads.try_next().await? {
-                collect.interrupt.check()?;
+            while let Some((id, found, was_read)) =
+                collect.interrupt.unless(reads.try_next()).await??
+            {
                 self.read += u64::from(was_read);
                 collect.progress.advance(1, 0);
                 if let Some(found) = found {

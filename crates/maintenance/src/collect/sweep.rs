@@ -104,8 +104,7 @@ struct Listed {
 
 impl Listed {
     async fn next(&mut self) -> Result<Option<(IdKey, ObjectMeta)>, CollectError> {
-        while let Some(object) = self.listed.try_next().await? {
-            self.interrupt.check()?;
+        while let Some(object) = self.interrupt.unless(self.listed.try_next()).await?? {
             self.progress.advance(1, object.size);
             let Some(id) = layout::parse_id_key(object.key.as_str()) else {
                 continue;
@@ -244,11 +243,13 @@ impl Sweep<'_> {
     ) -> Result<(), CollectError> {
         self.throttle(batch.len()).await?;
         self.lock.beat_now().await?;
-        self.look_again(spared).await?;
+        let interrupt = &self.collect.interrupt;
+        interrupt.unless(self.look_again(spared)).await??;
         let mut of_large = HashSet::new();
         if kind == Kind::Chunks {
             for manifest in &spared.large {
-                let chunks = mark::chunks_of(self.repository, *manifest).await?;
+                let chunks = mark::chunks_of(self.repository, *manifest);
+                let chunks = interrupt.unless(chunks).await??;
                 let chunks: HashSet<[u8; 12]> = chunks.into_iter().collect();
                 of_large.extend(
                     batch
