@@ -50,6 +50,11 @@ def store_dask(
     for name in ("compute", "return_stored", "load_stored", "lock"):
         if name in store_kwargs:
             raise TypeError(f"store_dask() sets {name!r} itself; leave it out")
+    if not sources or not targets:
+        raise ValueError(
+            "store_dask has nothing to write: pass at least one dask array in `sources`, and the "
+            "Zarr array that it goes to in `targets`"
+        )
     for target in targets:
         if not isinstance(extract_session(target), ForkSession):
             raise TypeError(

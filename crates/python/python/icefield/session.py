@@ -225,6 +225,10 @@ class Session(_Nodes):
         """
         return Diff._from_native(self._session.status().wait())
 
+    async def status_async(self) -> Diff:
+        """As `status`, to be awaited."""
+        return Diff._from_native(await self._session.status())
+
     @changing
     def discard_changes(self) -> None:
         """Forgets all changes that are not yet committed."""

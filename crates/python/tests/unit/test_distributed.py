@@ -79,6 +79,14 @@ def test_dask_writes_to_forks_only(memory: Repository) -> None:
     assert values(session) == [20, 21, 22, 23]
 
 
+def test_dask_writes_something(memory: Repository) -> None:
+    source = dask.array.from_array(np.arange(4, dtype="i4"), chunks=1)
+    target: Any = zarr.open_array(memory.writable_session("main").fork().store, path="a")
+    for sources, targets in (([], []), ([source], []), ([], [target])):
+        with pytest.raises(ValueError, match="at least one dask array in `sources`"):
+            store_dask(sources=sources, targets=targets)
+
+
 def test_variables_in_memory_and_of_dask(memory: Repository) -> None:
     session = memory.writable_session("main")
     data = xarray.Dataset(

@@ -366,3 +366,26 @@ def test_metadata_that_contains_itself(disk: Repository) -> None:
         disk.writable_session("main").commit("x", metadata={"a": itself})
     assert str(caught.value).startswith("metadata['a'][0]")
     assert len(str(caught.value)) < 250
+
+
+def test_the_status_is_awaited(memory: Repository) -> None:
+    session = memory.writable_session("main")
+    zarr.open_array(session.store, path="a")[0] = 10
+    assert asyncio.run(session.status_async()) == session.status()
+
+
+WITHOUT_TWIN = {
+    # As docs/python.md says.
+    "transaction repair window shift_array reindex_array",
+    # For `async for`.
+    "ancestry async_ancestry chunk_coordinates",
+    # These do no I/O.
+    "allow_pickling default_commit_metadata discard_changes fork answer set_default_commit_metadata",
+}
+
+
+@pytest.mark.parametrize("of", [Repository, icefield.ForkSession])
+def test_methods_that_do_io_have_a_twin(of: type) -> None:
+    names = {it for it in dir(of) if not it.startswith("_") and callable(getattr(of, it))}
+    alone = {it for it in names if not it.endswith("_async") and f"{it}_async" not in names}
+    assert alone <= set(" ".join(WITHOUT_TWIN).split())
