@@ -50,9 +50,11 @@ Grant: TypeAlias = tuple[str, str, Callable[[], str] | None]
 
 @final
 class Task(Generic[_T_co]):
-    """Work that was begun. It goes on whether or not somebody waits, until who waits gives up: reads are
-    dropped, long work ends where that does no harm, and what others see the change of goes on to its end. A
-    process waits for the latter two before it ends, for at most 10 seconds."""
+    """Work that was begun. It goes on whether or not somebody waits for it. If who waits gives up, a read is
+    dropped; long work (a collection, an import) is asked to end, and does so where that does no harm; a change
+    that others see (a commit, an edit of a ref) or of a session goes on to its end. Before a process ends, it
+    asks long work to end, and waits for that and for changes that others see, for at most 10 seconds. Who still
+    waits for long work then gets an error of the kind "interrupted"."""
 
     def wait(self) -> _T_co:
         """Blocks without the GIL. Ctrl-C ends that, and gives up the work; a note on the exception says

@@ -344,6 +344,8 @@ finally:
 _SLOW = """
 import signal, sys, time
 import icefield as ic
+from icefield.testing import LatencyStorage
+
 HOURS = 3 * 3600 * 1000
 fast = ic.in_memory_storage()
 repository = ic.Repository.create(fast)

@@ -10,7 +10,7 @@ from processes import PATIENCE, run, started
 
 # Whatever the disk, it takes its time; the signal comes when the work has got as far as a file shows.
 _SLOW = """
-import os, pathlib, signal, sys, threading, time
+import datetime, os, pathlib, signal, sys, threading, time
 import zarr
 import icefield as ic
 from icefield.testing import LatencyStorage
@@ -36,7 +36,7 @@ def files(name):
     return set((path / name).glob("*"))
 """
 
-_LONG_AGO = datetime.timedelta(days=1)
+_A_DAY = datetime.timedelta(days=1)
 
 
 def _main(path: Path) -> list[str]:
@@ -151,7 +151,7 @@ session = repository.writable_session("side")
 zarr.open_array(session.store, path="a")[:] = range(8, 16)
 session.commit("garbage")
 repository.delete_branch("side")
-later = __import__("datetime").datetime.now().astimezone() + __import__("datetime").timedelta(days=1)
+later = datetime.datetime.now().astimezone() + datetime.timedelta(days=1)
 slow = ic.Repository.open(storage)
 """
 
@@ -182,8 +182,38 @@ except KeyboardInterrupt as interrupt:
     )
     assert said.startswith("The work was asked to end, and does so soon"), said
     repository = ic.Repository.open(ic.local_filesystem_storage(str(tmp_path)))
-    later = datetime.datetime.now(datetime.timezone.utc) + _LONG_AGO
+    later = datetime.datetime.now(datetime.timezone.utc) + _A_DAY
     summary = repository.garbage_collect(later, force=True)
     assert summary.snapshots_deleted == 1
     assert _main(tmp_path)[0] == "an array"
     assert repository.fsck().sound
+
+
+def test_a_thread_is_told_that_the_end_of_the_process_interrupted_its_work(tmp_path: Path) -> None:
+    said = run(
+        """
+import atexit, threading
+
+# Registered before the hook of the package, and so called after it.
+told = threading.Event()
+atexit.register(told.wait, 30)
+"""
+        + _SLOW
+        + _GARBAGE
+        + """
+def collect():
+    try:
+        slow.garbage_collect(later, force=True)
+    except ic.IcechunkError as error:
+        os.write(1, f"{error.kind}\\n".encode())
+    told.set()
+
+
+storage.read_latency_ms = 400
+threading.Thread(target=collect, daemon=True).start()
+while not (path / "icefield" / "gc" / "state.json").exists():
+    time.sleep(0.01)
+""",
+        str(tmp_path),
+    )
+    assert said == "interrupted\n"

@@ -80,8 +80,8 @@ class Upkeep(Handle):
         Chunks of a session that is still being written are referred to by nothing until it commits.
         So what is younger than an hour stays, whatever the time given: by then a session has
         a lease, which is respected. `force` deletes younger objects, too: only for repositories that
-        nobody writes to meanwhile. The time is one of the storage's clock. Interrupted by Ctrl-C or a
-        cancelled `await`, it ends a moment later and keeps no other collection waiting; doing it
+        nobody writes to meanwhile. The time is compared with times that the storage's clock gave.
+        Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later and keeps no other collection waiting; doing it
         again goes on. `dry_run` only counts. The `max_…` limits are
         checked and otherwise not used: this implementation bounds its memory by itself.
         """
