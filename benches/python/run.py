@@ -27,7 +27,7 @@ def _touch_memory(folder: Path) -> None:
     """Makes the machine have the memory that the next turn gets.
 
     A virtual machine gets memory from its host at the first touch, and gives back what it does not
-    use: that costs several times what copying into it does, whoever's turn it is. What a file had
+    use: that costs several times what copying into it does, whosever turn it is. What a file had
     in the page cache is given to whoever asks next.
     """
     scratch = folder / "touched"
