@@ -13,6 +13,9 @@ __all__ = ["PATIENCE", "interrupted", "run", "started"]
 # A deadlock is what does not end within this time (seconds). Nothing here needs a tenth of it.
 PATIENCE = 60
 
+# Who runs the tests in the background may have told all processes to ignore Ctrl-C.
+_HEARS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
 
 def run(script: str, *arguments: str) -> str:
     """What a script prints. It fails if the script fails or does not end."""
@@ -26,7 +29,7 @@ def run(script: str, *arguments: str) -> str:
 def started(script: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
     """A running script; it does not outlive the block."""
     process = subprocess.Popen(
-        [sys.executable, "-c", script, *arguments],
+        [sys.executable, "-c", _HEARS + script, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
