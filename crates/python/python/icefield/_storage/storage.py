@@ -36,8 +36,8 @@ class Storage(_Constructors):
 
     It pickles as its description. Credentials of the environment are those of the process that uses them; of a
     function of credentials its name is pickled; keys that were passed as values are not, so that another process asks
-    with the credentials of its environment, nor are headers whose names speak of keys, and queries of URLs, unless
-    `with_secrets_in_pickles` says otherwise. A storage in memory cannot be pickled.
+    with the credentials of its environment, nor are headers that say who asks or whose names speak of keys, and queries of
+    URLs, unless `with_secrets_in_pickles` says otherwise. A storage in memory cannot be pickled.
     """
 
     __slots__ = (
