@@ -305,10 +305,15 @@ impl ChangeSet {
     }
 
     fn table(&mut self, path: &NodePath, node: NodeId, rank: usize) -> &mut ChunkTable {
-        self.chunks.entry(node).or_insert_with(|| {
+        let table = self.chunks.entry(node).or_insert_with(|| {
             self.array_paths.insert(node, path.clone());
             ChunkTable::after_revision(rank, self.dropped_revision)
-        })
+        });
+        if table.is_empty() && table.rank() != rank {
+            // What it held is gone, and so is the rank that the array had.
+            *table = ChunkTable::after_revision(rank, table.revision());
+        }
+        table
     }
 
     /// Forgets what the session did to the chunks of an array.

@@ -149,7 +149,10 @@ async fn answers_go_to_who_asked() {
     let (session, fork) = asked(&repository).await;
     let bytes = fork.to_answer().await.expect("a fork");
     let (other, fork_of_other) = asked(&repository).await;
-    for other in [&other, &fork_of_other, &reader(&repository).await] {
+    let opened = reader(&repository).await.open_answer(&bytes);
+    let is_refused = matches!(opened, Err(ForkError::Session(SessionError::ReadOnly)));
+    assert!(is_refused, "{opened:?}");
+    for other in [&other, &fork_of_other] {
         let opened = other.open_answer(&bytes);
         assert!(matches!(opened, Err(ForkError::OtherSession)), "{opened:?}");
     }
