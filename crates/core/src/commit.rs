@@ -158,8 +158,8 @@ impl Commit {
     }
 
     /// Ends early, as [`CommitError::Interrupted`], once `interrupt` is raised, as long as the branch is not being moved:
-    /// nothing was published then, and the session still has its edits. With [`rebase_with`](Self::rebase_with) it may stand
-    /// on a newer snapshot, as after other outcomes.
+    /// nothing was published then, and the session still has its edits. With [`rebase_with`](Self::rebase_with) it may
+    /// stand on a newer snapshot, as after other outcomes.
     pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
         self.interrupt = interrupt.clone();
         self

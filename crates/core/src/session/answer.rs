@@ -6,13 +6,13 @@ use bytes::Bytes;
 
 use super::fork::ForkError;
 use super::{Lineage, Moment, Session, SessionLease};
-use crate::SessionError;
 use crate::change_set::Answer;
 
 impl Session {
     /// Serialises what a fork changed since it was forked: for [`Session::open_answer`] of the session that was forked, or of
     /// a fork that was made together with it. However many edits the session had before, the answer is as long as those of
-    /// the fork; of an array of which the fork took back pending chunks, all pending chunks are in it. Its chunks are durable when this returns.
+    /// the fork; of an array of which the fork took back pending chunks, all pending chunks are in it. Its chunks are
+    /// durable when this returns.
     ///
     /// For anybody else there is [`Session::to_bytes`]: an answer alone can be neither read nor written.
     ///
@@ -20,14 +20,7 @@ impl Session {
     /// [`ForkError::NotAFork`], what the store says.
     pub async fn to_answer(&self) -> Result<Bytes, ForkError> {
         let lineage = self.lineage().ok_or(ForkError::NotAFork)?;
-        let _all_writes_ended = self.in_flight().write().await;
-        // What waits to be merged must not be taken for garbage meanwhile.
-        self.keep_lease().await;
-        self.shared()
-            .storage
-            .sync()
-            .await
-            .map_err(SessionError::from)?;
+        let _all_writes_ended = self.ready_to_send().await?;
         let state = self.state()?;
         state.phase.check_writable()?;
         let answer = Answer::new(

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_format::SnapshotId;
+use tokio::sync::RwLockWriteGuard;
 
 use super::{Base, Moment, Session, SessionLease};
 use crate::change_set::{ChangeSet, Fold, ForkBlob, ForkBlobError};
@@ -155,6 +156,15 @@ impl Session {
         self.lineage().is_some()
     }
 
+    /// Makes durable what was written; as long as the result is held, no write begins.
+    pub(super) async fn ready_to_send(&self) -> Result<RwLockWriteGuard<'_, ()>, SessionError> {
+        let all_writes_ended = self.in_flight().write().await;
+        // What waits to be merged must not be taken for garbage meanwhile.
+        self.keep_lease().await;
+        self.shared().storage.sync().await?;
+        Ok(all_writes_ended)
+    }
+
     /// Serialises a fork: compact, with a version, without credentials. Its chunks are durable when this
     /// returns.
     ///
@@ -162,14 +172,7 @@ impl Session {
     /// [`ForkError::NotAFork`], what the store says.
     pub async fn to_bytes(&self) -> Result<Bytes, ForkError> {
         let lineage = self.lineage().ok_or(ForkError::NotAFork)?;
-        let _all_writes_ended = self.in_flight().write().await;
-        // What waits to be merged must not be taken for garbage meanwhile.
-        self.keep_lease().await;
-        self.shared()
-            .storage
-            .sync()
-            .await
-            .map_err(SessionError::from)?;
+        let _all_writes_ended = self.ready_to_send().await?;
         let state = self.state()?;
         state.phase.check_writable()?;
         let blob = ForkBlob {
