@@ -7,7 +7,9 @@
 mod answer;
 mod base_view;
 mod blob;
+mod blob_error;
 mod chunk_table;
+mod columns;
 mod fold;
 mod frame;
 mod interned;
@@ -22,7 +24,7 @@ use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
 pub(crate) use answer::Answer;
 pub(crate) use base_view::BaseView;
 pub(crate) use blob::ForkBlob;
-pub use blob::ForkBlobError;
+pub use blob_error::ForkBlobError;
 pub(crate) use chunk_table::{ChunkTable, PendingChunk};
 pub(crate) use fold::Fold;
 
@@ -67,7 +69,8 @@ pub(crate) struct ChangeSet {
     moved: BTreeMap<NodeId, NodePath>,
     updated: BTreeMap<NodePath, WrittenNode>,
     deleted: BTreeMap<NodePath, (NodeId, NodeKind)>,
-    chunks: BTreeMap<NodeId, ChunkTable>,
+    /// Shared with the change sets that this one was cloned from or merged with, until one of them writes to an array.
+    chunks: BTreeMap<NodeId, Arc<ChunkTable>>,
     /// Where the arrays with a table are.
     array_paths: BTreeMap<NodeId, NodePath>,
     /// Base arrays whose metadata this session wrote, or whose chunks it shifted.
@@ -84,7 +87,7 @@ impl ChangeSet {
         self.created.is_empty()
             && self.updated.is_empty()
             && self.deleted.is_empty()
-            && self.chunks.values().all(ChunkTable::is_empty)
+            && self.chunks.values().all(|table| table.is_empty())
             && !self.views.values().any(BaseView::is_shifted)
     }
 
@@ -113,8 +116,13 @@ impl ChangeSet {
     }
 
     /// Tables by node id; one may be empty.
-    pub(crate) fn chunks(&self) -> &BTreeMap<NodeId, ChunkTable> {
+    pub(crate) fn chunks(&self) -> &BTreeMap<NodeId, Arc<ChunkTable>> {
         &self.chunks
+    }
+
+    /// Returns the table of one array, which may be empty.
+    pub(crate) fn chunks_of(&self, node: &NodeId) -> Option<&ChunkTable> {
+        self.chunks.get(node).map(Arc::as_ref)
     }
 
     pub(crate) fn node(&self, path: &NodePath) -> NodeChange<'_> {
@@ -151,7 +159,7 @@ impl ChangeSet {
             if let Some(table) = self.chunks.get_mut(&id)
                 && !grew
             {
-                table.retain_within(counts);
+                Arc::make_mut(table).retain_within(counts);
             }
             if let Some(previous) = previous
                 && (!self.created.contains_key(path) || self.moved.contains_key(&id))
@@ -187,7 +195,7 @@ impl ChangeSet {
             self.view(path, node, grid).shift(by, grid);
         }
         if let Some(table) = self.chunks.get_mut(&node) {
-            table.shift(by, grid);
+            Arc::make_mut(table).shift(by, grid);
         }
     }
 
@@ -203,7 +211,7 @@ impl ChangeSet {
     /// Moves the edits of chunks of an array, and nothing of the base.
     pub(crate) fn move_edits(&mut self, node: &NodeId, by: &[i64], grid: &[u32]) {
         if let Some(table) = self.chunks.get_mut(node) {
-            table.shift(by, grid);
+            Arc::make_mut(table).shift(by, grid);
         }
     }
 
@@ -307,8 +315,9 @@ impl ChangeSet {
     fn table(&mut self, path: &NodePath, node: NodeId, rank: usize) -> &mut ChunkTable {
         let table = self.chunks.entry(node).or_insert_with(|| {
             self.array_paths.insert(node, path.clone());
-            ChunkTable::after_revision(rank, self.dropped_revision)
+            Arc::new(ChunkTable::after_revision(rank, self.dropped_revision))
         });
+        let table = Arc::make_mut(table);
         if table.is_empty() && table.rank() != rank {
             // What it held is gone, and so is the rank that the array had.
             *table = ChunkTable::after_revision(rank, table.revision());
@@ -401,7 +410,7 @@ impl ChangeSet {
     /// Forgets what the session did to chunks outside a grid.
     pub(crate) fn keep_chunks_within(&mut self, node: &NodeId, grid: &[u32]) {
         if let Some(table) = self.chunks.get_mut(node) {
-            table.retain_within(grid);
+            Arc::make_mut(table).retain_within(grid);
         }
     }
 
@@ -413,7 +422,7 @@ impl ChangeSet {
     /// Forgets what the session did to some chunks of an array.
     pub(crate) fn forget_chunks(&mut self, node: &NodeId, indices: &BTreeSet<ChunkIndex>) {
         if let Some(table) = self.chunks.get_mut(node) {
-            table.retain(|index| !indices.contains(index));
+            Arc::make_mut(table).retain(|index| !indices.contains(index));
         }
     }
 
@@ -441,7 +450,8 @@ impl ChangeSet {
 
     /// Returns the bytes that the pending references hold.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.chunks.values().map(ChunkTable::memory_bytes).sum()
+        let tables = self.chunks.values();
+        tables.map(|table| table.memory_bytes()).sum()
     }
 }
 

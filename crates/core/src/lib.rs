@@ -82,7 +82,7 @@ pub use rebase::{
 pub use repository::{Repository, RepositoryBuilder, Revision, Start};
 pub use session::{
     ChunkInfo, ChunkLocation, ChunkRead, CollectionHold, ForkError, MergeOutcome, NodeInfo,
-    PreloadReport, Session, WriteMode,
+    PreloadReport, Returned, Session, WriteMode,
 };
 pub use settings::{ReadSettings, Settings};
 pub use virtual_chunks::{

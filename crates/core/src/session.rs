@@ -30,7 +30,7 @@ use serde_json::Value;
 
 pub(crate) use base::Base;
 pub(crate) use fork::Lineage;
-pub use fork::{ForkError, MergeOutcome};
+pub use fork::{ForkError, MergeOutcome, Returned};
 pub use get_many::ChunkRead;
 pub(crate) use hold::Hold;
 pub use lease::CollectionHold;

@@ -84,7 +84,7 @@ pub use icefield_core::{
     MetadataError, NameError, NodeId, NodeInfo, NodeKind, NodeMetadata, NodeMetadataError,
     NodePath, OpenContainer, PreloadReport, ReadSettings, RebaseError, RebaseOutcome, RefList,
     RefsError, Refusal, Repository, RepositoryBuilder, RepositoryConfig, RepositoryError,
-    Resolution, Revision, SPLITTING_CONFIG, Session, SessionError, Settings, SnapshotId,
+    Resolution, Returned, Revision, SPLITTING_CONFIG, Session, SessionError, Settings, SnapshotId,
     SnapshotInfo, Start, TagName, VersionSelection, VirtualAccess, VirtualChecksum,
     VirtualChunkError, VirtualLocation, VirtualRefs, VirtualRefsError, VirtualSource, WriteMode,
     micros_of_time, time_of_micros,

@@ -12,6 +12,7 @@ mod process;
 mod refs;
 mod reindex;
 mod repository;
+mod returned;
 mod rows;
 mod session;
 mod solver;

@@ -9,6 +9,7 @@ use pyo3::pybacked::PyBackedBytes;
 use crate::errors::Failure;
 use crate::process::Own;
 use crate::reindex::{self, Moved};
+use crate::returned::Given;
 use crate::rows::DiffRow;
 use crate::solver::Solver;
 use crate::stream::{Stream, stream};
@@ -242,20 +243,16 @@ impl Session {
         Ok(Self::new(repository.clone(), fork.map_err(Failure::from)?))
     }
 
-    fn merge(&self, py: Python<'_>, forks: Vec<Py<Self>>) -> PyResult<Task> {
+    fn merge(&self, py: Python<'_>, returned: Vec<Given>) -> PyResult<Task> {
         let session = self.handle()?;
-        let forks = forks.iter().map(|fork| fork.get().handle());
-        let forks = forks.collect::<Result<Vec<_>, _>>()?;
-        if !forks.iter().all(icefield::Session::is_fork) {
-            return Err(Failure::new(
-                "merge-not-allowed",
-                "one of the sessions to merge is no fork: only forks of this session are merged into it",
-            )
-            .into());
-        }
+        let returned = returned.into_iter().map(Given::returned);
+        let returned = returned.collect::<Result<Vec<_>, _>>()?;
         begin(py, async move {
             // Equal chunks are one chunk; of different ones nobody knows which was meant.
-            match session.merge_forks(&forks, VersionSelection::Fail).await? {
+            match session
+                .merge_forks(&returned, VersionSelection::Fail)
+                .await?
+            {
                 MergeOutcome::Merged => Ok(()),
                 outcome => Err(Failure::of_merge(outcome)),
             }

@@ -24,6 +24,8 @@ pub(crate) struct Facts {
     pub(crate) changes_names: bool,
     /// `syncfs` can stand in for many single flushes.
     pub(crate) syncfs: bool,
+    /// A long file is written in less time if space is set aside for it first.
+    pub(crate) reserve: bool,
 }
 
 /// How to give a file a name that must be free.
@@ -131,6 +133,7 @@ impl Names<'_> {
             ignores_case,
             changes_names,
             syncfs: self.sys.can_syncfs(self.tmp),
+            reserve: self.sys.is_reserving_worth_it(self.tmp),
         })
     }
 

@@ -109,6 +109,10 @@ pub(crate) trait Sys: fmt::Debug + Send + Sync + 'static {
     }
     /// Reads up to `length` bytes; fewer only at the end of the file.
     fn read_at(&self, file: BorrowedFd<'_>, length: usize, offset: u64) -> Result<Vec<u8>>;
+    /// Sets space aside for an empty file of so many bytes, which stays empty.
+    fn reserve(&self, file: BorrowedFd<'_>, length: u64) -> Result<()>;
+    /// Returns whether [`Sys::reserve`] makes writes cheaper on the file system of `dir`.
+    fn is_reserving_worth_it(&self, dir: BorrowedFd<'_>) -> bool;
     /// Writes some of `bytes` at `offset` and returns how many.
     fn write_at(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize>;
     /// Copies up to `length` bytes inside the kernel to the same offset and returns how many.

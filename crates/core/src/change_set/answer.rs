@@ -14,14 +14,14 @@ use bytes::Bytes;
 use icefield_format::{NodeId, NodePath, SnapshotId};
 use serde::{Deserialize, Serialize};
 
-use super::blob::{Columns, Edits};
+use super::blob::Edits;
+use super::columns::Columns;
 use super::frame::{
-    PackedLease, fixed, opened, packed_ids, packed_lease, sealed, unpacked_ids, unpacked_lease,
+    ANSWER, PackedLease, fixed, opened, packed_ids, packed_lease, sealed, unpacked_ids,
+    unpacked_lease,
 };
 use super::{ChangeSet, ForkBlobError, WrittenNode};
 use crate::session::{Base, SentLease};
-
-pub(super) const MAGIC: &[u8; 8] = b"ICEANSW\0";
 
 /// What an answer says, its changes still packed.
 pub(crate) struct Answer {
@@ -90,12 +90,12 @@ impl Answer {
             packed_lease(&self.lease),
             packed_ids(&self.taken),
         );
-        sealed(MAGIC, &body)
+        sealed(ANSWER, &body)
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, ForkBlobError> {
         let Body(base, base_time, family, origin_id, changes, gone, lease, taken) =
-            opened(MAGIC, bytes)?;
+            opened(ANSWER, bytes)?;
         Ok(Self {
             base: SnapshotId::from_bytes(fixed(&base)?),
             base_time,

@@ -17,68 +17,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_format::{
-    Checksum, ChunkId, ChunkRef, FormatError, NodeId, NodeKind, NodePath, PathError, SnapshotId,
-};
+use icefield_format::{NodeId, NodeKind, NodePath, SnapshotId};
 use serde::{Deserialize, Serialize};
 
+use super::blob_error::invalid;
+use super::columns::Columns;
 use super::frame::{
-    PackedLease, VERSION, fixed, opened, packed_ids, packed_lease, sealed, unpacked_ids,
+    ANSWER, FORK, PackedLease, fixed, opened, packed_ids, packed_lease, sealed, unpacked_ids,
     unpacked_lease,
 };
-use super::interned::Interned;
-use super::{BaseView, ChangeSet, ChunkTable, PendingChunk, WrittenNode, within};
-use crate::metadata::{MetadataError, NodeMetadata};
+use super::{BaseView, ChangeSet, ForkBlobError, WrittenNode, within};
+use crate::metadata::NodeMetadata;
 use crate::session::{Base, SentLease};
-
-const MAGIC: &[u8; 8] = b"ICEFORK\0";
-/// Coordinates count from the corner of the array.
-const ABSOLUTE: u8 = 0;
-/// As `ABSOLUTE`, and where others shift the array, its rows move along.
-const BY_CONTENT: u8 = 1;
-
-/// Why bytes are not a fork that this program can open.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ForkBlobError {
-    /// They begin differently.
-    #[error("these bytes are not a serialised fork")]
-    NotAFork,
-    /// They are what a fork changed, without what it began with.
-    #[error(
-        "these bytes are an answer, which says only what a fork changed: merge it into the session that was forked"
-    )]
-    Answer,
-    /// A newer or older program wrote them.
-    #[error(
-        "the fork has version {0}, and this program reads version {VERSION}: fork and merge with one version of it"
-    )]
-    OtherVersion(u8),
-    /// They end early, or were changed.
-    #[error("the serialised fork is truncated or damaged")]
-    Damaged(#[source] std::io::Error),
-    /// They are longer than any fork.
-    #[error("the serialised fork is longer than any that this program makes")]
-    TooLong,
-    /// Its snapshot has the same id here, and is another one.
-    #[error("the fork belongs to another repository")]
-    OtherRepository,
-    /// The content breaks a rule.
-    #[error("the serialised fork makes no sense: {0}")]
-    Invalid(String),
-    /// A path in it is none.
-    #[error("the serialised fork makes no sense")]
-    Path(#[from] PathError),
-    /// A document in it is no metadata.
-    #[error("the serialised fork makes no sense")]
-    Metadata(#[from] MetadataError),
-    /// An id in it is none.
-    #[error("the serialised fork makes no sense")]
-    Format(#[from] FormatError),
-    /// It cannot be encoded.
-    #[error("the fork cannot be serialised")]
-    Encode(#[source] std::io::Error),
-}
 
 /// All that a fork consists of.
 #[derive(Debug)]
@@ -122,29 +72,6 @@ pub(super) struct Edits {
 #[derive(Serialize, Deserialize)]
 pub(super) struct View(Bytes, String, Vec<u32>, Vec<u32>, Vec<i64>, bool);
 
-/// The rows of one array.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Columns {
-    node: Bytes,
-    path: String,
-    addressing: u8,
-    rank: u16,
-    /// Whether rows of the origin that are not here are gone.
-    whole: bool,
-    coords: Bytes,
-    kinds: Bytes,
-    chunk_ids: Bytes,
-    offsets: Bytes,
-    lengths: Bytes,
-    inline: Bytes,
-    /// For each virtual chunk, which of the foreign objects.
-    foreign: Bytes,
-    objects: Vec<Object>,
-}
-
-/// A foreign object: its location, and its ETag or when it was modified last.
-type Object = (String, Option<String>, Option<u32>);
-
 impl ForkBlob {
     pub(crate) fn encode(&self) -> Result<Bytes, ForkBlobError> {
         let body = Body(
@@ -157,15 +84,15 @@ impl ForkBlob {
             packed_lease(&self.lease),
             packed_ids(&self.taken),
         );
-        sealed(MAGIC, &body)
+        sealed(FORK, &body)
     }
 
     pub(crate) fn decode(bytes: &[u8], metadata_limit: usize) -> Result<Self, ForkBlobError> {
-        if bytes.starts_with(super::answer::MAGIC) {
+        if bytes.starts_with(ANSWER) {
             return Err(ForkBlobError::Answer);
         }
         let Body(base, base_time, family, origin_id, origin, changes, lease, taken) =
-            opened(MAGIC, bytes)?;
+            opened(FORK, bytes)?;
         let origin = origin.change_set(&ChangeSet::default(), metadata_limit)?;
         let changes = changes.change_set(&origin, metadata_limit)?;
         Ok(Self {
@@ -288,20 +215,14 @@ impl Edits {
         };
         let deleted = changes.deleted.iter();
         let arrays = changes.chunks.iter().filter_map(|(node, table)| {
-            let was_empty = origin.chunks.get(node).is_none_or(ChunkTable::is_empty);
+            let was_empty = origin.chunks.get(node).is_none_or(|was| was.is_empty());
             if table.is_empty() && was_empty {
                 return None;
             }
             let path = changes.array_paths.get(node)?;
-            let columns = Columns::of(node, path, table, origin.chunks.get(node));
-            let addressing = match changes.followers.contains(node) {
-                true => BY_CONTENT,
-                false => ABSOLUTE,
-            };
-            Some(Columns {
-                addressing,
-                ..columns
-            })
+            let follows = changes.followers.contains(node);
+            let was = origin.chunks.get(node);
+            Some(Columns::of((node, path), table, follows, was))
         });
         Self {
             created: changes.created.iter().map(written).collect(),
@@ -366,10 +287,9 @@ impl Edits {
             changes.views.insert(node, view);
         }
         for columns in self.arrays {
-            let node = NodeId::from_bytes(fixed(&columns.node)?);
-            let path = NodePath::parse(&columns.path)?;
+            let (node, path) = (columns.node()?, columns.path()?);
             let table = columns.table(origin.chunks.get(&node))?;
-            if columns.addressing == BY_CONTENT {
+            if columns.follow() {
                 changes.followers.insert(node);
             }
             changes.array_paths.insert(node, path);
@@ -405,171 +325,4 @@ impl View {
         let view = BaseView::of(NodePath::parse(&home)?, seen.collect(), offset, is_shifted);
         Ok((NodeId::from_bytes(fixed(&node)?), view))
     }
-}
-
-impl Columns {
-    /// Returns whether they say that the table is that of the origin, at the same place.
-    pub(super) fn says_nothing(&self, path: Option<&NodePath>, follows: bool) -> bool {
-        let addressing = if follows { BY_CONTENT } else { ABSOLUTE };
-        self.kinds.is_empty()
-            && !self.whole
-            && self.addressing == addressing
-            && path.is_some_and(|path| path.as_str() == self.path)
-    }
-
-    pub(super) fn node(&self) -> Result<NodeId, ForkBlobError> {
-        Ok(NodeId::from_bytes(fixed(&self.node)?))
-    }
-
-    fn of(node: &NodeId, path: &NodePath, table: &ChunkTable, origin: Option<&ChunkTable>) -> Self {
-        let gone = origin.is_some_and(|origin| {
-            origin.rank() != table.rank()
-                || (0..origin.len() as u32).any(|row| table.get(origin.index(row)).is_none())
-        });
-        let known = |row: u32| {
-            !gone && origin.and_then(|it| it.get(table.index(row))) == Some(table.at(row))
-        };
-        let mut columns = (Vec::new(), Vec::new(), Vec::new());
-        let (mut offsets, mut lengths, mut inline) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut foreign, mut objects) = (Vec::new(), Interned::<Object>::default());
-        // In the order of the coordinates: equal edits are equal bytes, and compress well.
-        for row in table.sorted_rows().into_iter().filter(|row| !known(*row)) {
-            let (coords, kinds, ids) = (&mut columns.0, &mut columns.1, &mut columns.2);
-            for coordinate in table.index(row) {
-                coords.extend_from_slice(&coordinate.to_le_bytes());
-            }
-            let (kind, offset, length) = match table.at(row) {
-                PendingChunk::Deleted => (0, 0, 0),
-                PendingChunk::Set(ChunkRef::Inline(bytes)) => {
-                    inline.extend_from_slice(bytes);
-                    (1, 0, bytes.len() as u64)
-                }
-                PendingChunk::Set(ChunkRef::Native { id, offset, length }) => {
-                    ids.extend_from_slice(id.as_bytes());
-                    (2, offset, length)
-                }
-                PendingChunk::Set(ChunkRef::Virtual {
-                    location,
-                    offset,
-                    length,
-                    checksum,
-                }) => {
-                    let (tag, time) = match checksum {
-                        None => (None, None),
-                        Some(Checksum::ETag(tag)) => (Some(tag.to_owned()), None),
-                        Some(Checksum::LastModified(time)) => (None, Some(time)),
-                    };
-                    let number = objects.number(&(location.to_owned(), tag, time));
-                    foreign.extend_from_slice(&number.to_le_bytes());
-                    (3, offset, length)
-                }
-            };
-            kinds.push(kind);
-            offsets.extend_from_slice(&u64::to_le_bytes(offset));
-            lengths.extend_from_slice(&u64::to_le_bytes(length));
-        }
-        Self {
-            node: Bytes::copy_from_slice(node.as_bytes()),
-            path: path.to_string(),
-            addressing: ABSOLUTE,
-            rank: table.rank() as u16,
-            whole: gone,
-            coords: columns.0.into(),
-            kinds: columns.1.into(),
-            chunk_ids: columns.2.into(),
-            offsets: offsets.into(),
-            lengths: lengths.into(),
-            inline: inline.into(),
-            foreign: foreign.into(),
-            objects: objects.into_values(),
-        }
-    }
-
-    /// The rows on top of those of the origin.
-    fn table(&self, origin: Option<&ChunkTable>) -> Result<ChunkTable, ForkBlobError> {
-        if ![ABSOLUTE, BY_CONTENT].contains(&self.addressing) {
-            return Err(invalid("chunks are addressed in a way that is not known"));
-        }
-        let (rank, rows) = (usize::from(self.rank), self.kinds.len());
-        // Tables without rows are not sent, so that who wrote this did not have an empty one, and its rank says nothing.
-        let mut table = match origin.filter(|origin| !origin.is_empty()) {
-            Some(origin) if !self.whole && origin.rank() == rank => origin.clone(),
-            Some(_) if !self.whole => return Err(invalid("the rank of an array differs")),
-            _ => ChunkTable::new(rank),
-        };
-        let numbers = [
-            (&self.offsets, 8),
-            (&self.lengths, 8),
-            (&self.coords, 4 * rank),
-        ];
-        if numbers
-            .iter()
-            .any(|(column, width)| column.len() != rows * width)
-        {
-            return Err(invalid("columns of different lengths"));
-        }
-        let mut ids = self.chunk_ids.chunks_exact(12);
-        let mut inline = &self.inline[..];
-        let mut foreign = self.foreign.chunks_exact(4);
-        let number = |column: &Bytes, row: usize| u64::from_le_bytes(fixed_at(column, row * 8));
-        let mut index = Vec::with_capacity(rank);
-        for row in 0..rows {
-            index.clear();
-            let coords = (0..rank).map(|axis| fixed_at(&self.coords, (row * rank + axis) * 4));
-            index.extend(coords.map(u32::from_le_bytes));
-            let (offset, length) = (number(&self.offsets, row), number(&self.lengths, row));
-            if offset.checked_add(length).is_none() {
-                return Err(invalid("a chunk that ends beyond all objects"));
-            }
-            let chunk = match self.kinds[row] {
-                0 => PendingChunk::Deleted,
-                1 => {
-                    let length = usize::try_from(length).ok();
-                    let (bytes, rest) = length
-                        .and_then(|length| inline.split_at_checked(length))
-                        .ok_or_else(|| invalid("inline bytes are missing"))?;
-                    inline = rest;
-                    PendingChunk::Set(ChunkRef::Inline(bytes))
-                }
-                2 => {
-                    let id = ids.next().ok_or_else(|| invalid("chunk ids are missing"))?;
-                    PendingChunk::Set(ChunkRef::Native {
-                        id: ChunkId::from_bytes(fixed(id)?),
-                        offset,
-                        length,
-                    })
-                }
-                3 => {
-                    let number = foreign.next();
-                    let number = number.ok_or_else(|| invalid("foreign objects are missing"))?;
-                    let number = u32::from_le_bytes(fixed(number)?);
-                    let (location, tag, time) = self
-                        .objects
-                        .get(number as usize)
-                        .ok_or_else(|| invalid("a chunk of a foreign object that is not there"))?;
-                    let checksum = tag.as_deref().map(Checksum::ETag);
-                    PendingChunk::Set(ChunkRef::Virtual {
-                        location,
-                        offset,
-                        length,
-                        checksum: checksum.or_else(|| time.map(Checksum::LastModified)),
-                    })
-                }
-                _ => return Err(invalid("a chunk of a kind that is not known")),
-            };
-            table.set(&index, chunk);
-        }
-        Ok(table)
-    }
-}
-
-fn invalid(problem: &str) -> ForkBlobError {
-    ForkBlobError::Invalid(problem.to_owned())
-}
-
-/// The bytes at a place that is known to be within a column.
-fn fixed_at<const N: usize>(column: &Bytes, at: usize) -> [u8; N] {
-    let mut bytes = [0; N];
-    bytes.copy_from_slice(&column[at..at + N]);
-    bytes
 }

@@ -6,6 +6,7 @@
 //! prefer neither side, so that forks may be folded in any order and grouping.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use icefield_format::{Checksum, ChunkIndex, ChunkRef, NodeId, NodeKind, NodePath};
 
@@ -63,7 +64,12 @@ impl ChangeSet {
 type Unified = BTreeMap<NodeId, NodeId>;
 
 /// Their id of an array, its path, our table of it and theirs.
-type Tables<'a> = (NodeId, &'a NodePath, Option<&'a ChunkTable>, &'a ChunkTable);
+type Tables<'a> = (
+    NodeId,
+    &'a NodePath,
+    Option<&'a Arc<ChunkTable>>,
+    &'a Arc<ChunkTable>,
+);
 
 impl<'a> Fold<'a> {
     /// The chunks that both sides wrote since the origin, differently as far as the references tell.
@@ -72,6 +78,9 @@ impl<'a> Fold<'a> {
         for (node, path, ours, theirs) in self.tables() {
             let Some(ours) = ours else { continue };
             let origin = self.table(self.origin, path);
+            if is_same(origin, theirs) || is_same(origin, ours) {
+                continue;
+            }
             for row in 0..theirs.len() as u32 {
                 let index = theirs.index(row);
                 let (was, now) = (origin.and_then(|it| it.get(index)), Some(theirs.at(row)));
@@ -127,13 +136,13 @@ impl<'a> Fold<'a> {
     }
 
     /// The table of the array that a side has at a path.
-    fn table(&self, side: &'a ChangeSet, path: &NodePath) -> Option<&'a ChunkTable> {
+    fn table(&self, side: &'a ChangeSet, path: &NodePath) -> Option<&'a Arc<ChunkTable>> {
         side.chunks.get(&side.entry(path).id_in(self.base, path)?)
     }
 
     /// The table of an array as both sides began with it; `None` if another array was at the path, whose chunks say nothing
     /// of this one's.
-    fn before(&self, path: &NodePath, node: &NodeId) -> Option<&'a ChunkTable> {
+    fn before(&self, path: &NodePath, node: &NodeId) -> Option<&'a Arc<ChunkTable>> {
         let was = self.origin.entry(path).id_in(self.base, path);
         was.filter(|was| was == node)
             .and_then(|was| self.origin.chunks.get(&was))
@@ -227,6 +236,9 @@ impl<'a> Fold<'a> {
         let id = side.entry(path).id_in(self.base, path)?;
         let table = side.chunks.get(&id)?;
         let origin = self.before(path, &id);
+        if is_same(origin, table) {
+            return None;
+        }
         let rows = 0..table.len() as u32;
         let changed: BTreeSet<ChunkIndex> = rows
             .filter(|row| origin.and_then(|it| it.get(table.index(*row))) != Some(table.at(*row)))
@@ -360,12 +372,14 @@ impl<'a> Fold<'a> {
     fn drop_rows(
         &self,
         node: NodeId,
-        origin: Option<&ChunkTable>,
-        ours: Option<&ChunkTable>,
-        theirs: &ChunkTable,
+        origin: Option<&Arc<ChunkTable>>,
+        ours: Option<&Arc<ChunkTable>>,
+        theirs: &Arc<ChunkTable>,
         folded: &mut ChangeSet,
     ) {
-        let Some(origin) = origin else { return };
+        let Some(origin) = origin.filter(|origin| !Arc::ptr_eq(origin, theirs)) else {
+            return;
+        };
         let dropped: BTreeSet<ChunkIndex> = (0..origin.len() as u32)
             .filter(|row| {
                 let index = origin.index(*row);
@@ -453,7 +467,7 @@ impl<'a> Fold<'a> {
             })
             .collect();
         for (node, grid) in grids {
-            let outside = |table: &ChunkTable| {
+            let outside = |table: &Arc<ChunkTable>| {
                 (0..table.len() as u32).any(|row| !within(table.index(row), &grid))
             };
             if folded.chunks.get(&node).is_some_and(outside) {
@@ -523,7 +537,7 @@ impl ChangeSet {
             if let Some(mut table) = self.chunks.remove(from) {
                 self.drop_table(to);
                 self.dropped_revision = self.dropped_revision.max(table.revision()) + 1;
-                table.advance_to(self.dropped_revision);
+                Arc::make_mut(&mut table).advance_to(self.dropped_revision);
                 self.chunks.insert(*to, table);
             }
             if let Some(path) = self.array_paths.remove(from) {
@@ -531,6 +545,11 @@ impl ChangeSet {
             }
         }
     }
+}
+
+/// Whether a side has the very table that both began with: most arrays of most forks.
+fn is_same(origin: Option<&Arc<ChunkTable>>, side: &Arc<ChunkTable>) -> bool {
+    origin.is_some_and(|origin| Arc::ptr_eq(origin, side))
 }
 
 fn alike(a: &WrittenNode, b: &WrittenNode) -> bool {

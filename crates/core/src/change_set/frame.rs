@@ -9,10 +9,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ForkBlobError;
+use super::blob_error::VERSION;
 use crate::session::SentLease;
 
-/// Of forks and answers alike.
-pub(super) const VERSION: u8 = 4;
+/// How forks begin.
+pub(super) const FORK: &[u8; 8] = b"ICEFORK\0";
+/// How answers begin.
+pub(super) const ANSWER: &[u8; 8] = b"ICEANSW\0";
 /// The most bytes that a fork may have before compression.
 const MAX_BYTES: u64 = 4 << 30;
 /// A longer one may have so many times its length: most of it is random ids, which hardly shrink.

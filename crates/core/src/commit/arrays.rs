@@ -83,7 +83,7 @@ impl ArrayPlan {
     ) -> Result<Split, FormatError> {
         let rank = self.grid.len();
         let empty = ChunkTable::new(rank);
-        let table = changes.chunks().get(&self.node).unwrap_or(&empty);
+        let table = changes.chunks_of(&self.node).unwrap_or(&empty);
         let rows = table.sorted_rows();
         let held = self.seen(changes);
         let wrong_rank = |it: &&HeldManifest| it.reference.extents.rank() != rank;

@@ -149,7 +149,7 @@ pub(super) fn encode_log(
     log.updated_arrays(updated_arrays);
     let nodes: BTreeSet<&NodeId> = changes.chunks().keys().chain(moved.keys()).collect();
     for node in nodes {
-        let table = changes.chunks().get(node);
+        let table = changes.chunks_of(node);
         let rows = table.map(ChunkTable::sorted_rows).unwrap_or_default();
         let mut rows = rows
             .iter()

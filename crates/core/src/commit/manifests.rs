@@ -113,7 +113,7 @@ impl ManifestJob {
     }
 
     fn revision(&self, changes: &ChangeSet) -> u64 {
-        let table = changes.chunks().get(&self.node);
+        let table = changes.chunks_of(&self.node);
         table.map_or(0, ChunkTable::revision)
     }
 
@@ -131,7 +131,7 @@ impl ManifestJob {
         writer: &Writer,
     ) -> Result<Vec<NewManifest>, FormatError> {
         let empty = ChunkTable::new(self.grid.len());
-        let table = changes.chunks().get(&self.node).unwrap_or(&empty);
+        let table = changes.chunks_of(&self.node).unwrap_or(&empty);
         let mut rows = self.rows.iter().copied().peekable();
         let mut base = BaseRefs::new(self, changes.view_of(&self.node), inputs);
         let mut index = Vec::with_capacity(self.grid.len());

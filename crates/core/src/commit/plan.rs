@@ -21,7 +21,7 @@ use super::encode::{encode_log, encode_snapshot};
 use super::manifests::NewManifest;
 use super::run::run_jobs;
 use super::shifted::{self, Before, MovedChunks};
-use crate::change_set::{BaseView, ChangeSet, ChunkTable};
+use crate::change_set::{BaseView, ChangeSet};
 use crate::metadata::{ArrayMetadata, NodeMetadata};
 use crate::objects::{Fresh, StoredManifest};
 use crate::session::{Base, Session};
@@ -184,7 +184,7 @@ pub(super) async fn write(
         let new = run_jobs(session, &changes, &before, jobs.iter().flatten()).await?;
         Ok((kept, jobs, new))
     };
-    let edits: usize = changes.chunks().values().map(ChunkTable::len).sum();
+    let edits: usize = changes.chunks().values().map(|it| it.len()).sum();
     let is_shifted = changes.views().values().any(BaseView::is_shifted);
     let early_log = async {
         if is_shifted || edits > LOG_BESIDE {
@@ -278,10 +278,7 @@ impl Planner<'_> {
                 (Some(_), None) => false,
             };
             if take_created && let Some((path, node)) = created.next() {
-                let has_chunks = changes
-                    .chunks()
-                    .get(&node.id)
-                    .is_some_and(|it| !it.is_empty());
+                let has_chunks = changes.chunks_of(&node.id).is_some_and(|it| !it.is_empty());
                 let moved_from = changes
                     .moved_from(&node.id)
                     .and_then(|it| base.position(it));
@@ -343,7 +340,7 @@ impl Planner<'_> {
         let (Some(array), Some(record)) = (metadata.array(), base.array(position)) else {
             return Ok(PlannedManifests::None);
         };
-        let written = changes.chunks().get(&node).is_some_and(|it| !it.is_empty());
+        let written = changes.chunks_of(&node).is_some_and(|it| !it.is_empty());
         let view = changes.view_of(&node);
         let is_shifted = view.is_some_and(BaseView::is_shifted);
         let mut held = Vec::new();
@@ -436,7 +433,7 @@ async fn split(
     let shared = session.shared();
     stream::iter(arrays)
         .map(|array| async move {
-            let edits = changes.chunks().get(&array.node).map_or(0, |it| it.len());
+            let edits = changes.chunks_of(&array.node).map_or(0, |it| it.len());
             let (changes, configs) = (Arc::clone(changes), shared.configs.in_force());
             let writer = shared.objects.writer().clone();
             let split = move || array.split(&changes, &configs.splits, &writer);

@@ -163,7 +163,7 @@ impl Shifted<'_> {
                 }
             }
         }
-        if let Some(table) = self.changes.chunks().get(&self.node) {
+        if let Some(table) = self.changes.chunks_of(&self.node) {
             for row in 0..table.len() as u32 {
                 self.look(table.index(row), &mut changed)?;
             }

@@ -45,7 +45,7 @@ pub(crate) struct Sides<'a> {
 pub(crate) fn double_writes(ours: &ChangeSet, theirs: &Changes) -> ChunkSets {
     let mut both = ChunkSets::new();
     for (node, written) in &theirs.chunks {
-        let Some(table) = ours.chunks().get(node) else {
+        let Some(table) = ours.chunks_of(node) else {
             continue;
         };
         if ours.view_of(node).is_some_and(BaseView::is_shifted) {
@@ -226,8 +226,7 @@ impl Sides<'_> {
         let theirs = self.after.record(position);
         let no_chunks = self
             .ours
-            .chunks()
-            .get(&ours.id)
+            .chunks_of(&ours.id)
             .is_none_or(ChunkTable::is_empty)
             && self
                 .after
@@ -350,7 +349,7 @@ impl Sides<'_> {
         else {
             return BTreeSet::new();
         };
-        let table = self.ours.chunks().get(node);
+        let table = self.ours.chunks_of(node);
         written
             .iter()
             .filter(|index| {

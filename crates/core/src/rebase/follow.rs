@@ -56,7 +56,7 @@ impl Session {
     ) -> Result<Followed<'a>, SessionError> {
         let moves = ours.followers().iter().filter_map(|node| {
             let it = move_of(before, after, theirs, &ours, node)?;
-            let table = ours.chunks().get(node)?;
+            let table = ours.chunks_of(node)?;
             stays_within(table, &it).then_some(it)
         });
         let moves: Vec<Move> = moves.collect();
@@ -86,7 +86,7 @@ impl Session {
         let nothing = Arc::default();
         let old = Self::view_of(self.shared(), before, &nothing);
         let new = Self::view_of(self.shared(), after, &nothing);
-        let table = ours.chunks().get(&it.node);
+        let table = ours.chunks_of(&it.node);
         let mut written = BTreeSet::new();
         for index in theirs.chunks.get(&it.node).into_iter().flatten() {
             if table.and_then(|table| table.get(index)).is_none() {

@@ -27,6 +27,28 @@ pub(crate) struct Lineage {
     pub(crate) origin: Arc<ChangeSet>,
 }
 
+/// What is merged back into the session that was forked.
+#[derive(Clone, Copy, Debug)]
+pub enum Returned<'a> {
+    /// A fork, made here or opened from its bytes.
+    Fork(&'a Session),
+    /// What a fork changed, as [`Session::to_answer`] says it. It is opened when its turn comes, so that of many answers
+    /// one at a time is in memory.
+    Answer(&'a [u8]),
+}
+
+impl<'a> From<&'a Session> for Returned<'a> {
+    fn from(fork: &'a Session) -> Self {
+        Self::Fork(fork)
+    }
+}
+
+impl<'a> From<&'a Bytes> for Returned<'a> {
+    fn from(answer: &'a Bytes) -> Self {
+        Self::Answer(answer)
+    }
+}
+
 /// What became of merging forks.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "the forks may not be merged"]
@@ -188,8 +210,8 @@ impl Session {
         Ok(blob.encode()?)
     }
 
-    /// Takes over the edits of forks of this session, or, into a fork, of forks made from the same state. The
-    /// order and the grouping do not matter. A fork that was merged before adds nothing, unless the session has
+    /// Takes over the edits of forks of this session, or, into a fork, of forks made from the same state; answers stand for
+    /// the forks that they come from. The order and the grouping do not matter. A fork that was merged before adds nothing, unless the session has
     /// changed the same things since. What two sides did
     /// alike is done once: equal chunks are not a conflict. What they did differently is, unless `policy` says
     /// which of two chunks stays: `UseTheirs` is the one merged later.
@@ -198,13 +220,14 @@ impl Session {
     /// [`ForkError`]; the session is as before.
     pub async fn merge_forks<'a>(
         &self,
-        forks: impl IntoIterator<Item = &'a Self>,
+        returned: impl IntoIterator<Item = impl Into<Returned<'a>>>,
         policy: VersionSelection,
     ) -> Result<MergeOutcome, ForkError> {
         // Writes that are in flight in them are part of it. Waited for before we hold anything ourselves: two
         // forks may be merging each other.
-        let forks: Vec<&Self> = forks.into_iter().collect();
-        for fork in &forks {
+        let returned: Vec<Returned<'_>> = returned.into_iter().map(Into::into).collect();
+        for it in &returned {
+            let Returned::Fork(fork) = it else { continue };
             drop(fork.in_flight().write().await);
             // A commit makes durable what was written through its own handle, and no other.
             if !Arc::ptr_eq(fork.shared(), self.shared()) {
@@ -219,7 +242,15 @@ impl Session {
         };
         let mut merged = Arc::clone(&start);
         let mut taken = BTreeSet::new();
-        for fork in forks {
+        for it in returned {
+            let opened;
+            let fork = match it {
+                Returned::Fork(fork) => fork,
+                Returned::Answer(bytes) => {
+                    opened = self.open_answer(bytes)?;
+                    &opened
+                }
+            };
             taken.extend(fork.state()?.taken.iter().copied());
             let theirs = self.check_fork(fork, &base)?;
             let lineage = fork.lineage().ok_or(ForkError::NotAFork)?;

@@ -219,7 +219,7 @@ impl Session {
             .ok_or_else(|| SessionError::NodeNotFound { path: path.clone() })?;
         let mut own = Vec::new();
         let mut written = hashbrown::HashSet::new();
-        if let Some(table) = state.changes.chunks().get(&node.id) {
+        if let Some(table) = state.changes.chunks_of(&node.id) {
             for row in table.sorted_rows() {
                 let index = ChunkIndex::from(table.index(row).to_vec());
                 if let PendingChunk::Set(chunk) = table.at(row) {

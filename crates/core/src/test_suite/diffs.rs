@@ -159,16 +159,6 @@ pub(super) async fn a_resize_shows_in_the_diff(trial: Trial) {
     assert!(found.updated_chunks.is_empty());
 }
 
-/// Numbers from below a bound, the same in each run.
-fn dice(mut state: u64) -> impl FnMut(u64) -> u64 {
-    move |below| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    }
-}
-
 /// Any edit of an array, which may be at another place, and of another shape, afterwards. Returns whether it was a shift.
 async fn any_edit(
     session: &Session,

@@ -84,6 +84,16 @@ pub fn pattern(seed: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
+/// Returns a source of numbers below a bound, the same ones for a seed in each run.
+pub fn dice(mut state: u64) -> impl FnMut(u64) -> u64 {
+    move |below| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    }
+}
+
 /// Opens a session that writes to `main`.
 pub async fn writer(repository: &Repository) -> Session {
     writer_on(repository, "main").await

@@ -3,7 +3,7 @@
 use icefield_core::test_suite::view::tree;
 use icefield_core::test_suite::words;
 use icefield_core::{
-    Detector, ForkBlobError, ForkError, MergeOutcome, RebaseOutcome, Repository, Session,
+    Detector, ForkBlobError, ForkError, MergeOutcome, RebaseOutcome, Repository, Returned, Session,
     SessionError, VersionSelection, WriteMode,
 };
 
@@ -27,7 +27,11 @@ async fn state(session: &Session) -> String {
 /// Any edit that a session of `start` allows, or none.
 async fn any_edit(session: &Session, draw: &mut impl FnMut(u64) -> u64) {
     let at = path(["/b", "/g/a", "/n", "/g/n"][draw(4) as usize]);
-    let index = [draw(10) as u32];
+    // An array may get another rank, and what knew its chunks by the old one has to notice.
+    let index = match draw(4) {
+        0 => vec![draw(4) as u32, draw(4) as u32],
+        _ => vec![draw(10) as u32],
+    };
     // What has no meaning where it falls is refused, and changes nothing.
     match draw(9) {
         0..=2 => {
@@ -42,8 +46,11 @@ async fn any_edit(session: &Session, draw: &mut impl FnMut(u64) -> u64) {
         3 => drop(session.delete_chunk(&at, &index).await),
         4 | 5 => {
             let attributes = attributes(&format!(r#"{{"x":{}}}"#, draw(3)));
-            let length = [10, 10, 6, 12][draw(4) as usize];
-            let document = array(length, &attributes).into();
+            let document = match draw(6) {
+                0 => words::array(&[4, 4], &[1, 1]),
+                at => array([10, 10, 10, 6, 12][at as usize - 1], &attributes),
+            };
+            let document = document.into();
             let written = session.set_metadata(&at, document, WriteMode::Overwrite);
             drop(written.await);
         }
@@ -52,7 +59,10 @@ async fn any_edit(session: &Session, draw: &mut impl FnMut(u64) -> u64) {
                 .delete_node(&path(["/g", "/b", "/n"][draw(3) as usize]))
                 .await,
         ),
-        7 => drop(session.shift(&at, &[draw(5) as i64 - 2]).await),
+        7 => {
+            let by: Vec<i64> = index.iter().map(|_| draw(5) as i64 - 2).collect();
+            drop(session.shift(&at, &by).await);
+        }
         _ if draw(2) == 0 => drop(session.follow_shifts(&at)),
         _ => drop(session.move_node(&at, &path("/n2")).await),
     }
@@ -60,14 +70,8 @@ async fn any_edit(session: &Session, draw: &mut impl FnMut(u64) -> u64) {
 
 #[tokio::test]
 async fn an_answer_says_all_that_its_fork_changed() {
-    for seed in 0..150_u64 {
-        let mut now = seed;
-        let mut draw = |below: u64| {
-            now = now
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (now >> 33) % below
-        };
+    for seed in 0..300_u64 {
+        let mut draw = words::dice(seed);
         let repository = start().await;
         let session = writer(&repository).await;
         for _ in 0..draw(12) {
@@ -90,7 +94,9 @@ async fn an_answer_says_all_that_its_fork_changed() {
         let (outcome, expected) = (merged(&one, &answer).await, merged(&other, &fork).await);
         assert_eq!(outcome, expected, "seed {seed}");
         assert_eq!(state(&one).await, state(&other).await, "seed {seed}");
-        assert_eq!(merged(&session, &answer).await, outcome, "seed {seed}");
+        let bytes = fork.to_answer().await.expect("a fork");
+        let taken = session.merge_forks([&bytes], VersionSelection::Fail).await;
+        assert_eq!(taken.expect("an outcome"), outcome, "seed {seed}");
         assert_eq!(state(&session).await, state(&one).await, "seed {seed}");
     }
 }
@@ -269,4 +275,38 @@ async fn an_answer_says_which_chunks_follow_shifts() {
     );
     words::holds(&session, "/w", &[5], Some(&[7])).await;
     words::holds(&session, "/w", &[7], None).await;
+}
+
+#[tokio::test]
+async fn answers_are_merged_all_or_none() {
+    let repository = start().await;
+    let (session, fork) = asked(&repository).await;
+    let other = session.fork().expect("open");
+    apply(&other, &[Chunk("/b", 1, 2), Chunk("/b", 2, 2)]).await;
+    let third = session.fork().expect("open");
+    apply(&third, &[Chunk("/b", 3, 3)]).await;
+    let (fork, other) = (fork.to_answer().await, other.to_answer().await);
+    let (fork, other) = (fork.expect("a fork"), other.expect("a fork"));
+    let before = state(&session).await;
+    let merge = async |returned: &[Returned<'_>]| {
+        let returned = returned.iter().copied();
+        session.merge_forks(returned, VersionSelection::Fail).await
+    };
+    let outcome = merge(&[(&third).into(), (&fork).into(), (&other).into()]).await;
+    let outcome = outcome.expect("an outcome");
+    assert!(
+        matches!(&outcome, MergeOutcome::Conflicts(all) if all.len() == 1),
+        "{outcome:?}"
+    );
+    assert_eq!(state(&session).await, before);
+    // Damage that is found after others were taken over leaves the session as it was, too.
+    let damaged = merge(&[(&fork).into(), Returned::Answer(&other[..other.len() - 1])]).await;
+    assert!(
+        matches!(damaged, Err(ForkError::Blob(ForkBlobError::Damaged(_)))),
+        "{damaged:?}"
+    );
+    assert_eq!(state(&session).await, before);
+    let outcome = merge(&[(&third).into(), (&other).into()]).await;
+    assert_eq!(outcome.expect("an outcome"), MergeOutcome::Merged);
+    words::holds(&session, "/b", &[2], Some(&[2; 600])).await;
 }

@@ -48,12 +48,12 @@ class ForkAnswer:
         self._fork = None
         self._bytes = state
 
-    def _opened_by(self, session: _native.Session) -> _native.Session:
-        """The fork that it comes from, as the session that was forked knows it, or another fork."""
-        if self._bytes is None:
-            assert self._fork is not None
-            return self._fork._session
-        return session.open_answer(self._bytes)
+    def _returned(self) -> _native.Session | bytes:
+        """What is merged: the fork that it comes from, or what that says."""
+        if self._bytes is not None:
+            return self._bytes
+        assert self._fork is not None
+        return self._fork._session
 
 
 # Where it is public; its pickles name it so.
@@ -97,7 +97,8 @@ class Answers:
         first, *others = self._all
         fork = first._fork
         if fork is None:
-            fork = ForkSession(first._opened_by(origin._session))
+            assert first._bytes is not None
+            fork = ForkSession(origin._session.open_answer(first._bytes))
             fork._place = origin._place
             fork._defaults = dict(origin._defaults)
         if others:

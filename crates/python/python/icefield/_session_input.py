@@ -14,10 +14,10 @@ from icefield._values import ChunkType
 __all__ = [
     "absolute",
     "chunk_type",
-    "native_forks",
     "optional_placing",
     "placing",
     "refuse_pickling",
+    "returned_forks",
     "solver_document",
 ]
 
@@ -63,25 +63,24 @@ def solver_document(solver: object, name: str) -> str:
     return solver._to_document()
 
 
-def native_forks(others: Sequence[object], into: _native.Session) -> list[_native.Session]:
-    """The forks to merge, each once: those of one process may share a session."""
+def returned_forks(others: Sequence[object]) -> list[_native.Session | bytes]:
+    """The forks and answers to merge, each fork once: those of one process may share a session."""
     from icefield import session as sessions
 
-    forks: list[_native.Session] = []
+    returned: list[_native.Session | bytes] = []
     for other in others:
         if isinstance(other, ForkAnswer):
-            opened = other._opened_by(into)
-            if not any(opened is known for known in forks):
-                forks.append(opened)
-            continue
-        if not isinstance(other, sessions.Session):
+            item = other._returned()
+        elif isinstance(other, sessions.Session):
+            item = other._session
+        else:
             raise TypeError(
                 f"`merge` takes forked sessions and their answers, not {type(other).__name__}; pass "
                 "them one by one: merge(*forks)"
             )
-        if not any(other._session is known for known in forks):
-            forks.append(other._session)
-    return forks
+        if not any(item is known for known in returned):
+            returned.append(item)
+    return returned
 
 
 def placing(

@@ -28,8 +28,8 @@ from icefield._exceptions import (
 from icefield._place import Place, missing, opening
 from icefield._repository.handle import needs_version_2
 from icefield._session_input import (
-    native_forks,
     refuse_pickling,
+    returned_forks,
     solver_document,
 )
 from icefield._session_nodes import _Nodes
@@ -245,12 +245,12 @@ class Session(_Nodes):
         of another session or an older snapshot. Nothing is taken over then. Merging a fork again
         takes over what it wrote since.
         """
-        self._session.merge(native_forks(others, self._session)).wait()
+        self._session.merge(returned_forks(others)).wait()
 
     @changing
     async def merge_async(self, *others: ForkSession | ForkAnswer) -> None:
         """As `merge`, to be awaited."""
-        await self._session.merge(native_forks(others, self._session))
+        await self._session.merge(returned_forks(others))
 
     @older_positional("rebase_with", "rebase_tries")
     def commit(

@@ -28,6 +28,8 @@ pub(crate) struct Habits {
     pub(crate) untyped_entries: bool,
     /// There is no trustworthy `syncfs`.
     pub(crate) no_syncfs: bool,
+    /// Setting space aside makes writes cheaper.
+    pub(crate) reserves: bool,
     /// There is no copy inside the kernel.
     pub(crate) no_copy_range: bool,
     /// This many files may be open.

@@ -15,6 +15,7 @@ pub(crate) enum Call {
     StatAt,
     ReadDir,
     Read,
+    Reserve,
     Write,
     CopyRange,
     SetMtime,
@@ -36,6 +37,7 @@ impl Call {
             Self::Create
                 | Self::OpenLock
                 | Self::Mkdir
+                | Self::Reserve
                 | Self::Write
                 | Self::CopyRange
                 | Self::SetMtime

@@ -292,6 +292,14 @@ impl Sys for Twin {
         self.plain(Call::Read, || self.real.read_at(file, length, offset))
     }
 
+    fn reserve(&self, file: BorrowedFd<'_>, length: u64) -> Result<()> {
+        self.plain(Call::Reserve, || self.real.reserve(file, length))
+    }
+
+    fn is_reserving_worth_it(&self, dir: BorrowedFd<'_>) -> bool {
+        self.habits.reserves || self.real.is_reserving_worth_it(dir)
+    }
+
     fn write_at(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize> {
         let most = self.habits.short_writes.unwrap_or(usize::MAX);
         let bytes = &bytes[..bytes.len().min(most)];

@@ -447,3 +447,56 @@ fn e106_a_panic_in_a_write_is_unknown_and_the_store_goes_on() {
         assert!(matches!(end, End::Done), "{end:?}");
     });
 }
+
+/// What is written of a chunk of so many bytes, where setting space aside is worth it and comes to `reserved`.
+async fn chunk_of(length: usize, reserved: Option<Errno>) -> Vec<Call> {
+    let rig = Rig::new(Habits {
+        reserves: true,
+        ..Habits::default()
+    });
+    rig.store.chunk("warm", "up").await;
+    rig.twin.reset();
+    if let Some(errno) = reserved {
+        rig.twin.fail(Call::Reserve, 0, 1, errno);
+    }
+    let bytes: Bytes = (0..length)
+        .map(|at| (at % 251) as u8)
+        .collect::<Vec<_>>()
+        .into();
+    rig.store.chunk("a/b", bytes.clone()).await;
+    let calls = rig.twin.reset();
+    let read = rig.store.read(&key("a/b")).await.expect("there").0;
+    assert_eq!(read, bytes, "{reserved:?}");
+    calls
+}
+
+#[tokio::test]
+async fn space_is_set_aside_for_long_chunks_and_need_not_be_there() {
+    let reserves = |calls: Vec<Call>| {
+        let writes = calls.iter().filter(|call| **call == Call::Write).count();
+        assert_eq!(writes, 1);
+        calls.iter().filter(|call| **call == Call::Reserve).count()
+    };
+    assert_eq!(reserves(chunk_of((1 << 20) - 1, None).await), 0);
+    assert_eq!(reserves(chunk_of(1 << 20, None).await), 1);
+    for errno in [Errno::OPNOTSUPP, Errno::NOSYS, Errno::NOSPC, Errno::INTR] {
+        assert_eq!(reserves(chunk_of(1 << 20, Some(errno)).await), 1);
+    }
+}
+
+#[tokio::test]
+async fn of_a_long_chunk_that_does_not_fit_nothing_stays() {
+    let rig = Rig::new(Habits {
+        reserves: true,
+        ..Habits::default()
+    });
+    rig.twin.fail(Call::Write, 0, 1, Errno::NOSPC);
+    let bytes = Bytes::from(vec![1; 1 << 20]);
+    let put = rig
+        .store
+        .try_put("a/b", bytes, PutMode::Create, ObjectClass::Chunk);
+    let put = put.await;
+    assert!(put.is_err(), "{put:?}");
+    assert_eq!(rig.store.text("a/b").await, None);
+    assert!(!rig.dir.path().join("a/b").exists());
+}

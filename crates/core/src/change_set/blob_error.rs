@@ -1,0 +1,55 @@
+//! Why bytes are no fork and no answer.
+
+use icefield_format::{FormatError, PathError};
+
+use crate::metadata::MetadataError;
+
+/// What this program writes and reads, of forks and answers alike.
+pub(super) const VERSION: u8 = 4;
+
+/// Why bytes are not a fork that this program can open.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForkBlobError {
+    /// They begin differently.
+    #[error("these bytes are not a serialised fork")]
+    NotAFork,
+    /// They are what a fork changed, without what it began with.
+    #[error(
+        "these bytes are an answer, which says only what a fork changed: merge it into the session that was forked"
+    )]
+    Answer,
+    /// A newer or older program wrote them.
+    #[error(
+        "the fork has version {0}, and this program reads version {VERSION}: fork and merge with one version of it"
+    )]
+    OtherVersion(u8),
+    /// They end early, or were changed.
+    #[error("the serialised fork is truncated or damaged")]
+    Damaged(#[source] std::io::Error),
+    /// They are longer than any fork.
+    #[error("the serialised fork is longer than any that this program makes")]
+    TooLong,
+    /// Its snapshot has the same id here, and is another one.
+    #[error("the fork belongs to another repository")]
+    OtherRepository,
+    /// The content breaks a rule.
+    #[error("the serialised fork makes no sense: {0}")]
+    Invalid(String),
+    /// A path in it is none.
+    #[error("the serialised fork makes no sense")]
+    Path(#[from] PathError),
+    /// A document in it is no metadata.
+    #[error("the serialised fork makes no sense")]
+    Metadata(#[from] MetadataError),
+    /// An id in it is none.
+    #[error("the serialised fork makes no sense")]
+    Format(#[from] FormatError),
+    /// It cannot be encoded.
+    #[error("the fork cannot be serialised")]
+    Encode(#[source] std::io::Error),
+}
+
+pub(super) fn invalid(problem: &str) -> ForkBlobError {
+    ForkBlobError::Invalid(problem.to_owned())
+}

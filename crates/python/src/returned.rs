@@ -1,0 +1,47 @@
+//! What is merged into a session: forks, and what forks of other processes sent.
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+use crate::errors::Failure;
+use crate::session::Session;
+
+/// As Python hands it over.
+#[derive(FromPyObject)]
+pub(crate) enum Given {
+    Fork(Py<Session>),
+    Answer(PyBackedBytes),
+}
+
+/// As it can go to another thread.
+pub(crate) enum Returned {
+    Fork(icefield::Session),
+    Answer(PyBackedBytes),
+}
+
+impl Given {
+    /// # Errors
+    /// If it is a session that is no fork, or one that a parent of this process opened.
+    pub(crate) fn returned(self) -> Result<Returned, Failure> {
+        let fork = match self {
+            Self::Answer(bytes) => return Ok(Returned::Answer(bytes)),
+            Self::Fork(session) => session.get().handle()?,
+        };
+        if !fork.is_fork() {
+            return Err(Failure::new(
+                "merge-not-allowed",
+                "one of the sessions to merge is no fork: only forks of this session are merged into it",
+            ));
+        }
+        Ok(Returned::Fork(fork))
+    }
+}
+
+impl<'a> From<&'a Returned> for icefield::Returned<'a> {
+    fn from(returned: &'a Returned) -> Self {
+        match returned {
+            Returned::Fork(fork) => Self::Fork(fork),
+            Returned::Answer(bytes) => Self::Answer(bytes),
+        }
+    }
+}
