@@ -109,7 +109,7 @@ pub(crate) trait Sys: fmt::Debug + Send + Sync + 'static {
     }
     /// Reads up to `length` bytes; fewer only at the end of the file.
     fn read_at(&self, file: BorrowedFd<'_>, length: usize, offset: u64) -> Result<Vec<u8>>;
-    /// Sets space aside for an empty file of so many bytes, which stays empty.
+    /// Sets `length` bytes of space aside for an empty file, whose length stays 0.
     fn reserve(&self, file: BorrowedFd<'_>, length: u64) -> Result<()>;
     /// Returns whether [`Sys::reserve`] makes writes cheaper on the file system of `dir`.
     fn is_reserving_worth_it(&self, dir: BorrowedFd<'_>) -> bool;

@@ -117,8 +117,8 @@ impl RealSys {
     }
 }
 
-/// ext2 to ext4.
-const EXT4: u64 = 0xEF53;
+/// ext4, and ext2 and ext3, which cannot set space aside.
+const EXT: u64 = 0xEF53;
 
 /// Returns whether a file system has one of these numbers.
 #[cfg(target_os = "linux")]
@@ -245,7 +245,7 @@ impl Sys for RealSys {
     fn is_reserving_worth_it(&self, dir: BorrowedFd<'_>) -> bool {
         // It saves ext4 a reservation for each block. btrfs compresses nothing that was reserved, and behind a network
         // it is a request more.
-        is_one_of(dir, &[EXT4])
+        is_one_of(dir, &[EXT])
     }
 
     fn write_at(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize> {
@@ -305,7 +305,7 @@ impl Sys for RealSys {
         // A list of those that do, not of those that do not: FUSE, for one, answers "done" without
         // asking its server. ext2-4, xfs, btrfs, tmpfs, f2fs, zfs, bcachefs, overlayfs.
         const KNOWN: [u64; 8] = [
-            EXT4,
+            EXT,
             0x5846_5342,
             0x9123_683E,
             0x0102_1994,

@@ -27,10 +27,16 @@ fn e76_the_probe_tells_good_from_bad() {
             ignores_case: false,
             changes_names: false,
             syncfs: good.syncfs,
+            reserve: good.reserve,
         },
         "the file system of the tests"
     );
     let h = Habits::default;
+    let reserves = Habits {
+        reserves: true,
+        ..h()
+    };
+    assert!(facts(reserves).reserve);
     let only_link = Habits {
         no_rename_new: true,
         ..h()
