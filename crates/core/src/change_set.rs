@@ -69,7 +69,8 @@ pub(crate) struct ChangeSet {
     moved: BTreeMap<NodeId, NodePath>,
     updated: BTreeMap<NodePath, WrittenNode>,
     deleted: BTreeMap<NodePath, (NodeId, NodeKind)>,
-    /// Shared with the change sets that this one was cloned from or merged with, until one of them writes to an array.
+    /// Each is shared with the change sets that this one was cloned from or merged with, until one of them writes to that
+    /// array.
     chunks: BTreeMap<NodeId, Arc<ChunkTable>>,
     /// Where the arrays with a table are.
     array_paths: BTreeMap<NodeId, NodePath>,

@@ -409,7 +409,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the bytes that the references of uncommitted chunks hold in memory.
+    /// Returns the bytes that the references of uncommitted chunks hold in memory. What is shared with forks counts in each.
     ///
     /// # Errors
     /// [`SessionError::Aborted`] after a panic inside the session.

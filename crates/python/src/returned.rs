@@ -14,7 +14,7 @@ pub(crate) enum Given {
 }
 
 /// As it can go to another thread.
-pub(crate) enum Returned {
+pub(crate) enum Held {
     Fork(icefield::Session),
     Answer(PyBackedBytes),
 }
@@ -22,9 +22,9 @@ pub(crate) enum Returned {
 impl Given {
     /// # Errors
     /// If it is a session that is no fork, or one that a parent of this process opened.
-    pub(crate) fn returned(self) -> Result<Returned, Failure> {
+    pub(crate) fn held(self) -> Result<Held, Failure> {
         let fork = match self {
-            Self::Answer(bytes) => return Ok(Returned::Answer(bytes)),
+            Self::Answer(bytes) => return Ok(Held::Answer(bytes)),
             Self::Fork(session) => session.get().handle()?,
         };
         if !fork.is_fork() {
@@ -33,15 +33,15 @@ impl Given {
                 "one of the sessions to merge is no fork: only forks of this session are merged into it",
             ));
         }
-        Ok(Returned::Fork(fork))
+        Ok(Held::Fork(fork))
     }
 }
 
-impl<'a> From<&'a Returned> for icefield::Returned<'a> {
-    fn from(returned: &'a Returned) -> Self {
-        match returned {
-            Returned::Fork(fork) => Self::Fork(fork),
-            Returned::Answer(bytes) => Self::Answer(bytes),
+impl<'a> From<&'a Held> for icefield::Returned<'a> {
+    fn from(held: &'a Held) -> Self {
+        match held {
+            Held::Fork(fork) => Self::Fork(fork),
+            Held::Answer(bytes) => Self::Answer(bytes),
         }
     }
 }

@@ -245,7 +245,7 @@ impl Session {
 
     fn merge(&self, py: Python<'_>, returned: Vec<Given>) -> PyResult<Task> {
         let session = self.handle()?;
-        let returned = returned.into_iter().map(Given::returned);
+        let returned = returned.into_iter().map(Given::held);
         let returned = returned.collect::<Result<Vec<_>, _>>()?;
         begin(py, async move {
             // Equal chunks are one chunk; of different ones nobody knows which was meant.

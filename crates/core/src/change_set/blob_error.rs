@@ -2,10 +2,8 @@
 
 use icefield_format::{FormatError, PathError};
 
+use super::frame::VERSION;
 use crate::metadata::MetadataError;
-
-/// What this program writes and reads, of forks and answers alike.
-pub(super) const VERSION: u8 = 4;
 
 /// Why bytes are not a fork that this program can open.
 #[derive(Debug, thiserror::Error)]

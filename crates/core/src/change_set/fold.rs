@@ -283,7 +283,7 @@ impl<'a> Fold<'a> {
         });
     }
 
-    /// Checks that no new node is below an array or below a group that one side deleted.
+    /// Checks that no new node is below an array, or below a group that the other side deleted.
     fn check_places(&self, folded: &ChangeSet, conflicts: &mut Vec<Conflict>) {
         for (path, node) in &folded.created {
             for above in path.ancestors() {
@@ -297,7 +297,17 @@ impl<'a> Fold<'a> {
                     }
                     break;
                 }
-                if folded.deleted.contains_key(&above) || self.origin.created.contains_key(&above) {
+                let is_gone =
+                    folded.deleted.contains_key(&above) || self.origin.created.contains_key(&above);
+                // One side may have deleted the group and then made a node where it was: groups need not be written.
+                let one_side_has_both = [self.ours, self.theirs].into_iter().any(|side| {
+                    let has = |at: &NodePath| side.entry(at) == folded.entry(at);
+                    has(path) && has(&above)
+                });
+                if is_gone && one_side_has_both {
+                    break;
+                }
+                if is_gone {
                     conflicts.push(Conflict::NewNodeInDeletedGroup {
                         path: path.clone(),
                         node: node.id,
@@ -377,7 +387,7 @@ impl<'a> Fold<'a> {
         theirs: &Arc<ChunkTable>,
         folded: &mut ChangeSet,
     ) {
-        let Some(origin) = origin.filter(|origin| !Arc::ptr_eq(origin, theirs)) else {
+        let Some(origin) = origin.filter(|_| !is_same(origin, theirs)) else {
             return;
         };
         let dropped: BTreeSet<ChunkIndex> = (0..origin.len() as u32)
@@ -547,7 +557,7 @@ impl ChangeSet {
     }
 }
 
-/// Whether a side has the very table that both began with: most arrays of most forks.
+/// Returns whether a side has the very table that both began with, as most arrays of most forks.
 fn is_same(origin: Option<&Arc<ChunkTable>>, side: &Arc<ChunkTable>) -> bool {
     origin.is_some_and(|origin| Arc::ptr_eq(origin, side))
 }

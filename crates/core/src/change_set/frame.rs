@@ -9,9 +9,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ForkBlobError;
-use super::blob_error::VERSION;
 use crate::session::SentLease;
 
+/// Of forks and answers alike.
+pub(super) const VERSION: u8 = 4;
 /// How forks begin.
 pub(super) const FORK: &[u8; 8] = b"ICEFORK\0";
 /// How answers begin.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::fork::ForkError;
-use super::{Lineage, Moment, Session, SessionLease};
+use super::{Base, Lineage, Moment, Session, SessionLease};
 use crate::change_set::Answer;
 
 impl Session {
@@ -41,10 +41,35 @@ impl Session {
     /// [`ForkError::OtherSession`], [`ForkError::OriginForgotten`], [`ForkError::OtherBase`]; [`ForkError::Blob`] if the bytes
     /// are damaged or of another version; the reasons why a session cannot be written.
     pub fn open_answer(&self, bytes: &[u8]) -> Result<Self, ForkError> {
-        self.state()?.phase.check_writable()?;
+        let (base, known) = {
+            let state = self.state()?;
+            state.phase.check_writable()?;
+            (Arc::clone(&state.base), self.known_lineage())
+        };
+        self.unpacked(bytes, known.as_ref(), &base)
+    }
+
+    /// What forks began with, those of this session or those that were made together with it, as far as that is known.
+    pub(super) fn known_lineage(&self) -> Option<Lineage> {
+        match self.lineage() {
+            Some(ours) => Some(ours.clone()),
+            None => self.last_fork().clone(),
+        }
+    }
+
+    /// Opens an answer to a session as it was, with this base and this lineage, whatever it does meanwhile.
+    pub(super) fn unpacked(
+        &self,
+        bytes: &[u8],
+        known: Option<&Lineage>,
+        base: &Arc<Base>,
+    ) -> Result<Self, ForkError> {
         let answer = Answer::decode(bytes)?;
-        let lineage = self.lineage_of(&answer)?;
-        let base = Arc::clone(&self.state()?.base);
+        let lineage = known.filter(|ours| ours.family == answer.family);
+        let lineage = lineage.ok_or(ForkError::OtherSession)?;
+        if lineage.origin_id != answer.origin_id {
+            return Err(ForkError::OriginForgotten);
+        }
         let (fork, session) = (answer.base, base.snapshot().id());
         if fork != session {
             return Err(ForkError::OtherBase { fork, session });
@@ -53,27 +78,13 @@ impl Session {
         let lease = SessionLease::received(answer.lease, Moment::now(&*shared.clock));
         let taken = answer.taken.clone();
         let limit = shared.settings.max_metadata_bytes;
-        let changes = answer.changes_on(&lineage.origin, &base, limit)?;
+        let changes = answer.changes_on(&lineage.origin, base, limit)?;
         Ok(Self::forked(
             shared,
-            &base,
+            base,
             Arc::new(changes),
-            lineage,
+            lineage.clone(),
             (Arc::new(lease), taken),
         ))
-    }
-
-    /// What the fork of an answer began with.
-    fn lineage_of(&self, answer: &Answer) -> Result<Lineage, ForkError> {
-        let lineage = match self.lineage() {
-            Some(ours) => Some(ours.clone()),
-            None => self.last_fork().clone(),
-        };
-        let lineage = lineage.filter(|ours| ours.family == answer.family);
-        let lineage = lineage.ok_or(ForkError::OtherSession)?;
-        match lineage.origin_id == answer.origin_id {
-            true => Ok(lineage),
-            false => Err(ForkError::OriginForgotten),
-        }
     }
 }

@@ -32,14 +32,19 @@ pub(crate) struct Lineage {
 pub enum Returned<'a> {
     /// A fork, made here or opened from its bytes.
     Fork(&'a Session),
-    /// What a fork changed, as [`Session::to_answer`] says it. It is opened when its turn comes, so that of many answers
-    /// one at a time is in memory.
+    /// What a fork changed, as [`Session::to_answer`] says it. It is unpacked when its turn comes, one of many at a time.
     Answer(&'a [u8]),
 }
 
 impl<'a> From<&'a Session> for Returned<'a> {
     fn from(fork: &'a Session) -> Self {
         Self::Fork(fork)
+    }
+}
+
+impl<'a> From<&'a [u8]> for Returned<'a> {
+    fn from(answer: &'a [u8]) -> Self {
+        Self::Answer(answer)
     }
 }
 
@@ -210,14 +215,14 @@ impl Session {
         Ok(blob.encode()?)
     }
 
-    /// Takes over the edits of forks of this session, or, into a fork, of forks made from the same state; answers stand for
-    /// the forks that they come from. The order and the grouping do not matter. A fork that was merged before adds nothing, unless the session has
-    /// changed the same things since. What two sides did
-    /// alike is done once: equal chunks are not a conflict. What they did differently is, unless `policy` says
-    /// which of two chunks stays: `UseTheirs` is the one merged later.
+    /// Takes over the edits of forks of this session, or, into a fork, of forks made from the same state. An answer stands
+    /// for its fork. The order and the grouping do not matter. A fork that was merged before adds nothing, unless the
+    /// session has changed the same things since. What two sides did alike is done once: equal chunks are not a conflict.
+    /// What they did differently is, unless `policy` says which of two chunks stays: `UseTheirs` is the one merged later.
     ///
     /// # Errors
-    /// [`ForkError`]; the session is as before.
+    /// [`ForkError`], of the first that cannot be merged, for answers the reasons of [`Session::open_answer`]; the session
+    /// is as before.
     pub async fn merge_forks<'a>(
         &self,
         returned: impl IntoIterator<Item = impl Into<Returned<'a>>>,
@@ -236,19 +241,23 @@ impl Session {
             }
         }
         let _permit = self.begin_write().await?;
-        let (base, start) = {
+        // A commit that begins meanwhile waits for us, so all answers are to what is there now.
+        let (base, start, known) = {
             let state = self.state()?;
-            (Arc::clone(&state.base), Arc::clone(&state.changes))
+            let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
+            (base, changes, self.known_lineage())
         };
         let mut merged = Arc::clone(&start);
         let mut taken = BTreeSet::new();
         for it in returned {
-            let opened;
+            // Each may take a while in which there is nothing to wait for.
+            tokio::task::yield_now().await;
+            let unpacked;
             let fork = match it {
                 Returned::Fork(fork) => fork,
                 Returned::Answer(bytes) => {
-                    opened = self.open_answer(bytes)?;
-                    &opened
+                    unpacked = self.unpacked(bytes, known.as_ref(), &base)?;
+                    &unpacked
                 }
             };
             taken.extend(fork.state()?.taken.iter().copied());

@@ -1,10 +1,12 @@
 //! Answers of forks: what they changed goes back, and what they began with does not.
 
+use std::pin::pin;
+
 use icefield_core::test_suite::view::tree;
 use icefield_core::test_suite::words;
 use icefield_core::{
-    Detector, ForkBlobError, ForkError, MergeOutcome, RebaseOutcome, Repository, Returned, Session,
-    SessionError, VersionSelection, WriteMode,
+    CommitOutcome, Detector, ForkBlobError, ForkError, MergeOutcome, RebaseOutcome, Repository,
+    Returned, Session, SessionError, VersionSelection, WriteMode,
 };
 
 use crate::edits::*;
@@ -90,14 +92,20 @@ async fn an_answer_says_all_that_its_fork_changed() {
         let again = answered(&session, &answer).await;
         assert_eq!(state(&again).await, state(&fork).await, "seed {seed}");
         let one = session.fork().expect("open");
-        let other = session.fork().expect("open");
+        for _ in 0..draw(6) {
+            any_edit(&one, &mut draw).await;
+        }
+        let sent = one.to_bytes().await.expect("a fork");
+        // The same edits, in tables that are shared with nobody.
+        let other = repository.open_fork(&sent).await.expect("of it");
         let (outcome, expected) = (merged(&one, &answer).await, merged(&other, &fork).await);
         assert_eq!(outcome, expected, "seed {seed}");
         assert_eq!(state(&one).await, state(&other).await, "seed {seed}");
         let bytes = fork.to_answer().await.expect("a fork");
         let taken = session.merge_forks([&bytes], VersionSelection::Fail).await;
-        assert_eq!(taken.expect("an outcome"), outcome, "seed {seed}");
-        assert_eq!(state(&session).await, state(&one).await, "seed {seed}");
+        let taken = taken.expect("an outcome");
+        assert_eq!(taken, MergeOutcome::Merged, "seed {seed}");
+        assert_eq!(state(&session).await, state(&fork).await, "seed {seed}");
     }
 }
 
@@ -300,7 +308,7 @@ async fn answers_are_merged_all_or_none() {
     );
     assert_eq!(state(&session).await, before);
     // Damage that is found after others were taken over leaves the session as it was, too.
-    let damaged = merge(&[(&fork).into(), Returned::Answer(&other[..other.len() - 1])]).await;
+    let damaged = merge(&[(&fork).into(), other[..other.len() - 1].into()]).await;
     assert!(
         matches!(damaged, Err(ForkError::Blob(ForkBlobError::Damaged(_)))),
         "{damaged:?}"
@@ -309,4 +317,27 @@ async fn answers_are_merged_all_or_none() {
     let outcome = merge(&[(&third).into(), (&other).into()]).await;
     assert_eq!(outcome.expect("an outcome"), MergeOutcome::Merged);
     words::holds(&session, "/b", &[2], Some(&[2; 600])).await;
+}
+
+#[tokio::test]
+async fn answers_that_came_before_a_commit_belong_to_it() {
+    let repository = start().await;
+    let (session, fork) = asked(&repository).await;
+    let other = session.fork().expect("open");
+    apply(&other, &[Chunk("/b", 2, 2)]).await;
+    let (fork, other) = (fork.to_answer().await, other.to_answer().await);
+    let returned = [fork.expect("a fork"), other.expect("a fork")];
+    let mut merge = pin!(session.merge_forks(&returned, VersionSelection::Fail));
+    assert!(futures::poll!(merge.as_mut()).is_pending());
+    let mut commit = pin!(session.commit("both").into_future());
+    assert!(futures::poll!(commit.as_mut()).is_pending());
+    let (merged, committed) = futures::join!(merge, commit);
+    assert_eq!(merged.expect("in time"), MergeOutcome::Merged);
+    assert!(
+        matches!(committed, Ok(CommitOutcome::Committed(_))),
+        "{committed:?}"
+    );
+    let after = writer(&repository).await;
+    words::holds(&after, "/b", &[1], Some(&[1; 600])).await;
+    words::holds(&after, "/b", &[2], Some(&[2; 600])).await;
 }
