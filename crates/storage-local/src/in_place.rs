@@ -18,7 +18,7 @@ use crate::temp::write_all;
 use crate::version::{digest, version};
 use crate::write::{Order, acknowledged};
 
-/// From this length on, in bytes, setting space aside saves more than it costs (`benches/python/run.py --case big`).
+/// Space is set aside for files from this length on, in bytes: of shorter ones there is little to save.
 const LONG: usize = 1 << 20;
 
 impl Store {
