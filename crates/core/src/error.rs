@@ -178,9 +178,6 @@ pub enum SessionError {
     /// There are edits in the way.
     #[error("the session has uncommitted edits: commit or discard them first")]
     UncommittedChanges,
-    /// The session was written to while forks were being merged into it.
-    #[error("the session was written to while forks were being merged into it: merge them again")]
-    ChangedMeanwhile,
     /// No commit of the session has an unknown outcome.
     #[error("no commit of this session has an unknown outcome: there is nothing to resolve")]
     NothingUnresolved,

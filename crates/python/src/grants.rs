@@ -15,6 +15,7 @@ use icefield::storage::{BoxError, Storage};
 use icefield::{LocalStorage, OpenContainer, VirtualAccess};
 use pyo3::prelude::*;
 use serde::Deserialize;
+use url::{Host, Url};
 
 use crate::errors::Failure;
 use crate::storage::connect;
@@ -327,15 +328,11 @@ impl Place {
                            credentials for it by value, or anonymous ones";
             return Err(self.wrong("endpoint", problem));
         }
-        let plain = endpoint.strip_prefix("http://");
-        let host = plain.map(|rest| rest.split(['/', ':']).next().unwrap_or_default());
-        match host {
-            Some(host) if !matches!(host, "localhost" | "127.0.0.1" | "[") => {
-                let problem = "it is http://, and credentials do not go through a network in clear text: use https://";
-                Err(self.wrong("endpoint", problem))
-            }
-            _ => Ok(()),
+        if is_in_clear_text(endpoint) {
+            let problem = "it is http://, and credentials do not go through a network in clear text: use https://";
+            return Err(self.wrong("endpoint", problem));
         }
+        Ok(())
     }
 
     fn unknown(&self, option: &str) -> Failure {
@@ -355,6 +352,20 @@ impl Place {
             ),
         )
     }
+}
+
+/// Whether others see what is sent to a URL: neither encrypted nor for this machine alone.
+fn is_in_clear_text(url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else {
+        return false;
+    };
+    let stays_here = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    url.scheme() == "http" && !stays_here
 }
 
 /// The name of an option without what it may begin with.

@@ -204,6 +204,12 @@ pub(crate) async fn aside<T: Send + 'static>(
     })
 }
 
+/// Why Python is not called any more.
+pub(crate) fn ending() -> Failure {
+    let problem = "the Python interpreter is ending: wait for all work before the program ends";
+    Failure::new("concurrency", problem)
+}
+
 /// The child will not touch what is the parent's. Locks that the parent shares with libraries are beyond this.
 #[pyfunction]
 pub(crate) fn before_fork() {}
@@ -211,4 +217,6 @@ pub(crate) fn before_fork() {}
 #[pyfunction]
 pub(crate) fn after_fork_in_child() {
     GENERATION.fetch_add(1, Ordering::AcqRel);
+    // Here, where there is one thread: a second fork while another thread makes it would find it half made for ever.
+    let _made = Generation::current();
 }

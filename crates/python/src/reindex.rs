@@ -52,16 +52,17 @@ pub(crate) async fn run(
     let place = path.clone();
     // They may wait for work of this very runtime.
     let asked = process::aside(move || {
-        Python::attach(|py| {
+        let asked = Python::try_attach(|py| {
             let goes = ask(forward.bind(py), &chunks, |wrong| {
                 Err(out_of_grid(&place, wrong, &grid))
             })?;
             // What comes from outside of the grid comes from nowhere.
             let comes = backward.map(|backward| ask(backward.bind(py), &chunks, |_| Ok(None)));
             Ok::<_, PyErr>((goes, comes.transpose()?))
-        })
+        });
+        asked.ok_or_else(process::ending)
     });
-    let (goes, comes) = match asked.await? {
+    let (goes, comes) = match asked.await?? {
         Ok(tables) => tables,
         Err(raised) => return Ok(Moved::Raised(raised)),
     };

@@ -10,13 +10,13 @@ use crate::session::Session;
 #[derive(FromPyObject)]
 pub(crate) enum Given {
     Fork(Py<Session>),
-    Answer(PyBackedBytes),
+    Sent(PyBackedBytes),
 }
 
 /// As it can go to another thread.
 pub(crate) enum Held {
     Fork(icefield::Session),
-    Answer(PyBackedBytes),
+    Sent(PyBackedBytes),
 }
 
 impl Given {
@@ -24,7 +24,7 @@ impl Given {
     /// If it is a session that is no fork, or one that a parent of this process opened.
     pub(crate) fn held(self) -> Result<Held, Failure> {
         let fork = match self {
-            Self::Answer(bytes) => return Ok(Held::Answer(bytes)),
+            Self::Sent(bytes) => return Ok(Held::Sent(bytes)),
             Self::Fork(session) => session.get().handle()?,
         };
         if !fork.is_fork() {
@@ -41,7 +41,7 @@ impl<'a> From<&'a Held> for icefield::Returned<'a> {
     fn from(held: &'a Held) -> Self {
         match held {
             Held::Fork(fork) => Self::Fork(fork),
-            Held::Answer(bytes) => Self::Answer(bytes),
+            Held::Sent(bytes) => Self::Sent(bytes),
         }
     }
 }

@@ -106,30 +106,35 @@ fn settled(outcome: CommitOutcome) -> Result<String, Failure> {
 
 #[pymethods]
 impl Session {
+    // Each may wait for somebody who writes a million rows: never with the interpreter's lock.
+
     #[getter]
-    fn read_only(&self) -> PyResult<bool> {
-        Ok(self.get()?.is_read_only())
+    fn read_only(&self, py: Python<'_>) -> PyResult<bool> {
+        let session = self.get()?;
+        Ok(py.detach(|| session.is_read_only()))
     }
 
     #[getter]
-    fn snapshot_id(&self) -> PyResult<String> {
-        let id = self.get()?.snapshot_id().map_err(Failure::from)?;
-        Ok(id.to_string())
+    fn snapshot_id(&self, py: Python<'_>) -> PyResult<String> {
+        let session = self.get()?;
+        let id = py.detach(|| session.snapshot_id());
+        Ok(id.map_err(Failure::from)?.to_string())
     }
 
     /// The branch that the session can be committed to.
     #[getter]
-    fn branch(&self) -> PyResult<Option<String>> {
+    fn branch(&self, py: Python<'_>) -> PyResult<Option<String>> {
         let session = self.get()?;
-        Ok(match session.is_read_only() {
+        Ok(py.detach(|| match session.is_read_only() {
             true => None,
             false => session.branch().map(ToString::to_string),
-        })
+        }))
     }
 
     #[getter]
-    fn has_changes(&self) -> PyResult<bool> {
-        Ok(self.get()?.has_changes().map_err(Failure::from)?)
+    fn has_changes(&self, py: Python<'_>) -> PyResult<bool> {
+        let session = self.get()?;
+        Ok(py.detach(|| session.has_changes()).map_err(Failure::from)?)
     }
 
     #[getter]
@@ -259,9 +264,12 @@ impl Session {
         })
     }
 
-    fn node_id(&self, path: &str) -> PyResult<String> {
+    fn node_id(&self, py: Python<'_>, path: &str) -> PyResult<String> {
         let path = convert::path(path)?;
-        let id = self.get()?.node_id(&path).map_err(Failure::from)?;
+        let session = self.get()?;
+        let id = py
+            .detach(|| session.node_id(&path))
+            .map_err(Failure::from)?;
         let id = id.ok_or_else(|| Failure::from(SessionError::NodeNotFound { path }))?;
         Ok(id.to_string())
     }
@@ -294,9 +302,11 @@ impl Session {
         Ok(stream(locations, LOCATIONS_BATCH))
     }
 
-    fn chunk_coordinates(&self, path: &str, batch: usize) -> PyResult<Stream> {
+    fn chunk_coordinates(&self, py: Python<'_>, path: &str, batch: usize) -> PyResult<Stream> {
         let path = convert::path(path)?;
-        let coordinates = virtual_refs::coordinates(self.handle()?, path);
+        let session = self.handle()?;
+        // What is pending is sorted first.
+        let coordinates = py.detach(|| virtual_refs::coordinates(session, path));
         Ok(stream(coordinates, batch))
     }
 
@@ -311,9 +321,10 @@ impl Session {
         })
     }
 
-    fn chunk_refs(&self, path: &str, batch: usize) -> PyResult<Stream> {
+    fn chunk_refs(&self, py: Python<'_>, path: &str, batch: usize) -> PyResult<Stream> {
         let path = convert::path(path)?;
-        let refs = virtual_refs::chunk_refs(self.handle()?, path);
+        let session = self.handle()?;
+        let refs = py.detach(|| virtual_refs::chunk_refs(session, path));
         Ok(stream(refs, batch))
     }
 

@@ -243,8 +243,10 @@ impl Store {
     }
 
     /// The keys below a prefix.
-    fn list_prefix(&self, prefix: &str) -> PyResult<Stream> {
-        let keys = self.get_ref()?.list_prefix(&self::prefix(prefix));
+    fn list_prefix(&self, py: Python<'_>, prefix: &str) -> PyResult<Stream> {
+        let (store, directory) = (self.get_ref()?, self::prefix(prefix));
+        // What is pending is sorted first.
+        let keys = py.detach(|| store.list_prefix(&directory));
         Ok(streams::stream(keys.map_err(Failure::from), KEYS_BATCH))
     }
 

@@ -33,6 +33,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::task::JoinError;
 
 pub use renewed::{NoSecret, Renewed, Secret, SecretSource};
 pub use request::{
@@ -271,6 +272,18 @@ impl Handle {
                 Err(fault) => return Err(spent(&call, fault)),
             }
         }
+    }
+}
+
+/// The error of a task that has come to no end. A panic goes on in who waits.
+fn task_ended(ended: JoinError, action: &'static str, target: &str) -> StorageError {
+    match ended.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => StorageError::Unavailable {
+            action,
+            target: target.to_owned(),
+            source: "the runtime is shutting down".into(),
+        },
     }
 }
 

@@ -24,6 +24,7 @@ pub mod proxy;
 mod range;
 pub mod s3;
 pub mod switches;
+mod wait;
 pub mod world;
 
 pub use answer::Answer;
@@ -35,6 +36,7 @@ pub use outside::Outside;
 pub use proxy::{FaultProxy, ProxiedRequest, ProxyFault, ProxyRule};
 pub use s3::{S3Options, S3Server};
 pub use switches::{Behaviour, Fault, Injected, LifecycleRule, Rule, Switches, Verb};
+pub use wait::eventually;
 pub use world::World;
 
 #[cfg(doctest)]

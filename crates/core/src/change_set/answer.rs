@@ -14,7 +14,7 @@ use bytes::Bytes;
 use icefield_format::{NodeId, NodePath, SnapshotId};
 use serde::{Deserialize, Serialize};
 
-use super::blob::Edits;
+use super::blob::{Edits, ForkBlob};
 use super::columns::Columns;
 use super::frame::{
     ANSWER, PackedLease, fixed, opened, packed_ids, packed_lease, sealed, unpacked_ids,
@@ -94,6 +94,9 @@ impl Answer {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, ForkBlobError> {
+        if ForkBlob::is_one(bytes) {
+            return Err(ForkBlobError::WholeFork);
+        }
         let Body(base, base_time, family, origin_id, changes, gone, lease, taken) =
             opened(ANSWER, bytes)?;
         Ok(Self {

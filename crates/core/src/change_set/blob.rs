@@ -87,6 +87,11 @@ impl ForkBlob {
         sealed(FORK, &body)
     }
 
+    /// Returns whether bytes are meant as a serialised fork, sound or not.
+    pub(crate) fn is_one(bytes: &[u8]) -> bool {
+        bytes.starts_with(FORK)
+    }
+
     pub(crate) fn decode(bytes: &[u8], metadata_limit: usize) -> Result<Self, ForkBlobError> {
         if bytes.starts_with(ANSWER) {
             return Err(ForkBlobError::Answer);

@@ -10,8 +10,13 @@ use crate::metadata::MetadataError;
 #[non_exhaustive]
 pub enum ForkBlobError {
     /// They begin differently.
-    #[error("these bytes are not a serialised fork")]
+    #[error("these bytes are neither a serialised fork nor an answer of one")]
     NotAFork,
+    /// They are a fork with what it began with.
+    #[error(
+        "these bytes are a whole fork, not an answer: open it with the repository, or merge it as it is"
+    )]
+    WholeFork,
     /// They are what a fork changed, without what it began with.
     #[error(
         "these bytes are an answer, which says only what a fork changed: merge it into the session that was forked"
@@ -23,16 +28,20 @@ pub enum ForkBlobError {
     )]
     OtherVersion(u8),
     /// They end early, or were changed.
-    #[error("the serialised fork is truncated or damaged")]
+    #[error("the serialised fork is truncated or damaged: send it again")]
     Damaged(#[source] std::io::Error),
     /// They are longer than any fork.
-    #[error("the serialised fork is longer than any that this program makes")]
+    #[error(
+        "the serialised fork is longer than any that this program makes: commit or flush before forking, so that less is sent"
+    )]
     TooLong,
     /// Its snapshot has the same id here, and is another one.
     #[error("the fork belongs to another repository")]
     OtherRepository,
     /// The content breaks a rule.
-    #[error("the serialised fork makes no sense: {0}")]
+    #[error(
+        "the serialised fork makes no sense, so that it was changed on its way or made by another program: {0}"
+    )]
     Invalid(String),
     /// A path in it is none.
     #[error("the serialised fork makes no sense")]

@@ -299,13 +299,13 @@ impl<'a> Fold<'a> {
                 }
                 let is_gone =
                     folded.deleted.contains_key(&above) || self.origin.created.contains_key(&above);
-                // One side may have deleted the group and then made a node where it was: groups need not be written.
+                // One side may have deleted the group and then made a node where it was: groups need not be written. The
+                // groups above that one may still be gone on the other side.
                 let one_side_has_both = [self.ours, self.theirs].into_iter().any(|side| {
-                    let has = |at: &NodePath| side.entry(at) == folded.entry(at);
-                    has(path) && has(&above)
+                    side.created.contains_key(path) && side.entry(&above) == folded.entry(&above)
                 });
                 if is_gone && one_side_has_both {
-                    break;
+                    continue;
                 }
                 if is_gone {
                     conflicts.push(Conflict::NewNodeInDeletedGroup {

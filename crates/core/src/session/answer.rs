@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use icefield_format::SnapshotId;
 
 use super::fork::ForkError;
 use super::{Base, Lineage, Moment, Session, SessionLease};
-use crate::change_set::Answer;
+use crate::change_set::{Answer, ForkBlob};
 
 impl Session {
     /// Serialises what a fork changed since it was forked: for [`Session::open_answer`] of the session that was forked, or of
@@ -46,7 +47,7 @@ impl Session {
             state.phase.check_writable()?;
             (Arc::clone(&state.base), self.known_lineage())
         };
-        self.unpacked(bytes, known.as_ref(), &base)
+        self.of_answer(bytes, known.as_ref(), &base)
     }
 
     /// What forks began with, those of this session or those that were made together with it, as far as that is known.
@@ -57,8 +58,24 @@ impl Session {
         }
     }
 
-    /// Opens an answer to a session as it was, with this base and this lineage, whatever it does meanwhile.
+    /// Opens a fork of a session as it was, with this base, or an answer to it, with this lineage, whatever it does
+    /// meanwhile.
     pub(super) fn unpacked(
+        &self,
+        bytes: &[u8],
+        known: Option<&Lineage>,
+        base: &Arc<Base>,
+    ) -> Result<Self, ForkError> {
+        if !ForkBlob::is_one(bytes) {
+            return self.of_answer(bytes, known, base);
+        }
+        let shared = self.shared();
+        let blob = ForkBlob::decode(bytes, shared.settings.max_metadata_bytes)?;
+        check_base(blob.base, base)?;
+        Ok(Self::of_blob(shared, blob, base)?)
+    }
+
+    fn of_answer(
         &self,
         bytes: &[u8],
         known: Option<&Lineage>,
@@ -70,10 +87,7 @@ impl Session {
         if lineage.origin_id != answer.origin_id {
             return Err(ForkError::OriginForgotten);
         }
-        let (fork, session) = (answer.base, base.snapshot().id());
-        if fork != session {
-            return Err(ForkError::OtherBase { fork, session });
-        }
+        check_base(answer.base, base)?;
         let shared = self.shared();
         let lease = SessionLease::received(answer.lease, Moment::now(&*shared.clock));
         let taken = answer.taken.clone();
@@ -86,5 +100,14 @@ impl Session {
             lineage.clone(),
             (Arc::new(lease), taken),
         ))
+    }
+}
+
+/// Checks that edits of this snapshot are merged on it.
+pub(super) fn check_base(fork: SnapshotId, base: &Base) -> Result<(), ForkError> {
+    let session = base.snapshot().id();
+    match fork == session {
+        true => Ok(()),
+        false => Err(ForkError::OtherBase { fork, session }),
     }
 }

@@ -11,9 +11,11 @@ use bytes::Bytes;
 use icefield_format::SnapshotId;
 use tokio::sync::RwLockWriteGuard;
 
+use super::answer::check_base;
 use super::{Base, Moment, Session, SessionLease};
 use crate::change_set::{ChangeSet, Fold, ForkBlob, ForkBlobError};
 use crate::rebase::{ChunkSets, VersionSelection, WrittenTwice, equal_chunks};
+use crate::repository::Shared;
 use crate::{Conflict, Repository, SessionError};
 
 /// Where a fork comes from.
@@ -32,8 +34,9 @@ pub(crate) struct Lineage {
 pub enum Returned<'a> {
     /// A fork, made here or opened from its bytes.
     Fork(&'a Session),
-    /// What a fork changed, as [`Session::to_answer`] says it. It is unpacked when its turn comes, one of many at a time.
-    Answer(&'a [u8]),
+    /// A fork as [`Session::to_bytes`] has it, or what it changed, as [`Session::to_answer`] says it. It is unpacked when its
+    /// turn comes, one of many at a time.
+    Sent(&'a [u8]),
 }
 
 impl<'a> From<&'a Session> for Returned<'a> {
@@ -43,14 +46,36 @@ impl<'a> From<&'a Session> for Returned<'a> {
 }
 
 impl<'a> From<&'a [u8]> for Returned<'a> {
-    fn from(answer: &'a [u8]) -> Self {
-        Self::Answer(answer)
+    fn from(sent: &'a [u8]) -> Self {
+        Self::Sent(sent)
     }
 }
 
 impl<'a> From<&'a Bytes> for Returned<'a> {
-    fn from(answer: &'a Bytes) -> Self {
-        Self::Answer(answer)
+    fn from(sent: &'a Bytes) -> Self {
+        Self::Sent(sent)
+    }
+}
+
+/// A fork whose turn is to come.
+enum Arrived<'a> {
+    Open(&'a Session, OwnEdits),
+    Packed(&'a [u8]),
+}
+
+/// What is merged of a fork: its edits as they were at one moment.
+struct OwnEdits {
+    changes: Arc<ChangeSet>,
+    taken: BTreeSet<SnapshotId>,
+}
+
+impl OwnEdits {
+    fn of(fork: &Session) -> Result<Self, SessionError> {
+        let state = fork.state()?;
+        Ok(Self {
+            changes: Arc::clone(&state.changes),
+            taken: state.taken.clone(),
+        })
     }
 }
 
@@ -116,25 +141,33 @@ impl Repository {
         let blob = ForkBlob::decode(bytes, shared.settings.max_metadata_bytes)?;
         let snapshot = shared.objects.snapshot(blob.base).await;
         let base = Base::new(snapshot.map_err(crate::RepositoryError::from)?);
-        blob.check(&base)?;
+        Ok(Session::of_blob(shared, blob, &Arc::new(base))?)
+    }
+}
+
+impl Session {
+    /// Returns the fork that was serialised, on its base.
+    pub(super) fn of_blob(
+        shared: &Arc<Shared>,
+        blob: ForkBlob,
+        base: &Arc<Base>,
+    ) -> Result<Self, ForkBlobError> {
+        blob.check(base)?;
         let lineage = Lineage {
             family: blob.family,
             origin_id: blob.origin_id,
             origin: Arc::new(blob.origin),
         };
-        let base = Arc::new(base);
         let lease = SessionLease::received(blob.lease, Moment::now(&*shared.clock));
-        Ok(Session::forked(
+        Ok(Self::forked(
             shared,
-            &base,
+            base,
             Arc::new(blob.changes),
             lineage,
             (Arc::new(lease), blob.taken),
         ))
     }
-}
 
-impl Session {
     /// Makes a fork with all edits made so far. Nothing is written to the store. Writes that are in flight are
     /// not in the fork.
     ///
@@ -215,14 +248,15 @@ impl Session {
         Ok(blob.encode()?)
     }
 
-    /// Takes over the edits of forks of this session, or, into a fork, of forks made from the same state. An answer stands
-    /// for its fork. The order and the grouping do not matter. A fork that was merged before adds nothing, unless the
-    /// session has changed the same things since. What two sides did alike is done once: equal chunks are not a conflict.
-    /// What they did differently is, unless `policy` says which of two chunks stays: `UseTheirs` is the one merged later.
+    /// Takes over the edits of forks of this session, or, into a fork, of forks made from the same state. A fork need not be
+    /// opened for that: its bytes stand for it, and its answer does. The order and the grouping do not matter. A fork that was
+    /// merged before adds nothing, unless the session has changed the same things since. What two sides did alike is done
+    /// once: equal chunks are not a conflict. What they did differently is, unless `policy` says which of two chunks stays:
+    /// `UseTheirs` is the one merged later. What is written to the session meanwhile comes before the forks.
     ///
     /// # Errors
-    /// [`ForkError`], of the first that cannot be merged, for answers the reasons of [`Session::open_answer`]; the session
-    /// is as before.
+    /// [`ForkError`], of the first that cannot be merged, for bytes the reasons of [`Session::open_answer`] and
+    /// [`Repository::open_fork`]; the session is as before.
     pub async fn merge_forks<'a>(
         &self,
         returned: impl IntoIterator<Item = impl Into<Returned<'a>>>,
@@ -230,63 +264,76 @@ impl Session {
     ) -> Result<MergeOutcome, ForkError> {
         // Writes that are in flight in them are part of it. Waited for before we hold anything ourselves: two
         // forks may be merging each other.
-        let returned: Vec<Returned<'_>> = returned.into_iter().map(Into::into).collect();
-        for it in &returned {
-            let Returned::Fork(fork) = it else { continue };
-            drop(fork.in_flight().write().await);
-            // A commit makes durable what was written through its own handle, and no other.
-            if !Arc::ptr_eq(fork.shared(), self.shared()) {
-                let sync = fork.shared().storage.sync();
-                sync.await.map_err(SessionError::from)?;
-            }
+        let mut forks = Vec::new();
+        for it in returned {
+            forks.push(match it.into() {
+                Returned::Fork(fork) => Arrived::Open(fork, fork.own_edits(self.shared()).await?),
+                Returned::Sent(bytes) => Arrived::Packed(bytes),
+            });
         }
         let _permit = self.begin_write().await?;
         // A commit that begins meanwhile waits for us, so all answers are to what is there now.
-        let (base, start, known) = {
+        let (base, mut start, known) = {
             let state = self.state()?;
             let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
             (base, changes, self.known_lineage())
         };
         let mut merged = Arc::clone(&start);
         let mut taken = BTreeSet::new();
-        for it in returned {
+        for it in forks {
             // Each may take a while in which there is nothing to wait for.
             tokio::task::yield_now().await;
             let unpacked;
-            let fork = match it {
-                Returned::Fork(fork) => fork,
-                Returned::Answer(bytes) => {
+            let (fork, own) = match it {
+                Arrived::Open(fork, own) => (fork, own),
+                Arrived::Packed(bytes) => {
                     unpacked = self.unpacked(bytes, known.as_ref(), &base)?;
-                    &unpacked
+                    (&unpacked, OwnEdits::of(&unpacked)?)
                 }
             };
-            taken.extend(fork.state()?.taken.iter().copied());
-            let theirs = self.check_fork(fork, &base)?;
+            taken.extend(own.taken);
+            self.check_fork(fork, &base)?;
             let lineage = fork.lineage().ok_or(ForkError::NotAFork)?;
-            let fold = Fold {
-                base: &base,
-                origin: &lineage.origin,
-                ours: &merged,
-                theirs: &theirs,
-            };
-            let equal = self.equal_chunks(&fold, &base, &merged, &theirs).await?;
-            match fold.run(&equal, policy) {
-                Ok(folded) => merged = Arc::new(folded),
+            match (self.folded(&base, &lineage.origin, &merged, &own.changes, policy)).await? {
+                Ok(folded) => merged = folded,
                 Err(conflicts) => return Ok(MergeOutcome::Conflicts(conflicts)),
             }
         }
-        let mut state = self.state_mut()?;
-        state.phase.check_in_flight()?;
-        if !Arc::ptr_eq(&state.changes, &start) {
-            return Err(SessionError::ChangedMeanwhile.into());
+        loop {
+            let now = {
+                let mut state = self.state_mut()?;
+                state.phase.check_in_flight()?;
+                if Arc::ptr_eq(&state.changes, &start) {
+                    state.begin_with(merged);
+                    state.taken.extend(taken);
+                    return Ok(MergeOutcome::Merged);
+                }
+                Arc::clone(&state.changes)
+            };
+            // Somebody has written to the session meanwhile.
+            match self.folded(&base, &start, &now, &merged, policy).await? {
+                Ok(folded) => (merged, start) = (folded, now),
+                Err(conflicts) => return Ok(MergeOutcome::Conflicts(conflicts)),
+            }
         }
-        state.begin_with(merged);
-        state.taken.extend(taken);
-        Ok(MergeOutcome::Merged)
     }
 
-    /// Checks that a fork belongs here, and returns its edits.
-    fn check_fork(&self, fork: &Self, base: &Base) -> Result<Arc<ChangeSet>, ForkError> {
+    /// What was written to a fork, durable as far as a commit through `shared` does not see to that.
+    async fn own_edits(&self, shared: &Arc<Shared>) -> Result<OwnEdits, ForkError> {
+        let own = {
+            let _all_writes_ended = self.in_flight().write().await;
+            OwnEdits::of(self)?
+        };
+        // A commit makes durable what was written through its own handle, and no other.
+        if !Arc::ptr_eq(self.shared(), shared) {
+            let sync = self.shared().storage.sync();
+            sync.await.map_err(SessionError::from)?;
+        }
+        Ok(own)
+    }
+
+    /// Checks that a fork belongs here.
+    fn check_fork(&self, fork: &Self, base: &Base) -> Result<(), ForkError> {
         let theirs = fork.lineage().ok_or(ForkError::NotAFork)?;
         let family = match self.lineage() {
             Some(ours) => Some(ours.family),
@@ -301,12 +348,27 @@ impl Session {
         {
             return Err(ForkError::OtherOrigin);
         }
-        let state = fork.state()?;
-        let (fork, session) = (state.base.snapshot().id(), base.snapshot().id());
-        if fork != session {
-            return Err(ForkError::OtherBase { fork, session });
-        }
-        Ok(Arc::clone(&state.changes))
+        let snapshot = fork.state()?.base.snapshot().id();
+        check_base(snapshot, base)
+    }
+
+    /// What two sides come to that both began with `origin`, or how they collide.
+    async fn folded(
+        &self,
+        base: &Arc<Base>,
+        origin: &ChangeSet,
+        ours: &Arc<ChangeSet>,
+        theirs: &Arc<ChangeSet>,
+        policy: VersionSelection,
+    ) -> Result<Result<Arc<ChangeSet>, Vec<Conflict>>, SessionError> {
+        let fold = Fold {
+            base,
+            origin,
+            ours,
+            theirs,
+        };
+        let equal = self.equal_chunks(&fold, base, ours, theirs).await?;
+        Ok(fold.run(&equal, policy).map(Arc::new))
     }
 
     /// Finds out which of the chunks that both sides wrote hold equal bytes.

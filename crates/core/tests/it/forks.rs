@@ -475,36 +475,3 @@ async fn what_the_origin_made_and_a_fork_deleted_takes_no_children() {
         assert!(matches!(moving, Err(SessionError::MoveInFork)));
     }
 }
-
-#[tokio::test]
-async fn a_node_where_a_group_was_deleted_is_no_conflict_of_the_session_with_itself() {
-    let repository = start().await;
-    let session = writer(&repository).await;
-    apply(&session, &[Delete("/g"), Meta("/g/new", array(10, ""))]).await;
-    let fork = session.fork().expect("open");
-    apply(&fork, &[Chunk("/b", 1, 1)]).await;
-    let merged = session.merge_forks([&fork], FAIL).await;
-    assert_eq!(merged.expect("an outcome"), MergeOutcome::Merged);
-    // Nor of a fork, which did both.
-    let fork = session.fork().expect("open");
-    apply(&fork, &[Delete("/g/new"), Meta("/g/other", array(10, ""))]).await;
-    let merged = session.merge_forks([&fork], FAIL).await;
-    assert_eq!(merged.expect("an outcome"), MergeOutcome::Merged);
-    commit(&session).await;
-}
-
-#[tokio::test]
-async fn a_node_below_a_group_that_another_fork_deleted_is_a_conflict() {
-    let repository = start().await;
-    let session = writer(&repository).await;
-    let (one, other) = (session.fork().expect("open"), session.fork().expect("open"));
-    apply(&one, &[Delete("/g")]).await;
-    apply(&other, &[Meta("/g/new", array(10, ""))]).await;
-    for forks in [[&one, &other], [&other, &one]] {
-        let merged = session.merge_forks(forks, FAIL).await.expect("an outcome");
-        assert!(
-            matches!(&merged, MergeOutcome::Conflicts(all) if matches!(all[..], [Conflict::NewNodeInDeletedGroup { .. }])),
-            "{merged:?}"
-        );
-    }
-}

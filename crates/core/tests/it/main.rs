@@ -14,6 +14,7 @@ mod d_objects;
 mod edits;
 mod expiring;
 mod f_lists;
+mod fork_merges;
 mod forks;
 mod h_process;
 mod h_values;

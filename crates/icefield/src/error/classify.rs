@@ -142,9 +142,7 @@ impl Classify for SessionError {
         match self {
             Self::ReadOnly => ErrorKind::ReadOnly,
             Self::NodeNotFound { .. } => ErrorKind::NotFound,
-            Self::ArrayChanged { .. } | Self::ChangedMeanwhile | Self::Collected { .. } => {
-                ErrorKind::Conflict
-            }
+            Self::ArrayChanged { .. } | Self::Collected { .. } => ErrorKind::Conflict,
             Self::BeingCollected => ErrorKind::Unavailable,
             Self::PathTaken { .. } => ErrorKind::AlreadyExists,
             Self::MoveIntoItself { .. }

@@ -16,20 +16,23 @@ use crate::task::{GOES_ON, Task, begin, begin_interruptible};
 /// Objects are looked at once: a small cache will do.
 const CACHE_BYTES: u64 = 16 << 20;
 
-/// Returns the report of the check, or of the repair, as JSON. The repository need not open. `what` is a JSON object:
+/// Returns the report of the check, or of the repair, as JSON. Virtual chunks are looked at as `repository` reads them, with
+/// its configuration and its grants. `what` is a JSON object:
 /// `read_chunks`, `virtual_chunks`, `tips_only`, `repair`, `dry_run`, `drop_virtual_chunks` (booleans),
 /// `restore_branch` (a name or null).
 #[pyfunction]
-#[pyo3(signature = (storage, what, progress=None))]
+#[pyo3(signature = (storage, repository, what, progress=None))]
 pub(crate) fn fsck(
     py: Python<'_>,
     storage: &Storage,
+    repository: &crate::repository::Repository,
     what: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Task> {
     let what: Value = serde_json::from_str(what)
         .map_err(|error| Failure::new("invalid-argument", error.to_string()))?;
     let place = storage.place()?;
+    let opened = repository.handle()?;
     let progress = Told::new(progress, "checking");
     let restored = what["restore_branch"].as_str();
     let restored = restored.map(convert::branch).transpose()?;
@@ -40,7 +43,10 @@ pub(crate) fn fsck(
     let work = async move {
         let storage = place.open().await?;
         let settings = Settings::default().with_cache_bytes(CACHE_BYTES);
-        let builder = Repository::builder(Arc::clone(&storage)).settings(settings);
+        let builder = Repository::builder(Arc::clone(&storage))
+            .settings(settings)
+            .config(opened.config())
+            .virtual_access(opened.virtual_access().clone());
         let mut check = Check::new(storage).interruptible(&asked);
         if says("tips_only") {
             check = check.tips_only();

@@ -62,7 +62,8 @@ impl Told {
             UNKNOWN => None,
             total => Some(total),
         };
-        Python::attach(|py| {
+        // None if the interpreter is ending: then nobody is told any more.
+        Python::try_attach(|py| {
             if let Err(error) = function.call1(py, (stage, done, total)) {
                 // Nobody waits for it, and the work is not to blame.
                 error.write_unraisable(py, None);

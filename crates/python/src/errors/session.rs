@@ -92,7 +92,6 @@ impl Coded for SessionError {
             Self::CommitInProgress => "not-allowed",
             Self::Unresolved(_) | Self::Untraceable { .. } => "outcome-unknown",
             Self::UncommittedChanges => "uncommitted-changes",
-            Self::ChangedMeanwhile => "merge-failed",
             Self::NodeNotFound { .. } => "node-not-found",
             Self::NotAnArray { .. } => "not-an-array",
             Self::KindChange { .. }

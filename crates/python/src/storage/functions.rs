@@ -32,7 +32,7 @@ impl Function {
     async fn call<T: DeserializeOwned + Send + 'static>(&self) -> Result<T, BoxError> {
         let this = self.clone();
         let called = process::aside(move || -> Result<T, Failure> {
-            let text = Python::attach(|py| -> Result<String, Failure> {
+            let text = Python::try_attach(|py| -> Result<String, Failure> {
                 let function = this.0.get()?.bind(py);
                 let returned = function.call0();
                 returned
@@ -41,7 +41,8 @@ impl Function {
                         let what = "the function of credentials";
                         Failure::of_python(py, "invalid-credentials", what, &error)
                     })
-            })?;
+            });
+            let text = text.unwrap_or_else(|| Err(process::ending()))?;
             parse(&text, "what the function of credentials returned")
         });
         Ok(called.await??)

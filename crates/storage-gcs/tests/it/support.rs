@@ -7,7 +7,7 @@ use icefield_storage::{
     Bytes, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, Version,
 };
 use icefield_storage_gcs::GcsBuilder;
-use icefield_testservers::{Fault, GcsOptions, GcsServer, LoggedRequest, Rule, Verb};
+use icefield_testservers::{Fault, GcsOptions, GcsServer, LoggedRequest, Rule, Verb, eventually};
 
 /// Attempts of one call in these tests.
 pub(crate) const ATTEMPTS: u32 = 4;
@@ -84,7 +84,6 @@ pub(crate) fn asked(server: &GcsServer, verb: Verb) -> Vec<LoggedRequest> {
 
 /// Waits until every request that has arrived is dealt with, those of clients that went away among them.
 pub(crate) async fn settled(server: &GcsServer) {
-    while server.requests().iter().any(|it| it.status.is_none()) {
-        tokio::task::yield_now().await;
-    }
+    let answered = || server.requests().iter().all(|it| it.status.is_some());
+    eventually("every request has its answer", answered).await;
 }

@@ -1,10 +1,10 @@
 //! Conditional writes whose answers are lost, late, doubled or wrong.
 
 use icefield_storage::{
-    Bytes, GetOptions, Payload, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
+    Bytes, GetOptions, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
 };
 use icefield_testservers::{
-    Answer, Behaviour, Fault, FaultProxy, Gate, ProxyFault, ProxyRule, Rule, Verb,
+    Answer, Behaviour, Fault, FaultProxy, Gate, ProxyFault, ProxyRule, Rule, Verb, eventually,
 };
 
 use crate::support::*;
@@ -85,14 +85,8 @@ async fn a5_a_late_write_lands_at_most_once() {
     let impatient = builder(&server).settings(settings).open().expect("sound");
     let second = written(put(&impatient, "a", "two", PutMode::Update(first)).await);
     gate.open();
-    let settled = async {
-        while server.requests().iter().any(|it| it.status.is_none()) {
-            tokio::task::yield_now().await;
-        }
-    };
-    let limit = std::time::Duration::from_secs(60);
-    let settled = tokio::time::timeout(limit, settled).await;
-    settled.expect("every request has its answer");
+    let answered = || server.requests().iter().all(|it| it.status.is_some());
+    eventually("every request has its answer", answered).await;
     // The late one met a condition that did not hold any more.
     assert_eq!(server.world().writes(), 2);
     let third = written(put(&storage, "a", "three", PutMode::Update(second)).await);
@@ -261,37 +255,47 @@ async fn a14_entity_tags_are_opaque() {
 }
 
 #[tokio::test]
-async fn a17_f95_a_dropped_or_failed_upload_leaves_no_parts() {
+async fn a17_f95_a_failed_upload_leaves_no_parts() {
     let server = server();
     let storage = open(&server);
     let rule = Rule::new(Fault::Refuse(Answer::new(400, "Bad")))
         .on(Verb::UploadPart)
         .skip(1);
-    let rule = server.switches().inject(rule);
+    server.switches().inject(rule);
     let error = put(&storage, "a", vec![1; 24 << 20], PutMode::Create).await;
     assert!(
         matches!(error, Err(StorageError::Failed { .. })),
         "{error:?}"
     );
     assert_eq!(server.open_uploads(), 0);
-    rule.remove();
-    let gate = Gate::new();
-    let held = Rule::new(Fault::Hold(gate.clone()))
-        .on(Verb::UploadPart)
-        .times(1);
-    server.switches().inject(held);
-    let bytes: Payload = vec![1; 24 << 20].into();
-    let options = PutOptions::mode(PutMode::Create);
-    let (at, doomed) = (key("b"), storage.clone());
-    let writing = tokio::spawn(async move { doomed.put(&at, bytes, options).await });
-    gate.reached_by(1).await;
-    writing.abort();
-    assert!(writing.await.expect_err("aborted").is_cancelled());
-    gate.open();
-    while server.open_uploads() > 0 {
-        tokio::task::yield_now().await;
+}
+
+#[tokio::test]
+async fn a17_f95_an_upload_that_is_given_up_is_thrown_away() {
+    // Also while it is only being begun, when nobody knows its name yet.
+    for verb in [Verb::BeginUpload, Verb::UploadPart] {
+        let server = server();
+        let gate = Gate::new();
+        let held = Rule::new(Fault::Hold(gate.clone())).on(verb).times(1);
+        server.switches().inject(held);
+        let storage = open(&server);
+        let writing =
+            tokio::spawn(
+                async move { put(&storage, "a", vec![1; 24 << 20], PutMode::Create).await },
+            );
+        gate.reached_by(1).await;
+        writing.abort();
+        assert!(writing.await.expect_err("aborted").is_cancelled());
+        gate.open();
+        let aborted = || {
+            let requests = server.requests();
+            let mut aborts = requests.iter().filter(|it| it.verb == Verb::AbortUpload);
+            aborts.any(|it| it.status == Some(204))
+        };
+        eventually("the upload is thrown away", aborted).await;
+        assert_eq!(server.open_uploads(), 0, "{verb:?}");
+        assert!(server.world().keys(server.bucket()).is_empty());
     }
-    assert!(server.world().keys(server.bucket()).is_empty());
 }
 
 /// Gateways say 503 and worse of requests that they handed on.

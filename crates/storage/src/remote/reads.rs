@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::bodies::{Reading, request};
 use super::request::{Fault, FaultKind};
-use super::{Handle, spent};
+use super::{Handle, spent, task_ended};
 use crate::{Body, GetOptions, GetRange, Key, Object, ObjectMeta, StorageError, Version};
 
 type Bodies = BoxStream<'static, Result<Bytes, StorageError>>;
@@ -140,17 +140,8 @@ impl<T> Drop for Task<T> {
 }
 
 async fn ended(mut task: Task<Result<Bytes, StorageError>>) -> Result<Bytes, StorageError> {
-    match (&mut task.0).await {
-        Ok(read) => read,
-        Err(ended) => match ended.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(StorageError::Unavailable {
-                action: "read",
-                target: "a part of an object".to_owned(),
-                source: "the runtime is shutting down".into(),
-            }),
-        },
-    }
+    let read = (&mut task.0).await;
+    read.unwrap_or_else(|ended| Err(task_ended(ended, "read", "a part of an object")))
 }
 
 /// A range of no bytes cannot be asked for over HTTP.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
-use super::Handle;
 use super::request::{FaultKind, Part, Upload, WriteRequest};
 use super::stall;
 use super::writes::{Next, Progress, only_once, put_whole};
+use super::{Handle, task_ended};
 use crate::{Key, Payload, PutOptions, PutOutcome, StorageError};
 
 /// Times that an upload is begun whose parts vanish: stores ask for that when writers collide.
@@ -184,13 +184,7 @@ async fn in_parts(
     write: &WriteRequest,
 ) -> Result<PutOutcome, Unfinished> {
     let target = key.as_str();
-    let begin = || handle.remote.begin_upload(key, write);
-    let upload = handle.persist("begin to write", target, begin).await?;
-    let mut guard = Abandoned {
-        handle,
-        key,
-        upload: Some(&upload),
-    };
+    let (upload, mut guard) = begin(handle, key, write).await?;
     let stored = match put_parts(handle, key, &upload, parts).await {
         Ok(stored) => stored,
         Err(unfinished) => {
@@ -212,7 +206,7 @@ async fn in_parts(
             // Of an outcome in doubt, an attempt may still be on its way: nothing is cleaned up.
             Ok(PutOutcome::Written(_) | PutOutcome::Unknown(_)) => {}
             _ => {
-                guard.upload = Some(&upload);
+                guard.upload = Some(upload);
                 guard.abort().await;
             }
         }
@@ -259,17 +253,52 @@ async fn put_parts(
         .await
 }
 
-/// An upload that is thrown away if nobody finishes it.
-struct Abandoned<'a> {
-    handle: &'a Arc<Handle>,
-    key: &'a Key,
-    upload: Option<&'a Upload>,
+/// Begins an upload. Each attempt is a task of its own: an upload that begins when nobody waits for it any more is
+/// thrown away.
+async fn begin(
+    handle: &Arc<Handle>,
+    key: &Key,
+    write: &WriteRequest,
+) -> Result<(Upload, Abandoned), StorageError> {
+    const ACTION: &str = "begin to write";
+    let mut call = handle.retries.call();
+    loop {
+        // Taken here: what is given up before its turn is never sent.
+        let permit = handle.permit().await;
+        let (mine, at, write) = (Arc::clone(handle), key.clone(), write.clone());
+        let attempt = tokio::spawn(async move {
+            let _permit = permit;
+            let work = mine.remote.begin_upload(&at, &write);
+            let limit = mine.settings.attempt_timeout;
+            let begun = mine.retries.in_time(limit, ACTION, at.as_str(), work);
+            let upload = begun.await?;
+            let guard = Abandoned {
+                upload: Some(upload.clone()),
+                handle: Arc::clone(&mine),
+                key: at,
+            };
+            Ok((upload, guard))
+        });
+        let begun = attempt.await;
+        match begun.unwrap_or_else(|ended| Err(task_ended(ended, ACTION, key.as_str()).into())) {
+            Ok(begun) => return Ok(begun),
+            Err(fault) if call.again(&fault).await => {}
+            Err(fault) => return Err(super::spent(&call, fault)),
+        }
+    }
 }
 
-impl Abandoned<'_> {
+/// An upload that is thrown away if nobody finishes it.
+struct Abandoned {
+    handle: Arc<Handle>,
+    key: Key,
+    upload: Option<Upload>,
+}
+
+impl Abandoned {
     async fn abort(&mut self) {
         if let Some(upload) = self.upload.take() {
-            abort(Arc::clone(self.handle), self.key.clone(), upload.clone()).await;
+            abort(Arc::clone(&self.handle), self.key.clone(), upload).await;
         }
     }
 }
@@ -281,12 +310,12 @@ async fn abort(handle: Arc<Handle>, key: Key, upload: Upload) {
     }
 }
 
-impl Drop for Abandoned<'_> {
+impl Drop for Abandoned {
     fn drop(&mut self) {
         let Some(upload) = self.upload.take() else {
             return;
         };
-        let abort = abort(Arc::clone(self.handle), self.key.clone(), upload.clone());
+        let abort = abort(Arc::clone(&self.handle), self.key.clone(), upload);
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn(abort)),
             // A rule of the bucket removes what is left.

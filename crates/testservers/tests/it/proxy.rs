@@ -5,7 +5,9 @@ use std::time::Duration;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::primitives::ByteStream;
-use icefield_testservers::{Answer, FaultProxy, FileServer, Gate, ProxyFault, ProxyRule, S3Server};
+use icefield_testservers::{
+    Answer, FaultProxy, FileServer, Gate, ProxyFault, ProxyRule, S3Server, eventually,
+};
 
 use crate::aws::{config, get, put, refused, server, with};
 use crate::raw::send;
@@ -148,9 +150,8 @@ async fn a_held_request_arrives_late() {
     }
     assert!(server.requests().is_empty());
     gate.open();
-    while server.world().get("bucket", "a").is_none() {
-        tokio::task::yield_now().await;
-    }
+    let there = || server.world().get("bucket", "a").is_some();
+    eventually("what was held arrives", there).await;
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use futures::future::join_all;
 use icefield_storage::ManualClock;
 use icefield_testservers::world::Draft;
 use icefield_testservers::{
-    Answer, Fault, Gate, Injected, Rule, S3Options, S3Server, Switches, Verb, World,
+    Answer, Fault, Gate, Injected, Rule, S3Options, S3Server, Switches, Verb, World, eventually,
 };
 
 use crate::aws::{client, config, get, put, refused, server, with};
@@ -152,9 +152,8 @@ async fn a_held_request_is_delivered_though_its_client_is_gone() {
     }
     assert!(server.world().keys("bucket").is_empty());
     gate.open();
-    while server.world().get("bucket", "a").is_none() {
-        tokio::task::yield_now().await;
-    }
+    let there = || server.world().get("bucket", "a").is_some();
+    eventually("what was held arrives", there).await;
     assert_eq!(get(&client, "a").await, "late");
 }
 
