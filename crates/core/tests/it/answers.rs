@@ -182,7 +182,7 @@ async fn answers_go_to_who_asked() {
     let whole = fork.to_bytes().await.expect("a fork");
     let opened = session.open_answer(&whole);
     assert!(
-        matches!(opened, Err(ForkError::Blob(ForkBlobError::NotAFork))),
+        matches!(opened, Err(ForkError::Blob(ForkBlobError::WholeFork))),
         "{opened:?}"
     );
     for length in 0..bytes.len() {

@@ -53,7 +53,7 @@ class ForkAnswer:
         if self._bytes is not None:
             return self._bytes
         assert self._fork is not None
-        return self._fork._session
+        return self._fork._returned()
 
 
 # Where it is public; its pickles name it so.

@@ -1,4 +1,4 @@
-"""What callers hand over is checked here: whole numbers, times, and the metadata of commits.
+"""What callers hand over is checked here: whole numbers, switches, times, and the metadata of commits.
 
 Each check names the argument and the rule, and raises a `TypeError` for a wrong type and an
 `InvalidInputError` (which is a `ValueError`) for a wrong value, never an `OverflowError`.
@@ -25,6 +25,7 @@ __all__ = [
     "older_positional",
     "text",
     "texts",
+    "truth",
     "whole",
     "wholes",
 ]
@@ -57,6 +58,20 @@ def texts(values: object, name: str) -> list[str]:
         given = f"{values!r}: write [{values!r}]" if isinstance(values, str) else type(values).__name__
         raise TypeError(f"`{name}` must be a sequence of strings, not {given}")
     return [text(value, name) for value in values]
+
+
+def truth(value: object, name: str) -> bool:
+    """True or False, of Python or NumPy.
+
+    Nothing else is taken for one of them: who gives None, or the text "false", means another thing than Python would.
+    """
+    if isinstance(value, bool):
+        return value
+    # Without NumPy, which takes time to load. Its booleans are called `bool_` before version 2.
+    kind = type(value)
+    if kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise TypeError(f"`{name}` must be True or False, not {kind.__name__}")
 
 
 def whole(value: object, name: str, kind: str, low: int = 0, high: int = 2**63 - 1) -> int:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from icefield._changes import changing
-from icefield._checks import text, whole
+from icefield._checks import text, truth, whole
 from icefield._chunk_rows import ArrayChunks, begin_grid, begin_one, begin_specs, chunk_columns
 from icefield._iterators import AsyncCloseableIterator
 
@@ -50,7 +50,13 @@ class ChunkReferences:
         """
         self._check_writable()
         task, finish = begin_one(
-            self._session._session, key, location, offset, length, checksum, validate_container
+            self._session._session,
+            key,
+            location,
+            offset,
+            length,
+            checksum,
+            truth(validate_container, "validate_container"),
         )
         finish(task.wait())
 
@@ -68,7 +74,13 @@ class ChunkReferences:
         """As `set_virtual_ref`, to be awaited."""
         self._check_writable()
         task, finish = begin_one(
-            self._session._session, key, location, offset, length, checksum, validate_container
+            self._session._session,
+            key,
+            location,
+            offset,
+            length,
+            checksum,
+            truth(validate_container, "validate_container"),
         )
         finish(await task)
 
@@ -87,7 +99,10 @@ class ChunkReferences:
         """
         self._check_writable()
         task, finish = begin_specs(
-            self._session._session, array_path, chunks, validate_containers
+            self._session._session,
+            array_path,
+            chunks,
+            truth(validate_containers, "validate_containers"),
         )
         return finish(task.wait())
 
@@ -102,7 +117,10 @@ class ChunkReferences:
         """As `set_virtual_refs`, to be awaited."""
         self._check_writable()
         task, finish = begin_specs(
-            self._session._session, array_path, chunks, validate_containers
+            self._session._session,
+            array_path,
+            chunks,
+            truth(validate_containers, "validate_containers"),
         )
         return finish(await task)
 
@@ -133,7 +151,7 @@ class ChunkReferences:
             locations,
             offsets,
             lengths,
-            validate_containers,
+            truth(validate_containers, "validate_containers"),
             arr_offset,
             checksum,
         )
@@ -161,7 +179,7 @@ class ChunkReferences:
             locations,
             offsets,
             lengths,
-            validate_containers,
+            truth(validate_containers, "validate_containers"),
             arr_offset,
             checksum,
         )

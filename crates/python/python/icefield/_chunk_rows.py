@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -41,6 +42,7 @@ Failed: TypeAlias = list[tuple[int, ...]] | None
 
 _LARGEST = 2**64 - 1
 _LARGEST_INDEX = 2**32 - 1
+_INDEX = re.compile("0|[1-9][0-9]{0,19}")
 _KINDS = {"uninitialized": 0, "native": 1, "virtual": 2, "inline": 3}
 
 
@@ -104,18 +106,19 @@ def begin_one(
 
 def _chunk_of(key: str) -> tuple[str, list[int]]:
     """The path of the array, and the index of the chunk, of a chunk key."""
-    parts = key.strip("/").split("/")
+    parts = key.split("/")
     if parts[-1] == "zarr.json":
         raise from_native(
             "not-allowed", f"{key!r} is a metadata document, which cannot be a virtual reference"
         )
     at = len(parts) - 1
-    while at >= 0 and parts[at].isascii() and parts[at].isdigit():
+    while at >= 0 and _INDEX.fullmatch(parts[at]):
         at -= 1
-    if at < 0 or parts[at] != "c":
+    if at < 0 or parts[at] != "c" or "" in parts:
         raise from_native(
             "invalid-key",
-            f"{key!r} is not the key of a chunk; such keys look like 'group/array/c/0/1'",
+            f"{key!r} is not the key of a chunk; such keys look like 'group/array/c/0/1', without a `/` at either end "
+            "and without leading zeros",
         )
     index = [
         whole(int(part), f"an index in {key!r}", "invalid-chunk-index", 0, _LARGEST_INDEX)

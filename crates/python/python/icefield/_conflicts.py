@@ -182,7 +182,8 @@ class ConflictSolver:
 class ConflictDetector(ConflictSolver):
     """Solves nothing: a rebase fails if there is a conflict by the rules of the reference implementation.
 
-    These rules miss some: two changes to attributes of one group, for instance. `StrictConflictDetector` does not.
+    These rules miss some: a node that is made in a group that the branch deleted, for instance, or chunks of the branch
+    that a resize cuts off. `StrictConflictDetector` does not.
     """
 
     def _rules(self) -> dict[str, Any]:

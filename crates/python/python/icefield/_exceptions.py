@@ -315,10 +315,13 @@ _CLASS_OF: dict[str, type[IcechunkError]] = {
 }
 
 
-def from_native(kind: str, message: str, details: str | Mapping[str, Any] = "{}") -> IcechunkError:
-    """The error that native code reports by its code, a text, and a JSON object with what its class needs."""
+def from_native(
+    kind: str, message: str, details: str | Mapping[str, Any] | None = None
+) -> IcechunkError:
+    """The error that native code reports by its code, a text, and a JSON object with what its class needs, if anything
+    is known of that."""
     cls = _CLASS_OF.get(kind, InternalError)
-    known: Mapping[str, Any] = json.loads(details) if isinstance(details, str) else details
+    known: Mapping[str, Any] = json.loads(details) if isinstance(details, str) else details or {}
     if cls is RebaseFailedError:
         from icefield._conflicts import Conflict
 

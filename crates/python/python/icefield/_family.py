@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Generic, TypeVar
 
 from icefield import _display
+from icefield._frozen import frozen
 
 __all__ = ["Member", "members"]
 
@@ -14,7 +15,8 @@ T = TypeVar("T")
 class Member:
     """A value of one form of a family, such as `S3Credentials.Static`. Equal if all of its fields are.
 
-    A form whose fields may be secret shows none of them.
+    It has a hash unless there is something in it that can be changed, such as `S3Options` or `S3StaticCredentials`. A
+    form whose fields may be secret shows none of them.
     """
 
     __slots__ = ()
@@ -28,7 +30,7 @@ class Member:
         return all(getattr(self, it) == getattr(other, it) for it in self.__match_args__)
 
     def __hash__(self) -> int:
-        return hash((type(self), *(repr(getattr(self, it)) for it in self.__match_args__)))
+        return hash((type(self), *(frozen(getattr(self, it)) for it in self.__match_args__)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, it) for it in self.__match_args__)

@@ -123,7 +123,7 @@ def _history(
         plain=False,
     )
     more = '<div class="icefield">older snapshots are not shown</div>' if cut else ""
-    return f'<div class="icefield">{graph._repr_svg_()}</div>{more}'
+    return graph._repr_html_() + more
 
 
 def _counted(names: Sequence[str]) -> str:

@@ -69,7 +69,7 @@ def returned_forks(others: Sequence[object]) -> list[_native.Session | bytes]:
 
     returned: list[_native.Session | bytes] = []
     for other in others:
-        if isinstance(other, ForkAnswer):
+        if isinstance(other, ForkAnswer | sessions.ForkSession):
             item = other._returned()
         elif isinstance(other, sessions.Session):
             item = other._session

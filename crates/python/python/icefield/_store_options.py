@@ -235,59 +235,79 @@ class _StoreTigris(_OfS3):
 class _StoreGcs(Member, ObjectStoreConfig):
     """Google Cloud Storage."""
 
-    __slots__ = ("_0",)
+    __slots__ = ("_options",)
     __match_args__ = ("_0",)
-    _0: dict[str, str]
+    _options: dict[str, str]
 
     def __init__(self, _0: Mapping[str, str] | None = None) -> None:
-        _set(self, "_0", _texts(_0, "the options of Google Cloud Storage"))
+        _set(self, "_options", _texts(_0, "the options of Google Cloud Storage"))
+
+    @property
+    def _0(self) -> dict[str, str]:
+        """The options, a copy."""
+        return dict(self._options)
 
     def _rows(self) -> list[tuple[str, object, str]]:
-        return [("options", _without_secrets(self._0), "")]
+        return [("options", _without_secrets(self._options), "")]
 
     def _to_document(self) -> Any:
-        return {"gcs": dict(self._0)}
+        return {"gcs": self._0}
 
 
 class _StoreAzure(Member, ObjectStoreConfig):
     """Azure Blob Storage."""
 
-    __slots__ = ("_0",)
+    __slots__ = ("_options",)
     __match_args__ = ("_0",)
-    _0: dict[str, str]
+    _options: dict[str, str]
 
     def __init__(self, _0: Mapping[str, str] | None = None) -> None:
-        _set(self, "_0", _texts(_0, "the options of Azure"))
+        _set(self, "_options", _texts(_0, "the options of Azure"))
+
+    @property
+    def _0(self) -> dict[str, str]:
+        """The options, a copy."""
+        return dict(self._options)
 
     def _rows(self) -> list[tuple[str, object, str]]:
-        return [("options", _without_secrets(self._0), "")]
+        return [("options", _without_secrets(self._options), "")]
 
     def _to_document(self) -> Any:
-        return {"azure": dict(self._0)}
+        return {"azure": self._0}
 
 
 class _StoreHttp(Member, ObjectStoreConfig):
     """A web server. The headers are written into the configuration of the repository, for everybody who reads it."""
 
-    __slots__ = ("_0", "_1")
+    __slots__ = ("_headers", "_options")
     __match_args__ = ("_0", "_1")
-    _0: dict[str, str]
-    _1: dict[str, str]
+    _headers: dict[str, str]
+    _options: dict[str, str]
 
     def __init__(
         self, _0: Mapping[str, str] | None = None, _1: Mapping[str, str] | None = None
     ) -> None:
-        _set(self, "_0", _texts(_0, "the options of a web server"))
-        _set(self, "_1", _urls.headers(_1, "headers"))
+        _set(self, "_options", _texts(_0, "the options of a web server"))
+        _set(self, "_headers", _urls.headers(_1, "headers"))
+
+    @property
+    def _0(self) -> dict[str, str]:
+        """The options, a copy."""
+        return dict(self._options)
+
+    @property
+    def _1(self) -> dict[str, str]:
+        """The headers, a copy."""
+        return dict(self._headers)
 
     def _rows(self) -> list[tuple[str, object, str]]:
-        headers = {name: _Hidden() for name in self._1}
-        return [("opts", _without_secrets(self._0), ""), ("headers", headers, "")]
+        headers = {name: _Hidden() for name in self._headers}
+        return [("opts", _without_secrets(self._options), ""), ("headers", headers, "")]
 
     def _to_document(self) -> Any:
-        document: dict[str, Any] = dict(self._0)
-        if self._1:
-            document["headers"] = dict(self._1)
+        document: dict[str, Any] = self._0
+        if self._headers:
+            document["headers"] = self._1
         return {"http": document}
 
 

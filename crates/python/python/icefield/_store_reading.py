@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zarr.abc.store import ByteRequest
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class _Reading:
     _store: _native.Store
     _session: Session
+    _ensure_open: Callable[[], Coroutine[Any, Any, None]]
 
     async def get_partial_values(
         self,
@@ -33,6 +34,7 @@ class _Reading:
         None for keys without a value.
         """
         requests = list(key_ranges)
+        await self._ensure_open()
         try:
             task = self._store.get_partial_values(
                 [
@@ -82,6 +84,7 @@ class _Reading:
         if not byte_ranges:
             return
         try:
+            await self._ensure_open()
             values = await self._begin_ranges(key, byte_ranges)
             batch = self._numbered(key, values, prototype)
         except Exception as error:
@@ -107,10 +110,12 @@ class _Reading:
 
     async def exists(self, key: str) -> bool:
         """Whether a key has a value."""
+        await self._ensure_open()
         return await self._store.exists(text(key, "key"))
 
     async def getsize(self, key: str) -> int:
         """The size of a value in bytes. A key without a value raises a `KeyNotFoundError`."""
+        await self._ensure_open()
         size = await self._store.size(text(key, "key"))
         if size is None:
             raise self._missing(key)
@@ -131,10 +136,12 @@ class _Reading:
 
     async def getsize_prefix(self, prefix: str) -> int:
         """The sum of the sizes in bytes of all values below a group or array."""
+        await self._ensure_open()
         return await self._store.size_prefix(text(prefix, "prefix"))
 
     async def is_empty(self, prefix: str) -> bool:
         """Whether no key lies below a prefix."""
+        await self._ensure_open()
         return await self._store.is_empty(text(prefix, "prefix"))
 
     def list(self) -> AsyncCloseableIterator[str]:

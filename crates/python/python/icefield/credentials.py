@@ -2,7 +2,8 @@
 
 What these objects hold is shown by none of them. They pickle with what they hold; a storage, a repository, a session or
 a store that was given a key pickles without it, see `Storage.with_secrets_in_pickles`. Of a function
-(`get_credentials`) a pickle has only the name.
+(`get_credentials`) a pickle has the name, and what the function holds: the arguments of a `functools.partial`, which
+must be no secrets.
 """
 
 from __future__ import annotations

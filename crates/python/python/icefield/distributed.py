@@ -26,10 +26,16 @@ def extract_session(
 
     `axis` and `keepdims` are there for reductions, which pass them, and not used.
     """
-    session = getattr(zarray.store, "session", None)
+    store = getattr(zarray, "store", None)
+    if store is None:
+        raise TypeError(
+            "extract_session takes a Zarr array, as zarr.open_array(session.store, path=…) gives it, not "
+            f"{type(zarray).__name__}"
+        )
+    session = getattr(store, "session", None)
     if not isinstance(session, Session):
         raise TypeError(
-            f"the array is not in the store of a session, but in {type(zarray.store).__name__}"
+            f"the array is not in the store of a session, but in {type(store).__name__}"
         )
     return session
 

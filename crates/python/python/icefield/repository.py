@@ -73,6 +73,8 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         access: Mapping[str, AnyCredential | None] | None,
         attribution: Attribution | None,
     ) -> Self:
+        if attribution is not None and not isinstance(attribution, Attribution):
+            raise TypeError(f"`attribution` must be an Attribution, not {type(attribution).__name__}")
         made = cls(repository)
         storage._meet(repository.config)
         made._place = Place(storage, None, access, repository)

@@ -448,6 +448,14 @@ class ForkSession(Session):
         """
         return ForkAnswer(self)
 
+    def _returned(self) -> _native.Session | bytes:
+        """What is merged. One that nobody opened here is merged as it came: where it belongs may be reached with
+        other credentials than it has itself."""
+        if "_session" in self.__dict__:
+            return self._session
+        assert isinstance(self._pickled, bytes)
+        return self._pickled
+
     def _opened(self) -> _native.Session:
         assert self._place is not None
         assert isinstance(self._pickled, bytes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from icefield._checks import truth
 from icefield._latency_storage import LatencyStorage
 from icefield._storage import Storage
 from icefield._storage.s3_buckets import (
@@ -202,7 +203,7 @@ def s3_store(
         requester_pays=requester_pays,
         checksum_algorithm=checksum_algorithm,
     )
-    if s3_compatible:
+    if truth(s3_compatible, "s3_compatible"):
         return ObjectStoreConfig.S3Compatible(options)
     return ObjectStoreConfig.S3(options)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -141,7 +142,16 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
             raise ValueError("Invalid state: this is not the pickle of a store of this version")
         Store.__init__(self, read_only=bool(state["read_only"]))
         self._session = state["session"]
-        self._is_open = True
+        self._is_open = False
+
+    async def _open(self) -> None:
+        """Opens what was unpickled, which may ask a server: not on the event loop."""
+        if not self._is_open and "_store" not in self.__dict__:
+            await asyncio.to_thread(self._attach)
+            if self._is_open:
+                # By another task, meanwhile.
+                return
+        await super()._open()
 
     def with_read_only(self, read_only: bool = False) -> Store:
         """The same store, writes refused or not.
@@ -296,6 +306,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
         """Sets the value at a key that has none; does nothing if it has one."""
         self._check_writable()
         memory = memory_of(value, "set_if_not_exists")
+        await self._ensure_open()
         try:
             await self._store.set_if_not_exists(text(key, "key"), memory)
         except InvalidInputError as error:
@@ -317,6 +328,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
 
         A key without one is no error; the metadata document of a group takes its children along.
         """
+        await self._ensure_open()
         self._check_deletable()
         try:
             await self._store.delete(text(key, "key"))
@@ -345,6 +357,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
 
         "" and "/" are the root: everything.
         """
+        await self._ensure_open()
         self._check_writable()
         await self._store.delete_dir(text(prefix, "prefix"))
         if _CHUNK.search(prefix):
@@ -353,6 +366,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
     @changing
     async def clear(self) -> None:
         """Deletes everything in the session. The history of the repository stays."""
+        await self._ensure_open()
         self._check_deletable()
         try:
             await self._store.delete_dir("")

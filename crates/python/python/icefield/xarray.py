@@ -17,6 +17,7 @@ import zarr
 from xarray.backends.common import ArrayWriter
 from xarray.backends.zarr import ZarrStore
 
+from icefield._checks import truth
 from icefield.session import ForkSession, Session
 from icefield.store import IcefieldStore
 
@@ -245,8 +246,13 @@ def to_icechunk(
     split_every
         How many forks are merged at a time.
     """
+    dataset = _dataset(obj)
+    _check_session(session)
     writer = _XarrayDatasetWriter(
-        _dataset(obj), store=session.store, safe_chunks=safe_chunks, align_chunks=align_chunks
+        dataset,
+        store=session.store,
+        safe_chunks=truth(safe_chunks, "safe_chunks"),
+        align_chunks=truth(align_chunks, "align_chunks"),
     )
     writer._open_group(group=group, mode=mode, append_dim=append_dim, region=region)
     writer.write_metadata(encoding)
@@ -260,6 +266,19 @@ def to_icechunk(
         for target in writer.writer.targets
     ]
     session.merge(writer.write_lazy(chunkmanager_store_kwargs, split_every))
+
+
+def _check_session(session: object) -> None:
+    if isinstance(session, Session):
+        return
+    if isinstance(session, IcefieldStore):
+        raise TypeError(
+            "`session` must be a Session, but this is the store of one: pass the session, not its store"
+        )
+    raise TypeError(
+        "`session` must be a Session, as Repository.writable_session makes them, not "
+        f"{type(session).__name__}"
+    )
 
 
 def _dataset(obj: DataArray | Dataset) -> Dataset:

@@ -2,30 +2,68 @@
 
 from __future__ import annotations
 
+import builtins
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import under_test
-from differences import DIFFERENCES
+from differences import DIFFERENCES, Difference, covering
 from making import Keys, create, small_array
 
-
-def _reason(case: str) -> str | None:
-    named = DIFFERENCES[under_test.MODULE]
-    for name, reason in named.items():
-        if case == name or (name.endswith("*") and case.startswith(name[:-1])):
-            return reason
-    return None
+_HERE = Path(__file__).parent
 
 
+class _Panics(type):
+    """The class of a class that has all panics of Rust as instances, whose own classes no module has."""
+
+    def __instancecheck__(cls, error: object) -> bool:
+        return type(error).__name__ in ("PanicException", "RustPanic")
+
+
+class Panic(BaseException, metaclass=_Panics):
+    """What the reference raises where it does not know what to do."""
+
+
+def _failures(difference: Difference) -> tuple[type[BaseException], ...]:
+    """By what a case fails that is different: by what it sees, and by what is said to be raised."""
+    found: list[type[BaseException]] = [AssertionError, pytest.fail.Exception]
+    for name in difference.raised:
+        homes = (under_test.ic, builtins, subprocess)
+        home = next((it for it in homes if hasattr(it, name)), builtins)
+        found.append(Panic if name == "Panic" else getattr(home, name))
+    return tuple(found)
+
+
+# First: before cases are deselected, which does not make a name wrong.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    named = DIFFERENCES[under_test.MODULE]
+    used: set[str] = set()
     for item in items:
-        case = f"{item.path.relative_to(here).as_posix()}::{item.nodeid.split('::', 1)[1]}"
-        reason = _reason(case)
-        if reason is not None:
-            item.add_marker(pytest.mark.xfail(strict=True, reason=reason))
+        case = f"{item.path.relative_to(_HERE).as_posix()}::{item.nodeid.split('::', 1)[1]}"
+        name = covering(case, named)
+        if name is not None:
+            used.add(name)
+            difference = named[name]
+            mark = pytest.mark.xfail(
+                strict=difference.always,
+                reason=difference.reason,
+                raises=_failures(difference),
+            )
+            item.add_marker(mark)
+    if _is_whole(config, items) and (unused := named.keys() - used):
+        raise pytest.UsageError(
+            "differences.py names cases that there are not, or that a name before it covers: "
+            + ", ".join(sorted(unused))
+        )
+
+
+def _is_whole(config: pytest.Config, items: list[pytest.Item]) -> bool:
+    """Whether all cases of all files were collected."""
+    files = {item.path for item in items}
+    return not any("::" in it for it in config.args) and files >= set(_HERE.glob("test_*.py"))
 
 
 @pytest.fixture

@@ -130,6 +130,43 @@ def test_branches_are_names_not_letters(repo: ic.Repository, branches: object) -
         repo.retain(last=1, branches=branches)  # type: ignore[arg-type]
 
 
+NO_SWITCHES: list[Any] = [None, "false", "no", 0, 1]
+SWITCHES = {
+    "fsck": ("read_chunks", "virtual_chunks", "tips_only"),
+    "repair": ("dry_run", "drop_virtual_chunks"),
+    "retain": ("delete_expired_branches", "delete_expired_tags", "dry_run"),
+}
+
+
+@pytest.mark.parametrize("given", NO_SWITCHES, ids=repr)
+@pytest.mark.parametrize("method", SWITCHES)
+def test_switches_are_true_or_false(tmp_path: Path, method: str, given: Any) -> None:
+    repo = large(tmp_path)
+    lose_a_chunk(tmp_path)
+    write(repo, "main", slice(0, 10), 2.0)
+    before = [it.id for it in repo.ancestry(branch="main")]
+    rules = {"last": 1} if method == "retain" else {}
+    for name in SWITCHES[method]:
+        with pytest.raises(TypeError, match=f"`{name}` must be True or False"):
+            getattr(repo, method)(**rules, **{name: given})
+    assert [it.id for it in repo.ancestry(branch="main")] == before
+
+
+def test_switches_are_those_of_numpy_too(repo: ic.Repository) -> None:
+    truth: Any = np.True_
+    assert repo.fsck(tips_only=truth).sound
+    assert repo.repair(dry_run=truth).dry_run is True
+    assert repo.retain(last=1, dry_run=truth).dry_run is True
+
+
+async def test_switches_are_checked_where_it_is_awaited(repo: ic.Repository) -> None:
+    wrong: Any = "false"
+    with pytest.raises(TypeError, match="`read_chunks`"):
+        await repo.fsck_async(read_chunks=wrong)
+    with pytest.raises(TypeError, match="`dry_run`"):
+        await repo.retain_async(last=1, dry_run=wrong)
+
+
 def test_the_rules_are_in_the_signature() -> None:
     now = inspect.signature(ic.Repository.retain)
     assert {"older_than", "last", "hourly", "branches", "dry_run", "progress"} <= set(now.parameters)
@@ -145,3 +182,29 @@ def test_a_check_needs_no_opening(tmp_path: Path, repo: ic.Repository) -> None:
     other = new(tmp_path / "second")
     other.create_tag("v1", other.lookup_branch("main"))
     assert other.fsck(virtual_chunks=True, tips_only=True).sound
+
+
+def test_a_check_of_virtual_chunks_has_the_grants_of_its_repository(tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    (archive / "data").write_bytes(np.arange(10.0).tobytes())
+    prefix = archive.as_uri() + "/"
+    config = ic.RepositoryConfig()
+    config.set_virtual_chunk_container(
+        ic.VirtualChunkContainer(prefix, ic.local_filesystem_store(str(archive)))
+    )
+    storage = ic.local_filesystem_storage(str(tmp_path / "repo"))
+    access: dict[str, Any] = {prefix: None}
+    repo = ic.Repository.create(storage, config, access)
+    session = repo.writable_session("main")
+    array(session, "x", 10)
+    session.store.set_virtual_ref("x/c/0", prefix + "data", offset=0, length=80)
+    session.commit("referred to")
+    assert repo.fsck(virtual_chunks=True).findings == []
+    (archive / "data").unlink()
+    report = repo.fsck(virtual_chunks=True)
+    assert not report.sound
+    (finding,) = report.findings
+    assert finding.severity == "damage" and finding.path == "/x"
+    repo.repair(dry_run=False, drop_virtual_chunks=True)
+    assert repo.fsck(virtual_chunks=True, tips_only=True).sound

@@ -164,6 +164,9 @@ async def test_both_awaited(tmp_path: Path, repo: ic.Repository) -> None:
         ({"sources": "x", "append": 3}, "append"),
         ({"sources": "x", "concat": 3}, "concat"),
         ({"sources": "x", "message": 3}, "message"),
+        ({"sources": "x", "virtual": "false"}, "virtual"),
+        ({"sources": "x", "virtual": None}, "virtual"),
+        ({"sources": "x", "unordered": 1}, "unordered"),
     ],
 )
 def test_what_an_import_is_not_told_by(
@@ -180,3 +183,10 @@ def test_an_empty_place_is_none(repo: ic.Repository) -> None:
         repo.import_files("")
     with pytest.raises(TypeError, match="`destination`"):
         repo.export(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [None, "no", 1], ids=repr)
+def test_an_export_is_zipped_or_not(tmp_path: Path, repo: ic.Repository, given: Any) -> None:
+    with pytest.raises(TypeError, match="`zip` must be True or False"):
+        repo.export(tmp_path / "out", zip=given)
+    assert not (tmp_path / "out").exists()

@@ -46,3 +46,4 @@ def test_a_diff_shows_paths(repo: ic.Repository) -> None:
 def test_a_graph_of_the_history_is_drawn(repo: ic.Repository) -> None:
     graph = repo.ancestry_graph(branch="main")
     assert "the first" in str(graph)
+    assert "the first" in drawn(graph._repr_html_())

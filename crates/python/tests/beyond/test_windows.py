@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import icefield as ic
 import numpy as np
 import pytest
@@ -143,3 +145,25 @@ def test_below_a_group(tmp_path: object, repo: ic.Repository) -> None:
     repo.roll("time", 10, group="/below")
     assert repo.window("time", group="/below").origin == 10
     assert repo.window("time", group="/").length == 40
+
+
+@pytest.mark.parametrize(
+    ("label", "error"),
+    [
+        (float("nan"), ValueError),
+        (float("-inf"), ValueError),
+        (10**400, ValueError),
+        # Not a whole number of 64 bits that a float has.
+        (1_700_000_000_123_456_789, ValueError),
+        ("2", TypeError),
+        (None, TypeError),
+        (True, TypeError),
+    ],
+)
+def test_labels_are_finite_numbers_that_are_kept_exactly(
+    ramp: ic.Repository, label: Any, error: type[Exception]
+) -> None:
+    before = ramp.lookup_branch("main")
+    with pytest.raises(error, match=r"labels\[1\]"):
+        ramp.append("time", 2, labels=[100.0, label])
+    assert ramp.lookup_branch("main") == before

@@ -140,8 +140,8 @@ def test_what_is_no_answer(disk: Repository) -> None:
     for state in (b"", "x", None):
         with pytest.raises(ValueError, match="Invalid state"):
             broken.__setstate__(state)
-    fork = session.fork()
-    broken.__setstate__(fork._session.to_bytes().wait())
+    answer = session.fork()._session.to_answer().wait()
+    broken.__setstate__(answer[:-1])
     with pytest.raises(icefield.IcechunkError) as caught:
         session.merge(broken)
     assert caught.value.kind == ErrorKind.PICKLE

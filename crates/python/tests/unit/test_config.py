@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -488,3 +489,17 @@ def test_containers_show_no_secret() -> None:
     with pytest.raises(icefield.InvalidInputError) as caught:
         icefield.VirtualChunkContainer("http://u:hidden@h", store)._check()
     assert "hidden" not in str(caught.value)
+
+
+def test_a_configuration_that_somebody_else_saved_is_a_conflict(tmp_path: Path) -> None:
+    storage = icefield.local_filesystem_storage(str(tmp_path))
+    icefield.Repository.create(storage).save_config()
+    one, other = (
+        icefield.Repository.open(storage, config=icefield.RepositoryConfig(inline_chunk_threshold_bytes=length))
+        for length in (10, 20)
+    )
+    one.save_config()
+    with pytest.raises(icefield.ConflictError) as raised:
+        other.save_config()
+    assert raised.value.kind == icefield.ErrorKind.CONFIG_UPDATED
+    assert icefield.Repository.open(storage).config.inline_chunk_threshold_bytes == 10

@@ -112,6 +112,19 @@ def test_keys_are_withheld_and_nothing_else_is(name: str) -> None:
         assert "FromEnv" in repr(left)
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_equal_credentials_have_equal_hashes_or_none(name: str) -> None:
+    """None have those in which something can be changed: keys of S3, and what has one in it."""
+    credential = ALL[name]()
+    if name in ("s3 key", "s3", "s3 function"):
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(credential)
+        return
+    again = pickle.loads(pickle.dumps(credential))
+    assert again == credential
+    assert hash(again) == hash(credential) == hash(ALL[name]())
+
+
 def test_fields_are_those_of_the_reference() -> None:
     key = S3StaticCredentials("AK", "SK", "T", LATER)
     assert (key.access_key_id, key.secret_access_key, key.session_token) == ("AK", "SK", "T")
@@ -193,6 +206,36 @@ def test_functions_that_cannot_be_pickled_are_refused_with_the_fix() -> None:
         who.s3_refreshable_credentials(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="S3StaticCredentials"):
         who.s3_refreshable_credentials(no_key, scatter_initial_credentials=True)
+
+
+def _found(secret: str) -> S3StaticCredentials:
+    return S3StaticCredentials("AKIAXYZ", secret)
+
+
+def test_what_a_function_holds_is_pickled_as_the_message_says() -> None:
+    """The arguments of a `partial` are in every pickle, so they are to be no secrets; and nothing shows them."""
+    storage = _bucket("http://127.0.0.1:1", partial(_found, "hidden"), scatter=False)
+    assert b"hidden" in pickle.dumps(storage)
+    assert "hidden" not in f"{storage!r}{storage}{storage._repr_html_()}"
+    local = partial(partial(lambda secret: a_key(secret), secret="hidden"))
+    with pytest.raises(icefield.InvalidInputError, match="arguments are no secrets") as caught:
+        who.s3_refreshable_credentials(local)
+    assert "hidden" not in str(caught.value)
+    assert "<lambda>" in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [None, "false", 1], ids=repr)
+def test_keys_are_scattered_or_not(given: Any) -> None:
+    CALLS.clear()
+    for make in (
+        lambda: who.s3_refreshable_credentials(a_key, given),
+        lambda: who.gcs_refreshable_credentials(a_token, given),
+        lambda: who.azure_refreshable_credentials(an_azure_token, given),
+        lambda: who.s3_credentials(get_credentials=a_key, scatter_initial_credentials=given),
+    ):
+        with pytest.raises(TypeError, match="`scatter_initial_credentials` must be True or False"):
+            make()
+    assert CALLS == []
 
 
 def _bucket(url: str, function: Callable[[], S3StaticCredentials], scatter: bool) -> Any:

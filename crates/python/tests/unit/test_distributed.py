@@ -29,6 +29,17 @@ def test_the_session_of_an_array(memory: Repository) -> None:
         extract_session(elsewhere)
 
 
+def test_what_has_no_session(memory: Repository) -> None:
+    session = memory.writable_session("main")
+    for wrong in (3, None, session.store, memory, np.arange(3)):
+        given: Any = wrong
+        with pytest.raises(TypeError, match="takes a Zarr array") as caught:
+            extract_session(given)
+        assert type(given).__name__ in str(caught.value)
+        with pytest.raises(TypeError, match="takes a Zarr array"):
+            store_dask(sources=[dask.array.arange(4)], targets=[given])
+
+
 def test_merging_nested_forks(memory: Repository) -> None:
     session = memory.writable_session("main")
     forks = [session.fork() for _ in range(3)]
@@ -133,6 +144,30 @@ def test_modes_that_cannot_be(memory: Repository, options: dict[str, Any], messa
     session = memory.writable_session("main")
     with pytest.raises(ValueError, match=message):
         to_icechunk(data, session, **options)
+    assert not session.has_uncommitted_changes
+
+
+def test_what_is_no_session(memory: Repository) -> None:
+    data = xarray.Dataset({"v": ("x", np.arange(3))})
+    session = memory.writable_session("main")
+    wrong: Any = session.store
+    with pytest.raises(TypeError, match="pass the session, not its store"):
+        to_icechunk(data, wrong)
+    for wrong in (None, "session", memory):
+        with pytest.raises(TypeError, match="`session` must be a Session") as caught:
+            to_icechunk(data, wrong)
+        assert type(wrong).__name__ in str(caught.value)
+    assert not session.has_uncommitted_changes
+
+
+@pytest.mark.parametrize("name", ["safe_chunks", "align_chunks"])
+def test_chunks_are_checked_or_not(memory: Repository, name: str) -> None:
+    data = xarray.Dataset({"v": ("x", np.arange(3))})
+    session = memory.writable_session("main")
+    for given in (None, "false", 0):
+        wrong: dict[str, Any] = {name: given}
+        with pytest.raises(TypeError, match=f"`{name}` must be True or False"):
+            to_icechunk(data, session, **wrong)
     assert not session.has_uncommitted_changes
 
 

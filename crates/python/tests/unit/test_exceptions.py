@@ -98,9 +98,11 @@ def test_a_failed_rebase_has_its_conflicts() -> None:
     assert "1" in str(error)
 
 
+# Native code says nothing more of most errors: no details, not empty ones.
+@pytest.mark.parametrize("details", [None, "{}"])
 @pytest.mark.parametrize("kind", list(ErrorKind))
-def test_every_kind_makes_an_error_of_a_class_for_it(kind: ErrorKind) -> None:
-    error = from_native(kind, "a text", "{}")
+def test_every_kind_makes_an_error_of_a_class_for_it(kind: ErrorKind, details: str | None) -> None:
+    error = from_native(kind, "a text", details)
     assert isinstance(error, icefield.IcechunkError)
     assert error.kind == kind
     assert str(error) == "a text"

@@ -3,6 +3,7 @@
 import asyncio
 import pickle
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -188,3 +189,44 @@ def test_a_large_fork_gives_a_warning(disk: Repository) -> None:
     group.attrs["large"] = np.random.default_rng(1).bytes(3 << 20).hex()
     with pytest.warns(IcefieldWarning, match="commit or flush"):
         pickle.dumps(session.fork())
+
+
+def test_a_fork_comes_back_without_being_opened(tmp_path: Path) -> None:
+    """Its own credentials are not needed for that: those of a worker may not be good here."""
+    repository = icefield.Repository.create(icefield.local_filesystem_storage(str(tmp_path)))
+    session = repository.writable_session("main")
+    array = zarr.create_array(session.store, name="x", shape=(4,), chunks=(1,), dtype="i4", fill_value=0)
+    array[0] = 1
+    sent = pickle.loads(pickle.dumps(session.fork()))
+    zarr.open_array(sent.store, path="x")[1] = 2
+    back = pickle.loads(pickle.dumps(sent))
+    back._place = None
+    session.merge(back)
+    assert "_session" not in vars(back)
+    assert np.asarray(zarr.open_array(session.store, path="x", mode="r")[:]).tolist() == [1, 2, 0, 0]
+    session.commit("merged")
+
+
+def test_a_pickled_store_is_opened_beside_the_event_loop(tmp_path: Path) -> None:
+    repository = icefield.Repository.create(icefield.local_filesystem_storage(str(tmp_path)))
+    session = repository.writable_session("main")
+    zarr.create_group(session.store)
+    session.commit("a group")
+    store = pickle.loads(pickle.dumps(repository.readonly_session("main").store))
+    threads = []
+    attach = store._attach
+
+    def attaching() -> None:
+        threads.append(threading.current_thread())
+        attach()
+
+    store._attach = attaching
+
+    async def asked() -> tuple[bool, bool]:
+        found: tuple[bool, bool] = await asyncio.gather(
+            store.exists("zarr.json"), store.exists("a/zarr.json")
+        )
+        return found
+
+    assert list(asyncio.run(asked())) == [True, False]
+    assert threads and threading.current_thread() not in threads

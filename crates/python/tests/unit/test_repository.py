@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import zarr
 
@@ -175,6 +176,8 @@ def test_the_graph_shows_names_and_messages(memory: Repository) -> None:
     assert "main" in text and "dev" in text and "first" in text
     svg = memory.ancestry_graph()._repr_svg_()
     assert "&lt;script&gt;" in svg and "<script>" not in svg
+    html = memory.ancestry_graph()._repr_html_()
+    assert svg in html and html.startswith("<div") and html.endswith("</div>")
     assert str(asyncio.run(memory.ancestry_graph_async(plain=True))) == text
 
 
@@ -263,6 +266,44 @@ def test_limits_are_checked(memory: Repository) -> None:
         memory.chunk_storage_stats(max_snapshots_in_memory=-1)
     with pytest.warns(DeprecationWarning, match="chunk_storage_stats"):
         assert memory.total_chunks_storage() == memory.chunk_storage_stats().native_bytes
+
+
+LATER = datetime.datetime(2999, 1, 1, tzinfo=UTC)
+# What somebody may give who has read "false" from a file, or has not set a switch at all.
+NO_SWITCHES: list[Any] = [None, "false", "no", "", 0, 1, []]
+SWITCHES: dict[str, Callable[[Repository, Any], object]] = {
+    "delete_expired_branches": lambda it, given: it.expire_snapshots(
+        LATER, delete_expired_branches=given
+    ),
+    "delete_expired_tags": lambda it, given: it.expire_snapshots(LATER, delete_expired_tags=given),
+    "dry_run": lambda it, given: it.garbage_collect(LATER, dry_run=given),
+    "force": lambda it, given: it.garbage_collect(LATER, force=given),
+    "plain": lambda it, given: it.ancestry_graph(plain=given),
+    "check_clean_root": lambda it, given: Repository.create(
+        icefield.in_memory_storage(), check_clean_root=given
+    ),
+}
+
+
+@pytest.mark.parametrize("given", NO_SWITCHES, ids=repr)
+@pytest.mark.parametrize("name", SWITCHES)
+def test_switches_are_true_or_false(memory: Repository, name: str, given: Any) -> None:
+    commit(memory, 1)
+    older = list(memory.ancestry(branch="main"))[1].id
+    memory.create_branch("old", older)
+    memory.create_tag("v1", older)
+    objects = memory.storage.list_objects()
+    with pytest.raises(TypeError, match=f"`{name}` must be True or False"):
+        SWITCHES[name](memory, given)
+    assert memory.storage.list_objects() == objects
+
+
+@pytest.mark.parametrize("given", [True, False, np.True_, np.False_], ids=repr)
+def test_switches_are_those_of_numpy_too(memory: Repository, given: Any) -> None:
+    commit(memory, 1)
+    memory.create_tag("v1", list(memory.ancestry(branch="main"))[1].id)
+    memory.expire_snapshots(LATER, delete_expired_tags=given)
+    assert memory.list_tags() == (set() if given else {"v1"})
 
 
 def test_branches_and_tags(memory: Repository) -> None:

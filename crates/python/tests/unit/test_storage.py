@@ -134,6 +134,39 @@ def test_a_distant_storage_is_the_same_place() -> None:
         pickle.dumps(far)
 
 
+@pytest.mark.parametrize("far", [False, True], ids=["near", "far"])
+def test_a_storage_with_secrets_in_pickles_is_the_same_place(tmp_path: Path, far: bool) -> None:
+    for near in (places.in_memory_storage(), places.local_filesystem_storage(str(tmp_path))):
+        storage = LatencyStorage(near, write_latency_ms=1) if far else near
+        icefield.Repository.create(storage.with_secrets_in_pickles())
+        assert icefield.Repository.exists(storage)
+        assert icefield.Repository.exists(near)
+        again = storage.with_secrets_in_pickles().with_secrets_in_pickles()
+        assert icefield.Repository.open(again).list_branches() == {"main"}
+        assert again.list_objects() == near.list_objects() != []
+        assert repr(again) == repr(storage)
+
+
+def test_a_distant_storage_stays_as_far_away_with_secrets_in_pickles() -> None:
+    far = LatencyStorage(s3(), write_latency_ms=3, read_latency_ms=4)
+    again = far.with_secrets_in_pickles()
+    assert isinstance(again, LatencyStorage)
+    assert b"hidden" not in pickle.dumps(far)
+    sent = pickle.dumps(again)
+    assert b"hidden" in sent
+    for it in (again, pickle.loads(sent)):
+        assert (it.write_latency_ms, it.read_latency_ms) == (3, 4)
+    # Each can be moved without the other.
+    again.read_latency_ms = 5
+    assert far.read_latency_ms == 4
+
+
+def test_a_memory_with_secrets_in_pickles_is_not_pickled() -> None:
+    for storage in (places.in_memory_storage(), LatencyStorage(places.in_memory_storage())):
+        with pytest.raises(icefield.InvalidInputError, match="memory"):
+            pickle.dumps(storage.with_secrets_in_pickles())
+
+
 # --- what is sent
 
 
@@ -357,6 +390,27 @@ def test_a_place_that_is_missing_is_named(said: str, make: Callable[[], object])
     assert caught.value.kind == "storage-config"
 
 
+@pytest.mark.parametrize("given", ["false", "no", 0, 1], ids=repr)
+def test_switches_are_true_or_false(given: Any) -> None:
+    anywhere: dict[str, Any] = {"bucket": "sea", "prefix": None}
+    for name, make in (
+        ("anonymous", lambda: places.s3_storage(**anywhere, anonymous=given)),
+        ("anonymous", lambda: places.gcs_storage(**anywhere, anonymous=given)),
+        ("from_env", lambda: places.tigris_storage(**anywhere, region="x", from_env=given)),
+        (
+            "from_env",
+            lambda: places.azure_storage(account="a", container="c", prefix="p", from_env=given),
+        ),
+        (
+            "use_weak_consistency",
+            lambda: places.tigris_storage(**anywhere, region="x", use_weak_consistency=given),
+        ),
+        ("s3_compatible", lambda: places.s3_store(s3_compatible=given)),
+    ):
+        with pytest.raises(TypeError, match=f"`{name}` must be True or False"):
+            make()
+
+
 def test_wrong_types_are_type_errors() -> None:
     for make in (
         lambda: places.local_filesystem_storage(3),  # type: ignore[arg-type]
@@ -450,12 +504,51 @@ def test_stores_of_containers_are_values() -> None:
     assert stores[4]._to_document() == {
         "http": {"timeout": "5s", "headers": {"authorization": "hidden"}}
     }
+    fixed: Any = stores[5]
     with pytest.raises(AttributeError, match="cannot be changed"):
-        stores[5]._0 = "x"
+        fixed._0 = "x"
     with pytest.raises(TypeError):
         ObjectStoreConfig()
     with pytest.raises(TypeError):
         ObjectStoreConfig.S3({})  # type: ignore[arg-type]
+
+
+def test_equal_stores_of_containers_have_equal_hashes() -> None:
+    options = {"timeout": "5s", "user_agent": "me"}
+    turned = dict(reversed(options.items()))
+    headers = {"x-a": "1", "x-b": "2"}
+    for one, other in (
+        (ObjectStoreConfig.Gcs(options), ObjectStoreConfig.Gcs(turned)),
+        (ObjectStoreConfig.Azure(options), ObjectStoreConfig.Azure(turned)),
+        (
+            ObjectStoreConfig.Http(options, headers),
+            ObjectStoreConfig.Http(turned, dict(reversed(headers.items()))),
+        ),
+        (ObjectStoreConfig.LocalFileSystem("/a/b"), ObjectStoreConfig.LocalFileSystem("/a//b/")),
+        (ObjectStoreConfig.InMemory(), ObjectStoreConfig.InMemory()),
+    ):
+        assert one == other
+        assert hash(one) == hash(other)
+        assert len({one, other}) == 1
+    assert len({ObjectStoreConfig.Gcs(options), ObjectStoreConfig.Azure(options)}) == 2
+
+
+def test_the_hash_of_a_store_of_a_container_stays() -> None:
+    given = {"timeout": "5s"}
+    store = ObjectStoreConfig.Http(given, {"x-a": "1"})
+    before = hash(store)
+    given["timeout"] = "6s"
+    store._0["timeout"] = "7s"
+    store._1["x-a"] = "2"
+    assert store == ObjectStoreConfig.Http({"timeout": "5s"}, {"x-a": "1"})
+    assert hash(store) == before
+
+
+@pytest.mark.parametrize("form", ["S3", "S3Compatible", "Tigris"])
+def test_what_has_options_that_can_be_changed_has_no_hash(form: str) -> None:
+    store = getattr(ObjectStoreConfig, form)(S3Options())
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(store)
 
 
 # --- processes

@@ -346,6 +346,24 @@ def test_impossible_virtual_references(store: IcefieldStore, options: dict[str, 
         virtual(store, checksum=datetime.datetime(2024, 1, 1))
 
 
+@pytest.mark.parametrize("given", [None, "false", 0], ids=repr)
+def test_containers_are_asked_for_or_not(store: IcefieldStore, given: Any) -> None:
+    specs = [icefield.VirtualChunkSpec([0], "file:///none/y", 1, 2)]
+    numbers = np.array([5], dtype="u8")
+    block = ("/b", (1,), ["file:///none/x"], numbers, numbers)
+    with pytest.raises(TypeError, match="`validate_container` must be True or False"):
+        virtual(store, validate_container=given)
+    begins: list[Callable[[], object]] = [
+        lambda: store.set_virtual_refs("/b", specs, validate_containers=given),
+        lambda: store.set_virtual_refs_arr(*block, validate_containers=given),
+        lambda: run(store.set_virtual_refs_async("/b", specs, validate_containers=given)),
+    ]
+    for begin in begins:
+        with pytest.raises(TypeError, match="`validate_containers` must be True or False"):
+            begin()
+    assert store.session.all_virtual_chunk_locations() == []
+
+
 def test_a_block_of_virtual_references(store: IcefieldStore) -> None:
     offsets, lengths = np.array([5, 6], dtype="u8"), np.array([7, 8], dtype="u8")
     locations = ["file:///none/x", ""]
@@ -491,3 +509,17 @@ def test_texts_that_have_no_utf8_form(memory: Repository) -> None:
         for call in all_of_it:
             with pytest.raises(icefield.InvalidInputError, match=f"{name}.*UTF-8"):
                 call()
+
+
+@pytest.mark.parametrize(
+    "key", ["/a/c/0", "a/c/0/", "a//c/0", "a/c/00", "a/c/007", "a/c/+1", "a/c/1_0", "a/c/\u0661", "a/c/" + "9" * 5000]
+)
+def test_a_virtual_reference_has_the_key_of_a_chunk(tmp_path: Path, key: str) -> None:
+    repository = icefield.Repository.create(icefield.local_filesystem_storage(str(tmp_path)))
+    session = repository.writable_session("main")
+    zarr.create_array(session.store, name="a", shape=(10,), chunks=(1,), dtype="i4")
+    with pytest.raises(icefield.InvalidInputError):
+        session.store.set_virtual_ref(
+            key, "s3://bucket/data", offset=0, length=4, validate_container=False
+        )
+    assert session.status().updated_chunks == {}

@@ -269,10 +269,27 @@ def test_a_picture_of_a_history_as_svg() -> None:
         assert "<&>" in "".join(svg.itertext())
 
 
+def test_a_picture_of_a_history_in_a_page() -> None:
+    """What a notebook puts into its page: well-formed, with all texts as texts."""
+    names = {"main": "b", "<b>'\"&": "b"}
+    odd = [snapshot("b", None, 0, "<script>alert('&')</script> \x1b[31m \0 ❄ 🧊\nmore")]
+    graph = AncestryGraph._of(odd, names, {"</svg></div>": "b"})
+    page = ElementTree.fromstring(graph._repr_html_())
+    assert page.tag == "div"
+    (svg,) = page
+    assert svg.tag == "{http://www.w3.org/2000/svg}svg"
+    shown = "".join(page.itertext())
+    for text in ("<script>alert('&')</script>", "</svg></div>", "<b>'\"&", "❄ 🧊", "�[31m"):
+        assert text in shown
+    assert "more" not in shown
+    assert not [it for it in page.iter() if "script" in it.tag]
+
+
 def test_a_picture_of_an_empty_history() -> None:
     empty = AncestryGraph._of([], {}, plain=True)
     assert str(empty) == ""
     ElementTree.fromstring(empty._repr_svg_())
+    ElementTree.fromstring(empty._repr_html_())
 
 
 def test_a_history_whose_beginning_is_not_known() -> None:

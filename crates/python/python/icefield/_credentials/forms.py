@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
+from icefield._checks import truth
 from icefield._credentials.functions import Identity, Source, checked, pickled, text
 from icefield._family import Member, _Bare, _One, _set
 
@@ -78,7 +79,8 @@ class Function(Member):
     @classmethod
     def _of(cls, function: Callable[[], Any], scatter: bool) -> Self:
         """Those of a function, which is called at once if what it hands out is to be scattered."""
-        current = checked(function, cls._form) if scatter else None
+        scattered = truth(scatter, "scatter_initial_credentials")
+        current = checked(function, cls._form) if scattered else None
         return cls(pickled(function), current)
 
     def _identity(self) -> Asked:

@@ -6,8 +6,10 @@ import json
 import pickle
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeAlias, cast
 
+from icefield._checks import truth
 from icefield._exceptions import ErrorKind, InvalidInputError
 
 __all__ = [
@@ -82,10 +84,17 @@ def pickled(function: Callable[[], Any]) -> bytes:
         return pickle.dumps(function)
     except Exception as error:
         raise refused(
-            f"the function of credentials {getattr(function, '__qualname__', function)!s} cannot be pickled, which "
-            "other processes would need: define it with `def` at the top level of a module (no lambda, no function "
-            "inside of another one), or pass functools.partial of such a function"
+            f"the function of credentials {_name(function)} cannot be pickled, which other processes would need: "
+            "define it with `def` at the top level of a module (no lambda, no function inside of another one), or pass "
+            "functools.partial of such a function, whose arguments are no secrets, since they are pickled, too"
         ) from error
+
+
+def _name(function: Any) -> str:
+    """What a function is called; what it holds, such as the arguments of a `partial`, may be secret."""
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def checked(function: Callable[[], Any], form: type) -> Any:
@@ -124,13 +133,14 @@ def chosen(
     It is the environment if nothing was said. Raises `InvalidInputError`, a `ValueError`, if several were, or if that
     was the only one left and is refused.
     """
+    wants_environment = None if from_env is None else truth(from_env, "from_env")
     ways = {name: value is not None for name, value in static.items()} | {
-        "anonymous": bool(anonymous),
-        "from_env": bool(from_env),
+        "anonymous": anonymous is not None and truth(anonymous, "anonymous"),
+        "from_env": wants_environment is True,
         "get_credentials": get_credentials is not None,
     }
     way = one_way(service, ways)
-    if way is None and from_env is False:
+    if way is None and wants_environment is False:
         raise refused(
             f"from_env is False and no other credentials for {service} are given; pass anonymous=True"
         )

@@ -182,7 +182,8 @@ def s3_refreshable_credentials(
 ) -> S3Credentials.Refreshable:
     """Credentials that a function hands out; it is called again before they expire.
 
-    The function must be one that can be pickled: defined at the top level of a module. It runs on a thread of its own.
+    The function must be one that can be pickled: defined at the top level of a module. What it holds, such as the
+    arguments of a `functools.partial`, is pickled with it, and must be no secret. It runs on a thread of its own.
     With `scatter_initial_credentials` it is called at once, and what it returns is used, and pickled, until it expires:
     many workers then need not call it when they begin.
     """

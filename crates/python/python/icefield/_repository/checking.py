@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from icefield import _native
-from icefield._checks import microseconds, text, texts, whole
+from icefield._checks import microseconds, text, texts, truth, whole
 from icefield._progress import Progress, Tell, told
 from icefield._repository.handle import Handle
 from icefield._values.reports import Finding, FsckReport, RepairReport, RetentionReport
@@ -61,15 +61,16 @@ class Checking(Handle):
         branch that points nowhere the newest whole snapshot that no other branch reaches. Interrupted by Ctrl-C or a
         cancelled `await`, it ends a moment later: each branch is as it was or repaired.
         """
+        only_told = truth(dry_run, "dry_run")
         document = {
             "repair": True,
-            "dry_run": bool(dry_run),
-            "drop_virtual_chunks": bool(drop_virtual_chunks),
+            "dry_run": only_told,
+            "drop_virtual_chunks": truth(drop_virtual_chunks, "drop_virtual_chunks"),
             "restore_branch": None if restore_branch is None else text(restore_branch, "restore_branch"),
         }
         with told(progress) as tell:
-            facts = json.loads(_native.fsck(self._storage(), json.dumps(document), tell).wait())
-        return RepairReport(bool(dry_run), facts)
+            facts = json.loads(_native.fsck(self._storage(), self._repository, json.dumps(document), tell).wait())
+        return RepairReport(only_told, facts)
 
     def retain(
         self,
@@ -114,7 +115,8 @@ class Checking(Handle):
         )
         with told(progress) as tell:
             return _retained(
-                bool(dry_run), _native.expire_by_policy(self._repository, document, tell).wait()
+                truth(dry_run, "dry_run"),
+                _native.expire_by_policy(self._repository, document, tell).wait(),
             )
 
     async def retain_async(
@@ -153,7 +155,8 @@ class Checking(Handle):
         )
         async with told(progress) as tell:
             return _retained(
-                bool(dry_run), await _native.expire_by_policy(self._repository, document, tell)
+                truth(dry_run, "dry_run"),
+                await _native.expire_by_policy(self._repository, document, tell),
             )
 
     def _storage(self) -> _native.Storage:
@@ -167,11 +170,11 @@ class Checking(Handle):
         self, read_chunks: bool, virtual_chunks: bool, tips_only: bool, tell: Tell | None
     ) -> _native.Task[str]:
         document = {
-            "read_chunks": bool(read_chunks),
-            "virtual_chunks": bool(virtual_chunks),
-            "tips_only": bool(tips_only),
+            "read_chunks": truth(read_chunks, "read_chunks"),
+            "virtual_chunks": truth(virtual_chunks, "virtual_chunks"),
+            "tips_only": truth(tips_only, "tips_only"),
         }
-        return _native.fsck(self._storage(), json.dumps(document), tell)
+        return _native.fsck(self._storage(), self._repository, json.dumps(document), tell)
 
 
 def _policy(
@@ -184,7 +187,7 @@ def _policy(
         name: 0 if value is None else whole(value, name, "invalid-argument")
         for name, value in counts.items()
     }
-    document |= {name: bool(value) for name, value in switches.items()}
+    document |= {name: truth(value, name) for name, value in switches.items()}
     document["older_than"] = None if older_than is None else microseconds(older_than, "older_than")
     if branches is not None:
         document["branches"] = texts(branches, "branches")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from icefield import _native
-from icefield._checks import exactly_one_version, text, texts
+from icefield._checks import exactly_one_version, text, texts, truth
 from icefield._exceptions import ErrorKind, InvalidInputError
 from icefield._progress import Progress, Tell, told
 from icefield._repository.handle import Handle
@@ -110,11 +110,11 @@ class Exchange(Handle):
             "branch": text(said["branch"], "branch"),
             "group": text(said["group"], "group"),
             "message": text(said["message"] or f"Import {first}{more}", "message"),
-            "virtual": bool(said["virtual"]),
+            "virtual": truth(said["virtual"], "virtual"),
             "copy": texts(said["copy"], "copy"),
             "append": None if said["append"] is None else text(said["append"], "append"),
             "concat": None if said["concat"] is None else text(said["concat"], "concat"),
-            "unordered": bool(said["unordered"]),
+            "unordered": truth(said["unordered"], "unordered"),
         }
         return _native.import_files(self._repository, names, json.dumps(document), tell)
 
@@ -130,7 +130,11 @@ class Exchange(Handle):
         """Where an export goes, and the document that says how."""
         where = _location(destination, "destination")
         place = None if self._place is None else self._place.storage._local_path()
-        document = {"format": text(format, "format"), "zip": bool(zip), "repository": place}
+        document = {
+            "format": text(format, "format"),
+            "zip": truth(zip, "zip"),
+            "repository": place,
+        }
         return where, json.dumps(document)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from icefield._checks import exactly_one_version, text
+from icefield._checks import exactly_one_version, text, truth
 from icefield._iterators import AsyncCloseableIterator, CloseableIterator
 from icefield._repository.handle import Handle
 from icefield._values import AncestryGraph, Diff, ManifestFileInfo, SnapshotInfo
@@ -89,6 +89,7 @@ class History(Handle):
 
         `print` shows it with colours, or without if `plain`; a notebook shows it as an SVG.
         """
+        plain = truth(plain, "plain")
         branches = self._repository.list_branches().wait()
         tags = self._repository.list_tags().wait()
         snapshots: dict[str, SnapshotInfo] = {}
@@ -105,7 +106,7 @@ class History(Handle):
             snapshots.values(),
             {name: task.wait() for name, task in heads.items()},
             {name: task.wait() for name, task in marks.items()},
-            plain=bool(plain),
+            plain=plain,
         )
 
     async def ancestry_graph_async(
@@ -117,6 +118,7 @@ class History(Handle):
         plain: bool = False,
     ) -> AncestryGraph:
         """As `ancestry_graph`, to be awaited."""
+        plain = truth(plain, "plain")
         branches = await self._repository.list_branches()
         tags = await self._repository.list_tags()
         snapshots: dict[str, SnapshotInfo] = {}
@@ -133,7 +135,7 @@ class History(Handle):
             snapshots.values(),
             {name: await task for name, task in heads.items()},
             {name: await task for name, task in marks.items()},
-            plain=bool(plain),
+            plain=plain,
         )
 
     def lookup_snapshot(self, snapshot_id: str) -> SnapshotInfo:
@@ -168,10 +170,10 @@ class History(Handle):
         to_tag: str | None = None,
         to_snapshot_id: str | None = None,
     ) -> Diff:
-        """What the commits after one snapshot, up to another, changed.
+        """What differs between two snapshots, told as what leads from the first to the second.
 
-        Give one of the three for each side. The first snapshot must be an ancestor of the second,
-        else an `InvalidInputError` is raised.
+        Give one of the three for each side. Any two snapshots of the repository can be compared:
+        neither has to be an ancestor of the other.
         """
         start = exactly_one_version(from_branch, from_tag, from_snapshot_id, "from_")
         end = exactly_one_version(to_branch, to_tag, to_snapshot_id, "to_")

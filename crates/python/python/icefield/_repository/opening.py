@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from icefield import _native
-from icefield._checks import whole
+from icefield._checks import truth, whole
 from icefield._exceptions import from_native
 from icefield._place import grants
 from icefield._values import SpecVersion
@@ -47,7 +47,7 @@ def begin_creation(
         native_storage(storage, None if config is None else config.storage),
         document,
         grants(access),
-        not check_clean_root,
+        not truth(check_clean_root, "check_clean_root"),
     )
     return access, task
 

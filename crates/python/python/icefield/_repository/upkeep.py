@@ -6,7 +6,7 @@ import datetime
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from icefield._checks import metadata_document, microseconds, text, whole
+from icefield._checks import metadata_document, microseconds, text, truth, whole
 from icefield._exceptions import from_native
 from icefield._repository.handle import Handle
 from icefield._values.upkeep import ChunkStorageStats, GCSummary
@@ -57,7 +57,9 @@ class Upkeep(Handle):
         self, older_than: datetime.datetime, branches: bool, tags: bool
     ) -> _native.Task[list[str]]:
         return self._repository.expire_snapshots(
-            microseconds(older_than, "older_than"), bool(branches), bool(tags)
+            microseconds(older_than, "older_than"),
+            truth(branches, "delete_expired_branches"),
+            truth(tags, "delete_expired_tags"),
         )
 
     def garbage_collect(
@@ -113,7 +115,9 @@ class Upkeep(Handle):
     ) -> _native.Task[dict[str, int]]:
         _check_limits(limits)
         return self._repository.garbage_collect(
-            microseconds(older_than, "delete_object_older_than"), bool(dry_run), bool(force)
+            microseconds(older_than, "delete_object_older_than"),
+            truth(dry_run, "dry_run"),
+            truth(force, "force"),
         )
 
     def chunk_storage_stats(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+import operator
 from collections.abc import Iterable
 from typing import Any
 
 from icefield import _native
 from icefield._checks import text, whole
+from icefield._exceptions import from_native
 from icefield._repository.handle import Handle
 from icefield._values.reports import Window
 
@@ -110,5 +113,24 @@ def _document(options: dict[str, Any]) -> dict[str, Any]:
     if labels is not None:
         if isinstance(labels, str) or not isinstance(labels, Iterable):
             raise TypeError("`labels` must be a sequence of numbers")
-        document["labels"] = [float(label) for label in labels]
+        document["labels"] = [_label(label, at) for at, label in enumerate(labels)]
     return document
+
+
+def _label(value: Any, at: int) -> float:
+    """A coordinate, as floats of 64 bits hold it."""
+    if isinstance(value, bool | str) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+        raise TypeError(f"`labels[{at}]` must be a number, not {type(value).__name__}")
+    try:
+        label = float(value)
+    except OverflowError:
+        label = math.inf
+    if not math.isfinite(label):
+        raise from_native(_KIND, f"`labels[{at}]` is {value!r}, but a label must be a finite number: others have no order")
+    if hasattr(value, "__index__") and int(label) != operator.index(value):
+        raise from_native(
+            _KIND,
+            f"`labels[{at}]` is {value!r}, which a float of 64 bits does not hold exactly: leave `labels` out, so that they "
+            "go on in equal steps, or write the coordinate through a session",
+        )
+    return label

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from icefield import _urls
+from icefield._checks import truth
 from icefield._credentials.forms import identity_of
 from icefield._credentials.s3 import AnyS3Credential, S3Credentials
 from icefield._exceptions import ErrorKind, StorageError
@@ -102,13 +103,14 @@ def tigris(
     given: HeadersGiven,
 ) -> Description:
     """A bucket of Tigris. Those that are to be consistent ask its region, past all caches."""
+    use_weak_consistency = truth(use_weak_consistency, "use_weak_consistency")
     if not use_weak_consistency and config.region is None:
         raise StorageError(
             "a bucket of Tigris needs its region, where all reads and writes go so that they are consistent: pass "
             "region=…, or use_weak_consistency=True for reading only what the nearest region knows",
             ErrorKind.STORAGE_CONFIG,
         )
-    extra: dict[str, Any] = {"preset": "tigris", "read_only": bool(use_weak_consistency)}
+    extra: dict[str, Any] = {"preset": "tigris", "read_only": use_weak_consistency}
     if not use_weak_consistency:
         here = {"x-tigris-regions": str(config.region)}
         given.read = here | {"cache-control": "no-cache"} | given.read

@@ -35,9 +35,10 @@ class Storage(_Constructors):
     """A place where a repository is kept. Made by the functions of `icefield.storage`; connects at its first use.
 
     It pickles as its description. Credentials of the environment are those of the process that uses them; of a
-    function of credentials its name is pickled; keys that were passed as values are not, so that another process asks
-    with the credentials of its environment, nor are headers that say who asks or whose names speak of keys, and queries of
-    URLs, unless `with_secrets_in_pickles` says otherwise. A storage in memory cannot be pickled.
+    function of credentials its name is pickled, and what it holds (the arguments of a `functools.partial`, which must
+    be no secrets); keys that were passed as values are not, so that another process asks with the credentials of its
+    environment, nor are headers that say who asks or whose names speak of keys, and queries of URLs, unless
+    `with_secrets_in_pickles` says otherwise. A storage in memory cannot be pickled.
     """
 
     __slots__ = (
@@ -206,13 +207,15 @@ class Storage(_Constructors):
         """The same place, whose pickles, and those of repositories, sessions and stores in it, hold the keys it has, with
         headers and queries of URLs that may have some.
 
-        Whoever can read such a pickle has the keys. For workers whose environment has no credentials; a function
-        (`get_credentials`) or credentials of the environment need no secret in a pickle.
+        Whoever can read such a pickle has the keys. For workers whose environment has no credentials; those of the
+        environment, and a function (`get_credentials`) that holds no secret, need none in a pickle. A storage in memory
+        is the same memory, and still cannot be pickled.
         """
-        description = Description(
-            self._description, self._shown, self._credentials, self._source
-        )
-        storage = self._made(description, self._withheld)
+        storage = object.__new__(Storage)
+        for name in ("_credentials", "_description", "_shown", "_source", "_withheld"):
+            setattr(storage, name, getattr(self, name))
+        # The connections, too: a memory is only in them.
+        storage._handles = self._handles
         storage._pickles_secrets = True
         return storage
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
@@ -17,6 +18,8 @@ _TAG_COLOUR = "#3b82c4"
 _STEP = 28
 _LANE = 20
 _LEFT = 15
+# What XML cannot have, not even escaped.
+_UNDRAWABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class _Row(NamedTuple):
@@ -107,6 +110,10 @@ class AncestryGraph:
             shown += f" ({', '.join(names)})"
         return f"{shown} {_first_line(row.snapshot.message)}"
 
+    def _repr_html_(self) -> str:
+        """The picture, to be scrolled sideways where the page is too narrow."""
+        return f'<div class="icefield" style="overflow-x:auto">{self._repr_svg_()}</div>'
+
     def _repr_svg_(self) -> str:
         lanes = max((max((row.lane, *row.above)) for row in self._rows), default=0) + 1
         text_at = _LEFT + lanes * _LANE + 14
@@ -125,10 +132,10 @@ class AncestryGraph:
             names = [(it, self._colour(row.lane)) for it in row.branches]
             names += [(it, "currentColor" if self._plain else _TAG_COLOUR) for it in row.tags]
             for name, colour in names:
-                label += f" <tspan font-weight='bold' fill='{colour}'>{escape(name)}</tspan>"
+                label += f" <tspan font-weight='bold' fill='{colour}'>{_drawable(name)}</tspan>"
                 plain_label += f" {name}"
             message = _first_line(row.snapshot.message)
-            label += f" {escape(message)}"
+            label += f" {_drawable(message)}"
             longest = max(longest, len(plain_label) + len(message) + 1)
             x = _LEFT + row.lane * _LANE
             shown.append(f"<circle cx='{x}' cy='{y}' r='5' fill='{self._colour(row.lane)}'/>")
@@ -155,6 +162,10 @@ class AncestryGraph:
 
 
 AncestryGraph.__module__ = "icefield"
+
+
+def _drawable(text: str) -> str:
+    return escape(_UNDRAWABLE.sub("\ufffd", text))
 
 
 def _first_line(message: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from icefield import _display
+from icefield._frozen import frozen
 
 __all__ = ["Value"]
 
@@ -28,7 +29,7 @@ class Value:
         return self._fields() == other._fields()
 
     def __hash__(self) -> int:
-        return hash((type(self), *(_frozen(value) for _, value, _ in self._fields())))
+        return hash((type(self), *(frozen(value) for _, value, _ in self._fields())))
 
     def __repr__(self) -> str:
         fields = ((name, value) for name, value, _ in self._fields())
@@ -39,14 +40,3 @@ class Value:
 
     def _repr_html_(self) -> str:
         return _display.table(f"icefield.{type(self).__qualname__}", self._fields())
-
-
-def _frozen(value: Any) -> Any:
-    """Something that can be hashed and is equal for equal values."""
-    if isinstance(value, dict):
-        return frozenset((key, _frozen(it)) for key, it in value.items())
-    if isinstance(value, set):
-        return frozenset(value)
-    if isinstance(value, list | tuple):
-        return tuple(_frozen(it) for it in value)
-    return value
