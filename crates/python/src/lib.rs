@@ -38,6 +38,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<store::Store>()?;
     module.add_class::<stream::Stream>()?;
     module.add_class::<task::Task>()?;
+    process::hook(module.py())?;
     module.add_function(wrap_pyfunction!(process::before_fork, module)?)?;
     module.add_function(wrap_pyfunction!(process::after_fork_in_child, module)?)?;
     module.add_function(wrap_pyfunction!(process::initialize_logs, module)?)?;

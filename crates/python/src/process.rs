@@ -4,6 +4,7 @@
 //! that is not there. So the child starts a generation of its own, with a fresh runtime, and touches nothing that
 //! belongs to its parent: not to use it, and not to drop it either.
 
+mod calls;
 mod disks;
 mod lasting;
 mod logs;
@@ -19,6 +20,7 @@ use crate::errors::Failure;
 use crate::task::Courier;
 use disks::Disks;
 
+pub(crate) use calls::{hook, in_python, is_ending};
 pub(crate) use lasting::{LONGEST, Running, lasting};
 pub(crate) use logs::{initialize_logs, set_logs_filter};
 
@@ -33,6 +35,7 @@ static FIRST: Generation = Generation::new();
 /// What one process owns. Those of the parents stay where they are, for ever, unused.
 struct Generation {
     engine: OnceLock<Engine>,
+    calls: calls::Calls,
     lasting: lasting::Lasting,
     next: OnceLock<Box<Self>>,
 }
@@ -47,6 +50,7 @@ impl Generation {
     const fn new() -> Self {
         Self {
             engine: OnceLock::new(),
+            calls: calls::Calls::new(),
             lasting: lasting::Lasting::new(),
             next: OnceLock::new(),
         }

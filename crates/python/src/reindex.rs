@@ -52,7 +52,7 @@ pub(crate) async fn run(
     let place = path.clone();
     // They may wait for work of this very runtime.
     let asked = process::aside(move || {
-        let asked = Python::try_attach(|py| {
+        let asked = process::in_python(|py| {
             let goes = ask(forward.bind(py), &chunks, |wrong| {
                 Err(out_of_grid(&place, wrong, &grid))
             })?;

@@ -9,6 +9,8 @@ use icefield::NodePath;
 use icefield::storage::{Clock, SystemClock};
 use pyo3::prelude::*;
 
+use crate::process;
+
 /// The least time between two calls.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The total is not known.
@@ -63,7 +65,7 @@ impl Told {
             total => Some(total),
         };
         // None if the interpreter is ending: then nobody is told any more.
-        Python::try_attach(|py| {
+        process::in_python(|py| {
             if let Err(error) = function.call1(py, (stage, done, total)) {
                 // Nobody waits for it, and the work is not to blame.
                 error.write_unraisable(py, None);

@@ -32,7 +32,7 @@ impl Function {
     async fn call<T: DeserializeOwned + Send + 'static>(&self) -> Result<T, BoxError> {
         let this = self.clone();
         let called = process::aside(move || -> Result<T, Failure> {
-            let text = Python::try_attach(|py| -> Result<String, Failure> {
+            let text = process::in_python(|py| -> Result<String, Failure> {
                 let function = this.0.get()?.bind(py);
                 let returned = function.call0();
                 returned

@@ -7,6 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{Task, courier};
+use crate::process;
 
 /// Somebody who awaits a task on an event loop.
 #[pyclass(frozen, module = "icefield._native")]
@@ -34,6 +35,10 @@ impl Awaiting {
     fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let task = self.task.get();
         task.birthplace.check()?;
+        if !task.progress.is_ended() && process::is_ending() {
+            // In what the interpreter calls before it ends: nobody would tell the event loop.
+            task.wait(py)?;
+        }
         if !task.progress.is_ended() {
             if self.asked.swap(true, Ordering::Relaxed) {
                 return Err(PyRuntimeError::new_err(

@@ -12,6 +12,8 @@ use std::thread;
 use pyo3::intern;
 use pyo3::prelude::*;
 
+use crate::process;
+
 /// A future of an event loop that waits for the end of some work.
 pub(super) struct Waiter {
     event_loop: Py<PyAny>,
@@ -50,7 +52,7 @@ impl Courier {
 
 fn deliver(letters: &Receiver<Vec<Waiter>>) {
     while let Ok(mut waiters) = letters.recv() {
-        let attached = Python::try_attach(|py| {
+        let attached = process::in_python(|py| {
             while let Ok(more) = letters.try_recv() {
                 waiters.extend(more);
             }
@@ -66,7 +68,7 @@ fn deliver(letters: &Receiver<Vec<Waiter>>) {
 /// Tells event loops on this thread, which may wait for the GIL.
 pub(super) fn tell(waiters: Vec<Waiter>) {
     let mut waiters = waiters;
-    let attached = Python::try_attach(|py| tell_loops(py, std::mem::take(&mut waiters)));
+    let attached = process::in_python(|py| tell_loops(py, std::mem::take(&mut waiters)));
     if attached.is_none() {
         std::mem::forget(waiters);
     }

@@ -173,13 +173,13 @@ array = zarr.create_array(
 array[0] = 1
 session.commit("an array")
 
-# Half a second for each read and write, from here on.
+# A second for each read and write, from here on.
 far = LatencyStorage(near)
 repository = ic.Repository.open(far)
 session = repository.writable_session("main")
 store = session.store
 zarr.open_array(store, path="a")[1] = 2
-far.read_latency_ms = far.write_latency_ms = 500
+far.read_latency_ms = far.write_latency_ms = 1000
 work = {
     "get": lambda: store.get("a/c/0", prototype),
     "set": lambda: store.set("a/c/2", cpu.Buffer.from_bytes(b"\x03")),

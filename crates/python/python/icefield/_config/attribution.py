@@ -22,8 +22,9 @@ class Attribution:
     """Labels for the requests of a repository, so that the owner of a bucket can tell them apart in its logs.
 
     `client` is the software (`name` or `name/version`), `workload` what it is doing, `principal` on whose behalf.
-    They are kept and pickled with the repository; requests do not carry them yet. Each has at most 128 bytes of ASCII; a workload and a principal have none of `( ) \\ ; = "`. Anything else raises
-    `InvalidInputError`. The labels cannot be changed.
+    They are kept and pickled with the repository; requests do not carry them yet. Each has at most 128 bytes of ASCII; a
+    workload and a principal have none of `( ) \\ ; = "`. Anything else raises `InvalidInputError`. The labels cannot be
+    changed.
     """
 
     __slots__ = ("_client", "_principal", "_workload")
