@@ -16,6 +16,7 @@ from icefield._checks import (
     metadata_document,
     older_positional,
     text,
+    truth,
     whole,
 )
 from icefield._exceptions import (
@@ -316,7 +317,7 @@ class Session(_Nodes):
             self._described(metadata),
             None if solver is None else solver_document(solver, "rebase_with"),
             whole(tries, "rebase_tries", "invalid-commit-configuration", 0, _MOST_TRIES),
-            bool(allow_empty),
+            truth(allow_empty, "allow_empty"),
         )
 
     def _described(self, metadata: Mapping[str, Any] | None) -> str | None:

@@ -167,3 +167,12 @@ def test_labels_are_finite_numbers_that_are_kept_exactly(
     with pytest.raises(error, match=r"labels\[1\]"):
         ramp.append("time", 2, labels=[100.0, label])
     assert ramp.lookup_branch("main") == before
+
+
+@pytest.mark.parametrize("name", ["mask", "drop_coverage", "absolute"])
+def test_switches_of_windows_are_true_or_false(ramp: ic.Repository, name: str) -> None:
+    before = ramp.lookup_branch("main")
+    for wrong in (None, "no", 0):
+        with pytest.raises(TypeError, match=name):
+            ramp.append("time", 1, **{name: wrong})
+    assert ramp.lookup_branch("main") == before

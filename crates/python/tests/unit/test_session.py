@@ -389,3 +389,12 @@ def test_methods_that_do_io_have_a_twin(of: type) -> None:
     names = {it for it in dir(of) if not it.startswith("_") and callable(getattr(of, it))}
     alone = {it for it in names if not it.endswith("_async") and f"{it}_async" not in names}
     assert alone <= set(" ".join(WITHOUT_TWIN).split())
+
+
+def test_whether_a_commit_may_be_empty_is_true_or_false(memory: Repository) -> None:
+    session = memory.writable_session("main")
+    wrong: Any
+    for wrong in (None, "false", 1):
+        with pytest.raises(TypeError, match="allow_empty"):
+            session.commit("nothing", allow_empty=wrong)
+    assert not session.read_only

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from icefield import _native
-from icefield._checks import text, whole
+from icefield._checks import text, truth, whole
 from icefield._exceptions import from_native
 from icefield._repository.handle import Handle
 from icefield._values.reports import Window
@@ -103,7 +103,7 @@ def _document(options: dict[str, Any]) -> dict[str, Any]:
         if options.get(name) is not None:
             document[name] = text(options[name], name)
     for name in ("mask", "drop_coverage", "absolute"):
-        document[name] = bool(options.get(name))
+        document[name] = name in options and truth(options[name], name)
     if options.get("tries") is not None:
         document["tries"] = whole(options["tries"], "tries", _KIND, 1)
     keep = options.get("keep")
