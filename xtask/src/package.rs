@@ -154,6 +154,11 @@ fn types(environment: &Environment) -> Result<()> {
             note(&mut failed, &name, process::run(mypy.arg(&directory)));
         }
     }
+    note(
+        &mut failed,
+        "the documentation",
+        documented_types(environment),
+    );
     let mut stubtest = python(environment, "types")?;
     stubtest.args(["-m", "mypy.stubtest", "icefield._native"]);
     stubtest.arg("--mypy-config-file").arg(settings());
@@ -164,6 +169,17 @@ fn types(environment: &Environment) -> Result<()> {
         return Ok(());
     }
     anyhow::bail!("the types of {} do not hold", failed.join(", "))
+}
+
+/// Checks the types of the programs that the documentation shows.
+fn documented_types(environment: &Environment) -> Result<()> {
+    let programs = workspace::scratch("python-pages")?;
+    let mut pages = python(environment, "types")?;
+    process::run(pages.arg(tests("docs").join("pages.py")).arg(&programs))?;
+    let mut mypy = mypy(environment)?;
+    // Two ways to import one package are shown on one page.
+    mypy.args(["--disable-error-code", "no-redef"]);
+    process::run(mypy.arg(programs))
 }
 
 fn note(failed: &mut Vec<String>, name: &str, result: Result<()>) {

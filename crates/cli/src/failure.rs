@@ -1,6 +1,7 @@
 //! What went wrong, in one or two lines, and the exit code that tells a script.
 
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use icefield::ingest::{ExportError, ImportError, PlanError};
@@ -66,6 +67,12 @@ impl Failure {
     /// Says what to do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint.get_or_insert(hint.into());
+        self
+    }
+
+    /// Says which file it is about.
+    pub(crate) fn of_file(mut self, file: &Path) -> Self {
+        self.message = format!("{}: {}", file.display(), self.message);
         self
     }
 

@@ -109,6 +109,11 @@ pub(crate) fn on_disk(job: impl FnOnce() + Send + 'static) -> Result<(), Failure
     Ok(())
 }
 
+/// Returns how many jobs wait for a disk, or for their turn to.
+pub(crate) fn jobs_on_disk() -> Result<usize, Failure> {
+    Ok(Generation::current().engine()?.disks.jobs())
+}
+
 /// The process that made an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Birthplace(usize);

@@ -4,13 +4,14 @@ mod nearness;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
+use icefield::storage::{Clock, SystemClock};
 use icefield::{ByteRange, ZarrStore, ZarrStoreError};
 use pyo3::prelude::*;
 use pyo3_bytes::PyBytes;
 
 use crate::convert::{Input, Range};
 use crate::errors::Failure;
-use crate::process::Own;
+use crate::process::{self, Own};
 use crate::session::Session;
 use crate::stream::{self as streams, Stream};
 use crate::task::{self, Begun, Task, Tried};
@@ -181,14 +182,24 @@ impl Store {
         // again.
         let again = set(store.clone(), key.clone(), value.clone());
         let work = set(store.clone(), key, value);
-        let begun = if nearness.is_short_to_write(length) {
-            task::begin_here(py, work)?
+        let begun = if nearness.is_written_here(length, process::jobs_on_disk()?) {
+            let start = SystemClock.monotonic();
+            let begun = task::begin_here(py, work)?;
+            nearness.wrote(length, SystemClock.monotonic() - start);
+            begun
         } else if length <= INLINE {
             task::begin_tried(py, work)?
         } else if nearness.is_on_disk() {
-            let attempt = move || match task::polled(work) {
-                Tried::Done(Err(failure)) if failure.kind() == "io" => task::rest(again),
-                tried => tried,
+            let nearness = nearness.clone();
+            let attempt = move || {
+                let start = SystemClock.monotonic();
+                match task::polled(work) {
+                    Tried::Done(Err(failure)) if failure.kind() == "io" => task::rest(again),
+                    tried => {
+                        nearness.wrote(length, SystemClock.monotonic() - start);
+                        tried
+                    }
+                }
             };
             return task::begin_on_disk(py, true, attempt).map(Some);
         } else {

@@ -89,7 +89,7 @@ async fn fork(context: &Context, args: &Status, file: &Path) -> Result<(), Failu
     let fork = repository
         .open_fork(&bytes)
         .await
-        .map_err(icefield::Error::from)?;
+        .map_err(|error| Failure::from(icefield::Error::from(error)).of_file(file))?;
     let facts = Fork {
         location: output::location(&args.location),
         base: fork.snapshot_id()?,

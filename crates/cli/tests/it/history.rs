@@ -175,10 +175,10 @@ fn wrong_arguments_of_the_history_tools() {
         world.fails(2, &[command, "r", "main", "--on-conflict", "mine"]);
     }
     world.file("fork", b"no fork at all");
+    let said = world.fails(1, &["status", "r", "--fork", "fork"]);
     assert!(
-        world
-            .fails(1, &["status", "r", "--fork", "fork"])
-            .contains("not a serialised fork")
+        said.contains("fork: these bytes are neither a serialised fork nor"),
+        "{said}"
     );
     world.fails(4, &["status", "r", "--fork", "missing"]);
     world.fails(4, &["status", "r", "--ref", "missing"]);

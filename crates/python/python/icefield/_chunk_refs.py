@@ -9,6 +9,7 @@ from icefield._changes import changing
 from icefield._checks import text, truth, whole
 from icefield._chunk_rows import ArrayChunks, begin_grid, begin_one, begin_specs, chunk_columns
 from icefield._iterators import AsyncCloseableIterator
+from icefield._late import OpenedLate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["ChunkReferences"]
 
 
-class ChunkReferences:
+class ChunkReferences(OpenedLate):
     """References to chunks of the arrays of a session.
 
     Ranges of bytes in other files and objects.
     """
 
+    _native_side = "_store"
     _session: Session
 
     def _check_writable(self) -> None:
@@ -197,5 +199,6 @@ class ChunkReferences:
         ones), offsets and lengths in bytes (uint64), and the bytes of inline chunks by their row.
         """
         batch = whole(batch_size, "batch_size", "invalid-commit-configuration", 1, 2**32 - 1)
-        rows = self._session._session.chunk_refs(text(array_path, "array_path"), batch)
+        path = text(array_path, "array_path")
+        rows = self._begun(lambda: self._session._session.chunk_refs(path, batch))
         return AsyncCloseableIterator(rows, chunk_columns, batches=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -21,18 +22,22 @@ def _unchanged(item: Any) -> Any:
 class _Items(Generic[_T_co]):
     """The items of a stream that were fetched and not yet handed over, and the fetch under way."""
 
-    __slots__ = ("_batches", "_convert", "_fetched", "_stream", "_under_way")
+    __slots__ = ("_batches", "_begin", "_convert", "_fetched", "_stream", "_under_way")
 
     def __init__(
         self,
-        stream: Stream[Any],
+        stream: Stream[Any] | Callable[[], Stream[Any]],
         convert: Callable[[Any], _T_co] | None = None,
         *,
         batches: bool = False,
     ) -> None:
-        """With `batches`, each batch is one item."""
+        """With `batches`, each batch is one item.
+
+        A stream that is still to be begun, which may block, is for asynchronous iterators only.
+        """
         self._batches = batches
-        self._stream: Stream[Any] | None = stream
+        self._begin: Callable[[], Stream[Any]] | None = stream if callable(stream) else None
+        self._stream: Stream[Any] | None = None if callable(stream) else stream
         self._convert: Callable[[Any], _T_co] = convert or _unchanged
         self._fetched: deque[Any] = deque()
         self._under_way: Task[list[Any] | None] | None = None
@@ -62,7 +67,7 @@ class _Items(Generic[_T_co]):
 
     def _close(self) -> None:
         stream, self._stream = self._stream, None
-        self._under_way = None
+        self._begin = self._under_way = None
         self._fetched.clear()
         if stream is not None:
             stream.close()
@@ -82,6 +87,8 @@ class AsyncCloseableIterator(_Items[_T_co], AsyncIterator[_T_co]):
 
     async def __anext__(self) -> _T_co:
         while not self._fetched:
+            if self._begin is not None:
+                await self._begin_beside(self._begin)
             task = self._fetch()
             if task is None:
                 raise StopAsyncIteration
@@ -92,6 +99,19 @@ class AsyncCloseableIterator(_Items[_T_co], AsyncIterator[_T_co]):
                 raise
             self._accept(task, batch)
         return self._convert(self._fetched.popleft())
+
+    async def _begin_beside(self, begin: Callable[[], Stream[Any]]) -> None:
+        """Begins in a thread, so that the event loop goes on."""
+        try:
+            stream = await asyncio.to_thread(begin)
+        except Exception:
+            self._begin = None
+            raise
+        if self._begin is begin:
+            self._begin, self._stream = None, stream
+        else:
+            # Closed meanwhile, or begun for another who waits for items.
+            stream.close()
 
     async def aclose(self) -> None:
         """Ends the iteration and lets go of what it holds. May be called again."""

@@ -9,6 +9,7 @@ from icefield import _native
 from icefield._changes import changing
 from icefield._checks import whole, wholes
 from icefield._iterators import AsyncCloseableIterator
+from icefield._late import OpenedLate
 from icefield._repository.handle import needs_version_2
 from icefield._session_input import absolute, optional_placing, placing
 from icefield._session_input import chunk_type as named_chunk_type
@@ -17,7 +18,8 @@ from icefield._values.enums import ChunkType
 _LARGEST_INDEX = 2**32 - 1
 
 
-class _Nodes:
+class _Nodes(OpenedLate):
+    _native_side = "_session"
     _session: _native.Session
     _changing: AbstractContextManager[None]
 
@@ -87,7 +89,8 @@ class _Nodes:
         `batch_size` of them are fetched at once.
         """
         batch = whole(batch_size, "batch_size", "invalid-commit-configuration", 1, 2**32 - 1)
-        rows = self._session.chunk_coordinates(absolute(array_path, "array_path"), batch)
+        path = absolute(array_path, "array_path")
+        rows = self._begun(lambda: self._session.chunk_coordinates(path, batch))
         return AsyncCloseableIterator(rows, tuple)
 
     def chunk_type(self, array_path: str, chunk_coordinates: Sequence[int]) -> ChunkType:

@@ -13,13 +13,15 @@ from icefield import _native
 from icefield._checks import text
 from icefield._exceptions import IcechunkError, NodeNotFoundError
 from icefield._iterators import AsyncCloseableIterator
+from icefield._late import OpenedLate
 from icefield._store_input import KeyNotFoundError, native_range, out_of_bounds
 
 if TYPE_CHECKING:
     from icefield.session import Session
 
 
-class _Reading:
+class _Reading(OpenedLate):
+    _native_side = "_store"
     _store: _native.Store
     _session: Session
     _ensure_open: Callable[[], Coroutine[Any, Any, None]]
@@ -146,12 +148,14 @@ class _Reading:
 
     def list(self) -> AsyncCloseableIterator[str]:
         """All keys."""
-        return AsyncCloseableIterator(self._store.list_prefix(""))
+        return self.list_prefix("")
 
     def list_prefix(self, prefix: str) -> AsyncCloseableIterator[str]:
         """All keys below a group or array; "" is the root."""
-        return AsyncCloseableIterator(self._store.list_prefix(text(prefix, "prefix")))
+        prefix = text(prefix, "prefix")
+        return AsyncCloseableIterator(self._begun(lambda: self._store.list_prefix(prefix)))
 
     def list_dir(self, prefix: str) -> AsyncCloseableIterator[str]:
         """The names right below a prefix."""
-        return AsyncCloseableIterator(self._store.list_dir(text(prefix, "prefix")))
+        prefix = text(prefix, "prefix")
+        return AsyncCloseableIterator(self._begun(lambda: self._store.list_dir(prefix)))

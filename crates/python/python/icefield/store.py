@@ -14,7 +14,7 @@ from zarr.core.common import BytesLike
 
 from icefield import _native
 from icefield._changes import changing
-from icefield._checks import text
+from icefield._checks import text, truth
 from icefield._chunk_refs import ChunkReferences
 from icefield._exceptions import (
     IcechunkError,
@@ -70,7 +70,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
 
         native = store.session
         owner = (ForkSession if native.is_fork else Session)(native)
-        super().__init__(read_only=native.read_only if read_only is None else bool(read_only))
+        super().__init__(read_only=native.read_only if read_only is None else truth(read_only, "read_only"))
         self._session = owner
         self._store = store
         self._is_open = True
@@ -158,7 +158,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
 
         A store of a read-only session refuses them anyhow.
         """
-        store = IcefieldStore._of(self._session, bool(read_only))
+        store = IcefieldStore._of(self._session, truth(read_only, "read_only"))
         store._is_open = False
         return store
 

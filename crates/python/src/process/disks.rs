@@ -26,6 +26,8 @@ struct Queue {
     /// Those that run, and those that are about to start.
     threads: usize,
     idle: usize,
+    /// Jobs that are being done.
+    running: usize,
 }
 
 impl Disks {
@@ -41,6 +43,12 @@ impl Disks {
             drop(queue);
             self.start();
         }
+    }
+
+    /// Jobs that wait or are being done.
+    pub(crate) fn jobs(&self) -> usize {
+        let queue = self.lock();
+        queue.jobs.len() + queue.running
     }
 
     fn start(self: &Arc<Self>) {
@@ -66,9 +74,11 @@ impl Disks {
         let mut queue = self.lock();
         loop {
             if let Some(job) = queue.jobs.pop_front() {
+                queue.running += 1;
                 drop(queue);
                 job();
                 queue = self.lock();
+                queue.running -= 1;
             } else {
                 queue.idle += 1;
                 queue = self

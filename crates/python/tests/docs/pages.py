@@ -1,4 +1,7 @@
-"""Pages whose blocks are programs: cut out of Markdown, run in order, their output compared."""
+"""Pages whose blocks are programs: cut out of Markdown, run in order, their output compared.
+
+`python pages.py DIRECTORY` writes each page there as one program, for a type checker.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[4]
+PAGES = ["docs/python.md", "docs/coming-from-icechunk.md", "crates/python/README.md"]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -65,3 +69,22 @@ def run(block: Block, module: types.ModuleType) -> None:
     assert re.fullmatch(pattern, printed, re.DOTALL), (
         f"{block.page}, line {block.line} prints\n{printed}\nand the page says\n{wanted}"
     )
+
+
+def program(page: str) -> str:
+    """All blocks of a page, each on the lines that it has there."""
+    lines: list[str] = []
+    for block in blocks(page):
+        lines += [""] * (block.line - 1 - len(lines))
+        lines += block.code.splitlines()
+    return "\n".join(lines) + "\n"
+
+
+def main(directory: Path) -> None:
+    for page in PAGES:
+        name = re.sub(r"\W", "_", page.removesuffix(".md")) + ".py"
+        (directory / name).write_text(program(page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

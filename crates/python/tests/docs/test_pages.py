@@ -4,9 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import ROOT, blocks, page_module, run
-
-PAGES = ["docs/python.md", "docs/coming-from-icechunk.md", "crates/python/README.md"]
+from pages import PAGES, ROOT, blocks, page_module, run
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -3,7 +3,10 @@
 import asyncio
 import pickle
 import threading
+from collections.abc import AsyncIterator, Callable
+from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ import zarr
 import icefield
 from icefield import Repository
 from icefield._changes import Changes
+from icefield._place import Place
 from icefield.storage import IcefieldWarning
 
 
@@ -205,6 +209,79 @@ def test_a_fork_comes_back_without_being_opened(tmp_path: Path) -> None:
     assert "_session" not in vars(back)
     assert np.asarray(zarr.open_array(session.store, path="x", mode="r")[:]).tolist() == [1, 2, 0, 0]
     session.commit("merged")
+
+
+async def _listed(items: AsyncIterator[Any]) -> list[Any]:
+    return [item async for item in items]
+
+
+_AWAITED: list[tuple[str, Callable[[Any], Any]]] = [
+    ("repository", lambda it: it.lookup_branch_async("main")),
+    ("repository", lambda it: it.readonly_session_async("main")),
+    ("repository", lambda it: _listed(it.async_ancestry(branch="main"))),
+    ("session", lambda it: it.get_node_id_async("/a")),
+    ("session", lambda it: it.chunk_type_async("/a", (0,))),
+    ("session", lambda it: _listed(it.chunk_coordinates("/a"))),
+    ("fork", lambda it: it.status_async()),
+    ("session.store", lambda it: _listed(it.list())),
+    ("session.store", lambda it: _listed(it.list_dir("a"))),
+    ("session.store", lambda it: _listed(it.array_chunk_iterator("/a"))),
+    (
+        "fork.store",
+        lambda it: it.set_virtual_ref_async(
+            "a/c/0", "file:///x", offset=0, length=4, validate_container=False
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "awaited"), _AWAITED)
+def test_what_was_unpickled_is_opened_beside_the_event_loop(
+    disk: Repository, name: str, awaited: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = disk.readonly_session("main")
+    fork = disk.writable_session("main").fork()
+    threads = []
+    opened = Place._opened
+
+    def opening(place: Place) -> Any:
+        threads.append(threading.current_thread())
+        return opened(place)
+
+    monkeypatch.setattr(Place, "_opened", opening)
+    known = {"repository": disk, "session": session, "fork": fork}
+    it = attrgetter(name)(SimpleNamespace(**{key: again(value) for key, value in known.items()}))
+
+    async def run() -> Any:
+        # Two at once open one and the same.
+        return await asyncio.gather(awaited(it), awaited(it))
+
+    first, second = asyncio.run(run())
+    assert str(first) == str(second) and first != []
+    assert threads and threading.current_thread() not in threads
+
+
+def test_an_iterator_that_is_closed_before_it_began_is_at_its_end(disk: Repository) -> None:
+    items = again(disk.readonly_session("main").store).list()
+
+    async def rest() -> list[str]:
+        await items.aclose()
+        return await _listed(items)
+
+    assert asyncio.run(rest()) == []
+
+
+def test_an_iterator_that_cannot_begin_says_why_and_ends(
+    disk: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(place: Place) -> Any:
+        raise icefield.StorageError("no such place", "io")
+
+    items = again(disk).async_ancestry(branch="main")
+    monkeypatch.setattr(Place, "_opened", failing)
+    with pytest.raises(icefield.StorageError, match="no such place"):
+        asyncio.run(_listed(items))
+    assert asyncio.run(_listed(items)) == []
 
 
 def test_a_pickled_store_is_opened_beside_the_event_loop(tmp_path: Path) -> None:

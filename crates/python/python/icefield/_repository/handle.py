@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from icefield._exceptions import from_native
+from icefield._late import OpenedLate
 
 if TYPE_CHECKING:
     from icefield import _native
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["Handle", "needs_version_2"]
 
 
-class Handle:
+class Handle(OpenedLate):
     """An open repository: its native side, where it is, and the default metadata of its commits."""
 
+    _native_side = "_repository"
     _repository: _native.Repository
     _place: Place | None
     _defaults: dict[str, Any]

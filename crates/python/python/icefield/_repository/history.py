@@ -73,7 +73,7 @@ class History(Handle):
         """As `ancestry`, for `async for`."""
         version = exactly_one_version(branch, tag, snapshot_id)
         return AsyncCloseableIterator(
-            self._repository.ancestry(*version), self._snapshot
+            self._begun(lambda: self._repository.ancestry(*version)), self._snapshot
         )
 
     def ancestry_graph(
