@@ -9,7 +9,9 @@ use crate::rows::DiffRow;
 use crate::session::Session;
 use crate::storage::{Place, Storage};
 use crate::stream::{Stream, stream};
-use crate::task::{BEGINS_ANEW, GOES_ON, Task, begin, begin_interruptible, begin_lasting};
+use crate::task::{
+    BEGINS_ANEW, GOES_ON, Task, begin, begin_interruptible, begin_lasting, begin_to_the_end,
+};
 use crate::{convert, document, grants, inspect, refs, upkeep};
 
 /// Snapshots of a history that are handed over at a time.
@@ -160,15 +162,22 @@ impl Repository {
         })
     }
 
+    /// Opens a repository. With `for_all`, who gives up waiting does not end it for the others.
     #[staticmethod]
+    #[pyo3(signature = (storage, config, grants, for_all=false))]
     fn open(
         py: Python<'_>,
         storage: &Storage,
         config: Option<&str>,
         grants: Vec<Grant>,
+        for_all: bool,
     ) -> PyResult<Task> {
         let opening = Opening::new(storage, config, grants)?;
-        begin(py, async move { Ok(Self::new(opening.open().await?)) })
+        let work = async move { Ok(Self::new(opening.open().await?)) };
+        match for_all {
+            true => begin_to_the_end(py, work),
+            false => begin(py, work),
+        }
     }
 
     #[staticmethod]

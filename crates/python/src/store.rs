@@ -4,7 +4,6 @@ mod nearness;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
-use icefield::storage::{Clock, SystemClock};
 use icefield::{ByteRange, ZarrStore, ZarrStoreError};
 use pyo3::prelude::*;
 use pyo3_bytes::PyBytes;
@@ -178,27 +177,31 @@ impl Store {
         let (store, nearness) = self.inner.get()?;
         let value = value.0;
         let length = value.len();
+        // Documents go to no disk before the commit.
+        let is_document = key.ends_with("zarr.json");
         // On a thread outside of the runtime nothing is tried twice, though that may help: there may be a file descriptor
         // again.
         let again = set(store.clone(), key.clone(), value.clone());
         let work = set(store.clone(), key, value);
-        let begun = if nearness.is_written_here(length, process::jobs_on_disk()?) {
-            let start = SystemClock.monotonic();
-            let begun = task::begin_here(py, work)?;
-            nearness.wrote(length, SystemClock.monotonic() - start);
-            begun
+        let begun = if nearness.is_written_here(length, process::jobs_on_disk) {
+            nearness.writing(
+                length,
+                || task::begin_here(py, work),
+                |begun| !is_document && matches!(begun, Ok(Begun::Done(Ok(())))),
+            )?
         } else if length <= INLINE {
             task::begin_tried(py, work)?
         } else if nearness.is_on_disk() {
             let nearness = nearness.clone();
             let attempt = move || {
-                let start = SystemClock.monotonic();
-                match task::polled(work) {
+                let tried = nearness.writing(
+                    length,
+                    || task::polled(work),
+                    |tried| !is_document && matches!(tried, Tried::Done(Ok(()))),
+                );
+                match tried {
                     Tried::Done(Err(failure)) if failure.kind() == "io" => task::rest(again),
-                    tried => {
-                        nearness.wrote(length, SystemClock.monotonic() - start);
-                        tried
-                    }
+                    tried => tried,
                 }
             };
             return task::begin_on_disk(py, true, attempt).map(Some);

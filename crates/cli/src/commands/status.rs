@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use futures::TryStreamExt;
-use icefield::{ApplyOutcome, Detector, Repository, SnapshotId};
+use icefield::{ApplyOutcome, Detector, ForkError, Repository, SnapshotId};
 use serde::Serialize;
 
 use super::diff::Changes;
@@ -84,12 +84,16 @@ async fn fork(context: &Context, args: &Status, file: &Path) -> Result<(), Failu
             io::ErrorKind::NotFound => Exit::NotFound,
             _ => Exit::Failure,
         };
-        Failure::new(exit, format!("{}: {error}", file.display()))
+        Failure::new(exit, error.to_string()).of_file(file)
     })?;
-    let fork = repository
-        .open_fork(&bytes)
-        .await
-        .map_err(|error| Failure::from(icefield::Error::from(error)).of_file(file))?;
+    let fork = repository.open_fork(&bytes).await.map_err(|error| {
+        let of_bytes = matches!(error, ForkError::Blob(_));
+        let failure = Failure::from(icefield::Error::from(error));
+        match of_bytes {
+            true => failure.of_file(file),
+            false => failure,
+        }
+    })?;
     let facts = Fork {
         location: output::location(&args.location),
         base: fork.snapshot_id()?,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -26,17 +25,17 @@ class _Items(Generic[_T_co]):
 
     def __init__(
         self,
-        stream: Stream[Any] | Callable[[], Stream[Any]],
+        stream: Stream[Any] | Callable[[], Awaitable[Stream[Any]]],
         convert: Callable[[Any], _T_co] | None = None,
         *,
         batches: bool = False,
     ) -> None:
         """With `batches`, each batch is one item.
 
-        A stream that is still to be begun, which may block, is for asynchronous iterators only.
+        A stream that is still to be begun is for asynchronous iterators only.
         """
         self._batches = batches
-        self._begin: Callable[[], Stream[Any]] | None = stream if callable(stream) else None
+        self._begin: Callable[[], Awaitable[Stream[Any]]] | None = stream if callable(stream) else None
         self._stream: Stream[Any] | None = None if callable(stream) else stream
         self._convert: Callable[[Any], _T_co] = convert or _unchanged
         self._fetched: deque[Any] = deque()
@@ -88,7 +87,7 @@ class AsyncCloseableIterator(_Items[_T_co], AsyncIterator[_T_co]):
     async def __anext__(self) -> _T_co:
         while not self._fetched:
             if self._begin is not None:
-                await self._begin_beside(self._begin)
+                await self._begin_stream(self._begin)
             task = self._fetch()
             if task is None:
                 raise StopAsyncIteration
@@ -100,13 +99,9 @@ class AsyncCloseableIterator(_Items[_T_co], AsyncIterator[_T_co]):
             self._accept(task, batch)
         return self._convert(self._fetched.popleft())
 
-    async def _begin_beside(self, begin: Callable[[], Stream[Any]]) -> None:
-        """Begins in a thread, so that the event loop goes on."""
-        try:
-            stream = await asyncio.to_thread(begin)
-        except Exception:
-            self._begin = None
-            raise
+    async def _begin_stream(self, begin: Callable[[], Awaitable[Stream[Any]]]) -> None:
+        """Begins the stream. After a failure or a cancellation the next call tries it again."""
+        stream = await begin()
         if self._begin is begin:
             self._begin, self._stream = None, stream
         else:

@@ -97,7 +97,10 @@ class Repository:
         storage: Storage, config: str | None, grants: Sequence[Grant], among_other_objects: bool
     ) -> Task[Repository]: ...
     @staticmethod
-    def open(storage: Storage, config: str | None, grants: Sequence[Grant]) -> Task[Repository]: ...
+    def open(
+        storage: Storage, config: str | None, grants: Sequence[Grant], for_all: bool = False
+    ) -> Task[Repository]:
+        """With `for_all`, nobody who gives up waiting ends it for the others."""
     @staticmethod
     def open_or_create(
         storage: Storage, config: str | None, grants: Sequence[Grant], among_other_objects: bool

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import pickle
 from collections import OrderedDict
-from collections.abc import Mapping
-from threading import Lock, RLock
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from icefield import _fork as _fork
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from icefield.credentials import AnyCredential
     from icefield.storage import Storage, StorageSettings
 
-__all__ = ["Place", "forget_all", "grants", "missing", "opening"]
+__all__ = ["Place", "forget_all", "grants", "missing"]
 
 _KEPT = 16
 _lock = Lock()
-_opening = RLock()
-_open: OrderedDict[bytes, _native.Repository] = OrderedDict()
-"""The repositories that this process opened for what it unpickled, by the pickle of their place.
+_open: OrderedDict[bytes, _native.Task[_native.Repository]] = OrderedDict()
+"""The repositories that this process opened, or is opening, for what it unpickled, by the pickle of
+their place.
 
 The last used is the last.
 
@@ -37,14 +38,9 @@ A worker that gets a thousand pickled stores of one repository opens it once.
 
 def forget_all() -> None:
     """Forgets, in a forked child, the repositories that its parent had opened."""
-    global _lock, _opening
-    _lock, _opening = Lock(), RLock()
+    global _lock
+    _lock = Lock()
     _open.clear()
-
-
-def opening() -> RLock:
-    """Held while something unpickled is opened."""
-    return _opening
 
 
 class Place:
@@ -71,24 +67,38 @@ class Place:
     def repository(self) -> _native.Repository:
         """The open repository; opened by the first call if this was unpickled."""
         if self._repository is None:
-            self._repository = self._opened()
+            key = self._key()
+            task = self._opening(key)
+            with _forgetting(key, task):
+                self._repository = task.wait()
         return self._repository
 
-    def _opened(self) -> _native.Repository:
-        key = pickle.dumps((self.storage, self.config, self.access))
+    async def repository_async(self) -> _native.Repository:
+        """As `repository`, to be awaited."""
+        if self._repository is None:
+            key = self._key()
+            task = self._opening(key)
+            with _forgetting(key, task):
+                self._repository = await task
+        return self._repository
+
+    def _key(self) -> bytes:
+        return pickle.dumps((self.storage, self.config, self.access))
+
+    def _opening(self, key: bytes) -> _native.Task[_native.Repository]:
+        """The repository as it is opened: once, for all who want it, also if some give up."""
         with _lock:
-            known = _open.get(key)
-            if known is not None:
+            if (known := _open.get(key)) is not None:
                 _open.move_to_end(key)
                 return known
-        opened = _native.Repository.open(
-            self.storage._native(self._storage_settings()), self.config, grants(self.access)
-        ).wait()
+        opening = _native.Repository.open(
+            self.storage._native(self._storage_settings()), self.config, grants(self.access), True
+        )
         with _lock:
-            _open[key] = opened
+            first = _open.setdefault(key, opening)
             while len(_open) > _KEPT:
                 _open.popitem(last=False)
-        return opened
+        return first
 
     def _storage_settings(self) -> StorageSettings | None:
         from icefield.config import RepositoryConfig
@@ -104,6 +114,18 @@ class Place:
         if access is not None and not self.storage._pickles_secrets:
             access = {prefix: without_key(credential) for prefix, credential in access.items()}
         return Place, (self.storage, self._used_config, access)
+
+
+@contextmanager
+def _forgetting(key: bytes, task: _native.Task[_native.Repository]) -> Iterator[None]:
+    """Forgets an opening that failed, so that the next use tries it again."""
+    try:
+        yield
+    except Exception:
+        with _lock:
+            if _open.get(key) is task:
+                del _open[key]
+        raise
 
 
 def grants(access: Mapping[str, AnyCredential | None] | None) -> list[_native.Grant]:

@@ -10,7 +10,6 @@ from icefield._changes import changing
 from icefield._checks import whole, wholes
 from icefield._iterators import AsyncCloseableIterator
 from icefield._late import OpenedLate
-from icefield._repository.handle import needs_version_2
 from icefield._session_input import absolute, optional_placing, placing
 from icefield._session_input import chunk_type as named_chunk_type
 from icefield._values.enums import ChunkType
@@ -22,14 +21,6 @@ class _Nodes(OpenedLate):
     _native_side = "_session"
     _session: _native.Session
     _changing: AbstractContextManager[None]
-
-    def move(self, from_path: str, to_path: str) -> None:
-        """Moves a node: needs format version 2, so it raises a `FormatError` for now."""
-        needs_version_2("moving nodes")
-
-    async def move_async(self, from_path: str, to_path: str) -> None:
-        """As `move`, to be awaited."""
-        needs_version_2("moving nodes")
 
     def get_node_id(self, path: str) -> str:
         """The id of the group or array at a path such as `/group/array`."""

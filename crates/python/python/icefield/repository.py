@@ -65,6 +65,10 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
             return self._repository
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    async def _connect(self) -> None:
+        if self._place is not None:
+            self._repository = await self._place.repository_async()
+
     @classmethod
     def _of(
         cls,

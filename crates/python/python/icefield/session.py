@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from icefield import _native
 from icefield._answers import ForkAnswer
@@ -26,13 +26,13 @@ from icefield._exceptions import (
     InvalidInputError,
     from_native,
 )
-from icefield._place import Place, missing, opening
-from icefield._repository.handle import needs_version_2
+from icefield._place import Place, missing
 from icefield._session_input import (
     refuse_pickling,
     returned_forks,
     solver_document,
 )
+from icefield._session_later import _Later
 from icefield._session_nodes import _Nodes
 from icefield._storage_settings import IcefieldWarning
 from icefield._values.diff import Diff
@@ -53,7 +53,7 @@ _Facts: TypeAlias = tuple[bool, str, str | None]
 """Whether the session is read-only, its snapshot, and its branch."""
 
 
-class Session(_Nodes):
+class Session(_Nodes, _Later):
     """One snapshot of a repository, and the changes made to it that are not yet committed.
 
     It is made by `Repository.readonly_session` and `Repository.writable_session`. It may be used
@@ -90,25 +90,33 @@ class Session(_Nodes):
         # Only what is missing comes here: the native session of one that was unpickled and not yet
         # used.
         if name == "_session" and "_place" in self.__dict__:
-            with opening():
-                # Once, even if several threads come: a fork that is opened twice would lose what
-                # one of them writes.
-                if "_session" not in self.__dict__:
-                    self._session = self._opened()
-            return self.__dict__["_session"]
+            assert self._place is not None
+            with self._explained():
+                return self._set(self._begin_opening(self._place.repository()).wait())
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _opened(self) -> _native.Session:
+    async def _connect(self) -> None:
         assert self._place is not None
-        repository = self._place.repository()
-        return repository.readonly_session("snapshot", str(self._pickled), None).wait()
+        with self._explained():
+            self._set(await self._begin_opening(await self._place.repository_async()))
+
+    def _set(self, opened: _native.Session) -> _native.Session:
+        """The session that is used from now on: of those that several threads open at once, all use the first."""
+        return cast("_native.Session", self.__dict__.setdefault("_session", opened))
+
+    def _begin_opening(self, repository: _native.Repository) -> _native.Task[_native.Session]:
+        return repository.readonly_session("snapshot", str(self._pickled), None)
+
+    def _explained(self) -> AbstractContextManager[None]:
+        """Says of errors that opening raises what they mean here."""
+        return nullcontext()
 
     def _native_store(self) -> _native.Store:
         """The store of the session; its stores in Python share it."""
-        store = self.__dict__.get("_shared_store")
+        store: _native.Store | None = self.__dict__.get("_shared_store")
         if store is None:
-            store = self.__dict__["_shared_store"] = _native.Store(self._session)
-        return store
+            store = self.__dict__.setdefault("_shared_store", _native.Store(self._session))
+        return cast("_native.Store", store)
 
     def _facts(self) -> _Facts:
         """What the session is, without opening it if nobody used it yet; in a forked child, what it was before."""
@@ -326,29 +334,6 @@ class Session(_Nodes):
             raise TypeError(f"`metadata` must be a dict, not {type(metadata).__name__}")
         return metadata_document({**self._defaults, **(metadata or {})} or None)
 
-    def amend(
-        self,
-        message: str,
-        *,
-        metadata: dict[str, Any] | None = None,
-        allow_empty: bool = False,
-    ) -> str:
-        """Replaces the last commit.
-
-        Needs format version 2, so it raises a `FormatError` for now.
-        """
-        needs_version_2("amending a commit")
-
-    async def amend_async(
-        self,
-        message: str,
-        *,
-        metadata: dict[str, Any] | None = None,
-        allow_empty: bool = False,
-    ) -> str:
-        """As `amend`, to be awaited."""
-        needs_version_2("amending a commit")
-
     @older_positional("metadata")
     def flush(self, message: str, *, metadata: dict[str, Any] | None = None) -> str:
         """Saves the changes as a snapshot that no branch has, and returns its id; the session is
@@ -457,11 +442,14 @@ class ForkSession(Session):
         assert isinstance(self._pickled, bytes)
         return self._pickled
 
-    def _opened(self) -> _native.Session:
-        assert self._place is not None
+    def _begin_opening(self, repository: _native.Repository) -> _native.Task[_native.Session]:
         assert isinstance(self._pickled, bytes)
+        return repository.open_fork(self._pickled)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
         try:
-            return self._place.repository().open_fork(self._pickled).wait()
+            yield
         except InternalError as error:
             if error.kind != "pickle":
                 raise

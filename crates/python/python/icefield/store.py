@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -89,8 +88,14 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
                 if error.kind != "forked":
                     raise
                 store._read_only = bool(read_only) or session._facts()[0]
-        store._is_open = True
+        # Else the first `await` opens it.
+        store._is_open = "_store" in store.__dict__
         return store
+
+    async def _connect(self) -> None:
+        if "_session" not in self._session.__dict__:
+            await self._session._connect()
+        self._attach()
 
     def _attach(self, read_only: bool | None = None) -> None:
         native = self._session._session
@@ -145,9 +150,9 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
         self._is_open = False
 
     async def _open(self) -> None:
-        """Opens what was unpickled, which may ask a server: not on the event loop."""
+        """Opens what was unpickled, which may ask a server."""
         if not self._is_open and "_store" not in self.__dict__:
-            await asyncio.to_thread(self._attach)
+            await self._connect()
             if self._is_open:
                 # By another task, meanwhile.
                 return

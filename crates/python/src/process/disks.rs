@@ -30,6 +30,15 @@ struct Queue {
     running: usize,
 }
 
+/// A job that is being done, whatever becomes of it.
+struct Running<'a>(&'a Disks);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.lock().running -= 1;
+    }
+}
+
 impl Disks {
     /// Does a job soon. It must not panic. Without any thread it is done at once.
     pub(crate) fn run(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
@@ -45,7 +54,7 @@ impl Disks {
         }
     }
 
-    /// Jobs that wait or are being done.
+    /// Returns how many jobs wait or are being done.
     pub(crate) fn jobs(&self) -> usize {
         let queue = self.lock();
         queue.jobs.len() + queue.running
@@ -76,9 +85,10 @@ impl Disks {
             if let Some(job) = queue.jobs.pop_front() {
                 queue.running += 1;
                 drop(queue);
+                let running = Running(self);
                 job();
+                drop(running);
                 queue = self.lock();
-                queue.running -= 1;
             } else {
                 queue.idle += 1;
                 queue = self

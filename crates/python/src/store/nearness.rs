@@ -1,29 +1,28 @@
 //! Which values are read and written on the thread that asks for them.
 //!
 //! Another thread costs more than a short value on a local disk, and is worth it for a long one: others can work
-//! meanwhile. How long a value is shows when it is there, so the last one tells of the next. Where there are as many long
-//! values on their way as there are processors, nobody else can work, and what waits its turn is memory that no cache holds
-//! any more: the thread that has the next one writes it, if the disk has just been as quick as memory.
+//! meanwhile. How long a value is shows when it is there, so the last one tells of the next. Where more long values are under
+//! way than there are processors, one more thread would find none to run on, and by its turn no cache would hold the value any
+//! more: the thread that has it writes it, if the disk has just been as quick as memory.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread;
-use std::time::Duration;
 
 use icefield::ByteRange;
-use icefield::storage::{GetOptions, GetRange, Key, Storage};
+use icefield::storage::{Clock, GetOptions, GetRange, Key, Storage, SystemClock};
 
 /// Longest value in bytes that is worth no thread.
 const SHORT: usize = 256 << 10;
 
-/// Longest value in bytes that a thread with other things to do writes, however quick the disk is.
-const LONGEST: usize = 16 << 20;
+/// Longest value in bytes that is written by who has it, however quick the disk is.
+const LONGEST_HERE: usize = 16 << 20;
 
 /// Bytes in a second that a disk takes at least when it does not wait for anything but memory.
 const QUICK: u128 = 512 << 20;
 
-/// Values on their way to disks, at least, for the next one to be written by who has it.
+/// Long values under way, to and from disks, from which on the next one is written by who has it.
 static MANY: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(2, NonZero::get) + 1);
 
@@ -83,26 +82,39 @@ impl Nearness {
         }
     }
 
-    /// Whether a value is written on the thread that has it, with so many others `on_their_way` to disks.
-    pub(super) fn is_written_here(&self, length: usize, on_their_way: usize) -> bool {
+    /// Whether a value is written on the thread that has it, where so many others are `under_way`.
+    pub(super) fn is_written_here(&self, length: usize, under_way: impl FnOnce() -> usize) -> bool {
         match self {
             Self::Memory => true,
             Self::Disk { .. } if length <= SHORT => true,
             Self::Disk { quick, .. } => {
-                length <= LONGEST && on_their_way >= *MANY && quick.load(Ordering::Relaxed)
+                length <= LONGEST_HERE && quick.load(Ordering::Relaxed) && under_way() >= *MANY
             }
             Self::Far => false,
         }
     }
 
-    /// Remembers how long it took to write a value.
-    pub(super) fn wrote(&self, length: usize, time: Duration) {
-        if let Self::Disk { quick, .. } = self
-            && length > SHORT
-        {
-            let least = length as u128 * 1_000_000 / QUICK;
-            quick.store(time.as_micros() <= least, Ordering::Relaxed);
+    /// Writes a value, as `write` does, which says whether it is on the disk, and remembers how quick that was.
+    pub(super) fn writing<T>(
+        &self,
+        length: usize,
+        write: impl FnOnce() -> T,
+        is_written: impl FnOnce(&T) -> bool,
+    ) -> T {
+        let Self::Disk { quick, .. } = self else {
+            return write();
+        };
+        if length <= SHORT {
+            return write();
         }
+        let start = SystemClock.monotonic();
+        let written = write();
+        if is_written(&written) {
+            let most = length as u128 * 1_000_000 / QUICK;
+            let took = (SystemClock.monotonic() - start).as_micros();
+            quick.store(took <= most, Ordering::Relaxed);
+        }
+        written
     }
 }
 

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
+from zarr.core.buffer import default_buffer_prototype
 
 import icefield
-from icefield import Repository
+from icefield import Repository, _place
 from icefield._changes import Changes
 from icefield._place import Place
 from icefield.storage import IcefieldWarning
@@ -215,6 +216,12 @@ async def _listed(items: AsyncIterator[Any]) -> list[Any]:
     return [item async for item in items]
 
 
+async def _bytes(store: icefield.IcechunkStore, key: str) -> bytes:
+    found = await store.get(key, default_buffer_prototype())
+    assert found is not None
+    return found.to_bytes()
+
+
 _AWAITED: list[tuple[str, Callable[[Any], Any]]] = [
     ("repository", lambda it: it.lookup_branch_async("main")),
     ("repository", lambda it: it.readonly_session_async("main")),
@@ -223,9 +230,12 @@ _AWAITED: list[tuple[str, Callable[[Any], Any]]] = [
     ("session", lambda it: it.chunk_type_async("/a", (0,))),
     ("session", lambda it: _listed(it.chunk_coordinates("/a"))),
     ("fork", lambda it: it.status_async()),
+    ("session.store", lambda it: it.exists("zarr.json")),
+    ("session.store", lambda it: _bytes(it, "a/c/1")),
     ("session.store", lambda it: _listed(it.list())),
     ("session.store", lambda it: _listed(it.list_dir("a"))),
     ("session.store", lambda it: _listed(it.array_chunk_iterator("/a"))),
+    ("fork.store", lambda it: it.delete("a/c/1")),
     (
         "fork.store",
         lambda it: it.set_virtual_ref_async(
@@ -235,30 +245,93 @@ _AWAITED: list[tuple[str, Callable[[Any], Any]]] = [
 ]
 
 
+class _Openings:
+    """How often a place was opened, where waiting for it is not allowed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self._native = Place._opening
+        monkeypatch.setattr(Place, "_opening", lambda place, key: self._opening(place, key))
+        monkeypatch.setattr(Place, "repository", self._refused)
+
+    def _opening(self, place: Place, key: bytes) -> Any:
+        known = _place._open.get(key)
+        task = self._native(place, key)
+        self.count += known is not task
+        return task
+
+    def _refused(self) -> Any:
+        raise AssertionError("this waits on the event loop")
+
+
 @pytest.mark.parametrize(("name", "awaited"), _AWAITED)
-def test_what_was_unpickled_is_opened_beside_the_event_loop(
+def test_what_was_unpickled_is_opened_by_an_await(
     disk: Repository, name: str, awaited: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = disk.readonly_session("main")
     fork = disk.writable_session("main").fork()
-    threads = []
-    opened = Place._opened
-
-    def opening(place: Place) -> Any:
-        threads.append(threading.current_thread())
-        return opened(place)
-
-    monkeypatch.setattr(Place, "_opened", opening)
     known = {"repository": disk, "session": session, "fork": fork}
     it = attrgetter(name)(SimpleNamespace(**{key: again(value) for key, value in known.items()}))
+    openings = _Openings(monkeypatch)
 
     async def run() -> Any:
-        # Two at once open one and the same.
         return await asyncio.gather(awaited(it), awaited(it))
 
     first, second = asyncio.run(run())
-    assert str(first) == str(second) and first != []
-    assert threads and threading.current_thread() not in threads
+    assert first != [] and str(first) == str(second)
+    assert openings.count == 1
+
+
+def test_who_gives_up_opens_it_for_the_others(
+    disk: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = again(disk)
+    openings = _Openings(monkeypatch)
+
+    async def run() -> str:
+        first, second = (
+            asyncio.ensure_future(repository.lookup_branch_async("main")) for _ in range(2)
+        )
+        await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        return str(await second)
+
+    assert asyncio.run(run()) == disk.lookup_branch("main")
+    assert openings.count == 1
+
+
+def test_what_cannot_be_opened_is_tried_again(
+    disk: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    repository, session = again(disk), again(disk.readonly_session("main"))
+    there = tmp_path / "repository"
+    there.rename(tmp_path / "away")
+    with pytest.raises(icefield.IcechunkError):
+        repository.list_branches()
+    with pytest.raises(icefield.IcechunkError):
+        asyncio.run(repository.list_branches_async())
+    items = session.chunk_coordinates("/a")
+    with pytest.raises(icefield.IcechunkError):
+        asyncio.run(_listed(items))
+    (tmp_path / "away").rename(there)
+    assert asyncio.run(repository.list_branches_async()) == {"main"}
+    assert len(asyncio.run(_listed(items))) == 3
+
+
+def test_what_needs_version_2_says_so_before_it_connects(
+    disk: Repository, tmp_path: Path
+) -> None:
+    repository, session = again(disk), again(disk.readonly_session("main"))
+    (tmp_path / "repository").rename(tmp_path / "away")
+    for refused in (
+        repository.get_status_async(),
+        session.move_async("/a", "/b"),
+        session.amend_async("again"),
+    ):
+        with pytest.raises(icefield.FormatError, match="version 2"):
+            asyncio.run(refused)
 
 
 def test_an_iterator_that_is_closed_before_it_began_is_at_its_end(disk: Repository) -> None:
@@ -269,41 +342,3 @@ def test_an_iterator_that_is_closed_before_it_began_is_at_its_end(disk: Reposito
         return await _listed(items)
 
     assert asyncio.run(rest()) == []
-
-
-def test_an_iterator_that_cannot_begin_says_why_and_ends(
-    disk: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def failing(place: Place) -> Any:
-        raise icefield.StorageError("no such place", "io")
-
-    items = again(disk).async_ancestry(branch="main")
-    monkeypatch.setattr(Place, "_opened", failing)
-    with pytest.raises(icefield.StorageError, match="no such place"):
-        asyncio.run(_listed(items))
-    assert asyncio.run(_listed(items)) == []
-
-
-def test_a_pickled_store_is_opened_beside_the_event_loop(tmp_path: Path) -> None:
-    repository = icefield.Repository.create(icefield.local_filesystem_storage(str(tmp_path)))
-    session = repository.writable_session("main")
-    zarr.create_group(session.store)
-    session.commit("a group")
-    store = pickle.loads(pickle.dumps(repository.readonly_session("main").store))
-    threads = []
-    attach = store._attach
-
-    def attaching() -> None:
-        threads.append(threading.current_thread())
-        attach()
-
-    store._attach = attaching
-
-    async def asked() -> tuple[bool, bool]:
-        found: tuple[bool, bool] = await asyncio.gather(
-            store.exists("zarr.json"), store.exists("a/zarr.json")
-        )
-        return found
-
-    assert list(asyncio.run(asked())) == [True, False]
-    assert threads and threading.current_thread() not in threads

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Later"]
 
 
-class Later(Handle):
+class Later(Handle, connects=False):
     """Metadata, status, feature flags and the operations log of a repository, and sessions that
     move nodes.
 
