@@ -109,12 +109,6 @@ pub(crate) fn on_disk(job: impl FnOnce() + Send + 'static) -> Result<(), Failure
     Ok(())
 }
 
-/// Returns how many jobs wait for a disk, or for their turn to.
-pub(crate) fn jobs_on_disk() -> usize {
-    let engine = Generation::current().engine.get();
-    engine.map_or(0, |engine| engine.disks.jobs())
-}
-
 /// The process that made an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Birthplace(usize);

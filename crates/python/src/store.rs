@@ -10,7 +10,7 @@ use pyo3_bytes::PyBytes;
 
 use crate::convert::{Input, Range};
 use crate::errors::Failure;
-use crate::process::{self, Own};
+use crate::process::Own;
 use crate::session::Session;
 use crate::stream::{self as streams, Stream};
 use crate::task::{self, Begun, Task, Tried};
@@ -177,32 +177,18 @@ impl Store {
         let (store, nearness) = self.inner.get()?;
         let value = value.0;
         let length = value.len();
-        // Documents go to no disk before the commit.
-        let is_document = key.ends_with("zarr.json");
         // On a thread outside of the runtime nothing is tried twice, though that may help: there may be a file descriptor
         // again.
         let again = set(store.clone(), key.clone(), value.clone());
         let work = set(store.clone(), key, value);
-        let begun = if nearness.is_written_here(length, process::jobs_on_disk) {
-            nearness.writing(
-                length,
-                || task::begin_here(py, work),
-                |begun| !is_document && matches!(begun, Ok(Begun::Done(Ok(())))),
-            )?
+        let begun = if nearness.is_short_to_write(length) {
+            task::begin_here(py, work)?
         } else if length <= INLINE {
             task::begin_tried(py, work)?
         } else if nearness.is_on_disk() {
-            let nearness = nearness.clone();
-            let attempt = move || {
-                let tried = nearness.writing(
-                    length,
-                    || task::polled(work),
-                    |tried| !is_document && matches!(tried, Tried::Done(Ok(()))),
-                );
-                match tried {
-                    Tried::Done(Err(failure)) if failure.kind() == "io" => task::rest(again),
-                    tried => tried,
-                }
+            let attempt = move || match task::polled(work) {
+                Tried::Done(Err(failure)) if failure.kind() == "io" => task::rest(again),
+                tried => tried,
             };
             return task::begin_on_disk(py, true, attempt).map(Some);
         } else {

@@ -26,17 +26,6 @@ struct Queue {
     /// Those that run, and those that are about to start.
     threads: usize,
     idle: usize,
-    /// Jobs that are being done.
-    running: usize,
-}
-
-/// A job that is being done, whatever becomes of it.
-struct Running<'a>(&'a Disks);
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.0.lock().running -= 1;
-    }
 }
 
 impl Disks {
@@ -52,12 +41,6 @@ impl Disks {
             drop(queue);
             self.start();
         }
-    }
-
-    /// Returns how many jobs wait or are being done.
-    pub(crate) fn jobs(&self) -> usize {
-        let queue = self.lock();
-        queue.jobs.len() + queue.running
     }
 
     fn start(self: &Arc<Self>) {
@@ -83,11 +66,8 @@ impl Disks {
         let mut queue = self.lock();
         loop {
             if let Some(job) = queue.jobs.pop_front() {
-                queue.running += 1;
                 drop(queue);
-                let running = Running(self);
                 job();
-                drop(running);
                 queue = self.lock();
             } else {
                 queue.idle += 1;
