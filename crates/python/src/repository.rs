@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::storage::{Place, Storage};
 use crate::stream::{Stream, stream};
 use crate::task::{
-    BEGINS_ANEW, GOES_ON, Task, begin, begin_interruptible, begin_lasting, begin_to_the_end,
+    BEGINS_ANEW, GOES_ON, Task, begin, begin_for, begin_interruptible, begin_lasting,
 };
 use crate::{convert, document, grants, inspect, refs, upkeep};
 
@@ -174,10 +174,7 @@ impl Repository {
     ) -> PyResult<Task> {
         let opening = Opening::new(storage, config, grants)?;
         let work = async move { Ok(Self::new(opening.open().await?)) };
-        match for_all {
-            true => begin_to_the_end(py, work),
-            false => begin(py, work),
-        }
+        begin_for(for_all, py, work)
     }
 
     #[staticmethod]
@@ -331,19 +328,22 @@ impl Repository {
         })
     }
 
+    #[pyo3(signature = (kind, name, as_of, for_all=false))]
     fn readonly_session(
         &self,
         py: Python<'_>,
         kind: &str,
         name: &str,
         as_of: Option<i64>,
+        for_all: bool,
     ) -> PyResult<Task> {
         let revision = refs::revision(kind, name, as_of)?;
         let repository = self.handle()?;
-        begin(py, async move {
+        let work = async move {
             let session = repository.read_session(revision).await?;
             Ok(Session::new(repository, session))
-        })
+        };
+        begin_for(for_all, py, work)
     }
 
     fn writable_session(&self, py: Python<'_>, branch: &str) -> PyResult<Task> {
@@ -355,12 +355,14 @@ impl Repository {
         })
     }
 
-    fn open_fork(&self, py: Python<'_>, blob: Vec<u8>) -> PyResult<Task> {
+    #[pyo3(signature = (blob, for_all=false))]
+    fn open_fork(&self, py: Python<'_>, blob: Vec<u8>, for_all: bool) -> PyResult<Task> {
         let repository = self.handle()?;
-        begin(py, async move {
+        let work = async move {
             let session = repository.open_fork(&blob).await?;
             Ok(Session::new(repository, session))
-        })
+        };
+        begin_for(for_all, py, work)
     }
 
     fn inspect_snapshot(&self, py: Python<'_>, snapshot_id: String) -> PyResult<Task> {

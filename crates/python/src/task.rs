@@ -23,7 +23,7 @@ use crate::process::{self, Birthplace, Running};
 
 use awaiting::Awaiting;
 pub(crate) use begin::{
-    BEGINS_ANEW, GOES_ON, begin, begin_interruptible, begin_lasting, begin_near,
+    BEGINS_ANEW, GOES_ON, begin, begin_for, begin_interruptible, begin_lasting, begin_near,
     begin_near_to_the_end, begin_to_the_end,
 };
 pub(crate) use courier::Courier;

@@ -54,13 +54,21 @@ pub fn encode_snapshot(snapshot: &Snapshot) -> Result<Bytes, FormatError> {
 }
 
 pub fn snapshot_content(snapshot: &Snapshot) -> String {
+    // The order of keys says nothing: files have them sorted, and others may write them as they like.
+    let mut metadata = snapshot.metadata().ok();
+    for value in metadata
+        .iter_mut()
+        .flat_map(|metadata| metadata.values_mut())
+    {
+        value.sort_all_objects();
+    }
     let mut text = format!(
         "{} {:?} {} {:?} {:?}\n{:?}\n",
         snapshot.id(),
         snapshot.parent_id(),
         snapshot.flushed_at(),
         snapshot.message(),
-        snapshot.metadata().ok(),
+        metadata,
         snapshot.manifest_files().collect::<Vec<_>>(),
     );
     for node in snapshot.nodes() {

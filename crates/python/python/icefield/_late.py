@@ -2,15 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, MutableMapping
+from contextlib import contextmanager
 from functools import wraps
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, ClassVar
+from threading import RLock
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from icefield._exceptions import IcechunkError
 
 if TYPE_CHECKING:
-    from icefield._native import Stream
+    from icefield._native import Stream, Task
 
-__all__ = ["OpenedLate"]
+__all__ = ["OpenedLate", "forget_lock", "shared"]
+
+_T = TypeVar("_T")
+_lock = RLock()
+
+
+def forget_lock() -> None:
+    """Lets go, in a forked child, of what a thread of its parent may have held."""
+    global _lock
+    _lock = RLock()
+
+
+@contextmanager
+def shared(
+    openings: MutableMapping[Any, Any], key: Hashable, begin: Callable[[], Task[_T]]
+) -> Iterator[Task[_T]]:
+    """The task that all wait for who want the same; the first of them begins it.
+
+    Who fails or gives up forgets it, so that the next one begins anew. Others wait on.
+    """
+    with _lock:
+        task: Task[_T] | None = openings.get(key)
+        if task is None:
+            task = openings[key] = begin()
+    try:
+        yield task
+    except BaseException as error:
+        # What must not be waited for where it was asked for may be about to end well.
+        if not isinstance(error, IcechunkError) or error.kind != "not-allowed":
+            with _lock:
+                if openings.get(key) is task:
+                    del openings[key]
+        raise
 
 
 class OpenedLate:

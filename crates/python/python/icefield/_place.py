@@ -9,14 +9,14 @@ import json
 import pickle
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from threading import Lock
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from icefield import _fork as _fork
 from icefield import _native
 from icefield._credentials.withheld import without_key
 from icefield._exceptions import from_native
+from icefield._late import forget_lock, shared
 
 if TYPE_CHECKING:
     from icefield.credentials import AnyCredential
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Place", "forget_all", "grants", "missing"]
 
 _KEPT = 16
-_lock = Lock()
 _open: OrderedDict[bytes, _native.Task[_native.Repository]] = OrderedDict()
 """The repositories that this process opened, or is opening, for what it unpickled, by the pickle of
 their place.
@@ -38,8 +37,7 @@ A worker that gets a thousand pickled stores of one repository opens it once.
 
 def forget_all() -> None:
     """Forgets, in a forked child, the repositories that its parent had opened."""
-    global _lock
-    _lock = Lock()
+    forget_lock()
     _open.clear()
 
 
@@ -67,38 +65,39 @@ class Place:
     def repository(self) -> _native.Repository:
         """The open repository; opened by the first call if this was unpickled."""
         if self._repository is None:
-            key = self._key()
-            task = self._opening(key)
-            with _forgetting(key, task):
+            with self._opening() as task:
                 self._repository = task.wait()
         return self._repository
 
     async def repository_async(self) -> _native.Repository:
         """As `repository`, to be awaited."""
         if self._repository is None:
-            key = self._key()
-            task = self._opening(key)
-            with _forgetting(key, task):
+            with self._opening() as task:
                 self._repository = await task
         return self._repository
 
-    def _key(self) -> bytes:
-        return pickle.dumps((self.storage, self.config, self.access))
+    @contextmanager
+    def _opening(self) -> Iterator[_native.Task[_native.Repository]]:
+        key = pickle.dumps((self.storage, self.config, self.access))
+        with shared(_open, key, self._begin) as task:
+            yield task
+        # It may be gone: forgotten by somebody who gave up, or pushed out by others.
+        with suppress(KeyError):
+            _open.move_to_end(key)
+        while len(_open) > _KEPT:
+            _open.popitem(last=False)
 
-    def _opening(self, key: bytes) -> _native.Task[_native.Repository]:
-        """The repository as it is opened: once, for all who want it, also if some give up."""
-        with _lock:
-            if (known := _open.get(key)) is not None:
-                _open.move_to_end(key)
-                return known
-        opening = _native.Repository.open(
-            self.storage._native(self._storage_settings()), self.config, grants(self.access), True
+    def _begin(self) -> _native.Task[_native.Repository]:
+        return _native.Repository.open(
+            self.storage._native(self._storage_settings()),
+            self.config,
+            grants(self.access),
+            for_all=True,
         )
-        with _lock:
-            first = _open.setdefault(key, opening)
-            while len(_open) > _KEPT:
-                _open.popitem(last=False)
-        return first
+
+    def __deepcopy__(self, _: Any) -> Place:
+        # Of the same repository, with the keys that a pickle leaves out.
+        return self
 
     def _storage_settings(self) -> StorageSettings | None:
         from icefield.config import RepositoryConfig
@@ -114,18 +113,6 @@ class Place:
         if access is not None and not self.storage._pickles_secrets:
             access = {prefix: without_key(credential) for prefix, credential in access.items()}
         return Place, (self.storage, self._used_config, access)
-
-
-@contextmanager
-def _forgetting(key: bytes, task: _native.Task[_native.Repository]) -> Iterator[None]:
-    """Forgets an opening that failed, so that the next use tries it again."""
-    try:
-        yield
-    except Exception:
-        with _lock:
-            if _open.get(key) is task:
-                del _open[key]
-        raise
 
 
 def grants(access: Mapping[str, AnyCredential | None] | None) -> list[_native.Grant]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from icefield import _native
@@ -26,6 +26,7 @@ from icefield._exceptions import (
     InvalidInputError,
     from_native,
 )
+from icefield._late import shared
 from icefield._place import Place, missing
 from icefield._session_input import (
     refuse_pickling,
@@ -91,25 +92,32 @@ class Session(_Nodes, _Later):
         # used.
         if name == "_session" and "_place" in self.__dict__:
             assert self._place is not None
-            with self._explained():
-                return self._set(self._begin_opening(self._place.repository()).wait())
+            repository = self._place.repository()
+            with self._opening(repository) as task:
+                return self._set(task.wait())
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     async def _connect(self) -> None:
         assert self._place is not None
-        with self._explained():
-            self._set(await self._begin_opening(await self._place.repository_async()))
+        repository = await self._place.repository_async()
+        with self._opening(repository) as task:
+            self._set(await task)
 
-    def _set(self, opened: _native.Session) -> _native.Session:
-        """The session that is used from now on: of those that several threads open at once, all use the first."""
-        return cast("_native.Session", self.__dict__.setdefault("_session", opened))
+    def _opening(
+        self, repository: _native.Repository
+    ) -> AbstractContextManager[_native.Task[_native.Session]]:
+        """The session as it is opened, once for all who use it."""
+        return shared(self.__dict__, "_under_way", lambda: self._begin_opening(repository))
 
     def _begin_opening(self, repository: _native.Repository) -> _native.Task[_native.Session]:
-        return repository.readonly_session("snapshot", str(self._pickled), None)
+        return repository.readonly_session("snapshot", str(self._pickled), None, for_all=True)
 
-    def _explained(self) -> AbstractContextManager[None]:
-        """Says of errors that opening raises what they mean here."""
-        return nullcontext()
+    def _set(self, opened: _native.Session) -> _native.Session:
+        """The session that is used from now on.
+
+        If it was opened anew after somebody gave up, all use the first: what is written to another would be lost.
+        """
+        return cast("_native.Session", self.__dict__.setdefault("_session", opened))
 
     def _native_store(self) -> _native.Store:
         """The store of the session; its stores in Python share it."""
@@ -444,12 +452,13 @@ class ForkSession(Session):
 
     def _begin_opening(self, repository: _native.Repository) -> _native.Task[_native.Session]:
         assert isinstance(self._pickled, bytes)
-        return repository.open_fork(self._pickled)
+        return repository.open_fork(self._pickled, for_all=True)
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _opening(self, repository: _native.Repository) -> Iterator[_native.Task[_native.Session]]:
         try:
-            yield
+            with super()._opening(repository) as task:
+                yield task
         except InternalError as error:
             if error.kind != "pickle":
                 raise

@@ -38,6 +38,18 @@ where
     py.detach(|| Ok(Task::spawned(guarded(work), GivingUp::Nothing, None)?))
 }
 
+/// Begins work on the runtime. Where several wait `for_all` of it, none of them ends it for the others by giving up.
+pub(crate) fn begin_for<F, T>(for_all: bool, py: Python<'_>, work: F) -> PyResult<Task>
+where
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+    T: Outcome + Send + 'static,
+{
+    match for_all {
+        true => begin_to_the_end(py, work),
+        false => begin(py, work),
+    }
+}
+
 /// Begins work that no cancellation stops, and for which the process waits before it ends: it changes what others see, so
 /// that its caller must not be left in doubt whether it did. Who gives up waiting is told `what` goes on (`"The commit"`),
 /// and where to `look` for what became of it.

@@ -1,5 +1,6 @@
 //! How far work is, shared by who does it and by who waits.
 
+use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -133,26 +134,51 @@ impl Progress {
 
     /// The value of work that has ended: the same object each time.
     pub(super) fn value(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let taken = {
+        // Nothing here runs Python under the lock: that may give the GIL to somebody who waits for the lock.
+        let value = loop {
             let mut state = self.lock();
             match &*state {
                 State::Object(object) => return Ok(object.clone_ref(py)),
-                State::Failed(failure) => return Err(failure.clone().into()),
                 State::Raised(error) => return Err(error.clone_ref(py)),
-                State::Running { .. } | State::Converting => None,
-                State::Value(_) => Some(std::mem::replace(&mut *state, State::Converting)),
+                State::Failed(failure) => {
+                    let failure = failure.clone();
+                    drop(state);
+                    return Err(failure.into());
+                }
+                State::Running { .. } => {
+                    drop(state);
+                    let problem =
+                        "the value of work that still goes on was asked for: this is a bug";
+                    return Err(Failure::new("concurrency", problem).into());
+                }
+                State::Converting => {}
+                State::Value(_) => {
+                    if let State::Value(value) = mem::replace(&mut *state, State::Converting) {
+                        break value;
+                    }
+                }
+            }
+            drop(state);
+            py.detach(|| self.wait_for_another());
+        };
+        let object = value(py);
+        let ended = match &object {
+            Ok(object) => State::Object(object.clone_ref(py)),
+            Err(error) => {
+                // Made now, so that to clone it runs nothing.
+                let _made = error.value(py);
+                State::Raised(error.clone_ref(py))
             }
         };
-        let Some(State::Value(value)) = taken else {
-            return Err(Failure::new("concurrency", "two threads wait for one task").into());
-        };
-        // Not under the lock: this may run Python, which may give the GIL to somebody who waits for the lock.
-        let object = value(py);
-        *self.lock() = match &object {
-            Ok(object) => State::Object(object.clone_ref(py)),
-            Err(error) => State::Raised(error.clone_ref(py)),
-        };
+        *self.lock() = ended;
+        self.ended.notify_all();
         object
+    }
+
+    /// Waits until another thread has made an object of the value. Without the GIL, which that thread needs.
+    fn wait_for_another(&self) {
+        let converting = |state: &mut State| matches!(state, State::Converting);
+        drop(self.ended.wait_while(self.lock(), converting));
     }
 
     /// Ends it, and returns who awaits that on event loops.
@@ -162,7 +188,7 @@ impl Progress {
             if !matches!(*state, State::Running { .. }) {
                 return Vec::new();
             }
-            std::mem::replace(&mut *state, State::ended(end))
+            mem::replace(&mut *state, State::ended(end))
         };
         self.ended.notify_all();
         match before {

@@ -84,8 +84,8 @@ pub(crate) enum Tried<T> {
 }
 
 /// Begins work on a thread that waits for disks. It is tried there, outside of the runtime, and only what is left goes
-/// to the runtime; who awaits it is told from there, too. It can be cancelled as long as it waits for its turn, so that what
-/// its caller does instead is not overtaken by it; once it has begun, no more if it is to come `to_the_end`.
+/// to the runtime; who awaits it is told from there, too. Unless it is to come to its end, it can be cancelled as long as it
+/// waits for its turn: what is tried is short.
 pub(crate) fn begin_on_disk<T>(
     py: Python<'_>,
     to_the_end: bool,
@@ -95,7 +95,11 @@ where
     T: Outcome + Send + 'static,
 {
     py.detach(|| {
-        let (task, finish) = Task::running(GivingUp::Drops);
+        let giving_up = match to_the_end {
+            true => GivingUp::Nothing,
+            false => GivingUp::Drops,
+        };
+        let (task, finish) = Task::running(giving_up);
         let progress = Arc::clone(&task.progress);
         process::on_disk(move || {
             if progress.is_cancelled() {

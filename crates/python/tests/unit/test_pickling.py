@@ -1,9 +1,11 @@
 """Pickles: small, opened at first use, without what must not leave."""
 
 import asyncio
+import copy
 import pickle
 import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +17,7 @@ import zarr
 from zarr.core.buffer import default_buffer_prototype
 
 import icefield
-from icefield import Repository, _place
+from icefield import Repository
 from icefield._changes import Changes
 from icefield._place import Place
 from icefield.storage import IcefieldWarning
@@ -246,22 +248,41 @@ _AWAITED: list[tuple[str, Callable[[Any], Any]]] = [
 
 
 class _Openings:
-    """How often a place was opened, where waiting for it is not allowed."""
+    """How often places, sessions and forks are opened from now on."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.count = 0
-        self._native = Place._opening
-        monkeypatch.setattr(Place, "_opening", lambda place, key: self._opening(place, key))
-        monkeypatch.setattr(Place, "repository", self._refused)
+        self.places = self.sessions = self.forks = 0
+        place, session, fork = (
+            Place._begin,
+            icefield.Session._begin_opening,
+            icefield.ForkSession._begin_opening,
+        )
 
-    def _opening(self, place: Place, key: bytes) -> Any:
-        known = _place._open.get(key)
-        task = self._native(place, key)
-        self.count += known is not task
-        return task
+        def of_place(it: Place) -> Any:
+            self.places += 1
+            return place(it)
 
-    def _refused(self) -> Any:
-        raise AssertionError("this waits on the event loop")
+        def of_session(it: icefield.Session, repository: Any) -> Any:
+            self.sessions += 1
+            return session(it, repository)
+
+        def of_fork(it: icefield.ForkSession, repository: Any) -> Any:
+            self.forks += 1
+            return fork(it, repository)
+
+        monkeypatch.setattr(Place, "_begin", of_place)
+        monkeypatch.setattr(icefield.Session, "_begin_opening", of_session)
+        monkeypatch.setattr(icefield.ForkSession, "_begin_opening", of_fork)
+
+    def all(self) -> tuple[int, int, int]:
+        return self.places, self.sessions, self.forks
+
+
+def _waits(*_: Any) -> Any:
+    raise AssertionError("this waits on the event loop")
+
+
+_OPENED_BY = {"repository": (1, 0, 0), "session": (1, 1, 0), "fork": (1, 0, 1)}
 
 
 @pytest.mark.parametrize(("name", "awaited"), _AWAITED)
@@ -273,19 +294,45 @@ def test_what_was_unpickled_is_opened_by_an_await(
     known = {"repository": disk, "session": session, "fork": fork}
     it = attrgetter(name)(SimpleNamespace(**{key: again(value) for key, value in known.items()}))
     openings = _Openings(monkeypatch)
+    monkeypatch.setattr(Place, "repository", _waits)
 
     async def run() -> Any:
         return await asyncio.gather(awaited(it), awaited(it))
 
     first, second = asyncio.run(run())
     assert first != [] and str(first) == str(second)
-    assert openings.count == 1
+    assert openings.all() == _OPENED_BY[name.removesuffix(".store")]
 
 
-def test_who_gives_up_opens_it_for_the_others(
+@pytest.mark.parametrize("name", ["repository", "session", "fork"])
+def test_many_threads_open_it_once(
+    disk: Repository, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = disk.readonly_session("main")
+    fork = disk.writable_session("main").fork()
+    it = again({"repository": disk, "session": session, "fork": fork}[name])
+    openings = _Openings(monkeypatch)
+    uses: dict[str, Callable[[], Any]] = {
+        "repository": lambda: it.lookup_branch("main"),
+        "session": lambda: it.get_node_id("/a"),
+        "fork": lambda: it.get_node_id("/a"),
+    }
+    with ThreadPoolExecutor(16) as threads:
+        found = {task.result() for task in [threads.submit(uses[name]) for _ in range(16)]}
+    assert len(found) == 1
+    assert openings.all() == _OPENED_BY[name]
+
+
+def _far(repository: Repository) -> Any:
+    """What a repository pickles as, where each read takes a while."""
+    storage = icefield.storage.LatencyStorage(repository.storage, read_latency_ms=100)
+    return again(icefield.Repository.open(storage))
+
+
+def test_who_gives_up_does_not_end_it_for_the_others(
     disk: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    repository = again(disk)
+    repository = _far(disk)
     openings = _Openings(monkeypatch)
 
     async def run() -> str:
@@ -293,13 +340,54 @@ def test_who_gives_up_opens_it_for_the_others(
             asyncio.ensure_future(repository.lookup_branch_async("main")) for _ in range(2)
         )
         await asyncio.sleep(0)
+        assert openings.places == 1 and "_repository" not in vars(repository)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
         return str(await second)
 
     assert asyncio.run(run()) == disk.lookup_branch("main")
-    assert openings.count == 1
+    assert openings.places == 1
+
+
+def test_what_was_given_up_is_opened_anew(
+    disk: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its failure, which nobody saw, is not kept for the next use."""
+    repository = _far(disk)
+    (tmp_path / "repository").rename(tmp_path / "away")
+    openings = _Openings(monkeypatch)
+
+    async def given_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(repository.lookup_branch_async("main"), 0.01)
+
+    asyncio.run(given_up())
+    (tmp_path / "away").rename(tmp_path / "repository")
+    assert repository.lookup_branch("main") == disk.lookup_branch("main")
+    assert openings.places == 2
+
+
+def test_all_who_wait_are_told_of_a_failure(disk: Repository, tmp_path: Path) -> None:
+    repository = _far(disk)
+    (tmp_path / "repository").rename(tmp_path / "away")
+
+    def kind() -> str | None:
+        with pytest.raises(icefield.IcechunkError) as caught:
+            repository.lookup_branch("main")
+        return caught.value.kind
+
+    with ThreadPoolExecutor(16) as threads:
+        kinds = {task.result() for task in [threads.submit(kind) for _ in range(16)]}
+    assert kinds == {"repository-not-found"}
+
+
+def test_a_copy_is_of_the_same_repository(disk: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    openings = _Openings(monkeypatch)
+    assert copy.deepcopy(disk).list_branches() == {"main"}
+    session = copy.deepcopy(disk.readonly_session("main"))
+    assert values(session.store) == [0, 1, 2, 3]
+    assert openings.places == 0
 
 
 def test_what_cannot_be_opened_is_tried_again(

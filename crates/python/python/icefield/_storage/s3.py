@@ -47,12 +47,13 @@ def s3(
             f"checksum_algorithm {checksum!r} is not supported; use Crc32, Crc32c, Crc64Nvme or Sha256"
         )
     prefix = prefix_of(prefix)
-    if legacy_rooted_keys and prefix:
+    rooted = legacy_rooted_keys is not None and truth(legacy_rooted_keys, "legacy_rooted_keys")
+    if rooted and prefix:
         raise StorageError(
             "legacy_rooted_keys is only for an empty prefix: leave it out",
             ErrorKind.STORAGE_CONFIG,
         )
-    if legacy_rooted_keys:
+    if rooted:
         raise _urls.refused(
             "legacy_rooted_keys=True is not supported: keys with a leading slash are not read here. Copy the "
             "objects to keys without one, and leave it out"
