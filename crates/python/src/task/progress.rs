@@ -161,17 +161,16 @@ impl Progress {
             drop(state);
             py.detach(|| self.wait_for_another());
         };
+        let conversion = Conversion(self);
         let object = value(py);
-        let ended = match &object {
+        conversion.ended_with(match &object {
             Ok(object) => State::Object(object.clone_ref(py)),
             Err(error) => {
                 // Made now, so that to clone it runs nothing.
                 let _made = error.value(py);
                 State::Raised(error.clone_ref(py))
             }
-        };
-        *self.lock() = ended;
-        self.ended.notify_all();
+        });
         object
     }
 
@@ -204,6 +203,29 @@ impl State {
             Ok(value) => Self::Value(value),
             Err(failure) => Self::Failed(failure),
         }
+    }
+}
+
+/// Held while an object is made of the value: when that panics, who waits for it is told of a failure.
+struct Conversion<'a>(&'a Progress);
+
+impl Conversion<'_> {
+    fn ended_with(self, ended: State) {
+        *self.0.lock() = ended;
+    }
+}
+
+impl Drop for Conversion<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        if matches!(*state, State::Converting) {
+            *state = State::Failed(Failure::new(
+                "concurrency",
+                "no Python object could be made of the value: this is a bug",
+            ));
+        }
+        drop(state);
+        self.0.ended.notify_all();
     }
 }
 
