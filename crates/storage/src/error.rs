@@ -104,6 +104,19 @@ pub enum StorageError {
         /// What is there: `a directory`, …
         found: &'static str,
     },
+    /// The store holds something whose name is no key, or that is no object. Only [`Storage::list`] yields this; the list
+    /// goes on behind it.
+    ///
+    /// [`Storage::list`]: crate::Storage::list
+    #[error(
+        "{raw:?} is in the store, but {problem}: rename it or move it away with the store's own tools"
+    )]
+    UnreadableKey {
+        /// The name as the store has it, relative to the root; bytes that are not UTF-8 are escaped.
+        raw: String,
+        /// The broken rule.
+        problem: String,
+    },
     /// Opened with a setting that does not fit the store.
     #[error("{target}: {problem}; check the setting `{setting}`")]
     Misconfigured {

@@ -87,7 +87,9 @@ pub trait Storage: fmt::Debug + fmt::Display + Send + Sync + 'static {
     ///
     /// Objects that exist during the whole walk are listed exactly once; objects written or deleted
     /// meanwhile may or may not be. A prefix that holds nothing is an empty list, also if it never existed.
-    /// After an error the stream ends; a list that failed is not an empty list.
+    /// A list drops nothing: a name that is no key, and a thing that is no object, is yielded as
+    /// [`StorageError::UnreadableKey`], and the stream goes on. After any other error the stream ends; a list that failed
+    /// is not an empty list.
     fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>>;
 
     /// Deletes objects. Yields one result per deletion, in the order of the input.
