@@ -8,6 +8,7 @@ mod fsck;
 mod gc;
 mod netcdf;
 mod rewrite_manifests;
+mod stats;
 mod windows;
 
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub(crate) use fsck::Fsck;
 pub(crate) use gc::Gc;
 pub(crate) use netcdf::{Ncdump, Ncgen, as_written};
 pub(crate) use rewrite_manifests::RewriteManifests;
+pub(crate) use stats::Stats;
 pub(crate) use windows::{Grow, Moving, Roll, Slots, Trim};
 
 const EXIT_CODES: &str = "\
@@ -116,6 +118,9 @@ pub(crate) enum Command {
     Tree(Tree),
     /// Print the bytes of one Zarr key.
     Cat(Cat),
+    /// Summarise the numbers of an array: count, missing, minimum, mean, maximum, deviation.
+    #[command(after_help = stats::STATS)]
+    Stats(Stats),
     /// Show the history.
     Log(Log),
     /// Show what is known of a repository and one version of it.

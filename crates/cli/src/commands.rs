@@ -30,6 +30,7 @@ mod refs;
 mod rewrite_manifests;
 mod slots;
 mod squash;
+mod stats;
 mod status;
 mod tag;
 mod tree;
@@ -69,6 +70,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Prepend(args) => windows::grow(&context, windows::Way::Start, args).await,
         Command::Trim(args) => windows::trim(&context, args).await,
         Command::Roll(args) => windows::roll(&context, args).await,
+        Command::Stats(args) => stats::run(&context, args).await,
         Command::Slots(args) => slots::run(&context, args).await,
         Command::Materialize(args) => materialize::run(&context, args).await,
         Command::Export(args) => export::run(&context, args).await,

@@ -56,6 +56,8 @@ mod netcdf3;
 mod plan;
 mod progress;
 mod source;
+#[cfg(feature = "codecs")]
+mod statistics;
 mod zarr2;
 mod zarr_tree;
 
@@ -88,6 +90,8 @@ pub use netcdf::{NetcdfError, VariableReader, archive_of_cdl, dataset_of};
 pub use netcdf3::read_netcdf3;
 pub use progress::Progress;
 pub use source::{ChunkEntry, Hierarchy, References, Source, SourceNode};
+#[cfg(feature = "codecs")]
+pub use statistics::{ArrayStatistics, Histogram, Number, StatisticsError, Summary, statistics};
 pub use zarr_tree::{read_zarr, read_zip};
 
 #[cfg(doctest)]

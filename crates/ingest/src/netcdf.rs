@@ -1,5 +1,6 @@
 //! Versions of a repository as netCDF datasets: read value by value, and made of values.
 
+mod elements;
 mod error;
 mod generate;
 mod read;
@@ -11,9 +12,12 @@ use icefield_core::{NodePath, Session};
 use icefield_nczarr::Dataset;
 use serde_json::Value;
 
+pub(crate) use elements::ElementReader;
 pub use error::NetcdfError;
 pub use generate::archive_of_cdl;
 pub use read::VariableReader;
+pub(crate) use read::document_of;
+pub(crate) use regions::Region;
 
 /// Returns what a session sees as a dataset.
 ///

@@ -2,9 +2,9 @@
 
 /// A box of an array: the first element, and how many follow, per dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Region {
-    pub(super) start: Vec<u64>,
-    pub(super) shape: Vec<u64>,
+pub(crate) struct Region {
+    pub(crate) start: Vec<u64>,
+    pub(crate) shape: Vec<u64>,
 }
 
 impl Region {
