@@ -8,6 +8,7 @@ import xarray
 import zarr
 
 import archives  # noqa: F401
+import array_statistics  # noqa: F401
 import collection  # noqa: F401
 import conflicts  # noqa: F401  (registers its cases)
 import expiration  # noqa: F401
