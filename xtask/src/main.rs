@@ -89,7 +89,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
-        Command::Demo => demo::run(),
+        Command::Demo => demo::command(),
         Command::Test { only, list } => test::run(&only, list),
         Command::Check { only, list } => check::run(&only, list),
         Command::Codegen { check } => codegen::run(check),

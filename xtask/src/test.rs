@@ -98,7 +98,11 @@ pub fn run(only: &[String], list: bool) -> Result<()> {
     });
     let programs = stages.available("programs");
     stages.stage("tour", || needs(&[(programs, "programs")], tour::run));
-    stages.stage("demo", || needs(&[(programs, "programs")], demo::run));
+    stages.stage("demo", || {
+        needs(&[(programs, "programs")], || {
+            demo::run(&workspace::programs()?.icefield)
+        })
+    });
     let tested = stages.available("cargo-test");
     for environment in &ENVIRONMENTS {
         let python = python_stage(environment);

@@ -71,8 +71,6 @@ pub struct Programs {
     pub probe: PathBuf,
     /// `icefield-test-s3`, an S3 server.
     pub test_s3: PathBuf,
-    /// The example `mean_sst` of the facade.
-    pub mean_sst: PathBuf,
     /// The example `hdf5_dump` of the ingest crate.
     pub hdf5_dump: PathBuf,
     /// The example `dump_archive` of the ingest crate.
@@ -107,7 +105,6 @@ pub fn programs() -> Result<Programs> {
         icefield: program("icefield")?,
         probe: program("icefield-probe")?,
         test_s3: program("icefield-test-s3")?,
-        mean_sst: program("examples/mean_sst")?,
         hdf5_dump: program("examples/hdf5_dump")?,
         dump_archive: program("examples/dump_archive")?,
     })

@@ -1,14 +1,29 @@
 //! What the layers report of their work, on standard error.
 
-use std::io::{self, IsTerminal, Write as _};
-
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::format::FmtSpan;
+use std::io::{self, Write as _};
 
 /// Filters log events, before `-v` does.
 const VARIABLE: &str = "ICEFIELD_LOG";
 
+/// Starts to print events and finished spans, if anything was asked for.
+pub(crate) fn start(verbose: u8) {
+    let asked = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty());
+    if asked.is_some() || verbose > 0 {
+        print(asked, verbose);
+    }
+}
+
+/// Says that nothing will be printed.
+#[cfg(not(feature = "logging"))]
+fn print(_: Option<String>, _: u8) {
+    let _ = writeln!(
+        io::stderr(),
+        "warning: this program was built without logging, which the feature `logging` brings"
+    );
+}
+
 /// Crates of ours; others are shown at the highest level only.
+#[cfg(feature = "logging")]
 const OURS: [&str; 8] = [
     "icefield",
     "icefield_core",
@@ -20,13 +35,16 @@ const OURS: [&str; 8] = [
     "icefield_ingest",
 ];
 
-/// Starts to print events and finished spans, if anything was asked for.
-pub(crate) fn start(verbose: u8) {
-    let asked = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty());
+#[cfg(feature = "logging")]
+fn print(asked: Option<String>, verbose: u8) {
+    use std::io::IsTerminal;
+
+    use tracing_subscriber::EnvFilter;
+    use tracing_subscriber::fmt::format::FmtSpan;
+
     let filter = match (asked, verbose) {
         (Some(filter), _) => filter,
-        (None, 0) => return,
-        (None, 1) => ours("debug"),
+        (None, 0 | 1) => ours("debug"),
         (None, _) => format!("debug,{}", ours("trace")),
     };
     let filter = match EnvFilter::try_new(&filter) {
@@ -50,6 +68,7 @@ pub(crate) fn start(verbose: u8) {
         .init();
 }
 
+#[cfg(feature = "logging")]
 fn ours(level: &str) -> String {
     OURS.map(|name| format!("{name}={level}")).join(",")
 }

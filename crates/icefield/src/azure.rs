@@ -25,6 +25,14 @@ pub struct ConnectAzure {
 }
 
 impl ConnectAzure {
+    /// Returns the connection with these settings, and else the default ones.
+    pub(crate) fn with(settings: &RemoteSettings) -> Self {
+        Self {
+            settings: settings.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Returns the connection that uses no credentials, and nothing from the environment.
     pub fn anonymous() -> Self {
         Self {

@@ -32,6 +32,14 @@ pub struct ConnectGcs {
 }
 
 impl ConnectGcs {
+    /// Returns the connection with these settings, and else the default ones.
+    pub(crate) fn with(settings: &RemoteSettings) -> Self {
+        Self {
+            settings: settings.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Returns the connection that uses no credentials, and nothing from the environment.
     pub fn anonymous() -> Self {
         Self {

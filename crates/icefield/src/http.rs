@@ -19,6 +19,16 @@ pub struct ConnectHttp {
     pub public_only: bool,
 }
 
+impl ConnectHttp {
+    /// Returns the connection with these settings, and else the default ones.
+    pub(crate) fn with(settings: &RemoteSettings) -> Self {
+        Self {
+            settings: settings.clone(),
+            ..Self::default()
+        }
+    }
+}
+
 #[async_trait]
 impl Connect for ConnectHttp {
     async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {

@@ -39,6 +39,14 @@ pub struct ConnectS3 {
 }
 
 impl ConnectS3 {
+    /// Returns the connection with these settings, and else the default ones.
+    pub(crate) fn with(settings: &RemoteSettings) -> Self {
+        Self {
+            settings: settings.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Returns the connection that uses no key, and nothing from the environment.
     pub fn anonymous() -> Self {
         Self {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use icefield_storage::Storage;
+use icefield_storage::remote::RemoteSettings;
 
 use crate::location::without_options;
 use crate::{Error, Location, LocationError};
@@ -76,16 +77,7 @@ impl Schemes {
         let schemes = schemes.with("file", Arc::new(ConnectLocal::default()));
         #[cfg(feature = "memory")]
         let schemes = schemes.with("memory", Arc::new(ConnectMemory));
-        #[cfg(feature = "s3")]
-        let schemes = schemes.with("s3", Arc::new(crate::ConnectS3::default()));
-        #[cfg(feature = "gcs")]
-        let schemes = schemes.with("gs", Arc::new(crate::ConnectGcs::default()));
-        #[cfg(feature = "azure")]
-        let schemes = schemes.with("az", Arc::new(crate::ConnectAzure::default()));
-        #[cfg(feature = "http")]
-        let schemes = schemes
-            .with("http", Arc::new(crate::ConnectHttp::default()))
-            .with("https", Arc::new(crate::ConnectHttp::default()));
+        let schemes = schemes.with_remote(&RemoteSettings::default());
         #[cfg(feature = "http")]
         let schemes = schemes
             .with(
@@ -96,6 +88,25 @@ impl Schemes {
                 "redirect+https",
                 Arc::new(crate::ConnectRedirect::anonymous()),
             );
+        schemes
+    }
+
+    /// Registers the network backends that this crate was built with, with these settings, in place of what opened their
+    /// schemes. Redirects are left as they are.
+    #[must_use]
+    pub fn with_remote(self, settings: &RemoteSettings) -> Self {
+        let schemes = self;
+        #[cfg(feature = "s3")]
+        let schemes = schemes.with("s3", Arc::new(crate::ConnectS3::with(settings)));
+        #[cfg(feature = "gcs")]
+        let schemes = schemes.with("gs", Arc::new(crate::ConnectGcs::with(settings)));
+        #[cfg(feature = "azure")]
+        let schemes = schemes.with("az", Arc::new(crate::ConnectAzure::with(settings)));
+        #[cfg(feature = "http")]
+        let schemes = schemes
+            .with("http", Arc::new(crate::ConnectHttp::with(settings)))
+            .with("https", Arc::new(crate::ConnectHttp::with(settings)));
+        let _ = settings;
         schemes
     }
 

@@ -10,9 +10,7 @@ use icefield::storage::{
     Clock, Entropy, Key, KeyError, ListOptions, Prefix, PutMode, PutOptions, PutOutcome, Storage,
     StorageError, StorageExt, SystemClock, SystemEntropy,
 };
-use icefield::{
-    ConnectAzure, ConnectGcs, ConnectHttp, ConnectS3, Error, ErrorKind, Repository, Schemes,
-};
+use icefield::{Error, ErrorKind, Repository, Schemes};
 use serde::Serialize;
 
 use super::Context;
@@ -123,20 +121,7 @@ pub(super) async fn run(context: &Context, args: Doctor) -> Result<(), Failure> 
 fn hasty(schemes: Schemes) -> Schemes {
     let settings =
         RemoteSettings::default().with_retry(RetrySettings::default().with_deadline(PATIENCE));
-    let mut s3 = ConnectS3::default();
-    s3.settings = settings.clone();
-    let mut gcs = ConnectGcs::default();
-    gcs.settings = settings.clone();
-    let mut azure = ConnectAzure::default();
-    azure.settings = settings.clone();
-    let mut http = ConnectHttp::default();
-    http.settings = settings;
-    schemes
-        .with("s3", Arc::new(s3))
-        .with("gs", Arc::new(gcs))
-        .with("az", Arc::new(azure))
-        .with("http", Arc::new(http.clone()))
-        .with("https", Arc::new(http))
+    schemes.with_remote(&settings)
 }
 
 async fn examine(report: &mut Report, storage: &dyn Storage, write: bool) -> Result<(), Failure> {
