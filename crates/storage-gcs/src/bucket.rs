@@ -13,7 +13,7 @@ use icefield_storage::remote::{
 };
 use icefield_storage::{
     Capabilities, DeleteOutcome, Deletion, GetOptions, Key, KeyForm, ListOptions, Object,
-    ObjectClass, Prefix, StorageError, Version,
+    ObjectClass, Prefix, StorageError, UnreadableName, Version,
 };
 
 use crate::builder::Tokens;
@@ -79,13 +79,12 @@ impl Bucket {
         })
     }
 
-    /// Returns the key of an object; `None` for what is no key of ours.
-    fn key(&self, name: &str) -> Option<Key> {
-        let text = match self.prefix.is_all() {
-            true => name,
-            false => name.strip_prefix(self.prefix.as_str())?.strip_prefix('/')?,
-        };
-        Key::parse(text).ok()
+    /// Returns the part of an object's name below the prefix; `None` for another one.
+    fn below<'a>(&self, name: &'a str) -> Option<&'a str> {
+        match self.prefix.is_all() {
+            true => Some(name),
+            false => name.strip_prefix(self.prefix.as_str())?.strip_prefix('/'),
+        }
     }
 
     pub(crate) fn storage_class(&self, class: ObjectClass) -> Option<&str> {
@@ -249,17 +248,26 @@ impl Remote for Bucket {
         }
         let answer = self.send(target, request.send()).await?;
         let answer = answer.map_err(|error| fault(target, &error))?;
-        let objects = answer.objects.iter().filter_map(|object| {
-            let key = self.key(&object.name)?;
-            let wanted = options
-                .start_after
-                .as_ref()
-                .is_none_or(|after| key > *after);
-            wanted.then(|| meta(key, object))
-        });
+        let mut entries = Vec::with_capacity(answer.objects.len());
+        for object in &answer.objects {
+            // An entry that is left out would be an object that is not there.
+            let Some(name) = self.below(&object.name) else {
+                let problem = format!(
+                    "the store listed {:?}, which was not asked for",
+                    object.name
+                );
+                return Err(target.of_kind(FaultKind::Final, problem.into()));
+            };
+            let after = options.start_after.as_ref();
+            if after.is_none_or(|after| name > after.as_str()) {
+                let size = u64::try_from(object.size).unwrap_or_default();
+                let key = UnreadableName::parse(name.as_bytes(), size);
+                entries.push(key.map(|key| meta(key, object)));
+            }
+        }
         let next = answer.next_page_token.clone();
         Ok(Page {
-            objects: objects.collect(),
+            entries,
             next: (!next.is_empty()).then_some(next),
         })
     }

@@ -2,17 +2,20 @@
 //!
 //! Byte order of keys is not the order of a plain walk: `a-b` and `a.b` come before `a/…`. Sorting each
 //! directory with a `/` behind the names of its directories makes it so.
+//!
+//! Nothing is left out but empty directories: what is no object, or has a name that is no key, is yielded by name. Symbolic
+//! links are never followed.
 
 mod names;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use icefield_storage::{Key, ListOptions, MAX_KEY_BYTES, ObjectMeta, StorageError};
+use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError, UnreadableName};
 
 use crate::error;
 use crate::store::Store;
-use crate::sys::{Errno, Kind, Open};
+use crate::sys::{Errno, Kind, Open, Stat};
 use crate::version::{DIGEST_BELOW, last_modified, version};
 use crate::workspace;
 
@@ -20,6 +23,9 @@ use names::{Name, Portion};
 
 /// Directories that a walk keeps open.
 const KEPT_OPEN: usize = 4;
+
+/// An item of a list.
+type Item = Result<ObjectMeta, StorageError>;
 
 /// A walk on its way.
 #[derive(Debug)]
@@ -30,7 +36,7 @@ pub(crate) struct Walk {
     stack: Vec<Level>,
     begun: bool,
     /// Found, not yet handed out.
-    ready: VecDeque<ObjectMeta>,
+    ready: VecDeque<Item>,
 }
 
 /// A directory on the way down to where the walk is.
@@ -66,11 +72,14 @@ impl Level {
     }
 }
 
-fn join(path: &str, name: &str) -> String {
-    match path {
-        "" => name.to_owned(),
-        _ => format!("{path}/{name}"),
+fn join(path: &str, name: &[u8]) -> Vec<u8> {
+    let mut joined = Vec::with_capacity(path.len() + 1 + name.len());
+    if !path.is_empty() {
+        joined.extend_from_slice(path.as_bytes());
+        joined.push(b'/');
     }
+    joined.extend_from_slice(name);
+    joined
 }
 
 impl Walk {
@@ -86,7 +95,7 @@ impl Walk {
     }
 
     /// Takes what [`Walk::advance`] found.
-    pub(crate) fn take(&mut self) -> Vec<ObjectMeta> {
+    pub(crate) fn take(&mut self) -> Vec<Item> {
         std::mem::take(&mut self.ready).into()
     }
 
@@ -115,21 +124,13 @@ impl Walk {
                 self.stack.pop();
                 continue;
             };
-            let (path, is_folder) = (join(&level.path, name.text()), name.is_folder());
+            let (path, is_folder) = (join(&level.path, name.bytes()), name.is_folder());
             if self.is_before_start(&path, is_folder) {
                 self.step();
                 continue;
             }
             if is_folder {
-                let below = match path.len() < MAX_KEY_BYTES {
-                    true => read_level(store, path)?,
-                    false => None,
-                };
-                self.step();
-                self.stack.extend(below);
-                if let Some(above) = self.stack.len().checked_sub(KEPT_OPEN + 1) {
-                    self.stack[above].folder = None;
-                }
+                self.enter(store, &path)?;
                 continue;
             }
             let Some(level) = self.stack.last_mut() else {
@@ -144,16 +145,41 @@ impl Walk {
                 return Err(store.gone());
             };
             let folder = level.folder.as_ref().map_or(root, AsFd::as_fd);
-            match Key::parse(&path) {
-                Ok(key) => {
-                    let found = describe(store, folder, &key, name, self.without_versions)?;
-                    self.ready.extend(found);
-                }
-                Err(error) => tracing::warn!(path, %error, "skipping a file that has no key"),
-            }
+            let found = describe(store, folder, &path, name, self.without_versions)?;
+            self.ready.extend(found);
             self.step();
         }
         Ok(false)
+    }
+
+    /// Goes into the directory that comes next, `path` with its `/`. One whose name is no prefix of keys is yielded instead,
+    /// unless it is known to be empty.
+    fn enter(&mut self, store: &Store, path: &[u8]) -> Result<(), StorageError> {
+        let name = path.strip_suffix(b"/").unwrap_or(path);
+        let unreadable = |problem: &str| UnreadableName::new(path, problem);
+        let text = std::str::from_utf8(name);
+        let below = match text.map(|text| (text, Prefix::parse(text))) {
+            Ok((text, Ok(_))) => read_level(store, text.to_owned())?,
+            Ok((text, Err(_))) => {
+                let level = read_level(store, text.to_owned())?;
+                if level.is_some_and(|level| level.names.head().is_some()) {
+                    let problem = "it is a directory whose name is too long for any key below it";
+                    self.ready.push_back(Err(unreadable(problem).into()));
+                }
+                None
+            }
+            Err(_) => {
+                let problem = "it is a directory whose name is not UTF-8";
+                self.ready.push_back(Err(unreadable(problem).into()));
+                None
+            }
+        };
+        self.step();
+        self.stack.extend(below);
+        if let Some(above) = self.stack.len().checked_sub(KEPT_OPEN + 1) {
+            self.stack[above].folder = None;
+        }
+        Ok(())
     }
 
     fn step(&mut self) {
@@ -163,15 +189,13 @@ impl Walk {
     }
 
     /// Returns whether the entry, with everything below it, lies before the part that is asked for.
-    fn is_before_start(&self, path: &str, is_folder: bool) -> bool {
-        let Some(start) = self.start_after.as_deref() else {
+    fn is_before_start(&self, path: &[u8], is_folder: bool) -> bool {
+        let Some(start) = self.start_after.as_deref().map(str::as_bytes) else {
             return false;
         };
-        if is_folder {
-            let below = format!("{path}/");
-            !start.starts_with(&below) && *below < *start
-        } else {
-            path <= start
+        match is_folder {
+            true => !start.starts_with(path) && path < start,
+            false => path <= start,
         }
     }
 }
@@ -217,48 +241,88 @@ fn open_folder(store: &Store, path: &str) -> Result<Option<Option<OwnedFd>>, Sto
     }
 }
 
-/// Describes a file of the walk, `None` if it is gone, or no object, or not finished.
+/// Describes what stands under a name that was no directory, `None` if it is gone, or one by now. The error is of a name
+/// that cannot be yielded as an object.
 fn describe(
+    store: &Store,
+    folder: BorrowedFd<'_>,
+    path: &[u8],
+    name: Option<&str>,
+    without_version: bool,
+) -> Result<Option<Item>, StorageError> {
+    let Some(name) = name else {
+        // The system calls of this backend take text, and there is nothing to learn that would make it a key.
+        return Ok(UnreadableName::parse(path, 0)
+            .err()
+            .map(|name| Err(name.into())));
+    };
+    let stat = match store.sys.stat_at(folder, name) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => {
+            let path = String::from_utf8_lossy(path);
+            return Err(error::of_place("list", &path, errno));
+        }
+    };
+    match stat.kind {
+        Kind::Directory => return Ok(None),
+        Kind::File => {}
+        other => return Ok(Some(Err(no_object(path, other)))),
+    }
+    match UnreadableName::parse(path, stat.size) {
+        Ok(key) => describe_file(store, folder, &key, name, stat, without_version),
+        Err(unreadable) => Ok(Some(Err(unreadable.into()))),
+    }
+}
+
+/// Returns the item for something that is neither a file nor a directory.
+fn no_object(path: &[u8], kind: Kind) -> StorageError {
+    let problem = match kind {
+        Kind::Symlink => "it is a symbolic link, which is not followed".to_owned(),
+        other => format!("it is {}, not an object", other.name()),
+    };
+    UnreadableName::new(path, problem).into()
+}
+
+/// Describes a file of the walk, `None` if it is gone, or not finished.
+fn describe_file(
     store: &Store,
     folder: BorrowedFd<'_>,
     key: &Key,
     name: &str,
+    stat: Stat,
     without_version: bool,
-) -> Result<Option<ObjectMeta>, StorageError> {
+) -> Result<Option<Item>, StorageError> {
     let fail = |errno| error::of_key("list", key, errno);
-    let gone = |errno| matches!(errno, Errno::NOENT | Errno::LOOP | Errno::NXIO);
-    let stat = match store.sys.stat_at(folder, name) {
-        Ok(stat) if stat.kind != Kind::File => return Ok(None),
-        Ok(stat) => stat,
-        Err(errno) if gone(errno) => return Ok(None),
-        Err(errno) => return Err(fail(errno)),
-    };
+    let replaced_by = |kind| Some(Err(no_object(key.as_str().as_bytes(), kind)));
     if stat.size >= DIGEST_BELOW || without_version {
-        return Ok(Some(ObjectMeta {
+        return Ok(Some(Ok(ObjectMeta {
             key: key.clone(),
             size: stat.size,
             version: version(&stat, None),
             last_modified: Some(last_modified(&stat)),
-        }));
+        })));
     }
     let file = match store.sys.open(folder, name, Open::Read) {
         Ok(file) => file,
-        Err(errno) if gone(errno) => return Ok(None),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP) => return Ok(replaced_by(Kind::Symlink)),
+        Err(Errno::NXIO) => return Ok(replaced_by(Kind::Socket)),
         Err(errno) => return Err(fail(errno)),
     };
     let stat = store.sys.stat(file.as_fd()).map_err(fail)?;
-    if stat.kind != Kind::File {
-        return Ok(None);
+    match stat.kind {
+        Kind::File => {}
+        Kind::Directory => return Ok(None),
+        other => return Ok(replaced_by(other)),
     }
     match store.describe(key, file, stat)? {
-        Some(state) => Ok(Some(state.meta)),
+        Some(state) => Ok(Some(Ok(state.meta))),
         // Being written at this moment, by a program that writes in place: read what it has come to.
-        None => store
-            .head(key)
-            .map(Some)
-            .or_else(|error| match error.is_not_found() {
-                true => Ok(None),
-                false => Err(error),
-            }),
+        None => match store.head(key) {
+            Ok(meta) => Ok(Some(Ok(meta))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        },
     }
 }

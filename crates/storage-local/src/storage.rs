@@ -89,7 +89,7 @@ impl Storage for LocalStorage {
                         return Some((stream::iter(vec![Err(error)]), None));
                     }
                 };
-                let mut page: Vec<_> = walk.take().into_iter().map(Ok).collect();
+                let mut page = walk.take();
                 let next = match result {
                     Ok(true) => None,
                     Ok(false) => Some((walk, PAGE)),

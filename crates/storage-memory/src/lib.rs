@@ -72,6 +72,12 @@ impl MemoryStorage {
         self.state().attributes(key)
     }
 
+    /// Puts an object of `size` bytes under a name that is no key, as other programs leave them in a bucket: a list yields
+    /// it as [`StorageError::UnreadableKey`]. Returns whether it did so; a name that is a key is for [`Storage::put`].
+    pub fn plant_unreadable(&self, name: &[u8], size: u64) -> bool {
+        self.state().plant_unreadable(name, size)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // No method of `State` leaves it half changed, so a panic elsewhere under the lock is harmless.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -143,12 +149,10 @@ impl Storage for MemoryStorage {
         let store = self.clone();
         stream::unfold(Some(options), move |next| {
             let page = next.map(|options| {
-                let page = store.state().list_page(&options, PAGE);
-                let full = page.len() == PAGE;
-                let next = page.last().filter(|_| full).map(|last| {
-                    ListOptions::prefix(options.prefix).with_start_after(last.key.clone())
-                });
-                (stream::iter(page.into_iter().map(Ok)), next)
+                let (page, last) = store.state().list_page(&options, PAGE);
+                let next =
+                    last.map(|last| ListOptions::prefix(options.prefix).with_start_after(last));
+                (stream::iter(page), next)
             });
             std::future::ready(page)
         })

@@ -7,10 +7,13 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use icefield_storage::{
     Body, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions, Object, ObjectMeta,
-    PutMode, PutOutcome, StorageError, Version,
+    PutMode, PutOutcome, StorageError, UnreadableName, Version,
 };
 
 use crate::Attributes;
+
+/// An item of a list.
+type Item = Result<ObjectMeta, StorageError>;
 
 /// One immutable object; a write replaces it as a whole.
 #[derive(Clone)]
@@ -47,6 +50,8 @@ impl Stored {
 #[derive(Clone)]
 pub(crate) struct State {
     objects: BTreeMap<Key, Stored>,
+    /// Names that are no keys, in byte order.
+    unreadable: BTreeMap<Vec<u8>, UnreadableName>,
     writes: u64,
     latest: SystemTime,
 }
@@ -55,6 +60,7 @@ impl Default for State {
     fn default() -> Self {
         Self {
             objects: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
             writes: 0,
             latest: SystemTime::UNIX_EPOCH,
         }
@@ -165,8 +171,46 @@ impl State {
         DeleteOutcome::Deleted
     }
 
+    pub(crate) fn plant_unreadable(&mut self, name: &[u8], size: u64) -> bool {
+        match UnreadableName::parse(name, size) {
+            Ok(_) => false,
+            Err(unreadable) => {
+                self.unreadable.insert(name.to_vec(), unreadable);
+                true
+            }
+        }
+    }
+
+    /// Returns the first objects that `options` ask for, at most `limit`, with the names among them that are no keys, and
+    /// the key after which the next page begins.
+    pub(crate) fn list_page(
+        &self,
+        options: &ListOptions,
+        limit: usize,
+    ) -> (Vec<Item>, Option<Key>) {
+        let objects = self.objects_of_page(options, limit);
+        let last = objects.last().filter(|_| objects.len() == limit);
+        let last = last.map(|last| last.key.clone());
+        let first = options.start_after.as_ref();
+        let belongs = |name: &&UnreadableName| {
+            name.is_below(&options.prefix)
+                && first.is_none_or(|first| name.is_after(first))
+                && last.as_ref().is_none_or(|last| !name.is_after(last))
+        };
+        let mut unreadable = self.unreadable.values().filter(belongs).peekable();
+        let mut page = Vec::with_capacity(objects.len());
+        for object in objects {
+            while let Some(name) = unreadable.next_if(|name| !name.is_after(&object.key)) {
+                page.push(Err(name.clone().into()));
+            }
+            page.push(Ok(object));
+        }
+        page.extend(unreadable.map(|name| Err(name.clone().into())));
+        (page, last)
+    }
+
     /// Returns the first objects that `options` ask for, at most `limit`.
-    pub(crate) fn list_page(&self, options: &ListOptions, limit: usize) -> Vec<ObjectMeta> {
+    fn objects_of_page(&self, options: &ListOptions, limit: usize) -> Vec<ObjectMeta> {
         // All keys below `a/b` lie between `a/b/` and `a/b0`: `0` follows `/` in ASCII.
         let prefix = options.prefix.as_str();
         let (first, end) = (format!("{prefix}/"), format!("{prefix}0"));

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use icefield_storage::Storage;
+use icefield_storage::conformance::Subject;
 use icefield_storage_memory::MemoryStorage;
 
-async fn fresh(_case: &str) -> Arc<dyn Storage> {
-    Arc::new(MemoryStorage::new())
+async fn fresh(_case: &str) -> Subject {
+    let memory = MemoryStorage::new();
+    let planted = memory.clone();
+    Subject::with_plant(Arc::new(memory), move |name| {
+        std::future::ready(planted.plant_unreadable(&name, 0))
+    })
 }
 
 icefield_storage::conformance_tests! { fresh }

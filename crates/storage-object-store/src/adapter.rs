@@ -82,16 +82,14 @@ impl Adapter {
         Path::parse(text).map_err(|error| unsupported(error.to_string()))
     }
 
-    /// Returns the key of a path; `None` for what is no key of ours.
-    pub(crate) fn key(&self, path: &Path) -> Option<Key> {
-        let text = path.as_ref();
-        let text = match self.options.prefix.is_all() {
-            true => text,
-            false => text
+    /// Returns the part of a path below the prefix; `None` for another one.
+    pub(crate) fn below<'a>(&self, path: &'a str) -> Option<&'a str> {
+        match self.options.prefix.is_all() {
+            true => Some(path),
+            false => path
                 .strip_prefix(self.options.prefix.as_str())?
-                .strip_prefix('/')?,
-        };
-        Key::parse(text).ok()
+                .strip_prefix('/'),
+        }
     }
 
     pub(crate) fn meta(&self, key: Key, meta: &object_store::ObjectMeta) -> ObjectMeta {

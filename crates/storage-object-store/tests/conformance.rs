@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use icefield_storage::{Prefix, Storage};
+use icefield_storage::conformance::Subject;
+use icefield_storage::{Key, Prefix, Storage};
 use icefield_storage_object_store::AdapterOptions;
 use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
 
 /// Two ways to see one store.
 fn options() -> AdapterOptions {
@@ -15,12 +18,37 @@ fn options() -> AdapterOptions {
     })
 }
 
+/// Returns the storage of `options` on `store`, with a way to put names there that are paths of the crate, and no keys.
+fn planting(options: AdapterOptions, store: Arc<InMemory>) -> Subject {
+    let prefix = options.prefix.clone();
+    let storage: Arc<dyn Storage> =
+        Arc::new(options.open(Arc::clone(&store) as Arc<dyn ObjectStore>));
+    Subject::with_plant(storage, move |name| {
+        let (store, prefix) = (Arc::clone(&store), prefix.clone());
+        async move {
+            let name = String::from_utf8(name).ok();
+            let Some(name) = name.filter(|name| Key::parse(name).is_err()) else {
+                return false;
+            };
+            let name = match prefix.is_all() {
+                true => name,
+                false => format!("{prefix}/{name}"),
+            };
+            // The crate makes another name of `a/`, and none of `a//x`.
+            let path = Path::parse(&name).ok();
+            let Some(path) = path.filter(|path| path.as_ref() == name) else {
+                return false;
+            };
+            store.put(&path, "".into()).await.is_ok()
+        }
+    })
+}
+
 mod whole {
     use super::*;
 
-    async fn fresh(_case: &str) -> Arc<dyn Storage> {
-        let store = Arc::new(InMemory::new());
-        Arc::new(options().open(store))
+    async fn fresh(_case: &str) -> Subject {
+        planting(options(), Arc::new(InMemory::new()))
     }
 
     icefield_storage::conformance_tests! { fresh }
@@ -31,8 +59,7 @@ mod below_a_prefix_in_pages_and_parts {
 
     use super::*;
 
-    async fn fresh(_case: &str) -> Arc<dyn Storage> {
-        let store = Arc::new(InMemory::new());
+    async fn fresh(_case: &str) -> Subject {
         let options = options().with(|options| {
             options.prefix = Prefix::parse("some where/%20").expect("a prefix");
             options.ordered_lists = true;
@@ -41,7 +68,7 @@ mod below_a_prefix_in_pages_and_parts {
                 .with_multipart(1 << 20, 1 << 18)
                 .with_parallel_reads(1 << 20);
         });
-        Arc::new(options.open(store))
+        planting(options, Arc::new(InMemory::new()))
     }
 
     icefield_storage::conformance_tests! { fresh }

@@ -2,7 +2,7 @@
 
 use aws_sdk_s3::types::EncodingType;
 use icefield_storage::remote::{Fault, Page};
-use icefield_storage::{Key, ListOptions, ObjectMeta, StorageError};
+use icefield_storage::{ListOptions, ObjectMeta, StorageError, UnreadableName};
 
 use crate::bucket::{Bucket, time};
 use crate::version::version;
@@ -43,39 +43,54 @@ impl Bucket {
             .await;
         let output = sent.map_err(|error| self.fault("list", None, generation, error))?;
         let is_encoded = output.encoding_type() == Some(&EncodingType::Url);
-        let objects = output.contents().iter().filter_map(|object| {
-            let path = object.key()?;
+        let failed = |problem: String| StorageError::Failed {
+            action: "list",
+            target: self.name.clone(),
+            source: problem.into(),
+        };
+        let mut entries = Vec::with_capacity(output.contents().len());
+        for object in output.contents() {
+            let listed = object.key().unwrap_or_default();
             let path = match is_encoded {
-                true => decoded(path)?,
-                false => path.to_owned(),
+                true => decoded(listed),
+                false => Some(listed.as_bytes().to_vec()),
             };
-            let rest = match self.prefix.is_all() {
-                true => &path[..],
-                false => path.strip_prefix(self.prefix.as_str())?.strip_prefix('/')?,
-            };
-            Some(ObjectMeta {
-                key: Key::parse(rest).ok()?,
-                size: u64::try_from(object.size().unwrap_or(0)).unwrap_or(0),
+            // An entry that is left out would be an object that is not there.
+            let name = path
+                .as_deref()
+                .and_then(|path| below(path, self.prefix.as_str()));
+            let name = name.ok_or_else(|| {
+                failed(format!(
+                    "the store listed {listed:?}, which was not asked for, or is not encoded as it says"
+                ))
+            })?;
+            let size = u64::try_from(object.size().unwrap_or(0)).unwrap_or(0);
+            entries.push(UnreadableName::parse(name, size).map(|key| ObjectMeta {
+                key,
+                size,
                 version: version(object.e_tag().unwrap_or_default(), None),
                 last_modified: Some(time(object.last_modified())),
-            })
-        });
+            }));
+        }
         let next = output.next_continuation_token().map(str::to_owned);
         if next.is_none() && output.is_truncated() == Some(true) {
-            return Err(StorageError::Failed {
-                action: "list",
-                target: self.name.clone(),
-                source: "the store says that there is more, and not where".into(),
-            }
-            .into());
+            let problem = "the store says that there is more, and not where".to_owned();
+            return Err(failed(problem).into());
         }
-        let objects = objects.collect();
-        Ok(Page { objects, next })
+        Ok(Page { entries, next })
+    }
+}
+
+/// Returns what follows `prefix/`; all of it without a prefix.
+fn below<'a>(path: &'a [u8], prefix: &str) -> Option<&'a [u8]> {
+    match prefix {
+        "" => Some(path),
+        _ => path.strip_prefix(prefix.as_bytes())?.strip_prefix(b"/"),
     }
 }
 
 /// Decodes `%41` and `+`.
-fn decoded(text: &str) -> Option<String> {
+fn decoded(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((byte, tail)) = rest.split_first() {
@@ -90,5 +105,27 @@ fn decoded(text: &str) -> Option<String> {
             byte => *byte,
         });
     }
-    String::from_utf8(bytes).ok()
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decoded_names_are_bytes() {
+        assert_eq!(decoded("a%2Fb+c").as_deref(), Some(&b"a/b c"[..]));
+        assert_eq!(decoded("a/%FF%00").as_deref(), Some(&b"a/\xff\0"[..]));
+        for broken in ["%", "a%2", "%zz", "%+1"] {
+            assert_eq!(decoded(broken), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn names_are_those_below_the_prefix() {
+        assert_eq!(below(b"r/a/", "r"), Some(&b"a/"[..]));
+        assert_eq!(below(b"r/", "r"), Some(&b""[..]));
+        assert_eq!(below(b"/a", ""), Some(&b"/a"[..]));
+        assert_eq!(below(b"ra", "r"), None);
+    }
 }

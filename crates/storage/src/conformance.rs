@@ -23,6 +23,9 @@
 //! - `effort = Effort::slow()`: smaller races and fewer objects, for a store behind a network.
 //! - `except = [case, …]`: promises that this store cannot keep. Say why in the README of the backend.
 //!
+//! A store into which other programs may put names that are no keys, or things that are no objects, returns a [`Subject`]
+//! with a way to plant them instead of an `Arc<dyn Storage>`: a list must not drop them.
+//!
 //! Where [`Capabilities`](crate::Capabilities) say that a store lacks a condition, the cases about it ask for
 //! an error instead of a lie. [`cases`] and [`failures`] run the suite from a program; so it is tested itself,
 //! against stores that are broken on purpose.
@@ -36,16 +39,17 @@ mod puts;
 mod races;
 mod ranges;
 mod reads;
+mod subject;
 mod table;
 mod trial;
+mod unreadable;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::Storage;
+pub use subject::Subject;
 pub use table::cases;
 pub use trial::Trial;
 
@@ -102,7 +106,7 @@ pub struct Case {
 ///
 /// # Panics
 /// If the store fails the case.
-pub fn run_as_test<F: Future<Output = Arc<dyn Storage>>>(
+pub fn run_as_test<F: Future<Output: Into<Subject>>>(
     name: &'static str,
     make: impl FnOnce(&'static str) -> F,
     settings: &Settings,
@@ -130,10 +134,10 @@ pub fn run_as_test<F: Future<Output = Arc<dyn Storage>>>(
         .build()
         .expect("the test has threads");
     runtime.block_on(async {
-        let store = make(name).await;
+        let subject = make(name).await.into();
         let effort = settings.effort.clone();
         let patience = effort.patience;
-        let run = (case.run)(Trial { store, effort });
+        let run = (case.run)(Trial::new(subject, effort));
         tokio::time::timeout(patience, run)
             .await
             .expect("the case ends");
@@ -158,14 +162,11 @@ pub async fn failures<F>(
     effort: &Effort,
 ) -> Vec<(&'static str, String)>
 where
-    F: Future<Output = Arc<dyn Storage>>,
+    F: Future<Output: Into<Subject>>,
 {
     let mut failures = Vec::new();
     for case in cases() {
-        let trial = Trial {
-            store: make(case.name).await,
-            effort: effort.clone(),
-        };
+        let trial = Trial::new(make(case.name).await.into(), effort.clone());
         let run = std::panic::AssertUnwindSafe((case.run)(trial)).catch_unwind();
         let message = match tokio::time::timeout(effort.patience, run).await {
             Ok(Ok(())) => continue,

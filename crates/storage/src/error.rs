@@ -105,9 +105,12 @@ pub enum StorageError {
         found: &'static str,
     },
     /// The store holds something whose name is no key, or that is no object. Only [`Storage::list`] yields this; the list
-    /// goes on behind it.
+    /// goes on behind it. Backends make it of an [`UnreadableName`]; [`StorageExt::list_entries`] tells it from the errors
+    /// that end a list.
     ///
     /// [`Storage::list`]: crate::Storage::list
+    /// [`UnreadableName`]: crate::UnreadableName
+    /// [`StorageExt::list_entries`]: crate::StorageExt::list_entries
     #[error(
         "{raw:?} is in the store, but {problem}: rename it or move it away with the store's own tools"
     )]
@@ -165,6 +168,16 @@ impl StorageError {
     /// Returns whether this says that an object does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
+    }
+
+    /// Returns whether this is an item of a list behind which the list goes on.
+    pub fn is_unreadable_key(&self) -> bool {
+        matches!(self, Self::UnreadableKey { .. })
+    }
+
+    /// Returns whether this names a [directory marker](crate::DIRECTORY_MARKER), which holds no data.
+    pub fn is_directory_marker(&self) -> bool {
+        matches!(self, Self::UnreadableKey { problem, .. } if problem == crate::DIRECTORY_MARKER)
     }
 
     /// Returns whether the same request may succeed later.

@@ -3,12 +3,45 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::stream::{self, TryStreamExt};
+use futures::stream::{self, BoxStream, TryStreamExt};
 
 use crate::{
     DeleteOutcome, Deletion, GetOptions, Key, ListOptions, ObjectMeta, Prefix, PutMode, PutOptions,
     PutOutcome, Storage, StorageError, Version,
 };
+
+/// Unreadable names that [`StorageExt::list_objects`] names one by one.
+const NAMED: usize = 10;
+
+/// One item of a list that goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// An object.
+    Object(ObjectMeta),
+    /// The name of something that is no object, or whose name is no key: [`StorageError::UnreadableKey`].
+    Unreadable {
+        /// The name as the store has it, relative to the root.
+        raw: String,
+        /// The broken rule.
+        problem: String,
+    },
+}
+
+impl Listed {
+    /// Tells an unreadable name from an error that ends the list.
+    ///
+    /// # Errors
+    /// Every other error.
+    pub fn of(item: Result<ObjectMeta, StorageError>) -> Result<Self, StorageError> {
+        match item {
+            Ok(meta) => Ok(Self::Object(meta)),
+            Err(StorageError::UnreadableKey { raw, problem }) => {
+                Ok(Self::Unreadable { raw, problem })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
 
 /// What callers enjoy; every [`Storage`] has it.
 #[async_trait]
@@ -114,7 +147,39 @@ pub trait StorageExt: Storage {
         }
     }
 
-    /// Lists the keys below a prefix into memory.
+    /// Lists objects and unreadable names alike, so that the caller decides about each; an error ends the stream.
+    fn list_entries(
+        &self,
+        options: ListOptions,
+    ) -> BoxStream<'static, Result<Listed, StorageError>> {
+        self.list(options).map(Listed::of).boxed()
+    }
+
+    /// Lists the objects and passes over unreadable names with a warning: for readers, to which what is no object is
+    /// nothing. Who deletes or copies by a list uses [`StorageExt::list_entries`].
+    fn list_objects(
+        &self,
+        options: ListOptions,
+    ) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
+        let mut unreadable = 0_usize;
+        let object = move |item: Result<ObjectMeta, StorageError>| {
+            let kept = match item {
+                Err(error) if error.is_unreadable_key() => {
+                    unreadable += 1;
+                    match unreadable {
+                        ..=NAMED => tracing::warn!("passed over in a list: {error}"),
+                        _ => tracing::debug!("passed over in a list: {error}"),
+                    }
+                    None
+                }
+                item => Some(item),
+            };
+            std::future::ready(kept)
+        };
+        self.list(options).filter_map(object).boxed()
+    }
+
+    /// Lists the keys below a prefix into memory. An unreadable name fails it.
     ///
     /// # Errors
     /// As [`Storage::list`].

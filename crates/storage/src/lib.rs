@@ -21,6 +21,7 @@ mod ext;
 mod key;
 mod options;
 pub mod remote;
+mod unreadable;
 mod version;
 pub mod wrap;
 
@@ -38,12 +39,13 @@ pub use advice::Advice;
 pub use capabilities::{Capabilities, KeyForm};
 pub use clock::{Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy};
 pub use error::{BoxError, StorageError};
-pub use ext::StorageExt;
+pub use ext::{Listed, StorageExt};
 pub use key::{Key, KeyError, MAX_KEY_BYTES, MAX_SEGMENT_BYTES, Prefix};
 pub use options::{
     Body, CopyOptions, DeleteOutcome, Deletion, GetOptions, GetRange, ListOptions, Object,
     ObjectClass, ObjectMeta, Payload, PutMode, PutOptions, PutOutcome, Written,
 };
+pub use unreadable::{DIRECTORY_MARKER, UnreadableName};
 pub use version::{Condition, Version};
 
 /// A store of objects. The contract of every method is in its words here; `conformance` tests them.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use flawed::{Flaw, Flawed};
 use futures::{StreamExt, TryStreamExt};
-use icefield_storage::conformance::{Effort, cases, failures};
+use icefield_storage::conformance::{Effort, Subject, cases, failures};
 use icefield_storage::remote::{RemoteSettings, RemoteStorage, RetrySettings};
 use icefield_storage::{ListOptions, Payload, PutMode, PutOutcome, Storage, StorageError};
 use icefield_storage_memory::MemoryStorage;
@@ -28,10 +28,22 @@ fn effort() -> Effort {
     }
 }
 
+fn flawed(flaw: Flaw) -> Subject {
+    let store = Flawed::new(flaw);
+    let planted = store.clone();
+    // The names that are planted into stores without this flaw are no part of theirs.
+    let plants = matches!(
+        flaw,
+        Flaw::None | Flaw::DropsUnreadable | Flaw::StopsAtUnreadable
+    );
+    Subject::with_plant(Arc::new(store), move |name| {
+        std::future::ready(plants && planted.plant(&name))
+    })
+}
+
 /// Runs the suite against stores with `flaw` and asserts that at least these cases fail.
 async fn assert_caught(flaw: Flaw, by: &[&str]) {
-    let make = |_| async move { Arc::new(Flawed::new(flaw)) as Arc<dyn Storage> };
-    let failed = failures(make, &effort()).await;
+    let failed = failures(|_| async move { flawed(flaw) }, &effort()).await;
     assert_fails(&format!("{flaw:?}"), failed, by);
 }
 
@@ -89,6 +101,17 @@ caught! {
         list_beyond_one_page,
     ];
     list_of_one_page_is_caught: ListsOnePage by [list_beyond_one_page];
+    unreadable_names_left_out_are_caught: DropsUnreadable by [
+        list_names_what_is_no_object_and_goes_on,
+        list_names_what_is_no_object_below_a_prefix,
+        list_names_what_is_no_object_after_a_key,
+        list_names_what_is_no_object_beyond_a_page,
+        what_is_no_object_outlives_the_objects_around_it,
+    ];
+    lists_that_end_at_an_unreadable_name_are_caught: StopsAtUnreadable by [
+        list_names_what_is_no_object_and_goes_on,
+        list_names_what_is_no_object_beyond_a_page,
+    ];
     prefix_by_text_is_caught: ListsByText by [
         list_compares_whole_segments,
         list_of_an_absent_prefix_is_empty,
@@ -158,9 +181,18 @@ fn over_network(flaw: RemoteFlaw, trusting: bool) -> RemoteStorage {
     RemoteStorage::new(Broken::new(flaw), settings(trusting))
 }
 
+/// Returns a storage with `settings` over a store behind a network into which names can be planted.
+fn planting(flaw: RemoteFlaw, settings: RemoteSettings) -> Subject {
+    let store = Broken::new(flaw);
+    let storage = RemoteStorage::new(store.clone(), settings);
+    Subject::with_plant(Arc::new(storage), move |name| {
+        std::future::ready(store.plant(&name))
+    })
+}
+
 /// Runs the suite against stores that are broken below the layer for networks, and that are trusted.
 async fn remote_failures(flaw: RemoteFlaw) -> Vec<(&'static str, String)> {
-    let make = |_| async move { Arc::new(over_network(flaw, true)) as Arc<dyn Storage> };
+    let make = |_| async move { planting(flaw, settings(true)) };
     failures(make, &effort()).await
 }
 
@@ -195,6 +227,10 @@ caught_below! {
     ];
     unordered_pages_below_are_caught: UnorderedLaterPages by [
         list_beyond_one_page,
+    ];
+    unreadable_names_left_out_below_are_caught: DropsUnreadable by [
+        list_names_what_is_no_object_and_goes_on,
+        list_names_what_is_no_object_beyond_a_page,
     ];
     repeated_pages_are_caught: RepeatsPages by [
         list_beyond_one_page,
@@ -241,10 +277,7 @@ async fn the_layer_makes_good_what_it_can() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn lists_are_sorted_by_the_layer_where_it_is_told() {
     for flaw in [RemoteFlaw::UnorderedList, RemoteFlaw::UnorderedLaterPages] {
-        let make = |_| async move {
-            let settings = settings(true).sorting_lists(2000);
-            Arc::new(RemoteStorage::new(Broken::new(flaw), settings)) as Arc<dyn Storage>
-        };
+        let make = |_| async move { planting(flaw, settings(true).sorting_lists(2000)) };
         assert_eq!(failures(make, &effort()).await, [], "{flaw:?}");
     }
 }
@@ -334,7 +367,7 @@ async fn correct_store_passes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn wrapper_without_flaw_passes() {
-    let make = |_| async { Arc::new(Flawed::new(Flaw::None)) as Arc<dyn Storage> };
+    let make = |_| async { flawed(Flaw::None) };
     assert_eq!(failures(make, &Effort::default()).await, []);
 }
 

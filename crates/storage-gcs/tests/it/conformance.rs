@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use icefield_storage::Storage;
+use icefield_storage::conformance::Subject;
+use icefield_storage::{Key, Storage};
 use icefield_storage_gcs::GcsBuilder;
+use icefield_testservers::world::Draft;
 use icefield_testservers::{GcsOptions, GcsServer};
 
 /// One server for all cases.
@@ -12,18 +14,32 @@ fn server() -> &'static GcsServer {
     SERVER.get_or_init(|| GcsServer::start(GcsOptions::default()))
 }
 
+/// Returns a store below `prefix` of a bucket, with a way to put any text there as a name.
+fn planting(storage: impl Storage, bucket: String, prefix: &'static str) -> Subject {
+    Subject::with_plant(Arc::new(storage), move |name| {
+        let name = String::from_utf8(name);
+        // A key would be an object.
+        let name = name.ok().filter(|name| Key::parse(name).is_err());
+        let planted = name.map(|name| {
+            let name = format!("{prefix}{name}");
+            server().world().put(&bucket, &name, Draft::new(""))
+        });
+        std::future::ready(planted.is_some())
+    })
+}
+
 mod whole {
     use super::*;
 
     /// Returns a bucket of its own: below a prefix, the longest key would be too long.
-    async fn fresh(case: &str) -> Arc<dyn Storage> {
+    async fn fresh(case: &str) -> Subject {
         let bucket = format!("whole-{case}");
         server().world().create_bucket(&bucket);
-        let storage = GcsBuilder::new(bucket)
+        let storage = GcsBuilder::new(&*bucket)
             .endpoint(server().endpoint())
             .open()
             .await;
-        Arc::new(storage.expect("opened"))
+        planting(storage.expect("opened"), bucket, "")
     }
 
     icefield_storage::conformance_tests! { fresh }
@@ -36,10 +52,10 @@ mod below_a_prefix_in_parts {
 
     use super::*;
 
-    async fn fresh(case: &str) -> Arc<dyn Storage> {
+    async fn fresh(case: &str) -> Subject {
         let bucket = format!("parts-{case}");
         server().world().create_bucket(&bucket);
-        let storage = GcsBuilder::new(bucket)
+        let storage = GcsBuilder::new(&*bucket)
             .endpoint(server().endpoint())
             .prefix(Prefix::parse("a %20/ß").expect("a prefix"))
             .settings(
@@ -49,7 +65,7 @@ mod below_a_prefix_in_parts {
             )
             .open()
             .await;
-        Arc::new(storage.expect("opened"))
+        planting(storage.expect("opened"), bucket, "a %20/ß/")
     }
 
     icefield_storage::conformance_tests! {

@@ -17,16 +17,25 @@ const PORTION: usize = if cfg!(test) { 3 } else { 1 << 18 };
 const PORTIONS: usize = if cfg!(test) { 16 } else { 32 };
 
 /// A name in a directory, that of a directory with a `/` behind it: so they compare as the keys that begin with them.
+///
+/// Bytes: a file system has names that are not UTF-8, too.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name(Box<str>);
+pub(super) struct Name(Box<[u8]>);
 
 impl Name {
     pub(super) fn is_folder(&self) -> bool {
-        self.0.ends_with('/')
+        self.0.ends_with(b"/")
     }
 
-    pub(super) fn text(&self) -> &str {
-        self.0.strip_suffix('/').unwrap_or(&self.0)
+    /// The name, that of a directory with its `/`.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The name without a `/`; `None` if it is not UTF-8.
+    pub(super) fn text(&self) -> Option<&str> {
+        let name = self.0.strip_suffix(b"/").unwrap_or(&self.0);
+        std::str::from_utf8(name).ok()
     }
 }
 
@@ -113,7 +122,7 @@ impl Gather {
         }
     }
 
-    fn add(&mut self, name: &str) {
+    fn add(&mut self, name: &[u8]) {
         self.seen += 1;
         let is_before = self.after.as_ref().is_some_and(|after| name <= &*after.0);
         let is_behind = self.limit.as_ref().is_some_and(|limit| name > &*limit.0);
@@ -150,10 +159,10 @@ impl Gather {
         const TICK: i128 = 4_000_000_000;
         let fail = |errno| error::of_place("list", path, errno);
         let before = store.sys.stat(folder).map_err(fail)?.mtime;
-        self.read_once(store, path, folder).map_err(fail)?;
+        self.read_once(store, folder).map_err(fail)?;
         let after = store.sys.stat(folder).map_err(fail)?.mtime;
         if after != before || after > nanos(store.clock.now()) - TICK {
-            self.read_once(store, path, folder).map_err(fail)?;
+            self.read_once(store, folder).map_err(fail)?;
         }
         self.sort();
         self.names.shrink_to_fit();
@@ -165,44 +174,31 @@ impl Gather {
         })
     }
 
-    fn read_once(
-        &mut self,
-        store: &Store,
-        path: &str,
-        folder: BorrowedFd<'_>,
-    ) -> Result<(), Errno> {
-        let mut with_slash = String::new();
+    fn read_once(&mut self, store: &Store, folder: BorrowedFd<'_>) -> Result<(), Errno> {
+        let mut with_slash = Vec::new();
         let mut failed = None;
         store.sys.visit_dir(folder, &mut |name, kind| {
-            let Ok(text) = std::str::from_utf8(name) else {
-                tracing::warn!(path, "skipping a name that is not UTF-8");
-                return;
-            };
-            if workspace::is_reserved(text) || failed.is_some() {
+            let text = std::str::from_utf8(name).ok();
+            if text.is_some_and(workspace::is_reserved) || failed.is_some() {
                 return;
             }
-            let kind = match kind {
-                Kind::Unknown => match store.sys.stat_at(folder, text) {
+            let kind = match (kind, text) {
+                (Kind::Unknown, Some(text)) => match store.sys.stat_at(folder, text) {
                     Ok(stat) => stat.kind,
                     Err(Errno::NOENT) => return,
                     Err(errno) => return failed = Some(errno),
                 },
-                kind => kind,
+                (kind, _) => kind,
             };
             match kind {
-                Kind::File => self.add(text),
                 Kind::Directory => {
                     with_slash.clear();
-                    with_slash.push_str(text);
-                    with_slash.push('/');
+                    with_slash.extend_from_slice(name);
+                    with_slash.push(b'/');
                     self.add(&with_slash);
                 }
-                other => tracing::debug!(
-                    path,
-                    text,
-                    kind = other.name(),
-                    "skipping what is no object"
-                ),
+                // What is no object is told apart when it is described.
+                _ => self.add(name),
             }
         })?;
         failed.map_or(Ok(()), Err)

@@ -135,9 +135,9 @@ pub(super) trait Speak: Storage {
         read.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Lists all keys.
+    /// Lists the keys of all objects.
     async fn keys(&self) -> Vec<String> {
-        let list = self.list(ListOptions::prefix(Prefix::all()));
+        let list = self.list_objects(ListOptions::prefix(Prefix::all()));
         let list: Vec<_> = list.try_collect().await.expect("listed");
         list.into_iter().map(|meta| meta.key.to_string()).collect()
     }

@@ -3,19 +3,21 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::TryStreamExt;
 use icefield_storage::{
-    ListOptions, ObjectClass, Prefix, PutMode, SeededEntropy, Storage, StorageError, StorageExt,
+    ListOptions, Listed, ObjectClass, Prefix, PutMode, SeededEntropy, Storage, StorageError,
+    StorageExt,
 };
 use tempfile::TempDir;
 
 use super::kit::{Rig, Speak, key, open, run};
-use crate::sys::Errno;
 use crate::sys::habits::Habits;
 use crate::sys::twin::Call;
+use crate::sys::{Errno, RealSys};
 
 async fn list(store: &crate::LocalStorage, prefix: &str, after: Option<&str>) -> Vec<String> {
     let mut options = ListOptions::prefix(Prefix::parse(prefix).expect("valid"));
@@ -83,43 +85,132 @@ fn keys_come_in_byte_order_from_every_start() {
     });
 }
 
+/// Lists to the end: keys, and what is unreadable with its problem.
+async fn entries(store: &crate::LocalStorage, options: ListOptions) -> Vec<(String, String)> {
+    let entries: Vec<_> = store
+        .list_entries(options)
+        .try_collect()
+        .await
+        .expect("listed");
+    let entry = |entry| match entry {
+        Listed::Object(meta) => (meta.key.to_string(), String::new()),
+        Listed::Unreadable { raw, problem } => (raw, problem),
+    };
+    entries.into_iter().map(entry).collect()
+}
+
 #[test]
-fn strange_neighbours_are_skipped() {
+fn what_is_no_object_is_listed_as_unreadable() {
+    for sys in [RealSys::new(), RealSys::without_openat2()] {
+        run(async {
+            let dir = TempDir::new().expect("a temporary directory");
+            let builder = crate::LocalStorage::builder(dir.path()).sys(Arc::new(sys));
+            unreadable_in(dir.path(), &builder.open().expect("opened"), false).await;
+        });
+    }
+    // A file system that does not say in a directory what its entries are.
+    run(async {
+        let rig = Rig::new(Habits {
+            untyped_entries: true,
+            ..Habits::default()
+        });
+        unreadable_in(rig.dir.path(), &rig.store, true).await;
+    });
+}
+
+async fn unreadable_in(root: &Path, store: &crate::LocalStorage, untyped: bool) {
+    store.write("a/b", "x", PutMode::Create).await;
+    std::fs::create_dir_all(root.join("empty/er")).expect("made");
+    std::fs::write(root.join(OsStr::from_bytes(b"a/\xff\xfe")), "x").expect("written");
+    std::fs::create_dir(root.join(OsStr::from_bytes(b"a/\xffd"))).expect("made");
+    std::fs::write(root.join(OsStr::from_bytes(b"a/\xffd/x")), "x").expect("written");
+    std::os::unix::fs::symlink("b", root.join("a/link")).expect("linked");
+    std::os::unix::fs::symlink("/", root.join("a/way-out")).expect("linked");
+    std::os::unix::fs::symlink("loop", root.join("loop")).expect("linked");
+    rustix::fs::mkfifoat(rustix::fs::CWD, root.join("a/fifo"), 0o600.into()).expect("made");
+    let _socket = std::os::unix::net::UnixListener::bind(root.join("a/socket")).expect("bound");
+    std::fs::write(root.join("a/.DS_Store"), "x").expect("written");
+    let link = "it is a symbolic link, which is not followed";
+    let directory = match untyped {
+        true => ("a/\\xffd", "its name is not UTF-8"),
+        false => ("a/\\xffd/", "it is a directory whose name is not UTF-8"),
+    };
+    let all = [
+        ("a/.DS_Store", ""),
+        ("a/b", ""),
+        ("a/fifo", "it is a FIFO, not an object"),
+        ("a/link", link),
+        ("a/socket", "it is a socket, not an object"),
+        ("a/way-out", link),
+        directory,
+        ("a/\\xff\\xfe", "its name is not UTF-8"),
+        ("loop", link),
+    ]
+    .map(|(name, problem)| (name.to_owned(), problem.to_owned()));
+    for options in [
+        ListOptions::default(),
+        ListOptions::default().without_versions(),
+    ] {
+        assert_eq!(entries(store, options).await, all);
+    }
+    let below = ListOptions::prefix(Prefix::parse("a").expect("valid"));
+    assert_eq!(entries(store, below.clone()).await, all[..8]);
+    for (at, start) in [
+        (2, "a/b"),
+        (4, "a/link"),
+        (4, "a/link/x"),
+        (6, "a/way-out"),
+        (8, "b"),
+    ] {
+        let options = below.clone().with_start_after(key(start));
+        assert_eq!(entries(store, options).await, all[at..8], "{start}");
+        let options = ListOptions::default().with_start_after(key(start));
+        assert_eq!(entries(store, options).await, all[at..], "{start}");
+    }
+    assert!(
+        root.join(".icefield-local/locks").is_dir(),
+        "and yet never listed:"
+    );
+    for reserved in [
+        ".icefield-local",
+        ".icefield-local/tmp",
+        ".ICEFIELD-local/locks",
+    ] {
+        assert!(list(store, reserved, None).await.is_empty(), "{reserved}");
+    }
+    assert!(
+        list(store, "a/b", None).await.is_empty(),
+        "an object is no folder"
+    );
+    let options = ListOptions::prefix(Prefix::parse("a/way-out").expect("valid"));
+    let out: Result<Vec<_>, _> = store.list(options).try_collect().await;
+    assert!(
+        matches!(out, Err(StorageError::NotAnObject { .. })),
+        "{out:?}"
+    );
+}
+
+/// Tools that copy a bucket to a disk know nothing of the encoding of names.
+#[test]
+fn raw_names_of_refs_are_ordinary_keys() {
     run(async {
         let dir = TempDir::new().expect("a temporary directory");
         let store = open(dir.path());
-        store.write("a/b", "x", PutMode::Create).await;
-        let root = dir.path();
-        std::fs::create_dir_all(root.join("empty/er")).expect("made");
-        std::fs::write(root.join(OsStr::from_bytes(b"a/\xff\xfe")), "x").expect("written");
-        std::os::unix::fs::symlink("b", root.join("a/link")).expect("linked");
-        std::os::unix::fs::symlink("/", root.join("a/way-out")).expect("linked");
-        std::os::unix::fs::symlink("loop", root.join("loop")).expect("linked");
-        rustix::fs::mkfifoat(rustix::fs::CWD, root.join("a/fifo"), 0o600.into()).expect("made");
-        let _socket = std::os::unix::net::UnixListener::bind(root.join("a/socket")).expect("bound");
-        std::fs::write(root.join("a/.DS_Store"), "x").expect("written");
-        assert_eq!(store.keys().await, ["a/.DS_Store", "a/b"]);
-        assert!(
-            root.join(".icefield-local/locks").is_dir(),
-            "and yet never listed:"
-        );
-        for reserved in [
-            ".icefield-local",
-            ".icefield-local/tmp",
-            ".ICEFIELD-local/locks",
+        let mut expected = Vec::new();
+        for odd in [
+            "\\", "{", "^", "}", "%", "]", "`", "\"", ">", "[", "~", "<", "#", "|", "*", "?", "é",
+            " ", "%23",
         ] {
-            assert!(list(&store, reserved, None).await.is_empty(), "{reserved}");
+            let at = format!("refs/branch.wip{odd}1/ref.json");
+            let path = dir.path().join(&at);
+            std::fs::create_dir_all(path.parent().expect("below")).expect("made");
+            std::fs::write(path, odd).expect("written");
+            let (bytes, _) = store.read(&key(&at)).await.expect("read");
+            assert_eq!(bytes, odd.as_bytes());
+            expected.push(at);
         }
-        assert!(
-            list(&store, "a/b", None).await.is_empty(),
-            "an object is no folder"
-        );
-        let options = ListOptions::prefix(Prefix::parse("a/way-out").expect("valid"));
-        let out: Result<Vec<_>, _> = store.list(options).try_collect().await;
-        assert!(
-            matches!(out, Err(StorageError::NotAnObject { .. })),
-            "{out:?}"
-        );
+        expected.sort();
+        assert_eq!(store.keys().await, expected);
     });
 }
 
@@ -142,14 +233,25 @@ fn a_tree_of_300_levels_and_a_directory_of_5000_files() {
         assert_eq!(keys.len(), 5002);
         assert!(keys.is_sorted());
         assert_eq!(keys[0], format!("{deep}.x"));
-        // Deeper than any key: not walked, not fatal.
+        // Deeper than any key: not walked, and named.
         let mut path = rig.dir.path().join("e");
         for _ in 0..5 {
             path = path.join("e".repeat(250));
         }
         std::fs::create_dir_all(&path).expect("made");
+        let listed = rig.store.list_all(&Prefix::all()).await;
+        assert_eq!(listed.expect("an empty directory is nothing").len(), 5002);
         std::fs::write(path.join("x"), "x").expect("written");
-        assert_eq!(rig.store.keys().await.len(), 5002);
+        let listed = entries(&rig.store, ListOptions::default()).await;
+        let named: Vec<_> = listed
+            .iter()
+            .filter(|(_, problem)| !problem.is_empty())
+            .collect();
+        assert_eq!((listed.len(), named.len()), (5003, 1));
+        assert!(
+            named[0].0.ends_with("e/") && named[0].1.contains("too long"),
+            "{named:?}"
+        );
     });
 }
 

@@ -2,20 +2,21 @@
 
 use std::sync::{Arc, OnceLock};
 
-use icefield_storage::Storage;
-use icefield_storage::conformance::Effort;
+use icefield_storage::Key;
+use icefield_storage::conformance::{Effort, Subject};
 use icefield_storage::remote::RemoteSettings;
 use icefield_storage_s3::{Credentials, S3Builder};
+use icefield_testservers::world::Draft;
 use icefield_testservers::{S3Options, S3Server};
 
 /// Returns an empty bucket of the one server of this process.
-async fn fresh(case: &str) -> Arc<dyn Storage> {
+async fn fresh(case: &str) -> Subject {
     static SERVER: OnceLock<S3Server> = OnceLock::new();
     let server = SERVER.get_or_init(|| S3Server::start(S3Options::default()));
     // A bucket for each case: the longest keys leave no room for a prefix.
     let bucket = case.replace('_', "-");
     server.world().create_bucket(&bucket);
-    let storage = S3Builder::new(bucket)
+    let storage = S3Builder::new(&*bucket)
         .endpoint(server.endpoint())
         .credentials(Credentials::new(server.access_key(), server.secret_key()))
         // Small enough that large objects take every path.
@@ -25,7 +26,14 @@ async fn fresh(case: &str) -> Arc<dyn Storage> {
                 .with_parallel_reads(2 << 20),
         )
         .open();
-    Arc::new(storage.expect("the settings are sound"))
+    let storage = Arc::new(storage.expect("the settings are sound"));
+    Subject::with_plant(storage, move |name| {
+        // Any text; a key would be an object.
+        let name = String::from_utf8(name);
+        let name = name.ok().filter(|name| Key::parse(name).is_err());
+        let planted = name.map(|name| server.world().put(&bucket, &name, Draft::new("")));
+        std::future::ready(planted.is_some())
+    })
 }
 
 fn effort() -> Effort {

@@ -76,6 +76,12 @@ macro_rules! __conformance_cases {
                 list_without_versions_says_the_rest
                 list_forgets_the_deleted
                 list_can_be_dropped_midway;
+            unreadable:
+                list_names_what_is_no_object_and_goes_on
+                list_names_what_is_no_object_below_a_prefix
+                list_names_what_is_no_object_after_a_key
+                list_names_what_is_no_object_beyond_a_page
+                what_is_no_object_outlives_the_objects_around_it;
             deletes:
                 delete_removes_the_object_alone
                 delete_of_the_missing_succeeds

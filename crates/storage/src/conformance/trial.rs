@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::TryStreamExt;
 
-use super::Effort;
+use super::{Effort, Subject};
 use crate::{
     GetOptions, Key, ListOptions, ObjectMeta, Payload, Prefix, PutMode, PutOptions, PutOutcome,
     Storage, StorageError, StorageExt, Version,
@@ -18,6 +18,7 @@ pub struct Trial {
     pub store: Arc<dyn Storage>,
     /// How much to do.
     pub effort: Effort,
+    subject: Subject,
 }
 
 /// Returns the key of this text.
@@ -63,6 +64,22 @@ pub(super) fn pattern(seed: u8, length: usize) -> Bytes {
 }
 
 impl Trial {
+    pub(super) fn new(subject: Subject, effort: Effort) -> Self {
+        Self {
+            store: Arc::clone(&subject.store),
+            effort,
+            subject,
+        }
+    }
+
+    /// Plants something that a list has to yield as unreadable; returns whether the store can hold it.
+    pub(super) async fn plant(&self, name: &[u8]) -> bool {
+        match &self.subject.plant {
+            Some(plant) => plant(name.to_vec()).await,
+            None => false,
+        }
+    }
+
     /// Puts and returns the outcome, which must not be an error.
     #[track_caller]
     pub(super) fn put(

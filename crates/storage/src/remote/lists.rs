@@ -6,7 +6,25 @@ use std::sync::Arc;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use super::{Handle, Page};
-use crate::{Key, ListOptions, ObjectMeta, StorageError};
+use crate::{Key, ListOptions, ObjectMeta, StorageError, UnreadableName};
+
+/// An object, or a name that is no key.
+type Entry = Result<ObjectMeta, UnreadableName>;
+
+/// Returns what entries are ordered by.
+fn name(entry: &Entry) -> &[u8] {
+    match entry {
+        Ok(object) => object.key.as_str().as_bytes(),
+        Err(unreadable) => unreadable.name(),
+    }
+}
+
+fn is_after(entry: &Entry, after: &Key) -> bool {
+    match entry {
+        Ok(object) => object.key > *after,
+        Err(unreadable) => unreadable.is_after(after),
+    }
+}
 
 pub(super) fn list(
     handle: Arc<Handle>,
@@ -27,21 +45,26 @@ pub(super) fn list(
         let Some(page) = pages.page().await? else {
             return Ok(None);
         };
-        let mut last = pages.options.start_after.as_ref().max(pages.last.as_ref());
-        for object in &page {
-            if last.is_some_and(|last| object.key <= *last) {
+        let after = pages.options.start_after.as_ref();
+        let after = after.map(|after| after.as_str().as_bytes());
+        let mut last = after.max(pages.last.as_deref());
+        for entry in &page {
+            if last.is_some_and(|last| name(entry) <= last) {
                 return match pages.handed_out {
                     false => pages.all_sorted(Some(page)).await,
-                    true => Err(pages.out_of_order(&object.key)),
+                    true => Err(pages.out_of_order(entry)),
                 };
             }
-            last = Some(&object.key);
+            last = Some(name(entry));
         }
-        pages.last = last.cloned();
+        pages.last = last.map(<[u8]>::to_vec);
         pages.handed_out |= !page.is_empty();
         Ok(Some((page, pages)))
     });
-    let parts = parts.map_ok(|part| stream::iter(part.into_iter().map(Ok)));
+    let parts = parts.map_ok(|part| {
+        let items = part.into_iter();
+        stream::iter(items.map(|entry| entry.map_err(StorageError::from)))
+    });
     parts.try_flatten().boxed()
 }
 
@@ -51,16 +74,17 @@ struct Pages {
     options: ListOptions,
     /// The token of the next page; `None` after the last one.
     next: Option<Option<String>>,
-    last: Option<Key>,
+    /// The last name that was handed out.
+    last: Option<Vec<u8>>,
     handed_out: bool,
 }
 
 /// Entries that are handed out, and what comes after them.
-type Part = (Vec<ObjectMeta>, Pages);
+type Part = (Vec<Entry>, Pages);
 
 impl Pages {
     /// Asks for the next page; `None` after the last one.
-    async fn page(&mut self) -> Result<Option<Vec<ObjectMeta>>, StorageError> {
+    async fn page(&mut self) -> Result<Option<Vec<Entry>>, StorageError> {
         let Some(token) = self.next.take() else {
             return Ok(None);
         };
@@ -69,9 +93,14 @@ impl Pages {
         let page = handle.persist("list", &prefix, || {
             handle.remote.list(options, token.as_deref())
         });
-        let Page { objects, next } = page.await?;
-        if let Some(object) = objects.iter().find(|it| !it.key.is_below(&options.prefix)) {
-            let problem = format!("the store listed {}, which was not asked for", object.key);
+        let Page { entries, next } = page.await?;
+        let is_below = |entry: &&Entry| match entry {
+            Ok(object) => object.key.is_below(&options.prefix),
+            Err(unreadable) => unreadable.is_below(&options.prefix),
+        };
+        if let Some(entry) = entries.iter().find(|entry| !is_below(entry)) {
+            let listed = String::from_utf8_lossy(name(entry));
+            let problem = format!("the store listed {listed}, which was not asked for");
             return Err(self.failed(&problem));
         }
         if next.is_some() && next == token {
@@ -80,14 +109,11 @@ impl Pages {
             );
         }
         self.next = next.map(Some);
-        Ok(Some(objects))
+        Ok(Some(entries))
     }
 
     /// Reads the list to its end, beginning with the first page if that is here, and sorts it.
-    async fn all_sorted(
-        mut self,
-        begun: Option<Vec<ObjectMeta>>,
-    ) -> Result<Option<Part>, StorageError> {
+    async fn all_sorted(mut self, begun: Option<Vec<Entry>>) -> Result<Option<Part>, StorageError> {
         // What lies behind a key by another order is not what lies behind it by ours: it is asked for anew.
         let after = self.options.start_after.take();
         let mut page = begun.filter(|_| after.is_none());
@@ -105,7 +131,7 @@ impl Pages {
                 return Err(self.failed("the store shows a page a second time"));
             }
             pages += 1;
-            let wanted = |it: &ObjectMeta| after.as_ref().is_none_or(|after| it.key > *after);
+            let wanted = |entry: &Entry| after.as_ref().is_none_or(|after| is_after(entry, after));
             all.extend(part.into_iter().filter(wanted));
             if all.len() > most || pages > most {
                 return Err(StorageError::Unsupported {
@@ -118,14 +144,15 @@ impl Pages {
             }
             page = self.page().await?;
         }
-        all.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-        all.dedup_by(|one, other| one.key == other.key);
+        all.sort_unstable_by(|one, other| name(one).cmp(name(other)));
+        all.dedup_by(|one, other| name(one) == name(other));
         Ok(Some((all, self)))
     }
 
-    fn out_of_order(&self, key: &Key) -> StorageError {
+    fn out_of_order(&self, entry: &Entry) -> StorageError {
+        let listed = String::from_utf8_lossy(name(entry));
         self.failed(&format!(
-            "the store listed {key} where it does not belong in byte order: say that its lists have to be sorted \
+            "the store listed {listed} where it does not belong in byte order: say that its lists have to be sorted \
              (`sort_lists`)"
         ))
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::options::{
     Body, GetOptions, Object, ObjectClass, ObjectMeta, PutMode, PutOptions, Written,
 };
-use crate::{Condition, DeleteOutcome, StorageError, Version};
+use crate::{Condition, DeleteOutcome, StorageError, UnreadableName, Version};
 
 /// What an attempt that failed may have done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -167,8 +167,8 @@ impl Stored {
 /// Objects, in the order in which the store lists, and where the next page begins.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// The objects; what has no valid key is left out.
-    pub objects: Vec<ObjectMeta>,
+    /// The objects, and the names that are no keys where the store lists them; none is left out.
+    pub entries: Vec<Result<ObjectMeta, UnreadableName>>,
     /// The token of the next page, if there is one.
     pub next: Option<String>,
 }

@@ -62,7 +62,14 @@ fn relative_error(prefix: &Prefix, mut error: StorageError) -> StorageError {
         | StorageError::PreconditionFailed { key }
         | StorageError::NotModified { key }
         | StorageError::RangeNotSatisfiable { key, .. }
+        | StorageError::ObjectTooLarge { key, .. }
         | StorageError::WrongLength { key, .. } => *key = relative(prefix, key.clone()),
+        StorageError::UnreadableKey { raw, .. } => {
+            let rest = raw.strip_prefix(prefix.as_str());
+            if let Some(short) = rest.and_then(|rest| rest.strip_prefix('/')) {
+                *raw = short.to_owned();
+            }
+        }
         _ => {}
     }
     error

@@ -150,16 +150,24 @@ impl Storage for TracingStorage {
 
     fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
         let operation = Operation::begin("list", &options.prefix);
-        let start = (self.inner.list(options), operation, 0_u64);
-        stream::unfold(start, |(mut items, mut operation, seen)| async move {
-            let item = items.next().instrument(operation.span.clone()).await;
-            match &item {
-                Some(Ok(_)) => {}
-                Some(Err(error)) => operation.fail(error),
-                None => operation.end(None, &format!("{seen} objects")),
-            }
-            item.map(|item| (item, (items, operation, seen + 1)))
-        })
+        let start = (self.inner.list(options), operation, 0_u64, 0_u64);
+        stream::unfold(
+            start,
+            |(mut items, mut operation, objects, unreadable)| async move {
+                let item = items.next().instrument(operation.span.clone()).await;
+                let (mut objects, mut unreadable) = (objects, unreadable);
+                match &item {
+                    Some(Ok(_)) => objects += 1,
+                    Some(Err(error)) if error.is_unreadable_key() => unreadable += 1,
+                    Some(Err(error)) => operation.fail(error),
+                    None if unreadable == 0 => operation.end(None, &format!("{objects} objects")),
+                    None => {
+                        operation.end(None, &format!("{objects} objects, {unreadable} unreadable"));
+                    }
+                }
+                item.map(|item| (item, (items, operation, objects, unreadable)))
+            },
+        )
         .boxed()
     }
 

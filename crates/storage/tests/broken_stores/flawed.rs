@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_storage::{
     Body, Bytes, Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, GetOptions, GetRange,
-    Key, ListOptions, Object, ObjectMeta, Payload, Prefix, PutMode, PutOptions, PutOutcome,
-    Storage, StorageError, StorageExt, SystemClock, Version,
+    Key, ListOptions, Object, ObjectMeta, Payload, PutMode, PutOptions, PutOutcome, Storage,
+    StorageError, StorageExt, SystemClock, Version,
 };
 use icefield_storage_memory::MemoryStorage;
 
@@ -24,6 +24,10 @@ pub(crate) enum Flaw {
     ChecksThenWrites,
     UnorderedList,
     ListsOnePage,
+    /// Leaves out what has a name that is no key.
+    DropsUnreadable,
+    /// Ends its lists at the first name that is no key.
+    StopsAtUnreadable,
     /// `a/b` lists `a/bc`.
     ListsByText,
     /// The body ends early, the description is right.
@@ -57,6 +61,11 @@ impl Flawed {
             inner: MemoryStorage::new(),
             flaw,
         }
+    }
+
+    /// Puts an object under a name that is no key.
+    pub(crate) fn plant(&self, name: &[u8]) -> bool {
+        self.inner.plant_unreadable(name, 0)
     }
 
     fn has(&self, flaw: Flaw) -> bool {
@@ -179,7 +188,8 @@ impl Flawed {
 
     async fn walk(self, options: ListOptions) -> Result<Vec<ObjectMeta>, StorageError> {
         let mut metas: Vec<ObjectMeta> = if self.has(Flaw::ListsByText) {
-            let all = self.inner.list_all(&Prefix::all()).await?;
+            let all = self.inner.list_objects(ListOptions::default());
+            let all: Vec<ObjectMeta> = all.try_collect().await?;
             let after = |meta: &ObjectMeta| {
                 options
                     .start_after
@@ -191,7 +201,7 @@ impl Flawed {
                 .filter(|meta| after(meta) && below(meta))
                 .collect()
         } else {
-            self.inner.list(options).try_collect().await?
+            self.inner.list_objects(options).try_collect().await?
         };
         if self.has(Flaw::UnorderedList) {
             // By directories, as a walk over a file system gives them.
@@ -282,6 +292,17 @@ impl Storage for Flawed {
     }
 
     fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
+        match self.flaw {
+            Flaw::None => return self.inner.list(options),
+            Flaw::StopsAtUnreadable => {
+                let ended = |ended: &mut bool, item: Result<ObjectMeta, StorageError>| {
+                    let before = std::mem::replace(ended, item.is_err());
+                    std::future::ready((!before).then_some(item))
+                };
+                return self.inner.list(options).scan(false, ended).boxed();
+            }
+            _ => {}
+        }
         let walk = self.clone().walk(options);
         stream::once(walk)
             .map_ok(|metas| stream::iter(metas.into_iter().map(Ok)))

@@ -10,8 +10,9 @@ use icefield_storage::remote::{
     Answer, Deleted, Fault, Limits, Page, Part, Remote, Stored, Upload, WriteRequest,
 };
 use icefield_storage::{
-    Body, Bytes, Capabilities, Deletion, GetOptions, GetRange, Key, KeyForm, ListOptions, Object,
-    PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt, Version,
+    Body, Bytes, Capabilities, Deletion, GetOptions, GetRange, Key, KeyForm, ListOptions, Listed,
+    Object, ObjectMeta, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
+    UnreadableName, Version,
 };
 use icefield_storage_memory::MemoryStorage;
 
@@ -38,6 +39,8 @@ pub(crate) enum RemoteFlaw {
     TruncatesReads,
     /// The first body of each object ends early, and no other.
     TruncatesFirstReads,
+    /// Leaves out what has a name that is no key.
+    DropsUnreadable,
     /// Answers with the whole object when a part is asked for.
     IgnoresRanges,
     /// Reads parts of whatever is there now.
@@ -76,6 +79,12 @@ impl Broken {
             flaw,
             notes: Arc::default(),
         }
+    }
+
+    /// Puts an object under a name that is no key.
+    pub(crate) fn plant(&self, name: &[u8]) -> bool {
+        // Names come back from the memory store as text.
+        std::str::from_utf8(name).is_ok() && self.memory.plant_unreadable(name, 0)
     }
 
     /// Returns how many parts the uploads had that were finished, and how many uploads are open.
@@ -245,20 +254,38 @@ impl Remote for Broken {
         }
         let mut list = self.memory.list(options);
         let mut page = Page::default();
-        while page.objects.len() < PAGE
-            && let Some(object) = list.next().await
+        // The token is a key: a page ends with an object.
+        while (page.entries.len() < PAGE || page.entries.last().is_some_and(Result::is_err))
+            && let Some(item) = list.next().await
         {
-            page.objects.push(object?);
+            match Listed::of(item)? {
+                Listed::Object(object) => page.entries.push(Ok(object)),
+                Listed::Unreadable { .. } if self.has(RemoteFlaw::DropsUnreadable) => {}
+                Listed::Unreadable { raw, problem } => {
+                    page.entries.push(Err(UnreadableName::new(raw, problem)));
+                }
+            }
         }
-        if page.objects.len() == PAGE {
-            page.next = page.objects.last().map(|last| last.key.to_string());
+        if page.entries.len() >= PAGE
+            && let Some(Ok(last)) = page.entries.last()
+        {
+            page.next = Some(last.key.to_string());
         }
         let later = self.has(RemoteFlaw::UnorderedLaterPages) && token.is_some();
         if later || self.has(RemoteFlaw::UnorderedList) {
-            page.objects
-                .sort_by(|a, b| a.key.segments().cmp(b.key.segments()));
-            let third = page.objects.len() / 3;
-            page.objects.rotate_left(third);
+            let name = |entry: &Result<ObjectMeta, UnreadableName>| match entry {
+                Ok(object) => object.key.as_str().as_bytes().to_vec(),
+                Err(unreadable) => unreadable.name().to_vec(),
+            };
+            let segments = |name: &[u8]| -> Vec<Vec<u8>> {
+                name.split(|byte| *byte == b'/')
+                    .map(<[u8]>::to_vec)
+                    .collect()
+            };
+            page.entries
+                .sort_by_cached_key(|entry| segments(&name(entry)));
+            let third = page.entries.len() / 3;
+            page.entries.rotate_left(third);
         }
         Ok(page)
     }

@@ -270,14 +270,15 @@ impl Remote for Scripted {
             }
             let mut list = self.memory.list(options);
             let mut page = Page::default();
-            while page.objects.len() < 100
+            let mut last = None;
+            while page.entries.len() < 100
                 && let Some(object) = list.next().await
             {
-                page.objects.push(object?);
+                let object = object?;
+                last = Some(object.key.to_string());
+                page.entries.push(Ok(object));
             }
-            if page.objects.len() == 100 {
-                page.next = page.objects.last().map(|last| last.key.to_string());
-            }
+            page.next = last.filter(|_| page.entries.len() == 100);
             Ok(page)
         })
         .await

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use crate::{Body, GetOptions, Key, ListOptions, Object, ObjectMeta, StorageError};
+use crate::{Body, GetOptions, Key, ListOptions, Listed, Object, ObjectMeta, StorageError};
 
 /// One state of an object; `None` if it did not exist.
 pub(super) type Content = Option<(Bytes, ObjectMeta)>;
@@ -61,18 +61,22 @@ impl History {
     }
 
     /// Turns a list as it is now into the list as so many writes ago. Objects that were never written
-    /// through the wrapper stay as they are.
+    /// through the wrapper stay as they are, and so does what is no object.
     pub(super) fn list_as_of(
         &self,
         ago: u64,
         options: &ListOptions,
-        now: Vec<ObjectMeta>,
-    ) -> Vec<ObjectMeta> {
+        now: Vec<Listed>,
+    ) -> Vec<Result<ObjectMeta, StorageError>> {
         let then = self.writes.saturating_sub(ago);
-        let mut metas: BTreeMap<Key, ObjectMeta> = now
-            .into_iter()
-            .map(|meta| (meta.key.clone(), meta))
-            .collect();
+        let mut metas = BTreeMap::new();
+        let mut unreadable = Vec::new();
+        for entry in now {
+            match entry {
+                Listed::Object(meta) => drop(metas.insert(meta.key.clone(), meta)),
+                Listed::Unreadable { raw, problem } => unreadable.push((raw, problem)),
+            }
+        }
         let asked = |key: &Key| {
             key.is_below(&options.prefix)
                 && options.start_after.as_ref().is_none_or(|after| key > after)
@@ -84,7 +88,16 @@ impl History {
                 None => metas.remove(key),
             };
         }
-        metas.into_values().collect()
+        let metas = metas.into_iter();
+        let mut list: Vec<_> = metas
+            .map(|(key, meta)| (key.to_string(), Ok(meta)))
+            .collect();
+        list.extend(unreadable.into_iter().map(|(raw, problem)| {
+            let name = raw.clone();
+            (name, Err(StorageError::UnreadableKey { raw, problem }))
+        }));
+        list.sort_by(|(one, _), (other, _)| one.cmp(other));
+        list.into_iter().map(|(_, item)| item).collect()
     }
 }
 

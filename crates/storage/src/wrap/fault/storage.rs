@@ -9,7 +9,7 @@ use super::inject::{Begun, Write};
 use super::{FaultyStorage, history};
 use crate::{
     Advice, Body, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions,
-    Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+    Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
 };
 
 /// Takes bytes away from the end, or flips a bit, behind the back of the description.
@@ -52,13 +52,16 @@ impl FaultyStorage {
                 items.chain(fail(begun.error(&prefix))).boxed()
             }
             Decision::ListCut(n) => self.inner.list(options).take(n as usize).boxed(),
-            Decision::Stale(ago) => match self.inner.list(options.clone()).try_collect().await {
-                Ok(now) => {
-                    let then = self.lock().history.list_as_of(ago, &options, now);
-                    stream::iter(then.into_iter().map(Ok)).boxed()
+            Decision::Stale(ago) => {
+                let entries = self.inner.list_entries(options.clone());
+                match entries.try_collect::<Vec<_>>().await {
+                    Ok(now) => {
+                        let then = self.lock().history.list_as_of(ago, &options, now);
+                        stream::iter(then).boxed()
+                    }
+                    Err(error) => fail(error).boxed(),
                 }
-                Err(error) => fail(error).boxed(),
-            },
+            }
             _ => self.inner.list(options),
         }
     }
