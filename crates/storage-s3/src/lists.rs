@@ -58,7 +58,7 @@ impl Bucket {
             // An entry that is left out would be an object that is not there.
             let name = path
                 .as_deref()
-                .and_then(|path| below(path, self.prefix.as_str()));
+                .and_then(|path| name_below(path, self.prefix.as_str()));
             let name = name.ok_or_else(|| {
                 failed(format!(
                     "the store listed {listed:?}, which was not asked for, or is not encoded as it says"
@@ -82,7 +82,7 @@ impl Bucket {
 }
 
 /// Returns what follows `prefix/`; all of it without a prefix.
-fn below<'a>(path: &'a [u8], prefix: &str) -> Option<&'a [u8]> {
+fn name_below<'a>(path: &'a [u8], prefix: &str) -> Option<&'a [u8]> {
     match prefix {
         "" => Some(path),
         _ => path.strip_prefix(prefix.as_bytes())?.strip_prefix(b"/"),
@@ -123,9 +123,9 @@ mod tests {
 
     #[test]
     fn names_are_those_below_the_prefix() {
-        assert_eq!(below(b"r/a/", "r"), Some(&b"a/"[..]));
-        assert_eq!(below(b"r/", "r"), Some(&b""[..]));
-        assert_eq!(below(b"/a", ""), Some(&b"/a"[..]));
-        assert_eq!(below(b"ra", "r"), None);
+        assert_eq!(name_below(b"r/a/", "r"), Some(&b"a/"[..]));
+        assert_eq!(name_below(b"r/", "r"), Some(&b""[..]));
+        assert_eq!(name_below(b"/a", ""), Some(&b"/a"[..]));
+        assert_eq!(name_below(b"ra", "r"), None);
     }
 }
