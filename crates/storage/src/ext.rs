@@ -155,8 +155,8 @@ pub trait StorageExt: Storage {
         self.list(options).map(Listed::of).boxed()
     }
 
-    /// Lists the objects and passes over unreadable names with a warning: for readers, to which what is no object is
-    /// nothing. Who deletes or copies by a list uses [`StorageExt::list_entries`].
+    /// Lists the objects and passes over unreadable names with a warning: for readers that look for names of their own,
+    /// among which no unreadable one can be.
     fn list_objects(
         &self,
         options: ListOptions,
@@ -177,6 +177,24 @@ pub trait StorageExt: Storage {
             std::future::ready(kept)
         };
         self.list(options).filter_map(object).boxed()
+    }
+
+    /// Lists the objects and ends with the error of the first unreadable name: for callers to which an object that they
+    /// cannot read is a loss. A [directory marker](crate::DIRECTORY_MARKER) holds no data and is passed over.
+    fn list_strict(
+        &self,
+        options: ListOptions,
+    ) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
+        let data = |item: &Result<ObjectMeta, StorageError>| {
+            let is_marker = item.as_ref().is_err_and(StorageError::is_directory_marker);
+            std::future::ready(!is_marker)
+        };
+        let until_failed = |failed: &mut bool, item: Result<ObjectMeta, StorageError>| {
+            let is_over = std::mem::replace(failed, item.is_err());
+            std::future::ready((!is_over).then_some(item))
+        };
+        let items = self.list(options).filter(data);
+        items.scan(false, until_failed).boxed()
     }
 
     /// Lists the keys below a prefix into memory. An unreadable name fails it.

@@ -12,6 +12,8 @@ mod read_only;
 mod stacked;
 #[path = "wrappers/trace.rs"]
 mod trace;
+#[path = "wrappers/unreadable.rs"]
+mod unreadable;
 
 use std::sync::Arc;
 

@@ -4,13 +4,14 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use futures::stream::BoxStream;
+use futures::stream::{BoxStream, StreamExt};
 use icefield_storage::wrap::TracingStorage;
 use icefield_storage::{
     Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, GetRange, Key, KeyForm,
     ListOptions, Object, ObjectMeta, Payload, Prefix, PutMode, PutOptions, PutOutcome, Storage,
     StorageError, StorageExt,
 };
+use icefield_storage_memory::MemoryStorage;
 use tracing::Level;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -178,6 +179,22 @@ async fn no_secret_and_no_control_character_is_logged() {
     assert_eq!(text.lines().count(), 6, "{text}");
     assert!(!text.contains("s3cr3t"), "{text}");
     assert!(!text.contains('\u{1b}'), "{text}");
+}
+
+#[tokio::test]
+async fn a_list_is_reported_once_with_what_it_could_not_read() {
+    let memory = MemoryStorage::new();
+    assert!(memory.plant_unreadable(b"a/", 0));
+    store(&memory, "b", "x").await;
+    let storage = TracingStorage::new(Arc::new(memory));
+    let log = Log::default();
+    let guard = log.start(Level::DEBUG);
+    let listed: Vec<_> = storage.list(Default::default()).collect().await;
+    drop(guard);
+    assert_eq!(listed.len(), 2);
+    let text = log.text();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.contains("1 objects, 1 unreadable"), "{text}");
 }
 
 #[tokio::test]
