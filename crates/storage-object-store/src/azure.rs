@@ -16,6 +16,7 @@ use crate::AdapterOptions;
 use crate::client::{
     Straight, check_no_user, is_open, is_plain, not_made, options, shown, tried_once,
 };
+use crate::names::KeepsNames;
 pub use environment::AzureEnvironment;
 
 /// Bytes of the largest blob that one request makes: 5000 MiB, less what the rest of the request may need.
@@ -272,7 +273,7 @@ impl AzureBuilder {
             .with_container_name(&self.container)
             .with_retry(tried_once())
             .with_client_options(options(plain))
-            .with_http_connector(Straight::default());
+            .with_http_connector(KeepsNames(Straight::default()));
         if let Some(endpoint) = &self.endpoint {
             azure = azure.with_endpoint(endpoint.trim_end_matches('/').to_owned());
         }

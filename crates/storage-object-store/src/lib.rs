@@ -32,6 +32,8 @@ mod azure;
 mod client;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "azure")]
+mod names;
 #[cfg(any(feature = "azure", feature = "http"))]
 mod public;
 #[cfg(feature = "http")]

@@ -97,7 +97,15 @@ impl Adapter {
         after: Option<&str>,
         meta: &object_store::ObjectMeta,
     ) -> Option<Entry> {
-        let name = self.below(meta.location.as_ref())?;
+        let location = meta.location.as_ref();
+        #[cfg(feature = "azure")]
+        let original = self
+            .pages
+            .as_ref()
+            .map(|_| crate::names::original(location));
+        #[cfg(feature = "azure")]
+        let location = original.as_deref().unwrap_or(location);
+        let name = self.below(location)?;
         if after.is_some_and(|after| name <= after) {
             return None;
         }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use futures::TryStreamExt;
 use icefield_storage::remote::{RemoteSettings, RetrySettings};
-use icefield_storage::{Key, ListOptions, Prefix, PutMode, Storage, StorageError, StorageExt};
+use icefield_storage::{
+    Key, ListOptions, Listed, Prefix, PutMode, Storage, StorageError, StorageExt,
+};
 use icefield_storage_object_store::AzureBuilder;
 use icefield_testservers::{Answer, Fault, FileServer, Rule, Verb};
 
@@ -136,6 +138,44 @@ async fn lists_are_read_page_by_page_with_the_markers_of_the_store() {
     assert!(asked[0].contains("prefix=sea%2F") && !asked[0].contains("startFrom"));
     assert!(asked[1].contains("marker=one"), "{asked:?}");
     assert!(asked[2].contains("marker=two"), "{asked:?}");
+}
+
+/// The crate makes `sea/a` of the first, and its list fails at the others.
+#[tokio::test]
+async fn blobs_whose_names_are_no_keys_are_listed_as_unreadable() {
+    let (endpoint, asked) = answering(vec![
+        page(&["sea//x", "sea/a/", "sea/a/../b"], "one"),
+        page(&["sea/a//b&amp;c", "sea/b"], ""),
+        page(&["sea/a/", "sea/a//", "sea/a/b"], ""),
+    ]);
+    let storage = AzureBuilder::new("acc", "box")
+        .endpoint(endpoint)
+        .prefix(Prefix::parse("sea").expect("a prefix"))
+        .open()
+        .expect("opened");
+    let names = async |options| {
+        let listed = storage.list_entries(options).try_collect::<Vec<_>>().await;
+        let name = |entry| match entry {
+            Listed::Object(meta) => (meta.key.to_string(), true),
+            Listed::Unreadable { raw, .. } => (raw, false),
+        };
+        listed
+            .expect("listed")
+            .into_iter()
+            .map(name)
+            .collect::<Vec<_>>()
+    };
+    let odd = |raw: &str| (raw.to_owned(), false);
+    let all = names(ListOptions::default()).await;
+    let there = ("b".to_owned(), true);
+    assert_eq!(
+        all,
+        [odd("/x"), odd("a/"), odd("a/../b"), odd("a//b&c"), there]
+    );
+    let below = names(ListOptions::prefix(Prefix::parse("a").expect("a prefix"))).await;
+    let there = ("a/b".to_owned(), true);
+    assert_eq!(below, [odd("a/"), odd("a//"), there]);
+    assert_eq!(asked.join().expect("served").len(), 3);
 }
 
 #[tokio::test]
