@@ -138,7 +138,8 @@ impl Lease {
     /// What the store says.
     pub async fn list(storage: &dyn Storage) -> Result<Vec<Self>, StorageError> {
         let prefix = Prefix::parse(&format!("{}/leases", layout::OWN))?;
-        let objects = storage.list(ListOptions::prefix(prefix));
+        // A lease that is left out does not protect its session.
+        let objects = storage.list_strict(ListOptions::prefix(prefix));
         let leases = objects.map_ok(|object| async move {
             let read = storage.try_read_at_most(&object.key, MAX_BYTES).await?;
             // One that is gone is that of a session that has just committed.

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
+use futures::TryStreamExt;
 use icefield_format::{
     ChunkId, DecodeLimits, FormatError, Manifest, ManifestId, Snapshot, SnapshotId, TransactionLog,
     Writer, layout,
 };
 use icefield_refs::{FetchError, SnapshotSource};
 use icefield_storage::{
-    Bytes, GetOptions, Key, KeyError, ObjectClass, Prefix, PutMode, PutOptions, PutOutcome,
-    Storage, StorageError, StorageExt,
+    Bytes, GetOptions, Key, KeyError, ListOptions, ObjectClass, Prefix, PutMode, PutOptions,
+    PutOutcome, Storage, StorageError, StorageExt,
 };
 use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
@@ -398,7 +399,8 @@ impl Objects {
         &self,
     ) -> Result<Vec<(SnapshotId, SystemTime)>, StorageError> {
         let prefix = Prefix::parse(layout::SNAPSHOTS)?;
-        let listed = self.storage.list_all(&prefix).await?;
+        let listed = self.storage.list_objects(ListOptions::prefix(prefix));
+        let listed: Vec<_> = listed.try_collect().await?;
         Ok(listed
             .into_iter()
             .filter_map(|object| {

@@ -258,7 +258,21 @@ impl RepositoryBuilder {
         let main = layout::branch_key("main", layout::KeyForm::Raw);
         let mut in_the_way = None;
         while let Some(object) = objects.next().await {
-            let key = object?.key;
+            let key = match object {
+                Ok(object) => object.key,
+                // Whoever has just made the folder in a console has left one.
+                Err(error) if error.is_directory_marker() => continue,
+                Err(error) if error.is_unreadable_key() => {
+                    let main = Key::parse(&main).map_err(StorageError::from)?;
+                    if self.storage.exists(&main).await? {
+                        return Err(RepositoryError::AlreadyExists {
+                            location: self.location(),
+                        });
+                    }
+                    return Err(error.into());
+                }
+                Err(error) => return Err(error.into()),
+            };
             if key.as_str() == main {
                 return Err(RepositoryError::AlreadyExists {
                     location: self.location(),
@@ -319,7 +333,7 @@ impl RepositoryBuilder {
             layout::OVERWRITTEN,
         ] {
             let prefix = Prefix::parse(prefix).map_err(StorageError::from)?;
-            let mut objects = self.storage.list(prefix.into());
+            let mut objects = self.storage.list_strict(prefix.into());
             while let Some(object) = objects.next().await {
                 let key = object?.key;
                 if key.as_str() != initial {

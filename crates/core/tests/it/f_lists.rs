@@ -1,10 +1,15 @@
 //! Part F of the fault catalogue: lists that lag behind, or show nothing at all. Whatever is decided is decided by
 //! reading the one object that it hangs on, never by a list.
 
+use std::sync::Arc;
+
+use futures::StreamExt;
 use icefield_core::test_suite::walk::assert_sound;
 use icefield_core::test_suite::words::*;
 use icefield_core::{Refusal, RepositoryError};
 use icefield_storage::wrap::fault::{Decision, Plan, Verb};
+use icefield_storage::{Storage, StorageError, StorageExt};
+use icefield_storage_memory::MemoryStorage;
 
 use crate::support::*;
 
@@ -95,4 +100,42 @@ async fn f86_a_list_of_names_that_lags_lacks_names_and_invents_none() {
             assert_eq!(tip(&lagging, name).await, first, "{lag}");
         }
     }
+}
+
+/// Consoles leave an empty object `folder/` where a folder was made for the repository.
+#[tokio::test]
+async fn a_repository_is_created_in_a_folder_of_a_console_and_not_beside_what_cannot_be_read() {
+    let memory = MemoryStorage::new();
+    let inner: Arc<dyn Storage> = Arc::new(memory.clone());
+    for marker in [&b""[..], b"refs/", b"chunks/"] {
+        assert!(memory.plant_unreadable(marker, 0));
+    }
+    let create = async || trial("f86").builder(&inner).create().await;
+    let repository = create().await.expect("nothing is in the way");
+    drop(repository);
+    assert!(memory.plant_unreadable(b"data//1", 1));
+    let again = create().await;
+    assert!(
+        matches!(again, Err(RepositoryError::AlreadyExists { .. })),
+        "{again:?}"
+    );
+
+    let memory = MemoryStorage::new();
+    let inner: Arc<dyn Storage> = Arc::new(memory.clone());
+    assert!(memory.plant_unreadable(b"data//1", 1));
+    let refused = trial("f86").builder(&inner).create().await;
+    assert!(
+        matches!(
+            &refused,
+            Err(RepositoryError::Storage(StorageError::UnreadableKey { raw, .. })) if raw == "data//1"
+        ),
+        "{refused:?}"
+    );
+    assert!(
+        memory
+            .list_objects(Default::default())
+            .next()
+            .await
+            .is_none()
+    );
 }
