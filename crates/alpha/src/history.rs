@@ -117,7 +117,7 @@ impl AlphaRepository {
         let prefix = Prefix::parse(layout::SNAPSHOTS)?;
         let listed = self
             .storage
-            .list(ListOptions::prefix(prefix).without_versions());
+            .list_objects(ListOptions::prefix(prefix).without_versions());
         let mut files: Vec<_> = listed
             .map_ok(|meta| (meta.size, meta.key))
             .try_collect()

@@ -47,7 +47,8 @@ impl AlphaRepository {
         let form = self.storage.capabilities().key_form;
         let mut refs = AlphaRefs::default();
         let options = ListOptions::prefix(Prefix::parse(layout::REFS)?).without_versions();
-        let mut listed = self.storage.list(options);
+        // A ref that is left out is a branch that is not imported.
+        let mut listed = self.storage.list_strict(options);
         while let Some(meta) = listed.try_next().await? {
             let key = meta.key.as_str();
             let Some(found) = self.layout.parse_ref(key, form) else {
@@ -84,7 +85,7 @@ impl AlphaRepository {
     pub async fn tips(&self) -> Result<AlphaTips, AlphaError> {
         let form = self.storage.capabilities().key_form;
         let options = ListOptions::prefix(Prefix::parse(layout::REFS)?).without_versions();
-        let mut listed = self.storage.list(options);
+        let mut listed = self.storage.list_objects(options);
         let mut newest: BTreeMap<String, (u64, Key)> = BTreeMap::new();
         let mut tips = AlphaTips::default();
         while let Some(meta) = listed.try_next().await? {
@@ -151,7 +152,8 @@ pub(crate) async fn newest(
     layout: Layout,
     directory: &Prefix,
 ) -> Result<Option<BranchFile>, AlphaError> {
-    let mut files = storage.list(ListOptions::prefix(directory.clone()).without_versions());
+    let options = ListOptions::prefix(directory.clone()).without_versions();
+    let mut files = storage.list_objects(options);
     while let Some(meta) = files.try_next().await? {
         let name = meta.key.below(directory);
         // In the order of their names the newest is the first; whatever has no number does not count.

@@ -37,7 +37,7 @@ impl AlphaRepository {
         for layout in Layout::ALL {
             let directory = layout.main()?;
             let options = ListOptions::prefix(directory.clone()).without_versions();
-            let mut files = storage.list(options);
+            let mut files = storage.list_objects(options);
             for _ in 0..LOOKED_AT {
                 let Some(meta) = files.try_next().await? else {
                     break;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield_format::encoded_key;
 use icefield_nczarr::ReadOptions;
-use icefield_storage::{ListOptions, Prefix, Storage};
+use icefield_storage::{ListOptions, Prefix, Storage, StorageExt};
 use serde_json::Value;
 
 use crate::SourceError;
@@ -43,7 +43,8 @@ pub async fn read_zarr(
 ) -> Result<Archive, SourceError> {
     let url = url.trim_end_matches('/');
     let mut listed = Listed::default();
-    let mut list = storage.list(ListOptions::prefix(prefix.clone()));
+    // What has a name that is no key may be a chunk, which would be missing.
+    let mut list = storage.list_strict(ListOptions::prefix(prefix.clone()));
     while let Some(object) = list
         .try_next()
         .await

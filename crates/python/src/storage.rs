@@ -8,7 +8,7 @@ pub(crate) mod functions;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
-use icefield::storage::{ListOptions, Prefix};
+use icefield::storage::{ListOptions, Prefix, StorageExt};
 use icefield::{RepositoryConfig, micros_of_time};
 use pyo3::prelude::*;
 use tokio::sync::OnceCell;
@@ -159,7 +159,8 @@ impl Storage {
         })
     }
 
-    /// Lists what lies below a prefix: key below it, size in bytes, microseconds since 1970.
+    /// Lists what lies below a prefix: key below it, size in bytes, microseconds since 1970. A name that is no key ends it
+    /// with an error, unless it is a directory marker.
     fn list(&self, prefix: &str) -> PyResult<Stream> {
         let place = self.place()?;
         let trimmed = prefix.trim_matches('/');
@@ -169,7 +170,7 @@ impl Storage {
         };
         let listed = async move {
             let storage = place.open().await?;
-            let objects = storage.list(ListOptions::prefix(prefix.clone()));
+            let objects = storage.list_strict(ListOptions::prefix(prefix.clone()));
             Ok::<_, Failure>(objects.map_err(Failure::from).map_ok(move |it| {
                 let key = it.key.below(&prefix).unwrap_or(it.key.as_str()).to_owned();
                 (key, it.size, it.last_modified.map_or(0, micros_of_time))

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_storage::{
-    DeleteOutcome, Deletion, GetOptions, GetRange, Key, ListOptions, Prefix, PutMode, PutOptions,
-    PutOutcome, Storage, StorageError, StorageExt,
+    DeleteOutcome, Deletion, GetOptions, GetRange, Key, ListOptions, ObjectMeta, Prefix, PutMode,
+    PutOptions, PutOutcome, Storage, StorageError, StorageExt,
 };
 
 use crate::{
@@ -147,19 +147,46 @@ impl ReadTree for StorageTree {
         }
     }
 
+    /// Ends at the first name that is no key, unless it is a directory marker: it may be a chunk, and a chunk that is not
+    /// listed would read as fill values.
     fn list(&self, prefix: &TreePrefix) -> BoxStream<'static, Result<Entry, TreeError>> {
+        self.walk(prefix, |storage, options| storage.list_strict(options))
+    }
+
+    /// Walks over all that lies below: a backend has no list of one level. A name that is no key is no child.
+    fn list_dir(&self, prefix: &TreePrefix) -> BoxStream<'static, Result<Child, TreeError>> {
+        let (prefix, mut last) = (prefix.clone(), None::<TreePrefix>);
+        self.walk(&prefix.clone(), |storage, options| {
+            storage.list_objects(options)
+        })
+        .try_filter_map(move |entry| {
+            let child = child(&prefix, entry, &mut last);
+            futures::future::ready(child)
+        })
+        .boxed()
+    }
+}
+
+/// The objects of a list.
+type Objects = BoxStream<'static, Result<ObjectMeta, StorageError>>;
+
+impl StorageTree {
+    fn walk(
+        &self,
+        prefix: &TreePrefix,
+        list: impl FnOnce(&dyn Storage, ListOptions) -> Objects,
+    ) -> BoxStream<'static, Result<Entry, TreeError>> {
         let below = match self.below(prefix) {
             Ok(below) => below,
             Err(error) => return stream::iter([Err(error)]).boxed(),
         };
         let (tree, name) = (self.clone(), prefix.to_string());
-        let objects = self
-            .storage
-            .list(ListOptions::prefix(below).without_versions());
-        objects
+        let options = ListOptions::prefix(below).without_versions();
+        list(&*self.storage, options)
             .filter_map(move |object| {
                 let entry = match object {
                     Err(error) => Some(Err(tree.failed("list", &name, error))),
+                    // The segments of a key of a store are those of a tree.
                     Ok(meta) => meta
                         .key
                         .below(&tree.prefix)
@@ -172,17 +199,6 @@ impl ReadTree for StorageTree {
                         }),
                 };
                 futures::future::ready(entry)
-            })
-            .boxed()
-    }
-
-    /// Walks over all that lies below: a backend has no list of one level.
-    fn list_dir(&self, prefix: &TreePrefix) -> BoxStream<'static, Result<Child, TreeError>> {
-        let (prefix, mut last) = (prefix.clone(), None::<TreePrefix>);
-        self.list(&prefix.clone())
-            .try_filter_map(move |entry| {
-                let child = child(&prefix, entry, &mut last);
-                futures::future::ready(child)
             })
             .boxed()
     }

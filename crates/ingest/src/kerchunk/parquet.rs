@@ -15,7 +15,7 @@ use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::{Field, Row};
 use bytes::Bytes;
 use futures::TryStreamExt;
-use icefield_storage::{ListOptions, ObjectMeta, Prefix, Storage};
+use icefield_storage::{ListOptions, ObjectMeta, Prefix, Storage, StorageExt};
 use serde_json::Value;
 
 use super::targets::Targets;
@@ -41,7 +41,7 @@ pub async fn read_kerchunk_parquet(
     let url = url.trim_end_matches('/');
     let root = format!("{url}/{}", zarr2::CONSOLIDATED);
     let mut found = Vec::new();
-    let mut list = storage.list(ListOptions::prefix(prefix.clone()));
+    let mut list = storage.list_strict(ListOptions::prefix(prefix.clone()));
     let mut documents = None;
     while let Some(object) = list
         .try_next()

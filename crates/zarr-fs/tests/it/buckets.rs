@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use futures::TryStreamExt;
 use icefield_storage::{Key, Payload, Prefix, PutMode, PutOutcome, Storage};
 use icefield_storage_memory::MemoryStorage;
-use icefield_zarr_fs::{StorageTree, TreeError, WriteTree};
+use icefield_zarr_fs::{ReadTree, StorageTree, TreeError, WriteTree};
 
 use crate::world::{dir, get, key, list, prefix, set, words};
 
@@ -39,6 +40,32 @@ async fn a_bucket_can_hold_a_value_and_values_below_it() {
     assert_eq!(dir(&tree, "").await, (vec!["a".into()], vec!["a/".into()]));
     tree.erase(&key("a")).await.unwrap();
     assert_eq!(list(&tree, "").await, ["a/b"]);
+}
+
+/// A chunk that is not listed would be copied as fill values.
+#[tokio::test]
+async fn a_list_names_what_is_no_key_and_a_directory_goes_on() {
+    let memory = MemoryStorage::new();
+    let tree = StorageTree::new(Arc::new(memory.clone()), Prefix::parse("tree").unwrap());
+    set(&tree, "a/c/0", "v").await;
+    set(&tree, "b", "v").await;
+    // As a console makes them.
+    assert!(memory.plant_unreadable(b"tree/", 0) && memory.plant_unreadable(b"tree/a/", 0));
+    assert!(memory.plant_unreadable(b"beside/tree//x", 1));
+    assert_eq!(list(&tree, "").await, ["a/c/0", "b"]);
+
+    assert!(memory.plant_unreadable(b"tree/a/c//1", 1));
+    let listed: Result<Vec<_>, _> = tree.list(&prefix("")).try_collect().await;
+    let error = listed.unwrap_err();
+    let source = std::error::Error::source(&error)
+        .expect("it has a cause")
+        .to_string();
+    assert!(source.contains("tree/a/c//1"), "{error} {source}");
+    let children = (vec!["b".into()], vec!["a/".into()]);
+    assert_eq!(dir(&tree, "").await, children);
+    assert_eq!(list(&tree, "b/").await, [""; 0]);
+    // Nothing of it is deleted unseen.
+    assert!(tree.erase_prefix(&prefix("a/")).await.is_err());
 }
 
 #[tokio::test]
