@@ -452,7 +452,7 @@ pub(crate) fn call_created(refs: &mut [CopiedRef]) {
 /// Whether a repository may be created here: nothing of ours goes beside files of others.
 async fn is_free(destination: &dyn Storage) -> Result<bool, CopyError> {
     let initial = layout::snapshot_key(SnapshotId::INITIAL);
-    let mut objects = destination.list(ListOptions::default());
+    let mut objects = destination.list_strict(ListOptions::default());
     while let Some(object) = objects.try_next().await.map_err(CopyError::Destination)? {
         let ours = object.key.segments().next() == Some(layout::OWN);
         if !ours && object.key.as_str() != initial {

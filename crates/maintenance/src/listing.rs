@@ -3,7 +3,7 @@
 use futures::TryStreamExt;
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ChunkId, ManifestId, SnapshotId};
-use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError};
+use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageExt};
 
 /// The kinds of objects that are named by ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +63,7 @@ pub(crate) fn listed(
         let text = kind.named(from).key();
         options = options.with_start_after(Key::parse(&text[..text.len() - 1])?);
     }
-    let objects = storage.list(options);
+    let objects = storage.list_objects(options);
     Ok(objects.try_filter_map(move |meta| {
         let found = parse(&meta.key).filter(|found| found.0 == kind && found.1 >= from);
         std::future::ready(Ok(found.map(|(_, id)| (id, meta.size))))

@@ -144,7 +144,7 @@ async fn is_empty(storage: &Arc<dyn Storage>) -> Result<bool, CheckError> {
     for prefix in [layout::SNAPSHOTS, layout::MANIFESTS, layout::CHUNKS] {
         let prefix = Prefix::parse(prefix).map_err(StorageError::from)?;
         if storage
-            .list(ListOptions::prefix(prefix))
+            .list_objects(ListOptions::prefix(prefix))
             .try_next()
             .await?
             .is_some()

@@ -7,7 +7,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use icefield_core::{Interrupt, RefList, Repository, RepositoryError, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ChunkId, ChunkRef, ManifestId, SnapshotId};
-use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError};
+use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError, StorageExt};
 
 use super::lock::Lock;
 use super::remembered::{MarkedSnapshot, Remembered};
@@ -116,7 +116,8 @@ async fn stored_snapshots(
     interrupt: &Interrupt,
 ) -> Result<BTreeMap<SnapshotId, ObjectMeta>, CollectError> {
     let prefix = Prefix::parse(layout::SNAPSHOTS).map_err(StorageError::from)?;
-    let mut listed = repository.storage().list(ListOptions::prefix(prefix));
+    let options = ListOptions::prefix(prefix);
+    let mut listed = repository.storage().list_objects(options);
     let mut stored = BTreeMap::new();
     while let Some(object) = interrupt.unless(listed.try_next()).await?? {
         if let Some(IdKey::Snapshot(id)) = layout::parse_id_key(object.key.as_str()) {

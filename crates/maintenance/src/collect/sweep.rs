@@ -13,7 +13,7 @@ use icefield_core::{Interrupt, Interrupted, Repository, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ManifestId, SnapshotId};
 use icefield_storage::{
-    DeleteOutcome, Deletion, Key, ListOptions, ObjectMeta, Prefix, StorageError,
+    DeleteOutcome, Deletion, Key, ListOptions, ObjectMeta, Prefix, StorageError, StorageExt,
 };
 
 use super::lock::{Lock, refuse_upgraded};
@@ -191,7 +191,8 @@ impl Sweep<'_> {
     fn list(&self, kind: Kind) -> Result<Listed, CollectError> {
         let prefix = Prefix::parse(kind.prefix()).map_err(StorageError::from)?;
         let options = ListOptions::prefix(prefix).without_versions();
-        let listed = self.repository.storage().list(options);
+        // What has no key has no id: it is not ours, and stays.
+        let listed = self.repository.storage().list_objects(options);
         Ok(Listed {
             kind,
             listed,

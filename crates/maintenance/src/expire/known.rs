@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_core::Repository;
 use icefield_format::{SnapshotId, layout};
-use icefield_storage::{ListOptions, ObjectMeta, Prefix, StorageError, Version};
+use icefield_storage::{ListOptions, ObjectMeta, Prefix, StorageError, StorageExt, Version};
 
 use super::ExpireError;
 use super::plan::Pointers;
@@ -145,7 +145,8 @@ impl Known {
 /// Lists the snapshots that are stored. Of a store that cannot, none is known.
 async fn list(repository: &Repository) -> Result<HashMap<SnapshotId, ObjectMeta>, ExpireError> {
     let prefix = Prefix::parse(layout::SNAPSHOTS).map_err(StorageError::from)?;
-    let objects = repository.storage().list(ListOptions::prefix(prefix));
+    let options = ListOptions::prefix(prefix);
+    let objects = repository.storage().list_objects(options);
     let listed = objects.try_filter_map(async |object| {
         let found = parse(&object.key).filter(|(kind, _)| *kind == Kind::Snapshot);
         Ok(found.map(|(_, id)| (SnapshotId::from_bytes(id), object)))

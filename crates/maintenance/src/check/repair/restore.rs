@@ -103,7 +103,8 @@ impl Repair {
     /// The newest whole snapshot that no branch reaches.
     async fn candidate(&self, examined: &Examined) -> Result<Option<SnapshotId>, CheckError> {
         let prefix = Prefix::parse(layout::SNAPSHOTS).map_err(StorageError::from)?;
-        let mut listed = self.check.storage.list(ListOptions::prefix(prefix));
+        let options = ListOptions::prefix(prefix);
+        let mut listed = self.check.storage.list_objects(options);
         let mut stored: HashSet<SnapshotId> = HashSet::new();
         while let Some(object) = listed.try_next().await? {
             if let Some(IdKey::Snapshot(id)) = layout::parse_id_key(object.key.as_str()) {

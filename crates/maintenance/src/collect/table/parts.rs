@@ -124,7 +124,7 @@ impl Parts {
         }
         let mut listed = self
             .storage
-            .list(ListOptions::prefix(Prefix::parse(FOLDER)?));
+            .list_objects(ListOptions::prefix(Prefix::parse(FOLDER)?));
         while let Some(object) = listed.try_next().await? {
             if wanted.get(object.key.as_str()) == Some(&object.size) {
                 wanted.remove(object.key.as_str());
@@ -145,7 +145,7 @@ impl Parts {
         }
         let listed = self
             .storage
-            .list(ListOptions::prefix(Prefix::parse(FOLDER)?));
+            .list_objects(ListOptions::prefix(Prefix::parse(FOLDER)?));
         let others: Vec<Deletion> = listed
             .try_filter(|object| std::future::ready(!ours.contains(object.key.as_str())))
             .map_ok(|object| object.key.into())

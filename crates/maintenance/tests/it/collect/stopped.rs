@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use futures::StreamExt;
 use icefield_core::BranchName;
 use icefield_maintenance::{Collect, CollectError};
-use icefield_storage::Storage;
 use icefield_storage::wrap::FaultyStorage;
 use icefield_storage::wrap::fault::{Decision, Matcher, Plan, Verb, When, crash_points};
+use icefield_storage::{ListOptions, Listed, Storage, StorageExt};
+use icefield_storage_memory::MemoryStorage;
 use icefield_testkit::stores;
 
 use super::{collect, with_garbage};
@@ -181,4 +183,45 @@ async fn an_unreachable_store_is_an_error_and_nothing_else() {
             .expect("read")
             .is_some()
     );
+}
+
+/// They have no id, so they are none of ours: they neither stop a sweep nor fall to it.
+#[tokio::test]
+async fn names_that_are_no_keys_neither_stop_a_sweep_nor_fall_to_it() {
+    let world = old_garbage().await;
+    let whole = old_garbage().await;
+    let expected = collect(&whole).await;
+    let memory = MemoryStorage::builder()
+        .clock(Arc::new(world.clock.clone()))
+        .build();
+    let storage: Arc<dyn Storage> = Arc::new(memory.clone());
+    for (key, bytes) in stores::dump(&world.storage).await {
+        stores::put(&storage, &key, bytes).await;
+    }
+    let odd = [
+        "chunks/",
+        "chunks//a",
+        "manifests/..",
+        "snapshots/x/",
+        "transactions/\0",
+    ];
+    for name in odd {
+        assert!(memory.plant_unreadable(name.as_bytes(), 1));
+    }
+    world.clock.advance(2 * DAY);
+    let repository = world.open_on(&storage, 2).await;
+    let report = Collect::default()
+        .run(&repository)
+        .await
+        .expect("collected");
+    assert!(report.chunks.deleted > 0);
+    assert_eq!(report.chunks.deleted, expected.chunks.deleted);
+    let listed = storage.list_entries(ListOptions::default());
+    let unreadable = listed.filter_map(|entry| async move {
+        match entry.expect("listed") {
+            Listed::Unreadable { raw, .. } => Some(raw),
+            Listed::Object(_) => None,
+        }
+    });
+    assert_eq!(unreadable.collect::<Vec<_>>().await, odd);
 }
