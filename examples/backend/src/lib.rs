@@ -10,7 +10,7 @@ use futures::stream::{self, BoxStream, StreamExt};
 use icefield_storage::{
     Body, Bytes, Capabilities, Clock, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key,
     KeyForm, ListOptions, Object, ObjectMeta, Payload, PutMode, PutOptions, PutOutcome, Storage,
-    StorageError, SystemClock, Version, Written,
+    StorageError, SystemClock, UnreadableName, Version, Written,
 };
 
 /// All shelves of this process.
@@ -25,6 +25,8 @@ struct Stored {
 #[derive(Debug, Default)]
 struct Shelf {
     objects: BTreeMap<Key, Stored>,
+    /// What others have left under names that are no keys.
+    unreadable: BTreeMap<Vec<u8>, UnreadableName>,
     /// Counts the writes: no version ever comes back.
     writes: u64,
 }
@@ -48,6 +50,15 @@ impl ShelfStorage {
             name: name.to_owned(),
             shelf: Arc::clone(shelf),
         }
+    }
+
+    /// Leaves something on the shelf as another program might, under a name that is no key; returns whether it is none.
+    pub fn leave(&self, name: &[u8]) -> bool {
+        let Err(unreadable) = UnreadableName::parse(name, 0) else {
+            return false;
+        };
+        self.lock().unreadable.insert(name.to_vec(), unreadable);
+        true
     }
 
     fn lock(&self) -> MutexGuard<'_, Shelf> {
@@ -156,8 +167,18 @@ impl Storage for ShelfStorage {
                 .as_ref()
                 .is_none_or(|after| meta.key > *after)
         };
-        let listed: Vec<_> = listed.filter(after).cloned().map(Ok).collect();
-        stream::iter(listed).boxed()
+        let objects = listed.filter(after);
+        let mut listed: Vec<(Vec<u8>, Result<ObjectMeta, StorageError>)> = objects
+            .map(|meta| (meta.key.as_str().into(), Ok(meta.clone())))
+            .collect();
+        // A list drops nothing: what cannot be given as an object is yielded by its name, in its place.
+        let unreadable = shelf.unreadable.values().filter(|name| {
+            let after = options.start_after.as_ref();
+            name.is_below(&options.prefix) && after.is_none_or(|after| name.is_after(after))
+        });
+        listed.extend(unreadable.map(|name| (name.name().to_vec(), Err(name.clone().into()))));
+        listed.sort_by(|(one, _), (other, _)| one.cmp(other));
+        stream::iter(listed.into_iter().map(|(_, item)| item)).boxed()
     }
 
     fn delete(

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
-use icefield_storage::Storage;
+use icefield_storage::conformance::Subject;
 use shelf_storage::ShelfStorage;
 
-async fn fresh(case: &str) -> Arc<dyn Storage> {
-    Arc::new(ShelfStorage::named(case))
+/// An empty shelf, and a way to leave on it what the contract cannot write.
+async fn fresh(case: &str) -> Subject {
+    let shelf = ShelfStorage::named(case);
+    let left = shelf.clone();
+    Subject::with_plant(Arc::new(shelf), move |name| {
+        std::future::ready(left.leave(&name))
+    })
 }
 
 icefield_storage::conformance_tests! { fresh }
