@@ -100,12 +100,19 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
             b'%' => {
                 let (digits, tail) = rest.split_at_checked(2)?;
                 rest = tail;
-                u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?
+                hex_byte(digits)?
             }
             byte => *byte,
         });
     }
     Some(bytes)
+}
+
+/// Returns the byte that two hexadecimal digits say; a number in Rust may have a sign, too.
+fn hex_byte(digits: &[u8]) -> Option<u8> {
+    let digits = digits.iter().map(|digit| char::from(*digit).to_digit(16));
+    let value = digits.fold(Some(0), |value, digit| Some(value? * 16 + digit?));
+    u8::try_from(value?).ok()
 }
 
 #[cfg(test)]
