@@ -13,6 +13,7 @@ use ::zarrs::metadata::v3::MetadataV3;
 use base64::Engine;
 
 use crate::data_type::element_bytes;
+use crate::fletcher32;
 
 /// Most bytes of one element.
 const MAX_ELEMENT: usize = 16 << 20;
@@ -61,6 +62,7 @@ impl ChunkCodec {
         fill_value: &Value,
         shape: &[u64],
     ) -> Result<Self, String> {
+        fletcher32::register();
         let filled = filled(data_type, fill_value)?;
         let shape: Option<Vec<NonZeroU64>> = shape.iter().map(|it| NonZeroU64::new(*it)).collect();
         let shape = shape.ok_or("its chunks have a length of 0")?;

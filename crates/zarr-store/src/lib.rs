@@ -59,6 +59,7 @@ mod data_type;
 #[cfg(feature = "codecs")]
 mod elements;
 mod error;
+mod fletcher32;
 mod key;
 mod prefix;
 mod store;
@@ -70,6 +71,7 @@ pub use data_type::element_bytes;
 #[cfg(feature = "codecs")]
 pub use elements::{ChunkCodec, Elements};
 pub use error::{BlockingError, ZarrStoreError};
+pub use fletcher32::Fletcher32;
 pub use key::{ChunkKeyProblem, KeyError, KeyMismatch, ZarrKey, chunk_key, metadata_key};
 pub use store::{DirListing, ZarrStore};
 

@@ -134,9 +134,7 @@ async fn opened(session: &Session, join: &Join) -> Result<Open, ImportError> {
         reason,
     };
     let document = session.metadata(&join.to)?.unwrap_or_default();
-    let encoding = Encoding::of(&document, join.chunk)
-        .filter(Encoding::can_encode)
-        .ok_or_else(|| refused(NOT_UNDERSTOOD))?;
+    let encoding = Encoding::of(&document, join.chunk).ok_or_else(|| refused(NOT_UNDERSTOOD))?;
     let index = (join.length / join.chunk) as u32;
     let mut plain = match session.chunk(&join.to, &[index], ByteRange::All).await? {
         None => encoding.filled(),

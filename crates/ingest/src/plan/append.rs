@@ -98,7 +98,7 @@ fn append_array(
             let (length, chunk) = (existing.shape[axis], existing.chunk_shape[axis]);
             if length % chunk != 0 {
                 let dimension = dimension.to_owned();
-                let encoding = Encoding::of(here, chunk).filter(Encoding::can_encode);
+                let encoding = Encoding::of(here, chunk);
                 let reason = match (existing.rank(), encoding) {
                     (1, Some(_)) => None,
                     (1, None) => Some(NOT_UNDERSTOOD),

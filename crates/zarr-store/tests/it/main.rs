@@ -4,6 +4,7 @@
 
 mod costs;
 mod erase;
+mod fletcher32;
 mod keys;
 mod list;
 mod model;
