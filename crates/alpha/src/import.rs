@@ -47,6 +47,8 @@ pub struct ImportReport {
     pub virtual_chunks: u64,
     /// Chunks outside the grids of their arrays, which no reader could see; of all snapshots together.
     pub hidden_chunks: u64,
+    /// Keys among the refs that are none and were left out: a ref under a damaged name may be one.
+    pub strays: Vec<String>,
     /// Where `main` points.
     pub main: Option<SnapshotId>,
 }
@@ -154,6 +156,7 @@ impl Import {
         self.progress.commits(plan.steps.len() as u64);
         let mut report = ImportReport {
             hidden_chunks: plan.hidden_chunks,
+            strays: plan.refs.strays.clone(),
             ..ImportReport::default()
         };
         let made = match self.commits(&repository, &plan, &work, &mut report).await {

@@ -132,6 +132,12 @@ impl Layout {
     }
 }
 
+/// Returns whether an object is one that file managers and network file systems leave lying about.
+pub(crate) fn is_dropped(key: &str) -> bool {
+    let name = key.rsplit('/').next().unwrap_or(key);
+    matches!(name, ".DS_Store" | "Thumbs.db" | "desktop.ini") || name.starts_with(".nfs")
+}
+
 /// The two keys that an object may have, the one of this layout first.
 pub(crate) fn keys(kind: Kind, id: AlphaId, suffixed_first: bool) -> Result<[Key; 2], KeyError> {
     let prefix = match kind {

@@ -11,6 +11,7 @@ pub(crate) const MAX_REF: u64 = 64 << 20;
 
 /// What the file of a branch or tag says.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RefFile {
     /// The snapshot.
     pub snapshot: AlphaId,

@@ -27,6 +27,8 @@ pub struct AlphaRefs {
     pub branches: BTreeMap<String, Vec<BranchFile>>,
     /// The tags, each with its key.
     pub tags: BTreeMap<String, (String, RefFile)>,
+    /// Keys among them that are no refs, save what file managers leave there: a ref under a damaged name may be one.
+    pub strays: Vec<String>,
 }
 
 /// Where the refs point. One whose file cannot be read says why.
@@ -52,6 +54,9 @@ impl AlphaRepository {
         while let Some(meta) = listed.try_next().await? {
             let key = meta.key.as_str();
             let Some(found) = self.layout.parse_ref(key, form) else {
+                if !layout::is_dropped(key) {
+                    refs.strays.push(key.to_owned());
+                }
                 continue;
             };
             let file = self.ref_file(&meta.key).await?;

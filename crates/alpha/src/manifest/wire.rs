@@ -13,6 +13,7 @@ use super::{ChunkEntry, Payload};
 use crate::AlphaId;
 
 #[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct WireManifest {
     pub(super) chunks: WireChunks,
 }
@@ -127,6 +128,7 @@ enum WirePayload {
 }
 
 #[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct WireNative {
     id: AlphaId,
     offset: u64,
@@ -134,6 +136,7 @@ struct WireNative {
 }
 
 #[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct WireVirtual {
     location: WireLocation,
     offset: u64,

@@ -9,6 +9,7 @@ use crate::AlphaId;
 use crate::fill::{DataType, FillValue};
 
 #[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct WireSnapshot {
     pub(super) total_parents: u32,
     pub(super) short_term_parents: u16,
@@ -21,6 +22,7 @@ pub(super) struct WireSnapshot {
 
 /// What a snapshot says of itself, and of each of its ancestors.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ancestor {
     /// Its id; of the initial snapshot, the inner one.
     pub id: AlphaId,
@@ -56,6 +58,7 @@ impl<'de> Deserialize<'de> for WireNodes {
 }
 
 #[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct WireNode {
     pub(super) id: u32,
     pub(super) path: String,
@@ -76,6 +79,7 @@ pub(super) enum NodeData {
 }
 
 #[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct WireArray {
     pub(super) shape: Vec<u64>,
     pub(super) data_type: DataType,
@@ -96,6 +100,7 @@ pub(super) enum ChunkKeys {
 
 /// A codec or a storage transformer.
 #[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Named {
     name: String,
     configuration: Option<Map<String, Value>>,
@@ -111,6 +116,7 @@ impl Named {
 }
 
 #[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "flags and extents were never filled")]
 pub(super) struct ManifestRef {
     pub(super) object_id: AlphaId,

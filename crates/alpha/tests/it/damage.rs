@@ -199,6 +199,24 @@ async fn what_today_has_no_place_for_is_named_before_anything_is_written() {
             "chunk [300] of /wide has 1 coordinates, not 2",
         ),
         ("s/", "\"Slash\"", "\"Dot\"", "the chunk key encoding of"),
+        (
+            "s/",
+            "\"shape\"",
+            "\"later\": 1, \"shape\"",
+            "unknown field `later`",
+        ),
+        (
+            "m/",
+            "\"offset\"",
+            "\"later\": 1, \"offset\"",
+            "unknown field `later`",
+        ),
+        (
+            "r/",
+            "\"snapshot\"",
+            "\"later\": 1, \"snapshot\"",
+            "unknown field `later`",
+        ),
     ] {
         let before = stores::dump(&storage).await;
         for key in stores::keys_below(&storage, folder).await {
@@ -230,6 +248,36 @@ async fn what_today_has_no_place_for_is_named_before_anything_is_written() {
                 .starts_with("r/-x.json cannot be taken over"),
             "{error}"
         );
+    }
+}
+
+#[tokio::test]
+async fn what_lies_among_the_refs_and_is_none_is_named() {
+    for (vector, strays) in [
+        (
+            "alpha-literal-json",
+            ["r/a/b/ZZZZZZZZ.json", "r/wip#1/ref.json", "r/x"],
+        ),
+        (
+            "alpha-a",
+            [
+                "r/branch:a/b/ZZZZZZZZZZZZT.json",
+                "r/branch:wip/ref.json",
+                "r/v1.json",
+            ],
+        ),
+    ] {
+        let (storage, _) = load(vector).await;
+        let (_, before) = import(&storage, &memory()).await.unwrap();
+        for stray in strays {
+            stores::put(&storage, stray, "{}").await;
+        }
+        stores::put(&storage, "r/.DS_Store", "x").await;
+        let (_, report) = import(&storage, &memory()).await.unwrap();
+        let mut expected: Vec<&str> = before.strays.iter().map(String::as_str).collect();
+        expected.extend(strays);
+        expected.sort_unstable();
+        assert_eq!(report.strays, expected, "{vector}");
     }
 }
 

@@ -29,6 +29,8 @@ struct Facts {
     virtual_chunks: u64,
     /// Outside the grids of their arrays, and left out.
     hidden_chunks: u64,
+    /// Keys among the refs that are none, and were left out.
+    strays: Vec<String>,
     snapshot_id: Option<SnapshotId>,
 }
 
@@ -135,6 +137,7 @@ fn facts(args: &Import, report: ImportReport) -> Facts {
         bytes: report.bytes,
         virtual_chunks: report.virtual_chunks,
         hidden_chunks: report.hidden_chunks,
+        strays: report.strays,
         snapshot_id: report.main,
     }
 }
@@ -156,6 +159,13 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
             out,
             "left out {} outside the grids of their arrays",
             count(facts.hidden_chunks, "chunk", "chunks")
+        )?;
+    }
+    for key in &facts.strays {
+        writeln!(
+            out,
+            "warning: {} lies among the refs and is none: it was left out",
+            printable(key)
         )?;
     }
     Ok(())
