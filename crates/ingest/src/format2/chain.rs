@@ -58,8 +58,11 @@ impl Chain {
             "transpose" => {
                 let reversed: Vec<usize> = (0..rank).rev().collect();
                 match configured(codec, "order") {
-                    Some(order) if *order == json!(reversed) => self.is_fortran = rank > 1,
                     Some(order) if *order == json!((0..rank).collect::<Vec<_>>()) => {}
+                    // The order of format 2 is that of the elements before all filters.
+                    Some(order) if *order == json!(reversed) && self.filters.is_empty() => {
+                        self.is_fortran = !self.is_fortran;
+                    }
                     order => return Err(format!("its dimensions have the order {order:?}")),
                 }
             }
@@ -184,6 +187,17 @@ mod tests {
         let codecs = json!(["numcodecs.delta", "bytes"]);
         let chain = Chain::of(codecs.as_array().expect("a list"), 1).expect("known");
         assert_eq!(chain.compressor, Value::Null);
+    }
+
+    #[test]
+    fn an_order_is_that_before_all_filters() {
+        let transpose = json!({ "name": "transpose", "configuration": { "order": [1, 0] } });
+        let chain = |codecs: Value| Chain::of(codecs.as_array().expect("a list"), 2);
+        let twice = chain(json!([transpose, transpose, "bytes"])).expect("known");
+        assert!(!twice.is_fortran);
+        let first = chain(json!([transpose, "numcodecs.delta", "bytes"])).expect("known");
+        assert!(first.is_fortran);
+        assert!(chain(json!(["numcodecs.delta", transpose, "bytes"])).is_err());
     }
 
     #[test]
