@@ -20,6 +20,8 @@ use shards::Shards;
 
 /// Most bytes of a chunk that is encoded anew, decoded.
 const MAX_RECODED: u64 = 4 << 30;
+/// Most bytes of a chunk that is made of fill values, decoded.
+const MAX_FILLED: u64 = 1 << 30;
 
 /// For whom arrays are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub(crate) struct Array2 {
     grid: Vec<u64>,
     chunk_shape: Vec<u64>,
     shards: Option<Shards>,
+    /// What stands for an inner chunk that a shard lacks, where that is written, too.
+    absent: Option<Bytes>,
     recoder: Option<Recoder>,
     /// Bytes of a chunk that is written, decoded.
     chunk_bytes: u64,
@@ -116,9 +120,23 @@ impl Array2 {
                 .collect(),
             chunk_shape,
             shards,
+            absent: None,
             recoder,
             chunk_bytes,
         })
+    }
+
+    /// Has inner chunks written that shards lack, so that no chunk is missing where no shard is. `document` is the array's
+    /// `zarr.json`. Returns whether that can be done.
+    pub(crate) fn fill_shards(&mut self, document: &Value) -> bool {
+        let Some(shards) = &self.shards else {
+            return true;
+        };
+        if self.chunk_bytes > MAX_FILLED {
+            return false;
+        }
+        self.absent = recode::filled(document, &shards.codecs, &shards.inner);
+        self.absent.is_some()
     }
 
     /// Returns the elements of the chunks that are written, per dimension.
@@ -135,6 +153,7 @@ impl Array2 {
                 let chunks = shards.as_ref().map_or(1, Shards::count);
                 Some(self.chunk_bytes.saturating_mul(2).saturating_mul(chunks))
             }
+            // What shards lack is made of one chunk in memory.
             (None, Some(_)) => Some(0),
         }
     }
@@ -163,7 +182,7 @@ impl Array2 {
             return Ok(vec![(self.keys.key(index), recoded(bytes)?)]);
         };
         let mut written = Vec::new();
-        for (index, bytes) in shards.chunks(index, &bytes)? {
+        for (index, bytes) in shards.chunks(index, &bytes, self.absent.as_ref())? {
             let is_inside = index
                 .iter()
                 .zip(&self.grid)

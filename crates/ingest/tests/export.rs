@@ -18,7 +18,8 @@ use icefield_core::{BranchName, Interrupt, NodePath, Session, WriteMode};
 use icefield_ingest::nczarr::ReadOptions;
 use icefield_ingest::{
     ArchiveFile, ArchiveSource, Destination, Dialect, Export, ExportError, ExportNode, Import,
-    Limits, Progress, Spelling, StorageTree, TreeKey, TreePrefix, ZarrV3, ZipLayout, read_zip,
+    Limits, Progress, Spelling, StorageTree, TreeKey, TreePrefix, ZarrV2, ZarrV3, ZipLayout,
+    read_zip,
 };
 use icefield_storage::wrap::LatencyStorage;
 use icefield_storage::{Key, Payload, Prefix, PutMode, Storage, StorageExt};
@@ -602,4 +603,39 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.now.fetch_sub(self.bytes.len(), Ordering::SeqCst);
     }
+}
+
+/// A shard may lack an inner chunk, which reads as the fill value. Format 2 has no shards, and xarray takes its fill value
+/// for what is missing.
+#[cfg(feature = "codecs")]
+#[tokio::test]
+async fn an_inner_chunk_that_a_shard_lacks_is_one_of_fill_values_in_format_2() {
+    let codec = |name: &str| json!({"name": name, "configuration": {"endian": "little"}});
+    let mut document = array(&[4], &[4], &["t"]);
+    document["fill_value"] = json!(7);
+    document["data_type"] = json!("int16");
+    document["codecs"] = json!([{"name": "sharding_indexed", "configuration": {
+        "chunk_shape": [2], "codecs": [codec("bytes")], "index_codecs": [codec("bytes")],
+    }}]);
+    let index = [0, 4, u64::MAX, u64::MAX].map(u64::to_le_bytes).concat();
+    let tree = Tree::new();
+    tree.json("x/zarr.json", &document)
+        .file("x/c/0", [&[1, 0, 2, 0][..], &index].concat());
+    let repository = repository().await;
+    run(tree.import(), &repository).await;
+    let session = repository.read_session(BranchName::main()).await.unwrap();
+    let place = Tree::new();
+    let place = place.path().join("out");
+    Export::new(session)
+        .dialect(Arc::new(ZarrV2))
+        .run(&place)
+        .await
+        .unwrap();
+    let found = files(&place);
+    let written: serde_json::Value = serde_json::from_slice(&found["x/.zarray"]).unwrap();
+    assert_eq!(written["fill_value"], json!(null));
+    assert_eq!(
+        (&found["x/0"][..], &found["x/1"][..]),
+        (&[1, 0, 2, 0][..], &[7, 0, 7, 0][..])
+    );
 }

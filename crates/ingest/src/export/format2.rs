@@ -177,7 +177,7 @@ impl Tree {
             .map_err(|reason| unsupported(&node.path, PLAIN, reason))?;
         // Of format 2, xarray masks by the fill value itself, and knows no attribute. Where no chunk is missing, nothing else
         // needs that value.
-        let is_whole = node.is_whole == Some(true);
+        let is_whole = node.is_whole == Some(true) && array.fill_shards(&document);
         let masked = attributes.remove(FILL_VALUE);
         let dtype = array.document["dtype"]
             .as_str()

@@ -45,8 +45,13 @@ pub(super) fn longest(_: &Value, _: &[u8]) -> Result<usize, String> {
     )
 }
 
+#[cfg(not(feature = "codecs"))]
+pub(super) fn filled(_: &Value, _: &[Value], _: &[u64]) -> Option<Bytes> {
+    None
+}
+
 #[cfg(feature = "codecs")]
-pub(super) use with_codecs::longest;
+pub(super) use with_codecs::{filled, longest};
 
 #[cfg(feature = "codecs")]
 mod with_codecs {
@@ -118,15 +123,46 @@ mod with_codecs {
 
     /// Texts in UTF-8.
     fn texts(elements: Elements, wide: Option<usize>) -> Result<Vec<Vec<u8>>, String> {
-        match (elements, wide) {
-            (Elements::Variable(texts), _) => Ok(texts),
-            (Elements::Fixed(bytes), Some(wide)) => bytes.chunks(wide).map(narrow).collect(),
-            (Elements::Fixed(_), None) => Err("its texts have no length".to_owned()),
+        let texts: Vec<Vec<u8>> = match (elements, wide) {
+            (Elements::Variable(texts), _) => texts,
+            (Elements::Fixed(bytes), Some(wide)) => {
+                bytes.chunks(wide).map(narrow).collect::<Result<_, _>>()?
+            }
+            (Elements::Fixed(_), None) => return Err("its texts have no length".to_owned()),
+        };
+        match texts.iter().any(|text| text.contains(&0)) {
+            true => {
+                Err("a text in it has the character NUL, at which netCDF's texts end".to_owned())
+            }
+            false => Ok(texts),
         }
     }
 
     fn narrow(text: &[u8]) -> Result<Vec<u8>, String> {
         text_of_utf32(text).map(String::into_bytes)
+    }
+
+    /// An encoded chunk of nothing but fill values; `None` where one of the codecs is not known here.
+    pub(in super::super) fn filled(
+        document: &Value,
+        codecs: &[Value],
+        shape: &[u64],
+    ) -> Option<Bytes> {
+        let nothing = Value::Null;
+        let field = |name: &str| document.get(name).unwrap_or(&nothing);
+        let codecs = Value::Array(codecs.to_vec());
+        let codec = ChunkCodec::of(&codecs, field("data_type"), field("fill_value"), shape).ok()?;
+        let count = shape
+            .iter()
+            .try_fold(1_u64, |all, one| all.checked_mul(*one));
+        let count = usize::try_from(count?).ok()?;
+        let elements = match codec.filled() {
+            Elements::Fixed(one) => Elements::Fixed(one.repeat(count)),
+            Elements::Variable(one) => {
+                Elements::Variable(one.iter().cycle().take(count).cloned().collect())
+            }
+        };
+        codec.encode(elements).ok().map(Bytes::from)
     }
 
     pub(in super::super) fn longest(document: &Value, bytes: &[u8]) -> Result<usize, String> {

@@ -79,11 +79,13 @@ impl Shards {
         counts.fold(1, |all, one| all.saturating_mul(*one))
     }
 
-    /// Cuts a shard up: the inner chunks that are there, with their places in the array's grid of inner chunks.
+    /// Cuts a shard up: the inner chunks that are there, with their places in the array's grid of inner chunks, and
+    /// `absent` in the places of all others.
     pub(super) fn chunks(
         &self,
         shard: &[u32],
         bytes: &Bytes,
+        absent: Option<&Bytes>,
     ) -> Result<Vec<(ChunkIndex, Bytes)>, String> {
         let count = self
             .counts
@@ -110,6 +112,9 @@ impl Shards {
             let read = |part: &[u8]| u64::from_le_bytes(part.try_into().unwrap_or_default());
             let (offset, length) = (read(offset), read(length));
             if (offset, length) == (ABSENT, ABSENT) {
+                if let Some(absent) = absent {
+                    found.push((self.place(shard, number)?, absent.clone()));
+                }
                 continue;
             }
             let range = usize::try_from(offset).ok().and_then(|start| {
@@ -176,17 +181,22 @@ mod tests {
         let whole: Bytes = [b"abcde".as_slice(), &entries, &sum].concat().into();
         let shards = shards("end", json!([{ "name": "bytes" }, { "name": "crc32c" }]));
         let shards = shards.expect("known").expect("shards");
-        let found = shards.chunks(&[1, 3], &whole).expect("whole");
+        let found = shards.chunks(&[1, 3], &whole, None).expect("whole");
         let expected: [(ChunkIndex, Bytes); 2] = [
             (vec![2, 6].into(), "ab".into()),
             (vec![3, 7].into(), "cde".into()),
         ];
         assert_eq!(found, expected);
+        let filled = shards
+            .chunks(&[1, 3], &whole, Some(&"f".into()))
+            .expect("whole");
+        let bytes: Vec<&[u8]> = filled.iter().map(|(_, bytes)| &bytes[..]).collect();
+        assert_eq!(bytes, [&b"ab"[..], b"f", b"f", b"cde"]);
         let mut torn = whole.to_vec();
         torn[6] ^= 1;
-        assert!(shards.chunks(&[0, 0], &torn.into()).is_err());
-        assert!(shards.chunks(&[0, 0], &whole.slice(..20)).is_err());
-        assert!(shards.chunks(&[u32::MAX, 0], &whole).is_err());
+        assert!(shards.chunks(&[0, 0], &torn.into(), None).is_err());
+        assert!(shards.chunks(&[0, 0], &whole.slice(..20), None).is_err());
+        assert!(shards.chunks(&[u32::MAX, 0], &whole, None).is_err());
     }
 
     #[test]
@@ -195,7 +205,10 @@ mod tests {
         let shards = shards("start", json!([{ "name": "bytes" }]));
         let shards = shards.expect("known").expect("shards");
         let whole: Bytes = [entries.as_slice(), b"x"].concat().into();
-        assert!(shards.chunks(&[0, 0], &whole).is_err(), "beyond the end");
+        assert!(
+            shards.chunks(&[0, 0], &whole, None).is_err(),
+            "beyond the end"
+        );
     }
 
     #[test]
