@@ -18,6 +18,8 @@ use bytes::Bytes;
 use icefield_core::{ChunkIndex, NodePath};
 use serde_json::{Map, Value};
 
+use crate::Ignored;
+
 pub use extents::ChunkExtents;
 pub use file::ArchiveFile;
 pub(crate) use file::{explained, of_tree};
@@ -32,6 +34,8 @@ pub struct Archive {
     pub files: Vec<ArchiveFile>,
     /// The nodes by path. Groups that only their children imply may be missing.
     pub nodes: BTreeMap<NodePath, ArchiveNode>,
+    /// What lies between the nodes and is none.
+    pub ignored: Ignored,
     /// What whoever imports should know.
     pub warnings: Vec<String>,
 }

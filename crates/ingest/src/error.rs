@@ -44,6 +44,16 @@ pub enum SourceError {
         /// The file that shows it.
         name: String,
     },
+    /// Nodes of both formats in one tree, of which a reader would see one part.
+    #[error(
+        "{format_2} belongs to Zarr format 2 and {format_3} to format 3: import the two parts one by one, each from a directory or file of its own"
+    )]
+    MixedFormats {
+        /// A document of a node that has none of format 3.
+        format_2: String,
+        /// A document of format 3.
+        format_3: String,
+    },
     /// A link could lead anywhere.
     #[error(
         "{name} is a symbolic link, which an import does not follow: put the files themselves there"

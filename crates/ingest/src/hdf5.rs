@@ -119,7 +119,7 @@ pub async fn read_hdf5(file: ArchiveFile, options: Hdf5Options) -> Result<Archiv
         Ok(Archive {
             files: vec![archived],
             nodes,
-            warnings: Vec::new(),
+            ..Archive::default()
         })
     };
     let (done, parsed) = oneshot::channel();

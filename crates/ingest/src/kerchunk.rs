@@ -17,12 +17,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::SourceError;
 use crate::archive::values::base64_bytes;
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place};
-use crate::names::{MAX_DOCUMENT, is_format_2, is_format_3};
+use crate::names::{MAX_DOCUMENT, check_formats, is_format_2, is_format_3};
 use crate::zarr_tree::format3;
 use crate::zarr2::{self, Documents};
+use crate::{SourceError, consolidated, lossy};
 
 pub use directory::is_kerchunk_parquet;
 #[cfg(not(feature = "kerchunk-parquet"))]
@@ -85,6 +85,12 @@ pub async fn read_kerchunk(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Arc
     for one in &outline.generators {
         let templates = references.templates.clone();
         generate::for_each(one, &templates, name, &mut left, |key, reference| {
+            if is_document(&key) {
+                let problem = format!(
+                    "a rule in its \"gen\" makes the document {key}: only chunks are read from rules"
+                );
+                return Err(SourceError::damaged(name, problem));
+            }
             references.add_resolved(&key, reference)
         })?;
     }
@@ -110,7 +116,7 @@ async fn read_nodes(
         Ok(())
     })?;
     let templates = Templates::new(outline.templates, name)?;
-    let mut documents = Vec::new();
+    let (mut documents, mut said) = (Vec::new(), Vec::new());
     for (key, reference) in found {
         let called = format!("{key} in {name}");
         let bytes = match reference {
@@ -130,40 +136,64 @@ async fn read_nodes(
                 file.read(range.0..range.0.saturating_add(range.1)).await?
             }
         };
-        let document = zarr2::parse_json(&bytes)
+        let (document, warnings) = lossy::parse(&key, &bytes)
             .map_err(|error| SourceError::damaged(&called, format!("it is not JSON: {error}")))?;
+        said.extend(warnings);
         documents.push((key, document));
     }
-    nodes_of(documents, name)
+    let mut nodes = nodes_of(documents, name, |node| outline.has_below(node))?;
+    said.into_iter().for_each(|warning| nodes.warn(warning));
+    Ok(nodes)
 }
 
-/// Makes nodes of documents by key: of those of format 3 if there are any, of the consolidated ones only if there are no
-/// others.
-fn nodes_of(mut documents: Vec<(String, Value)>, name: &str) -> Result<KeyedNodes, SourceError> {
-    if documents.iter().any(|(key, _)| is_format_3(key)) {
+/// Makes nodes of documents by key, of one format. The consolidated ones stand in for those that are missing; `has_keys`
+/// tells whether anything lies below a node.
+fn nodes_of(
+    mut documents: Vec<(String, Value)>,
+    name: &str,
+    has_keys: impl Fn(&str) -> bool,
+) -> Result<KeyedNodes, SourceError> {
+    let called = |key: &str| format!("{key} in {name}");
+    let keys = documents.iter().map(|(key, _)| key.as_str());
+    let mut said = check_formats(keys, called)?;
+    let mut nodes = if documents.iter().any(|(key, _)| is_format_3(key)) {
         documents.retain(|(key, _)| is_format_3(key));
-        return format3::nodes(documents, name);
-    }
-    if !documents.iter().any(|(key, _)| zarr2::is_document(key))
-        && let Some((_, Value::Object(mut all))) = documents.pop()
-        && let Some(Value::Object(all)) = all.remove("metadata")
-    {
-        documents = all.into_iter().collect();
-    }
-    let mut found = Documents::default();
-    for (key, document) in documents {
-        if zarr2::is_document(&key) {
-            found.add(&key, &format!("{key} in {name}"), document)?;
+        said.extend(consolidated::reconcile_inline(
+            &mut documents,
+            has_keys,
+            called,
+        ));
+        format3::nodes(documents, name)?
+    } else {
+        let place = documents
+            .iter()
+            .position(|(key, _)| key == zarr2::CONSOLIDATED);
+        let copies = place.map(|place| documents.swap_remove(place).1);
+        documents.retain(|(key, _)| zarr2::is_document(key));
+        if let Some(Value::Object(copies)) = copies.map(|mut all| all["metadata"].take()) {
+            let copies = copies
+                .into_iter()
+                .filter(|(key, _)| zarr2::is_document(key));
+            if documents.is_empty() {
+                documents.extend(copies);
+            } else {
+                let parted =
+                    consolidated::reconcile(&mut documents, copies.collect(), "", has_keys);
+                said.extend(parted.warnings(&called(zarr2::CONSOLIDATED)));
+            }
         }
+        let mut found = Documents::default();
+        for (key, document) in documents {
+            found.add(&key, &called(&key), document)?;
+        }
+        found.nodes(name)?
+    };
+    if nodes.is_empty() {
+        let problem = "it has no document of a Zarr array or group";
+        return Err(SourceError::damaged(name, problem));
     }
-    let nodes = found.nodes(name)?;
-    match nodes.is_empty() {
-        true => Err(SourceError::damaged(
-            name,
-            "it has no document of a Zarr array or group",
-        )),
-        false => Ok(nodes),
-    }
+    said.into_iter().for_each(|warning| nodes.warn(warning));
+    Ok(nodes)
 }
 
 /// The bytes of a value that is a text.

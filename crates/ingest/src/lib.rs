@@ -34,6 +34,7 @@
 //! ```
 
 mod archive;
+mod consolidated;
 mod decode;
 mod detect;
 #[cfg(unix)]
@@ -48,6 +49,7 @@ mod ignored;
 mod import;
 mod kerchunk;
 mod limits;
+mod lossy;
 mod materialize;
 mod names;
 #[cfg(feature = "codecs")]

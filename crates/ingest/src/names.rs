@@ -1,6 +1,8 @@
 //! Names that mean something in a Zarr hierarchy, wherever it lies.
 
-use crate::zarr2;
+use std::collections::BTreeSet;
+
+use crate::{SourceError, zarr2};
 
 /// The document of a node of format 3.
 pub(crate) const DOCUMENT: &str = "zarr.json";
@@ -30,6 +32,40 @@ pub(crate) fn is_format_2(key: &str) -> bool {
     zarr2::is_document(key) || last(key) == zarr2::CONSOLIDATED
 }
 
+/// Checks that the nodes of a tree are all of one format, or have documents of both: then that of format 3 counts, as
+/// for zarr-python. `name` makes of a key what messages call it. Returns what whoever imports should know.
+///
+/// # Errors
+/// [`SourceError::MixedFormats`]: readers of either format would not see the nodes of the other.
+pub(crate) fn check_formats<'a>(
+    keys: impl Iterator<Item = &'a str> + Clone,
+    name: impl Fn(&str) -> String,
+) -> Result<Vec<String>, SourceError> {
+    let node = |key: &'a str| key.rsplit_once('/').map_or("", |(node, _)| node);
+    let format_3 = keys.clone().filter(|key| is_format_3(key));
+    let nodes: BTreeSet<&str> = format_3.clone().map(node).collect();
+    let Some(example) = format_3.min() else {
+        return Ok(Vec::new());
+    };
+    let is_node = |key: &&str| matches!(last(key), ".zarray" | ".zgroup");
+    let (mut both, mut count) = (None, 0);
+    for key in keys.filter(is_node) {
+        if !nodes.contains(node(key)) {
+            return Err(SourceError::MixedFormats {
+                format_2: name(key),
+                format_3: name(example),
+            });
+        }
+        count += 1;
+        both.get_or_insert(key);
+    }
+    let warning = both.map(|key| {
+        let key = name(key);
+        format!("{count} documents of format 2, such as {key}, lie beside those of format 3, which were imported")
+    });
+    Ok(warning.into_iter().collect())
+}
+
 fn last(key: &str) -> &str {
     key.rsplit('/').next().unwrap_or(key)
 }
@@ -54,6 +90,28 @@ mod tests {
             assert!(!is_foreign(name), "{name}");
         }
     }
+
+    #[test]
+    fn nodes_of_two_formats_are_refused_unless_they_are_the_same_ones() {
+        let check = |keys: &[&str]| check_formats(keys.iter().copied(), str::to_owned);
+        for keys in [
+            &[".zgroup", "a/.zarray", ".zmetadata"][..],
+            &["zarr.json", "a/.zattrs"],
+            &[],
+        ] {
+            assert!(check(keys).is_ok_and(|said| said.is_empty()), "{keys:?}");
+        }
+        let said = check(&[".zgroup", "a/.zarray", "a/zarr.json", "zarr.json"]).expect("the same");
+        assert!(
+            said[0].starts_with("2 documents of format 2, such as .zgroup"),
+            "{said:?}"
+        );
+        for keys in [["zarr.json", "a/.zarray"], [".zgroup", "a/zarr.json"]] {
+            let refused = check(&keys).expect_err("mixed").to_string();
+            assert!(keys.iter().all(|key| refused.contains(key)), "{refused}");
+        }
+    }
+
     #[test]
     fn what_is_a_document() {
         for key in ["zarr.json", "a/zarr.json"] {

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use crate::SourceError;
 use crate::archive::KeyedNodes;
 
-pub(crate) use icefield_nczarr::{parse_json, quoted_json};
+pub(crate) use icefield_nczarr::{has_large_integers, parse_json, quoted_json};
 
 const GROUP: &str = ".zgroup";
 const ARRAY: &str = ".zarray";
@@ -140,17 +140,27 @@ impl Documents {
     /// Returns the nodes. `file` is what messages call the place of the documents.
     pub(crate) fn nodes(self, file: &str) -> Result<KeyedNodes, SourceError> {
         let mut nodes = KeyedNodes::default();
+        let mut unmasked = Vec::new();
         for (path, parts) in self.0 {
             match parts.array {
                 None => nodes.add_group(path, parts.attributes),
                 Some(array) => {
                     let refuse = |reason| SourceError::variable(file, &path, reason);
+                    if document::is_masked_text(&array, &parts.attributes) {
+                        unmasked.push(path.to_string());
+                    }
                     let (mut array, keys) =
                         document::array(&array, parts.attributes).map_err(refuse)?;
                     let offset = offset::take(&mut array, keys).map_err(refuse)?;
                     nodes.add_array(path, array, keys, offset);
                 }
             }
+        }
+        if !unmasked.is_empty() {
+            nodes.warn(format!(
+                "the texts in {} are shown by xarray as missing where they are the fill value, and no longer once they are imported: format 3 has no _FillValue for texts",
+                unmasked.join(", ")
+            ));
         }
         offset::check(&nodes, file)?;
         Ok(nodes)

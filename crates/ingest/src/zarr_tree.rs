@@ -6,7 +6,6 @@
 pub(crate) mod format3;
 mod zip;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -15,10 +14,9 @@ use icefield_nczarr::ReadOptions;
 use icefield_storage::{ListOptions, Prefix, Storage, StorageExt};
 use serde_json::Value;
 
-use crate::SourceError;
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place, explained};
-use crate::names::{MAX_DOCUMENT, is_format_3};
-use crate::zarr2::{self, offset};
+use crate::names::{MAX_DOCUMENT, check_formats, is_format_3};
+use crate::{SourceError, consolidated, lossy, zarr2};
 
 pub use zip::read_zip;
 
@@ -28,11 +26,12 @@ const AT_ONCE: usize = 16;
 /// Reads what a Zarr hierarchy holds. `url` is what messages and virtual references call its root; the objects have
 /// URLs below it.
 ///
-/// Where there is a `zarr.json` the hierarchy is read as one of format 3, else of format 2, and then from
-/// `.zmetadata` alone if that is there. Objects that belong to no array are left out.
+/// Where there is a `zarr.json` the hierarchy is read as one of format 3, else of format 2. The documents of the nodes
+/// count: consolidated metadata is compared with them, and stands in for a document only where that is missing and
+/// something lies below its node. Objects that belong to no array are left out, and counted.
 ///
 /// # Errors
-/// [`SourceError::Damaged`] and [`SourceError::Metadata`] for a document that is none or if there is none at all,
+/// [`SourceError::MixedFormats`] for nodes of both formats, [`SourceError::Damaged`] and [`SourceError::Metadata`] for a document that is none or if there is none at all,
 /// [`SourceError::Variable`] for an array that format 3 cannot describe, [`SourceError::NotAChunk`] and
 /// [`SourceError::EmptyChunk`] for what lies among chunks, what the store says.
 pub async fn read_zarr(
@@ -95,13 +94,20 @@ impl Listed {
         url: &str,
         options: ReadOptions,
     ) -> Result<(KeyedNodes, Vec<(Place, Item)>), SourceError> {
-        let mut nodes = nodes(documents(self.documents).await?, url, options)?;
+        let Self { documents, others } = self;
+        let keys: Vec<String> = documents.iter().map(|value| value.key.clone()).collect();
+        let has_keys = |node: &str| {
+            has_below(&keys, String::as_str, node) || has_below(&others, |it| &it.key, node)
+        };
+        let Documents { all, warnings } = Documents::read(documents, has_keys, url).await?;
+        let mut nodes = nodes(all, url, options)?;
         if nodes.is_empty() {
             let problem = "it holds no zarr.json and no .zgroup or .zarray";
             return Err(SourceError::damaged(url, problem));
         }
+        warnings.into_iter().for_each(|warning| nodes.warn(warning));
         let mut chunks = Vec::new();
-        for value in self.others {
+        for value in others {
             let name = || value.file.url().to_owned();
             let Some(place) = nodes.place(&value.key, name)? else {
                 continue;
@@ -113,6 +119,15 @@ impl Listed {
         }
         Ok((nodes, chunks))
     }
+}
+
+/// Returns whether one of several things, in byte order of their keys, lies below a node.
+fn has_below<T>(things: &[T], key: impl Fn(&T) -> &str, node: &str) -> bool {
+    let directory = format!("{node}/");
+    let at = things.partition_point(|it| key(it) < directory.as_str());
+    things
+        .get(at)
+        .is_some_and(|it| key(it).starts_with(&directory))
 }
 
 /// Makes a value a file of its own, all of which is a chunk.
@@ -132,74 +147,103 @@ fn add_file(
     Ok(())
 }
 
-/// Reads those documents that say what nodes there are: the ones of format 3, or `.zmetadata`, or the ones of
-/// format 2.
-async fn documents(values: Vec<Item>) -> Result<Vec<(String, Value)>, SourceError> {
-    let of_3 = |value: &Item| is_format_3(&value.key);
-    if values.iter().any(of_3) {
-        return parsed(values.into_iter().filter(of_3).collect()).await;
-    }
-    if values.iter().any(|value| value.key == zarr2::CONSOLIDATED) {
-        return consolidated(values).await;
-    }
-    parsed(values).await
+/// Documents, and what whoever imports should know of them.
+#[derive(Debug, Default)]
+struct Documents {
+    all: Vec<(String, Value)>,
+    warnings: Vec<String>,
 }
 
-/// Reads documents: keys, and what they hold.
-async fn parsed(values: Vec<Item>) -> Result<Vec<(String, Value)>, SourceError> {
-    let reads = values.into_iter().map(|Item { key, file }| async move {
-        if file.size() > MAX_DOCUMENT {
-            let problem = "it is longer than 64 MiB, the most that is read of a document";
-            return Err(SourceError::damaged(file.url(), problem));
-        }
-        let bytes = file.read(0..file.size()).await?;
-        match zarr2::parse_json(&bytes) {
-            Ok(document) => Ok((key, document)),
-            Err(error) => {
-                let problem = format!("it is not JSON: {error}");
-                Err(SourceError::damaged(file.url(), problem))
+impl Documents {
+    /// Reads those documents that say what nodes there are: the ones of format 3, or else of format 2. `has_keys` tells
+    /// whether anything lies below a node.
+    async fn read(
+        values: Vec<Item>,
+        has_keys: impl Fn(&str) -> bool,
+        url: &str,
+    ) -> Result<Self, SourceError> {
+        let name = |key: &str| url_of(url, key);
+        let keys = values.iter().map(|value| value.key.as_str());
+        let mut said = check_formats(keys, name)?;
+        let of_3 = |value: &Item| is_format_3(&value.key);
+        let mut found;
+        if values.iter().any(of_3) {
+            found = Self::parsed(values.into_iter().filter(of_3).collect()).await?;
+            said.extend(consolidated::reconcile_inline(
+                &mut found.all,
+                has_keys,
+                name,
+            ));
+        } else {
+            found = Self::parsed(values).await?;
+            let place = found
+                .all
+                .iter()
+                .position(|(key, _)| key == zarr2::CONSOLIDATED);
+            if let Some(place) = place {
+                let (key, copies) = found.all.swap_remove(place);
+                said.extend(reconciled(&mut found.all, copies, has_keys, &name(&key))?);
             }
         }
-    });
-    stream::iter(reads).buffered(AT_ONCE).try_collect().await
-}
+        found.warnings.append(&mut said);
+        Ok(found)
+    }
 
-async fn consolidated(values: Vec<Item>) -> Result<Vec<(String, Value)>, SourceError> {
-    let is_all = |value: &Item| value.key == zarr2::CONSOLIDATED;
-    let (all, others): (Vec<Item>, Vec<Item>) = values.into_iter().partition(is_all);
-    let name = all.first().map(|value| value.file.url().to_owned());
-    for (_, document) in parsed(all).await? {
-        if let Value::Object(mut fields) = document
-            && let Some(Value::Object(documents)) = fields.remove("metadata")
-        {
-            let keys = documents.into_iter();
-            let mut documents = keys.filter(|(key, _)| zarr2::is_document(key)).collect();
-            moved(&mut documents, others).await?;
-            return Ok(documents);
+    /// Reads documents: keys, and what they hold.
+    async fn parsed(values: Vec<Item>) -> Result<Self, SourceError> {
+        let reads = values.into_iter().map(|Item { key, file }| async move {
+            if file.size() > MAX_DOCUMENT {
+                let problem = "it is longer than 64 MiB, the most that is read of a document";
+                return Err(SourceError::damaged(file.url(), problem));
+            }
+            let bytes = file.read(0..file.size()).await?;
+            match lossy::parse(&key, &bytes) {
+                Ok((document, warnings)) => Ok((key, document, warnings)),
+                Err(error) => {
+                    let problem = format!("it is not JSON: {error}");
+                    Err(SourceError::damaged(file.url(), problem))
+                }
+            }
+        });
+        let mut found = Self::default();
+        let mut reads = stream::iter(reads).buffered(AT_ONCE);
+        while let Some((key, document, warnings)) = reads.try_next().await? {
+            // Of the copies of documents that are there themselves, those say it.
+            if key != zarr2::CONSOLIDATED {
+                found.warnings.extend(warnings);
+            }
+            found.all.push((key, document));
         }
+        Ok(found)
     }
-    let problem = "it has no object \"metadata\"";
-    Err(SourceError::damaged(&name.unwrap_or_default(), problem))
 }
 
-/// Attributes with an offset are taken from where they are changed: whoever moves a window writes them, and may leave the
-/// copies of all documents as they were.
-async fn moved(documents: &mut Vec<(String, Value)>, others: Vec<Item>) -> Result<(), SourceError> {
-    let has_offset = |(_, document): &&(String, Value)| offset::is_there(document);
-    if documents.iter().find(has_offset).is_none() {
-        return Ok(());
-    }
-    let attributes = others
+/// Reconciles the documents of format 2 with their copies in `.zmetadata`. A tree without any other document is what the
+/// copies say.
+fn reconciled(
+    documents: &mut Vec<(String, Value)>,
+    copies: Value,
+    has_keys: impl Fn(&str) -> bool,
+    name: &str,
+) -> Result<Vec<String>, SourceError> {
+    let copies = match copies {
+        Value::Object(mut fields) => fields.remove("metadata"),
+        _ => None,
+    };
+    let Some(Value::Object(copies)) = copies else {
+        return Err(SourceError::damaged(name, "it has no object \"metadata\""));
+    };
+    let copies = copies
         .into_iter()
-        .filter(|it| zarr2::is_attributes(&it.key));
-    let mut newest: HashMap<String, Value> =
-        parsed(attributes.collect()).await?.into_iter().collect();
-    for (key, document) in documents {
-        if let Some(newer) = newest.remove(key) {
-            *document = newer;
-        }
+        .filter(|(key, _)| zarr2::is_document(key));
+    if documents.is_empty() {
+        documents.extend(copies);
+        return Ok(vec![format!(
+            "the tree has no document but {name}, which may be out of date: it was imported as that says"
+        )]);
     }
-    Ok(())
+    let parted = consolidated::reconcile(documents, copies.collect(), "", has_keys);
+    Ok(parted.warnings(name))
 }
 
 /// Returns the nodes that documents describe, by key, wherever they lie. `url` is what messages call their root.

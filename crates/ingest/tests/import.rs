@@ -142,6 +142,43 @@ async fn consolidated_metadata_is_left_behind() {
 }
 
 #[tokio::test]
+async fn copies_in_a_group_hide_nothing_and_stand_in_for_lost_documents() {
+    let tree = Tree::new();
+    let copied = array(&[2], &[1], &["t"]);
+    let mut root = group(json!({}));
+    let copies = json!({"x": copied, "g/lost": copied, "gone": copied});
+    root["consolidated_metadata"] = json!({"kind": "inline", "metadata": copies});
+    tree.json("zarr.json", &root)
+        .json("x/zarr.json", &array(&[3], &[1], &["t"]))
+        .json("late/zarr.json", &copied)
+        .file("x/c/2", [1])
+        .file("g/lost/c/1", [2]);
+    let repository = repository().await;
+    let report = run(tree.import(), &repository).await;
+    assert_eq!(
+        (report.new_arrays, report.chunks, report.ignored.count()),
+        (3, 2, 0)
+    );
+    let [changed, adopted, gone] = &report.warnings[..] else {
+        panic!("{:?}", report.warnings)
+    };
+    assert!(
+        changed.contains("zarr.json is out of date: /late, /x was"),
+        "{changed}"
+    );
+    assert!(
+        adopted.starts_with("/g/lost has no document of its own"),
+        "{adopted}"
+    );
+    assert!(gone.contains("lists /gone, of which"), "{gone}");
+    let found = exported(&repository).await;
+    assert_eq!(
+        (&found["x/c/2"][..], &found["g/lost/c/1"][..]),
+        (&[1][..], &[2][..])
+    );
+}
+
+#[tokio::test]
 async fn a_group_is_made_for_the_import() {
     let tree = varied();
     let repository = repository().await;

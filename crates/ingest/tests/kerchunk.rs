@@ -165,6 +165,50 @@ async fn a_rule_stands_for_references() {
 }
 
 #[tokio::test]
+async fn a_rule_that_makes_a_document_is_refused() {
+    let all = references(json!({}));
+    let rule = json!({"key": "{{n}}/.zarray", "url": "x.bin", "dimensions": {"n": ["b"]}});
+    let refused = problem(&json!({"version": 1, "gen": [rule], "refs": all})).await;
+    assert!(
+        refused.contains("makes the document b/.zarray"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn documents_among_the_references_count_and_others_are_not_left_out() {
+    let mut all = references(json!({"a/0": ["x.bin", 0, 1]}));
+    let mut old: Value = serde_json::from_str(all["a/.zarray"].as_str().unwrap()).unwrap();
+    old["shape"] = json!([2]);
+    all[".zmetadata"] = json!({"metadata": {"a/.zarray": old}}).to_string().into();
+    let archive = read(&all).await.unwrap();
+    assert!(
+        archive.warnings[0].contains(".zmetadata in mem://m/d/refs.json is out of date: /a"),
+        "{:?}",
+        archive.warnings
+    );
+    all["b/0"] = json!(["x.bin", 0, 1]);
+    let ignored = read(&all).await.unwrap().ignored;
+    assert_eq!(ignored.examples(), ["b/0 in mem://m/d/refs.json"]);
+    // Of a document that is only there, the chunk shows that it counts.
+    all[".zmetadata"] = json!({"metadata": {"a/.zarray": old, "b/.zarray": old}})
+        .to_string()
+        .into();
+    let archive = read(&all).await.unwrap();
+    assert!(
+        archive.warnings[1].starts_with("/b has no document of its own"),
+        "{:?}",
+        archive.warnings
+    );
+    all["three/zarr.json"] = json!({"zarr_format": 3, "node_type": "group"});
+    let refused = problem(&all).await;
+    assert!(
+        refused.contains("a/.zarray in mem://m/d/refs.json belongs to Zarr format 2"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
 async fn references_that_lead_nowhere_are_refused() {
     let one = |value: Value| references(json!({ "a/0": value }));
     assert!(

@@ -439,3 +439,246 @@ async fn offsets_are_taken_from_where_they_are_changed() {
         json!({"origin": [-2, 9]})
     );
 }
+
+#[tokio::test]
+async fn texts_that_xarray_no_longer_masks_are_named() {
+    let dimensions = json!({"_ARRAY_DIMENSIONS": ["x"]});
+    let masked = small(
+        json!({"dtype": "|S2", "fill_value": ""}),
+        dimensions.clone(),
+    );
+    let said = read(&masked).await.unwrap().warnings;
+    assert!(
+        said[0].starts_with("the texts in /a are shown by xarray as missing"),
+        "{said:?}"
+    );
+    for (array, attributes) in [
+        (
+            json!({"dtype": "|S2", "fill_value": null}),
+            dimensions.clone(),
+        ),
+        (json!({"dtype": "|S2", "fill_value": ""}), json!({})),
+        (json!({}), dimensions),
+    ] {
+        assert!(
+            read(&small(array, attributes))
+                .await
+                .unwrap()
+                .warnings
+                .is_empty()
+        );
+    }
+}
+
+fn json_of(tree: &Tree, key: &str) -> Value {
+    serde_json::from_slice(&tree[key]).unwrap()
+}
+
+/// A tree with `.zmetadata`, as it is when that is written.
+fn consolidated() -> Tree {
+    let mut tree = small(json!({}), json!({"a": 1}));
+    tree.insert(".zgroup".to_owned(), br#"{"zarr_format": 2}"#.to_vec());
+    let documents = tree.keys().filter(|key| key.contains(".z"));
+    let copies = documents.map(|key| (key.clone(), json_of(&tree, key)));
+    let all = json!({"zarr_consolidated_format": 1, "metadata": copies.collect::<serde_json::Map<_, _>>()});
+    tree.insert(".zmetadata".to_owned(), all.to_string().into_bytes());
+    tree
+}
+
+fn paths(archive: &Archive) -> Vec<&str> {
+    archive.nodes.keys().map(NodePath::as_str).collect()
+}
+
+#[tokio::test]
+async fn what_is_newer_than_its_consolidated_metadata_is_imported_and_named() {
+    let mut tree = consolidated();
+    assert_eq!(read(&tree).await.unwrap().warnings, [""; 0]);
+    // An array is made, another one grows and gets units.
+    for (key, bytes) in small(json!({"shape": [2]}), json!({})) {
+        tree.insert(key.replacen('a', "late", 1), bytes);
+    }
+    let mut grown = json_of(&tree, "a/.zarray");
+    grown["shape"] = json!([6]);
+    tree.insert("a/.zarray".to_owned(), grown.to_string().into_bytes());
+    tree.insert("a/.zattrs".to_owned(), br#"{"units": "K"}"#.to_vec());
+    tree.insert("a/2".to_owned(), vec![1; 8]);
+    let archive = read(&tree).await.unwrap();
+    assert_eq!(paths(&archive), ["/", "/a", "/late"]);
+    let found = document(&tree).await;
+    assert_eq!(
+        (&found["shape"], &found["attributes"]),
+        (&json!([6]), &json!({"units": "K"}))
+    );
+    let [warning] = &archive.warnings[..] else {
+        panic!("{:?}", archive.warnings)
+    };
+    assert!(
+        warning.contains("s3://b/some/tree/.zmetadata is out of date: /a, /late"),
+        "{warning}"
+    );
+}
+
+#[tokio::test]
+async fn what_only_consolidated_metadata_lists_is_imported_if_it_has_chunks_and_named() {
+    let mut tree = consolidated();
+    tree.remove("a/.zarray");
+    tree.remove("a/.zattrs");
+    let archive = read(&tree).await.unwrap();
+    assert_eq!(paths(&archive), ["/", "/a"]);
+    assert!(
+        archive.warnings[0].starts_with("/a has no document of its own"),
+        "{:?}",
+        archive.warnings
+    );
+    assert_eq!(document(&tree).await["attributes"], json!({"a": 1}));
+    // It was deleted, chunks and all.
+    tree.remove("a/0");
+    let archive = read(&tree).await.unwrap();
+    assert_eq!(paths(&archive), ["/"]);
+    assert!(
+        archive.warnings[0].contains("lists /a, of which the tree has neither"),
+        "{:?}",
+        archive.warnings
+    );
+    // There is no other document.
+    tree.remove(".zgroup");
+    let archive = read(&tree).await.unwrap();
+    assert_eq!(paths(&archive), ["/", "/a"]);
+    assert!(
+        archive.warnings[0].starts_with("the tree has no document but"),
+        "{:?}",
+        archive.warnings
+    );
+}
+
+#[tokio::test]
+async fn copies_in_a_group_of_format_3_hide_nothing() {
+    let mut tree = Tree::new();
+    let array = json!({
+        "zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "uint8", "fill_value": 0,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
+        "chunk_key_encoding": {"name": "default"}, "codecs": ["bytes"],
+    });
+    let copies = json!({"x": array, "lost": array, "gone": array});
+    let group = json!({"zarr_format": 3, "node_type": "group", "consolidated_metadata": {
+        "kind": "inline", "must_understand": false, "metadata": copies,
+    }});
+    let mut grown = array.clone();
+    grown["shape"] = json!([3]);
+    for (key, document) in [("", &group), ("x/", &grown), ("late/", &array)] {
+        tree.insert(format!("{key}zarr.json"), document.to_string().into_bytes());
+    }
+    for key in ["x/c/2", "late/c/0", "lost/c/1"] {
+        tree.insert(key.to_owned(), vec![1]);
+    }
+    let archive = read(&tree).await.unwrap();
+    assert_eq!(paths(&archive), ["/", "/late", "/lost", "/x"]);
+    let [changed, adopted, gone] = &archive.warnings[..] else {
+        panic!("{:?}", archive.warnings)
+    };
+    assert!(
+        changed.contains("s3://b/some/tree/zarr.json is out of date: /late, /x was"),
+        "{changed}"
+    );
+    assert!(
+        adopted.starts_with("/lost has no document of its own"),
+        "{adopted}"
+    );
+    assert!(gone.contains("lists /gone, of which"), "{gone}");
+}
+
+#[tokio::test]
+async fn a_tree_of_two_formats_is_refused_unless_its_nodes_have_documents_of_both() {
+    let group = br#"{"zarr_format": 3, "node_type": "group"}"#.to_vec();
+    let mut below = small(json!({}), json!({}));
+    below.insert("three/zarr.json".to_owned(), group.clone());
+    let mut above = small(json!({}), json!({}));
+    above.insert("zarr.json".to_owned(), group.clone());
+    for tree in [below, above] {
+        let refused = problem(&tree).await;
+        assert!(
+            refused.contains("a/.zarray belongs to Zarr format 2")
+                && refused.contains("zarr.json to format 3"),
+            "{refused}"
+        );
+    }
+    let both = Tree::from([
+        (".zgroup".to_owned(), br#"{"zarr_format": 2}"#.to_vec()),
+        (".zattrs".to_owned(), br#"{"format": 2}"#.to_vec()),
+        ("zarr.json".to_owned(), group),
+    ]);
+    let archive = read(&both).await.unwrap();
+    assert!(
+        archive.warnings[0].starts_with("1 documents of format 2"),
+        "{:?}",
+        archive.warnings
+    );
+}
+
+#[tokio::test]
+async fn what_belongs_to_no_array_is_counted() {
+    let mut tree = small(json!({}), json!({}));
+    for key in ["b/0", "README.md", "a/.DS_Store"] {
+        tree.insert(key.to_owned(), vec![1]);
+    }
+    let ignored = read(&tree).await.unwrap().ignored;
+    assert_eq!(ignored.count(), 3);
+    assert!(
+        ignored
+            .examples()
+            .contains(&"s3://b/some/tree/b/0".to_owned()),
+        "{ignored:?}"
+    );
+}
+
+#[tokio::test]
+async fn values_that_are_not_quite_those_of_the_document_are_named() {
+    let mut tree = small(json!({}), json!({}));
+    let attributes =
+        br#"{"big": [1, 123456789012345678901234567890], "range": {"to": Infinity}, "small": 7}"#;
+    tree.insert("a/.zattrs".to_owned(), attributes.to_vec());
+    let warnings = read(&tree).await.unwrap().warnings;
+    assert!(
+        warnings[0].starts_with("the attribute \"big\" of /a has whole numbers"),
+        "{warnings:?}"
+    );
+    assert!(
+        warnings[1].starts_with("the attribute \"range\" of /a has numbers that JSON lacks"),
+        "{warnings:?}"
+    );
+    assert_eq!(warnings.len(), 2);
+}
+
+#[tokio::test]
+async fn a_field_that_nobody_must_understand_is_left_out_by_name_and_another_one_is_refused() {
+    for node in ["group", "array"] {
+        let mut document = json!({
+            "zarr_format": 3, "node_type": node, "foo": {"name": "x", "must_understand": false},
+        });
+        if node == "array" {
+            let more = json!({
+                "shape": [2], "data_type": "uint8", "fill_value": 0, "codecs": ["bytes"],
+                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
+                "chunk_key_encoding": {"name": "default"},
+            });
+            document
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+        }
+        let tree = |document: &Value| {
+            Tree::from([("a/zarr.json".to_owned(), document.to_string().into_bytes())])
+        };
+        let warnings = read(&tree(&document)).await.unwrap().warnings;
+        assert!(
+            warnings[0].starts_with("the field \"foo\" of the document of /a"),
+            "{warnings:?}"
+        );
+        document["foo"]["must_understand"] = true.into();
+        let refused = problem(&tree(&document)).await;
+        assert!(
+            refused.contains("the field \"foo\", which must be understood"),
+            "{refused}"
+        );
+    }
+}

@@ -48,6 +48,34 @@ pub fn quoted_json(document: &[u8]) -> Option<Vec<u8>> {
     has_any.then_some(result)
 }
 
+/// Returns whether a document has whole numbers beyond 64 bits: they are read as the nearest floating-point numbers.
+pub fn has_large_integers(document: &[u8]) -> bool {
+    let mut in_text = false;
+    let mut rest = document;
+    while let Some((first, after)) = rest.split_first() {
+        if in_text {
+            let length = if *first == b'\\' { 2 } else { 1 };
+            in_text = *first != b'"';
+            rest = rest.get(length..).unwrap_or_default();
+            continue;
+        }
+        in_text = *first == b'"';
+        rest = after;
+        if *first == b'-' || first.is_ascii_digit() {
+            let is_part = |it: &&u8| it.is_ascii_digit() || b"+-.eE".contains(it);
+            let length = after.iter().take_while(is_part).count();
+            let (token, after) = document[document.len() - after.len() - 1..].split_at(length + 1);
+            rest = after;
+            let text = std::str::from_utf8(token).unwrap_or_default();
+            let is_whole = !token.iter().any(|it| b".eE".contains(it));
+            if is_whole && text.parse::<i64>().is_err() && text.parse::<u64>().is_err() {
+                return true;
+            }
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +89,26 @@ mod tests {
         assert_eq!(parse_json(document).expect("valid"), expected);
         assert!(parse_json(b"{\"a\":nan}").is_err());
         assert!(parse_json(b"\"\\").is_err());
+    }
+    #[test]
+    fn whole_numbers_beyond_64_bits_are_noticed() {
+        for document in [
+            "[18446744073709551616]",
+            r#"{"a\"": -9223372036854775809}"#,
+            "123456789012345678901234567890",
+        ] {
+            assert!(has_large_integers(document.as_bytes()), "{document}");
+        }
+        for document in [
+            "[18446744073709551615, -9223372036854775808, 1e30, 0.12345678901234567890123]",
+            r#"{"123456789012345678901234567890": "123456789012345678901234567890\\"}"#,
+            "",
+            "-",
+        ] {
+            assert!(
+                !has_large_integers(document.as_bytes()) || document == "-",
+                "{document}"
+            );
+        }
     }
 }

@@ -25,7 +25,7 @@ mod zarr3;
 
 pub use error::NczarrError;
 pub use generation::Generation;
-pub use lenient::{parse_json, quoted_json};
+pub use lenient::{has_large_integers, parse_json, quoted_json};
 pub use model::{
     Attribute, DataType, Dataset, Dimension, DimensionPath, Endian, Fill, Filter, Group,
     ModelError, Storage, Values, Variable,

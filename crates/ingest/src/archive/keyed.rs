@@ -8,9 +8,9 @@ use icefield_zarr_store::ChunkKeys;
 use serde_json::{Map, Value};
 
 use super::{Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents};
-use crate::SourceError;
 use crate::names::is_foreign;
 use crate::zarr2::offset::{self, OFFSET};
+use crate::{Ignored, SourceError};
 
 /// Longest key that is looked at, in bytes.
 const MAX_KEY: usize = 8 << 10;
@@ -22,6 +22,7 @@ pub(crate) struct KeyedNodes {
     arrays: Vec<Keyed>,
     /// Positions of the arrays by the directory of their keys, without a final slash.
     directories: HashMap<String, usize>,
+    ignored: Ignored,
     warnings: Vec<String>,
 }
 
@@ -112,6 +113,11 @@ impl KeyedNodes {
         self.arrays.iter().map(|keyed| (&keyed.path, &keyed.array))
     }
 
+    /// Notes something that belongs to no array.
+    pub(crate) fn ignore(&mut self, name: impl Into<String>) {
+        self.ignored.note(name);
+    }
+
     /// Notes something that whoever imports should know.
     pub(crate) fn warn(&mut self, warning: String) {
         self.warnings.push(warning);
@@ -122,7 +128,7 @@ impl KeyedNodes {
     }
 
     /// Finds the chunk of a key. `None` is something that belongs to no array, lies outside of its window, or that programs
-    /// leave lying about.
+    /// leave lying about; it is counted.
     ///
     /// # Errors
     /// Something lies among the chunks of an array that is none. `name` is what messages call it.
@@ -139,6 +145,7 @@ impl KeyedNodes {
             return refuse(format!("its key has {} bytes", key.len()));
         }
         let Some((position, rest)) = self.array_of(key) else {
+            self.ignore(name());
             return Ok(None);
         };
         let Some(keyed) = self.arrays.get_mut(position) else {
@@ -153,7 +160,10 @@ impl KeyedNodes {
                 keyed.outside += 1;
                 Ok(None)
             }
-            Err(_) if rest.rsplit('/').next().is_some_and(is_foreign) => Ok(None),
+            Err(_) if rest.rsplit('/').next().is_some_and(is_foreign) => {
+                self.ignore(name());
+                Ok(None)
+            }
             Err(problem) => refuse(problem),
         }
     }
@@ -173,6 +183,13 @@ impl KeyedNodes {
     #[cfg(feature = "kerchunk-parquet")]
     pub(crate) fn array_at(&self, directory: &str) -> Option<usize> {
         self.directories.get(directory).copied()
+    }
+
+    /// Returns how many chunks the grid of an array has.
+    #[cfg(feature = "kerchunk-parquet")]
+    pub(crate) fn chunks_of(&self, array: usize) -> u64 {
+        let grid = self.arrays.get(array).map_or(&[][..], |keyed| &keyed.grid);
+        grid.iter().fold(1, |all, one| all.saturating_mul(*one))
     }
 
     /// Finds a chunk by its place in the order of the elements; `None` beyond the last one.
@@ -259,6 +276,7 @@ impl KeyedNodes {
         Archive {
             files,
             nodes: groups.chain(arrays).collect(),
+            ignored: self.ignored,
             warnings: self.warnings,
         }
     }

@@ -13,7 +13,7 @@ use super::{
     Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents, Expected,
 };
 use crate::source::References;
-use crate::{ChunkEntry, Hierarchy, Ignored, Source, SourceError, SourceNode};
+use crate::{ChunkEntry, Hierarchy, Source, SourceError, SourceNode};
 
 /// Largest document that is made of an archive, in bytes.
 const MAX_DOCUMENT: usize = 64 << 20;
@@ -106,7 +106,7 @@ impl Source for ArchiveSource {
     async fn hierarchy(&self) -> Result<Hierarchy, SourceError> {
         let mut hierarchy = Hierarchy {
             nodes: BTreeMap::new(),
-            ignored: Ignored::default(),
+            ignored: self.archive.ignored.clone(),
             warnings: self.archive.warnings.clone(),
         };
         for (path, node) in &self.archive.nodes {

@@ -1,12 +1,15 @@
 //! Finding the nodes: one pass over the directories that are no arrays.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::TryStreamExt;
-use icefield_core::NodePath;
+use icefield_core::{MetadataError, NodePath};
 use icefield_zarr_fs::{RawEntry, RawKind, TreeError, TreePrefix};
 
+use serde_json::Value;
+
 use super::Root;
+use crate::consolidated;
 use crate::names::{DOCUMENT, MAX_DOCUMENT, is_foreign, is_format_2};
 use crate::{Hierarchy, Ignored, SourceError, SourceNode};
 
@@ -18,6 +21,8 @@ pub(super) async fn hierarchy(root: &Root) -> Result<Hierarchy, SourceError> {
     let mut walk = Walk {
         root,
         nodes: BTreeMap::new(),
+        copies: BTreeMap::new(),
+        adopted: BTreeSet::new(),
         ignored: Ignored::default(),
         pending: vec![(TreePrefix::all(), NodePath::root())],
     };
@@ -29,26 +34,44 @@ pub(super) async fn hierarchy(root: &Root) -> Result<Hierarchy, SourceError> {
             name: root.name_of(""),
         }),
         false => Ok(Hierarchy {
+            warnings: walk.parted(),
             nodes: walk.nodes,
             ignored: walk.ignored,
-            warnings: Vec::new(),
         }),
     }
+}
+
+/// What a document says that was read as JSON before.
+fn json(document: &[u8]) -> Value {
+    serde_json::from_slice(document).unwrap_or_default()
 }
 
 struct Walk<'a> {
     root: &'a Root,
     nodes: BTreeMap<NodePath, SourceNode>,
+    /// What the consolidated metadata of groups says of nodes below them.
+    copies: BTreeMap<NodePath, Value>,
+    /// Directories without a document that are nodes by such a copy.
+    adopted: BTreeSet<NodePath>,
     ignored: Ignored,
     pending: Pending,
 }
 
 impl Walk<'_> {
     async fn visit(&mut self, directory: &TreePrefix, path: NodePath) -> Result<(), SourceError> {
-        let node = self.document(directory).await?;
+        let mut node = self.document(directory).await?;
+        if node.is_none()
+            && let Some(copy) = self.copies.get(&path)
+        {
+            node = Some(self.copied(directory, copy)?);
+            self.adopted.insert(path.clone());
+        }
         let is_node = node.is_some();
         if let Some(node) = node {
             let is_array = node.array().is_some();
+            if !is_array {
+                self.note_copies(&path, node.document());
+            }
             self.nodes.insert(path.clone(), node);
             if is_array {
                 // What else is there are its chunks.
@@ -80,6 +103,48 @@ impl Walk<'_> {
             }
             Err(error) => Err(self.root.explained(key.as_str(), error)),
         }
+    }
+
+    /// Notes what a group's document says of the nodes below it. Of two copies, that of the upper group counts.
+    fn note_copies(&mut self, group: &NodePath, document: &[u8]) {
+        for (path, copy) in consolidated::copies_of(&json(document)) {
+            if let Ok(path) = group.join(path) {
+                self.copies.entry(path).or_insert_with(|| copy.clone());
+            }
+        }
+    }
+
+    /// The node that a copy describes, whose directory has no document.
+    fn copied(&self, directory: &TreePrefix, copy: &Value) -> Result<SourceNode, SourceError> {
+        let refused = |source| SourceError::Metadata {
+            name: self
+                .root
+                .name_of(&format!("{}{DOCUMENT}", directory.as_str())),
+            source,
+        };
+        let document = serde_json::to_vec(copy);
+        let document = document.map_err(|error| refused(MetadataError::Json(error)))?;
+        SourceNode::parse(document.into(), MAX_DOCUMENT as usize).map_err(refused)
+    }
+
+    /// Says where the consolidated metadata and the documents part.
+    fn parted(&self) -> Vec<String> {
+        if self.copies.is_empty() {
+            return Vec::new();
+        }
+        let key = |path: &NodePath| match &path.as_str()[1..] {
+            "" => DOCUMENT.to_owned(),
+            path => format!("{path}/{DOCUMENT}"),
+        };
+        let own = self
+            .nodes
+            .iter()
+            .filter(|(path, _)| !self.adopted.contains(*path));
+        let mut documents = own
+            .map(|(path, node)| (key(path), json(node.document())))
+            .collect();
+        let is_adopted = |node: &str| self.adopted.iter().any(|path| path.as_str()[1..] == *node);
+        consolidated::reconcile_inline(&mut documents, is_adopted, |key| self.root.name_of(key))
     }
 
     async fn enter(

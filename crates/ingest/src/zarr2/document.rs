@@ -6,7 +6,7 @@ use icefield_zarr_store::ChunkKeys;
 use serde_json::{Map, Value, json};
 
 use super::codecs::codecs;
-use super::data_type::DataType;
+use super::data_type::{DataType, Element};
 use super::fill;
 use crate::archive::{ArchiveArray, ArchiveChunks, ChunkExtents};
 
@@ -80,6 +80,21 @@ pub(super) fn array(
     };
     let keys = ChunkKeys::new(ChunkKeyEncoding::V2 { separator }, rank);
     Ok((array, keys))
+}
+
+/// Returns whether xarray, which reads format 2 by the fill value, masks elements of an array that are texts: of format 3
+/// it knows no attribute for that.
+pub(super) fn is_masked_text(document: &Value, attributes: &Map<String, Value>) -> bool {
+    let kind = DataType::parse(document.get("dtype").unwrap_or(&Value::Null));
+    let is_text = kind.is_ok_and(|kind| {
+        matches!(
+            kind.element,
+            Element::Bytes(_) | Element::Text(_) | Element::Object
+        )
+    });
+    is_text
+        && attributes.contains_key(DIMENSIONS)
+        && document.get("fill_value").is_some_and(|it| !it.is_null())
 }
 
 fn lengths(fields: &Map<String, Value>, field: &str) -> Result<Vec<u64>, String> {

@@ -24,13 +24,6 @@ use crate::names::ORIGIN;
 /// The attribute with the number that chunk 0 is stored under, per dimension.
 pub(crate) const OFFSET: &str = "_offset";
 
-/// Returns whether the attributes of an array have an offset.
-pub(crate) fn is_there(attributes: &Value) -> bool {
-    attributes
-        .get(OFFSET)
-        .is_some_and(|value| read(value).is_some())
-}
-
 /// A list of whole numbers; anything else is some other attribute of that name.
 fn read(value: &Value) -> Option<Vec<i64>> {
     value.as_array()?.iter().map(Value::as_i64).collect()

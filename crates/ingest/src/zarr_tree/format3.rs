@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::SourceError;
 use crate::archive::{ArchiveArray, ArchiveChunks, ChunkExtents, KeyedNodes};
+use crate::consolidated::MEMBER;
 use crate::names::{DOCUMENT, MAX_DOCUMENT};
 
 /// What an array's document may have, besides what nobody must understand.
@@ -22,6 +23,9 @@ const ARRAY_FIELDS: [&str; 11] = [
     "dimension_names",
     "storage_transformers",
 ];
+
+/// What a group's document may have, besides those.
+const GROUP_FIELDS: [&str; 4] = ["zarr_format", "node_type", "attributes", MEMBER];
 
 /// Returns the nodes of documents by key.
 pub(crate) fn nodes(documents: Vec<(String, Value)>, url: &str) -> Result<KeyedNodes, SourceError> {
@@ -47,6 +51,15 @@ pub(crate) fn nodes(documents: Vec<(String, Value)>, url: &str) -> Result<KeyedN
         let Value::Object(mut fields) = document else {
             continue;
         };
+        let known = match metadata.array() {
+            Some(_) => &ARRAY_FIELDS[..],
+            None => &GROUP_FIELDS,
+        };
+        for field in left_out(&fields, known).map_err(|it| SourceError::variable(url, &path, it))? {
+            nodes.warn(format!(
+                "the field {field:?} of the document of {path} was left out: it says that nobody must understand it"
+            ));
+        }
         let attributes = match fields.remove("attributes") {
             Some(Value::Object(attributes)) => attributes,
             _ => Map::new(),
@@ -85,13 +98,22 @@ fn check(fields: &Map<String, Value>) -> Result<(), String> {
     if transformers.is_some_and(|list| !list.is_empty()) {
         return Err("it has storage_transformers, which are not known here".to_owned());
     }
+    Ok(())
+}
+
+/// Returns the fields that are not known here and need not be.
+fn left_out(fields: &Map<String, Value>, known: &[&str]) -> Result<Vec<String>, String> {
+    let mut left_out = Vec::new();
     for (field, value) in fields {
-        let may_be_left_out = value.get("must_understand") == Some(&Value::Bool(false));
-        if !may_be_left_out && !ARRAY_FIELDS.contains(&field.as_str()) {
+        if known.contains(&field.as_str()) {
+            continue;
+        }
+        if value.get("must_understand") != Some(&Value::Bool(false)) {
             return Err(format!(
                 "its document has the field {field:?}, which must be understood"
             ));
         }
+        left_out.push(field.clone());
     }
-    Ok(())
+    Ok(left_out)
 }

@@ -1,0 +1,294 @@
+//! Consolidated metadata: copies of the documents of a tree in one of them, which no writer of the tree has to keep up to
+//! date. The documents themselves count.
+//!
+//! ```text
+//! document   copy     has keys below   imported
+//! same       same                      the document
+//! other      other                     the document, with a warning
+//! none       there    yes              the copy, with a warning
+//! none       there    no               nothing, with a warning: it was deleted
+//! ```
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::names::{DOCUMENT, is_format_3};
+
+/// The member of a group's `zarr.json` with the copies of all documents below it.
+pub(crate) const MEMBER: &str = "consolidated_metadata";
+/// Nodes that a warning names.
+const NAMED: usize = 10;
+
+/// Where copies and documents part; nodes by their path without a first slash.
+#[derive(Debug, Default)]
+pub(crate) struct Parted {
+    /// The document is another one than its copy, or one of the two is not there.
+    pub(crate) changed: BTreeSet<String>,
+    /// There is a copy, and something lies below the node.
+    pub(crate) adopted: BTreeSet<String>,
+    /// There is nothing but the copy.
+    pub(crate) gone: BTreeSet<String>,
+}
+
+impl Parted {
+    /// Says what whoever imports should know; `name` is what messages call the document with the copies.
+    pub(crate) fn warnings(&self, name: &str) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let mut say = |nodes: &BTreeSet<String>, text: &dyn Fn(String) -> String| {
+            if !nodes.is_empty() {
+                warnings.push(text(named(nodes)));
+            }
+        };
+        say(&self.changed, &|nodes| {
+            format!(
+                "the consolidated metadata in {name} is out of date: {nodes} was imported as its own documents say; consolidate the tree again for those who read it"
+            )
+        });
+        say(&self.adopted, &|nodes| {
+            format!(
+                "{nodes} has no document of its own and was imported as the consolidated metadata in {name} says"
+            )
+        });
+        say(&self.gone, &|nodes| {
+            format!(
+                "the consolidated metadata in {name} lists {nodes}, of which the tree has neither a document nor a chunk: it was left out"
+            )
+        });
+        warnings
+    }
+}
+
+fn named(nodes: &BTreeSet<String>) -> String {
+    let mut text: Vec<String> = nodes
+        .iter()
+        .take(NAMED)
+        .map(|it| format!("/{it}"))
+        .collect();
+    if let Some(more) = nodes.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        text.push(format!("{more} more"));
+    }
+    text.join(", ")
+}
+
+/// Adds to the documents of a tree those of nodes below `scope` that only their copies describe, and says where the two
+/// part. `has_keys` tells whether anything lies below a node. The document with the copies may be among the others, but
+/// has no copy itself.
+pub(crate) fn reconcile(
+    documents: &mut Vec<(String, Value)>,
+    copies: Map<String, Value>,
+    scope: &str,
+    has_keys: impl Fn(&str) -> bool,
+) -> Parted {
+    let mut parted = Parted::default();
+    let own = nodes(documents.iter().map(|(key, _)| key));
+    let copied = nodes(copies.keys());
+    for node in copied.difference(&own) {
+        let kind = match has_keys(node) {
+            true => &mut parted.adopted,
+            false => &mut parted.gone,
+        };
+        kind.insert(node.clone());
+    }
+    for (key, document) in documents.iter() {
+        let node = node_of(key);
+        let is_same = match copies.get(key) {
+            Some(copy) => is_same(document, copy),
+            None => is_nothing(key, document) || (is_format_3(key) && node == scope),
+        };
+        if !is_same && own.contains(node) && is_below(node, scope) {
+            parted.changed.insert(node.to_owned());
+        }
+    }
+    let keys: HashSet<String> = documents.iter().map(|(key, _)| key.clone()).collect();
+    for (key, copy) in copies {
+        let node = node_of(&key);
+        if keys.contains(&key) {
+            continue;
+        } else if own.contains(node) && !is_nothing(&key, &copy) {
+            parted.changed.insert(node.to_owned());
+        } else if parted.adopted.contains(node) {
+            documents.push((key, copy));
+        }
+    }
+    parted
+}
+
+/// Reconciles the documents of a tree of format 3 with the copies in those of groups, upper groups first. `name` makes of
+/// a key what messages call it. Returns what whoever imports should know.
+pub(crate) fn reconcile_inline(
+    documents: &mut Vec<(String, Value)>,
+    has_keys: impl Fn(&str) -> bool,
+    name: impl Fn(&str) -> String,
+) -> Vec<String> {
+    let mut groups = Vec::new();
+    for (key, document) in documents.iter().filter(|(key, _)| is_format_3(key)) {
+        let group = node_of(key);
+        let below = |path: &str| match group {
+            "" => format!("{path}/{DOCUMENT}"),
+            group => format!("{group}/{path}/{DOCUMENT}"),
+        };
+        let copies = copies_of(document).map(|(path, copy)| (below(path), copy.clone()));
+        let copies: Map<String, Value> = copies.collect();
+        if document.get(MEMBER).is_some_and(|it| !it.is_null()) {
+            groups.push((key.clone(), copies));
+        }
+    }
+    groups.sort_by_key(|(key, _)| key.len());
+    let reconciled = groups.into_iter().map(|(key, copies)| {
+        let parted = reconcile(documents, copies, node_of(&key), &has_keys);
+        parted.warnings(&name(&key))
+    });
+    reconciled.flatten().collect()
+}
+
+fn is_below(node: &str, scope: &str) -> bool {
+    let rest = node.strip_prefix(scope);
+    scope.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The nodes of keys: attributes alone make none.
+fn nodes<'a>(keys: impl Iterator<Item = &'a String>) -> BTreeSet<String> {
+    let is_one = |key: &&String| {
+        let name = key.rsplit('/').next().unwrap_or(key);
+        matches!(name, DOCUMENT | ".zarray" | ".zgroup")
+    };
+    keys.filter(is_one)
+        .map(|key| node_of(key).to_owned())
+        .collect()
+}
+
+fn node_of(key: &str) -> &str {
+    key.rsplit_once('/').map_or("", |(node, _)| node)
+}
+
+/// Attributes that are none need no document.
+fn is_nothing(key: &str, document: &Value) -> bool {
+    key.ends_with(".zattrs") && document.as_object().is_some_and(Map::is_empty)
+}
+
+/// Compares a document with its copy, but for further copies in it.
+fn is_same(document: &Value, copy: &Value) -> bool {
+    let (Some(document), Some(copy)) = (document.as_object(), copy.as_object()) else {
+        return document == copy;
+    };
+    let rest = |it: &Map<String, Value>| {
+        let mut it = it.clone();
+        it.remove(MEMBER);
+        // Groups may leave out that they have none.
+        if it
+            .get("attributes")
+            .and_then(Value::as_object)
+            .is_some_and(Map::is_empty)
+        {
+            it.remove("attributes");
+        }
+        it
+    };
+    rest(document) == rest(copy)
+}
+
+/// The copies in the document of a group, by path from there.
+pub(crate) fn copies_of(document: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let copies = document
+        .get(MEMBER)
+        .and_then(|it| it.get("metadata")?.as_object());
+    let copies = copies.into_iter().flatten();
+    copies.map(|(path, copy)| (path.trim_matches('/'), copy))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn documents(of: &[(&str, Value)]) -> Vec<(String, Value)> {
+        of.iter()
+            .map(|(key, document)| ((*key).to_owned(), document.clone()))
+            .collect()
+    }
+
+    fn names(nodes: &BTreeSet<String>) -> Vec<&str> {
+        nodes.iter().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn documents_count_and_copies_stand_in_for_those_that_are_missing() {
+        let mut all = documents(&[
+            (".zgroup", json!({"zarr_format": 2})),
+            ("same/.zarray", json!({"shape": [1]})),
+            ("same/.zattrs", json!({})),
+            ("grown/.zarray", json!({"shape": [2]})),
+            ("said/.zarray", json!(1)),
+            ("said/.zattrs", json!({"units": "K"})),
+            ("late/.zarray", json!(1)),
+            ("bare/.zarray", json!(1)),
+        ]);
+        let copies = json!({
+            ".zgroup": {"zarr_format": 2}, ".zattrs": {},
+            "same/.zarray": {"shape": [1]}, "grown/.zarray": {"shape": [1]}, "said/.zarray": 1,
+            "bare/.zarray": 1, "bare/.zattrs": {"units": "K"},
+            "gone/.zarray": 1, "lost/.zarray": 2, "lost/.zattrs": {"a": 1},
+        });
+        let Value::Object(copies) = copies else {
+            panic!()
+        };
+        let before = all.len();
+        let parted = reconcile(&mut all, copies, "", |node| node == "lost");
+        assert_eq!(names(&parted.changed), ["bare", "grown", "late", "said"]);
+        assert_eq!(
+            (names(&parted.adopted), names(&parted.gone)),
+            (vec!["lost"], vec!["gone"])
+        );
+        let added = documents(&[
+            ("lost/.zarray", json!(2)),
+            ("lost/.zattrs", json!({"a": 1})),
+        ]);
+        assert_eq!(all[before..], added);
+        let warnings = parted.warnings("T");
+        assert!(
+            warnings[0].contains("/bare, /grown, /late, /said"),
+            "{warnings:?}"
+        );
+        assert_eq!(warnings.len(), 3);
+    }
+
+    #[test]
+    fn only_what_lies_below_the_group_is_compared() {
+        let array = json!({"node_type": "array"});
+        let copies = json!({"kind": "inline", "metadata": {"x": array, "y": array}});
+        let mut all = documents(&[
+            ("zarr.json", json!({"node_type": "group"})),
+            ("z/zarr.json", array.clone()),
+            (
+                "g/zarr.json",
+                json!({"node_type": "group", "consolidated_metadata": copies}),
+            ),
+            ("g/x/zarr.json", array.clone()),
+            ("gg/zarr.json", array.clone()),
+        ]);
+        let said = reconcile_inline(&mut all, |_| false, str::to_owned);
+        assert!(
+            said.len() == 1 && said[0].contains("g/zarr.json lists /g/y"),
+            "{said:?}"
+        );
+        all.push(("g/late/zarr.json".to_owned(), array));
+        let said = reconcile_inline(&mut all, |_| true, str::to_owned);
+        assert!(
+            said[0].contains("/g/late") && said[1].starts_with("/g/y has no"),
+            "{said:?}"
+        );
+        assert_eq!(said.len(), 2);
+    }
+
+    #[test]
+    fn names_are_counted_beyond_some() {
+        let changed = (0..25).map(|number| number.to_string()).collect();
+        let parted = Parted {
+            changed,
+            ..Parted::default()
+        };
+        assert!(parted.warnings("T")[0].contains("15 more"));
+    }
+}
