@@ -107,6 +107,31 @@ async fn what_does_not_fit_is_refused() {
     files.insert(file(".zmetadata"), metadata.to_string().into_bytes());
     assert!(problem(&files).await.contains("more than 1 rows"));
 
+    // A file that ends early, or lacks what it should say, is not one of absent chunks.
+    metadata["record_size"] = 100.into();
+    files.insert(file(".zmetadata"), metadata.to_string().into_bytes());
+    let refused = problem(&files).await;
+    assert!(refused.contains("rows, and stands for"), "{refused}");
+    for column in ["path", "offset", "size"] {
+        let mut files = whole.clone();
+        let renamed = rows.clone();
+        let renamed = String::from_utf8_lossy(&renamed)
+            .contains(column)
+            .then_some(renamed);
+        let mut renamed = renamed.unwrap();
+        for at in 0..renamed.len() - column.len() {
+            if renamed[at..].starts_with(column.as_bytes()) {
+                renamed[at] = b'_';
+            }
+        }
+        files.insert(file("a/refs.0.parq"), renamed);
+        let refused = problem(&files).await;
+        assert!(
+            refused.contains(&format!("no column {column:?}")),
+            "{refused}"
+        );
+    }
+
     let mut files = whole.clone();
     files.remove("first.bin");
     assert!(problem(&files).await.contains("first.bin does not exist"));

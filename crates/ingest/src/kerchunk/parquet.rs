@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::targets::Targets;
 use super::{OpenUrl, nodes_of};
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, explained};
-use crate::{SourceError, zarr2};
+use crate::{SourceError, lossy, zarr2};
 
 /// Longest file that is read, in bytes: it is in memory while its rows are looked at.
 const MAX_FILE: u64 = 1 << 30;
@@ -63,6 +63,7 @@ pub async fn read_kerchunk_parquet(
     for (directory, number, object) in found {
         let called = format!("{url}/{directory}/refs.{number}.parq");
         let Some(array) = nodes.array_at(&directory) else {
+            nodes.ignore(called);
             continue;
         };
         let bytes = read(&storage, object, &called).await?;
@@ -70,10 +71,16 @@ pub async fn read_kerchunk_parquet(
         // The decoder of the format panics on some damage; on a thread of its own that ends this file alone.
         let decoded = tokio::task::spawn_blocking(move || rows(bytes, rows_of_a_file, &name)).await;
         let decoded = decoded.map_err(|_| SourceError::damaged(&called, "it cannot be decoded"))?;
-        for row in decoded? {
-            let number = number
-                .saturating_mul(rows_of_a_file)
-                .saturating_add(row.number);
+        let (decoded, count) = decoded?;
+        let first = number.saturating_mul(rows_of_a_file);
+        let expected = nodes.chunks_of(array).saturating_sub(first);
+        if count < expected.min(rows_of_a_file) {
+            let expected = expected.min(rows_of_a_file);
+            let problem = format!("it has {count} rows, and stands for {expected} chunks");
+            return Err(SourceError::damaged(&called, problem));
+        }
+        for row in decoded {
+            let number = first.saturating_add(row.number);
             let Some(place) = nodes.place_of(array, number) else {
                 let problem = format!("row {} is beyond the last chunk of its array", row.number);
                 return Err(SourceError::damaged(&called, problem));
@@ -123,8 +130,8 @@ async fn read_documents(
 ) -> Result<(KeyedNodes, u64), SourceError> {
     let damaged = |problem: String| SourceError::damaged(name, problem);
     let bytes = read(storage, object, name).await?;
-    let mut document =
-        zarr2::parse_json(&bytes).map_err(|error| damaged(format!("it is not JSON: {error}")))?;
+    let (mut document, said) = lossy::parse(zarr2::CONSOLIDATED, &bytes)
+        .map_err(|error| damaged(format!("it is not JSON: {error}")))?;
     let rows = document
         .get("record_size")
         .and_then(Value::as_u64)
@@ -134,7 +141,10 @@ async fn read_documents(
     let Some(Value::Object(documents)) = document.get_mut("metadata").map(Value::take) else {
         return Err(damaged("it has no object \"metadata\"".to_owned()));
     };
-    Ok((nodes_of(documents.into_iter().collect(), name)?, rows))
+    // It holds the documents themselves.
+    let mut nodes = nodes_of(documents.into_iter().collect(), name, |_| true)?;
+    said.into_iter().for_each(|warning| nodes.warn(warning));
+    Ok((nodes, rows))
 }
 
 /// A row that says something.
@@ -151,8 +161,11 @@ enum Reference {
     },
 }
 
-/// Decodes a file of `most` rows at most.
-fn rows(bytes: Bytes, most: u64, name: &str) -> Result<Vec<Found>, SourceError> {
+/// The columns without which nothing can be said of a row.
+const COLUMNS: [&str; 3] = ["path", "offset", "size"];
+
+/// Decodes a file of `most` rows at most: those that say something, and how many there are.
+fn rows(bytes: Bytes, most: u64, name: &str) -> Result<(Vec<Found>, u64), SourceError> {
     let damaged = |problem: String| SourceError::damaged(name, problem);
     let foreign = |error: ParquetError| damaged(format!("it is no such Parquet file: {error}"));
     let reader = SerializedFileReader::new(bytes).map_err(foreign)?;
@@ -164,8 +177,12 @@ fn rows(bytes: Bytes, most: u64, name: &str) -> Result<Vec<Found>, SourceError> 
     {
         return Err(damaged("it has columns within columns".to_owned()));
     }
+    let has = |name: &&str| schema.get_fields().iter().any(|it| it.name() == *name);
+    if let Some(column) = COLUMNS.iter().find(|name| !has(name)) {
+        return Err(damaged(format!("it has no column {column:?}")));
+    }
     let most = most.min(MOST_ROWS);
-    let mut found = Vec::new();
+    let (mut found, mut count) = (Vec::new(), 0);
     for (number, row) in (0_u64..).zip(reader.get_row_iter(None).map_err(foreign)?) {
         if number >= most {
             return Err(damaged(format!("it has more than {most} rows")));
@@ -176,8 +193,9 @@ fn rows(bytes: Bytes, most: u64, name: &str) -> Result<Vec<Found>, SourceError> 
             column => damaged(format!("row {number} has a {column} that is none")),
         })?;
         found.extend(reference.map(|reference| Found { number, reference }));
+        count = number + 1;
     }
-    Ok(found)
+    Ok((found, count))
 }
 
 /// What a row says, or the name of the column that is wrong.
