@@ -42,17 +42,17 @@ impl Parted {
         };
         say(&self.changed, &|nodes| {
             format!(
-                "the consolidated metadata in {name} is out of date: {nodes} was imported as its own documents say; consolidate the tree again for those who read it"
+                "the consolidated metadata in {name} is out of date for {nodes}: their own documents were imported; consolidate the tree again for those who read it"
             )
         });
         say(&self.adopted, &|nodes| {
             format!(
-                "{nodes} has no document of its own and was imported as the consolidated metadata in {name} says"
+                "there is no document of {nodes}: imported as the consolidated metadata in {name} says"
             )
         });
         say(&self.gone, &|nodes| {
             format!(
-                "the consolidated metadata in {name} lists {nodes}, of which the tree has neither a document nor a chunk: it was left out"
+                "the consolidated metadata in {name} lists {nodes}, of which the tree has neither a document nor a chunk: left out"
             )
         });
         warnings
@@ -276,7 +276,7 @@ mod tests {
         all.push(("g/late/zarr.json".to_owned(), array));
         let said = reconcile_inline(&mut all, |_| true, str::to_owned);
         assert!(
-            said[0].contains("/g/late") && said[1].starts_with("/g/y has no"),
+            said[0].contains("/g/late") && said[1].starts_with("there is no document of /g/y:"),
             "{said:?}"
         );
         assert_eq!(said.len(), 2);
