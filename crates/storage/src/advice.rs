@@ -4,26 +4,64 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {
-    /// Whether data will be lost or become unreadable if nothing is done.
-    pub is_warning: bool,
+    /// How much it matters.
+    pub weight: Weight,
+    /// What it is about.
+    pub topic: Topic,
     /// What it is, and what to do about it.
     pub text: String,
 }
 
+/// How much a piece of advice matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Weight {
+    /// All is well.
+    Good,
+    /// Nothing is in danger, and there is something to know.
+    Hint,
+    /// Data will be lost or become unreadable if nothing is done.
+    Warning,
+}
+
+/// What a piece of advice is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Topic {
+    /// Rules by which the store deletes or moves objects.
+    Rules,
+    /// Whether writers exclude each other.
+    Locks,
+}
+
 impl Advice {
-    /// Returns a warning: data is in danger.
-    pub fn warning(text: impl Into<String>) -> Self {
-        Self {
-            is_warning: true,
-            text: text.into(),
-        }
+    /// Returns the word that all is well, about rules unless [`Advice::on`] says otherwise.
+    pub fn good(text: impl Into<String>) -> Self {
+        Self::new(Weight::Good, text)
     }
 
     /// Returns a hint: nothing is in danger.
     pub fn hint(text: impl Into<String>) -> Self {
+        Self::new(Weight::Hint, text)
+    }
+
+    /// Returns a warning: data is in danger.
+    pub fn warning(text: impl Into<String>) -> Self {
+        Self::new(Weight::Warning, text)
+    }
+
+    fn new(weight: Weight, text: impl Into<String>) -> Self {
         Self {
-            is_warning: false,
+            weight,
+            topic: Topic::Rules,
             text: text.into(),
         }
+    }
+
+    /// Sets what it is about.
+    #[must_use]
+    pub fn on(mut self, topic: Topic) -> Self {
+        self.topic = topic;
+        self
     }
 }

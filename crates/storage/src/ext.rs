@@ -7,7 +7,7 @@ use futures::stream::{self, BoxStream, TryStreamExt};
 
 use crate::{
     DeleteOutcome, Deletion, GetOptions, Key, ListOptions, ObjectMeta, Prefix, PutMode, PutOptions,
-    PutOutcome, Storage, StorageError, Version,
+    PutOutcome, Storage, StorageError, Topic, Version, Weight,
 };
 
 /// Unreadable names that [`StorageExt::list_objects`] names one by one.
@@ -195,6 +195,16 @@ pub trait StorageExt: Storage {
         };
         let items = self.list(options).filter(data);
         items.scan(false, until_failed).boxed()
+    }
+
+    /// Returns why writers do not exclude each other here, if the store says so: what to tell those whose commit is
+    /// refused for want of [`Capabilities::safe_commits`](crate::Capabilities::safe_commits).
+    async fn why_unsafe(&self) -> Option<String> {
+        let advice = self.advice().await.unwrap_or_default();
+        let mut on_locks = advice.into_iter().filter(|it| it.topic == Topic::Locks);
+        on_locks
+            .find(|it| it.weight != Weight::Good)
+            .map(|it| it.text)
     }
 
     /// Lists the keys below a prefix into memory. An unreadable name fails it.

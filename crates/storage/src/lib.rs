@@ -35,7 +35,7 @@ use futures::stream::BoxStream;
 
 pub use bytes::Bytes;
 
-pub use advice::Advice;
+pub use advice::{Advice, Topic, Weight};
 pub use capabilities::{Capabilities, KeyForm};
 pub use clock::{Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy};
 pub use error::{BoxError, StorageError};
@@ -117,8 +117,9 @@ pub trait Storage: fmt::Debug + fmt::Display + Send + Sync + 'static {
         None
     }
 
-    /// Returns what the store's own settings may do to data that is kept here, as far as they can be read: rules that
-    /// delete objects by age, for instance. Empty where there is nothing to say, or nothing is known.
+    /// Returns what the store's own settings mean for data that is kept here, as far as they can be read: rules that
+    /// delete objects by age, for instance, or locks that do not reach other machines. Empty where there is nothing to
+    /// say, or nothing is known.
     ///
     /// # Errors
     /// The settings could not be read.

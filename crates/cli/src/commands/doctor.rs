@@ -8,7 +8,7 @@ use futures::StreamExt;
 use icefield::storage::remote::{RemoteSettings, RetrySettings};
 use icefield::storage::{
     Clock, Entropy, Key, KeyError, ListOptions, Prefix, PutMode, PutOptions, PutOutcome, Storage,
-    StorageError, StorageExt, SystemClock, SystemEntropy,
+    StorageError, StorageExt, SystemClock, SystemEntropy, Topic, Weight,
 };
 use icefield::{Error, ErrorKind, Repository, Schemes};
 use serde::Serialize;
@@ -165,8 +165,16 @@ async fn examine(report: &mut Report, storage: &dyn Storage, write: bool) -> Res
     match storage.advice().await {
         Ok(advice) => {
             for advice in advice {
-                let verdict = if advice.is_warning { "bad" } else { "note" };
-                report.note("rules", verdict, advice.text);
+                let name = match advice.topic {
+                    Topic::Locks => "locks",
+                    _ => "rules",
+                };
+                let verdict = match advice.weight {
+                    Weight::Good => "good",
+                    Weight::Warning => "bad",
+                    _ => "note",
+                };
+                report.note(name, verdict, advice.text);
             }
         }
         Err(error) => report.note("rules", "note", chain(&error)),

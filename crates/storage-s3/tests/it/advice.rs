@@ -25,12 +25,12 @@ async fn rules_that_delete_or_archive_are_warned_of() {
     let texts = async |builder: &icefield_storage_s3::S3Builder| {
         let storage = builder.clone().open().expect("sound");
         let advice = storage.advice().await.expect("told");
-        let line = |it: icefield_storage::Advice| format!("{} {}", it.is_warning, it.text);
+        let line = |it: icefield_storage::Advice| format!("{:?} {}", it.weight, it.text);
         advice.into_iter().map(line).collect::<Vec<_>>()
     };
     let none = texts(&plain).await;
     assert_eq!(none.len(), 1, "{none:?}");
-    assert!(none[0].starts_with("false") && none[0].contains("AbortIncomplete"));
+    assert!(none[0].starts_with("Hint") && none[0].contains("AbortIncomplete"));
 
     let rules = vec![
         cold(),
@@ -65,7 +65,7 @@ async fn rules_that_delete_or_archive_are_warned_of() {
     let both = texts(&tagged).await;
     assert_eq!(both.len(), 2, "{both:?}");
     assert!(
-        both[0].starts_with("true") && both[0].contains("\"cold data\""),
+        both[0].starts_with("Warning") && both[0].contains("\"cold data\""),
         "{both:?}"
     );
     assert!(both[0].contains("deletes chunks 30 days"), "{both:?}");
@@ -77,6 +77,7 @@ async fn rules_that_may_not_be_read_are_a_hint() {
     let storage = builder(&server).anonymous().open().expect("sound");
     let advice = storage.advice().await.expect("told");
     assert_eq!(advice.len(), 1, "{advice:?}");
-    assert!(!advice[0].is_warning && advice[0].text.contains("s3:GetLifecycleConfiguration"));
+    assert_eq!(advice[0].weight, icefield_storage::Weight::Hint);
+    assert!(advice[0].text.contains("s3:GetLifecycleConfiguration"));
     assert!(open(&server).advice().await.is_ok());
 }
