@@ -36,10 +36,10 @@ impl Store {
             }
             Err(errno) => return Err(error::of_key("delete", key, errno)),
         }
-        let (locks, fold, syncfs) = match self.facts() {
-            Ok(facts) => (facts.locks, facts.ignores_case, facts.syncfs),
+        let (locks, syncfs) = match self.facts() {
+            Ok(facts) => (facts.locks, facts.syncfs),
             // A full disk is when deletes matter most. The probe needs room, the locks are there.
-            Err(StorageError::NoSpace { .. }) => (true, false, false),
+            Err(StorageError::NoSpace { .. }) => (true, false),
             Err(error) => return Err(error),
         };
         if deletion.version.is_some() && !locks {
@@ -52,7 +52,7 @@ impl Store {
             self.durability.flush_way(self, folder.as_fd(), path)?;
         }
         let mut lock = match locks {
-            true => Some(KeyLock::acquire(self, key, fold)?),
+            true => Some(KeyLock::acquire(self, key)?),
             false => None,
         };
         let there = match self.open_object(key) {

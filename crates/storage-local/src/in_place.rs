@@ -95,7 +95,7 @@ impl Store {
                 Ok(stat) => stat,
                 Err(errno) => {
                     let error = fail(errno);
-                    return match self.undo(key, &file, facts.ignores_case) {
+                    return match self.undo(key, &file) {
                         true => Err(error),
                         false => {
                             self.note_unknown(key);
@@ -134,7 +134,7 @@ impl Store {
     }
 
     /// Removes a chunk that could not be finished; returns whether nothing is left of it.
-    fn undo(&self, key: &Key, file: &OwnedFd, fold: bool) -> bool {
+    fn undo(&self, key: &Key, file: &OwnedFd) -> bool {
         let (path, name) = split(key);
         let remove = || -> Result<bool, StorageError> {
             let Ok(ours) = self.sys.stat(file.as_fd()) else {
@@ -144,7 +144,7 @@ impl Store {
                 return Ok(true);
             };
             // Under the lock nobody deletes, so the name cannot change hands after the look.
-            let _lock = KeyLock::acquire(self, key, fold)?;
+            let _lock = KeyLock::acquire(self, key)?;
             match self.look("write", folder.as_fd(), key)? {
                 Some(there) if there.is_same_file(&ours) => {
                     Ok(self.sys.unlink(folder.as_fd(), name).is_ok())

@@ -22,12 +22,10 @@ use crate::sys::{Errno, Open, Sys};
 /// Few, so that they can all be made at once; enough, because a lock is held for microseconds.
 const SHARES: u64 = 16;
 
-/// Returns the name of the lock file that guards a key; `fold` where `a` and `A` are one object.
-fn lock_name(key: &Key, fold: bool) -> String {
-    let hash = match fold {
-        true => xxh3_64(key.as_str().to_lowercase().as_bytes()),
-        false => xxh3_64(key.as_str().as_bytes()),
-    };
+/// Returns the name of the lock file that guards a key. `a` and `A` share it, also where they are two objects: whether
+/// they are one may differ between machines that have mounted one directory.
+fn lock_name(key: &Key) -> String {
+    let hash = xxh3_64(key.as_str().to_lowercase().as_bytes());
     format!("{:x}", hash % SHARES)
 }
 
@@ -54,8 +52,8 @@ pub(crate) struct KeyLock {
 
 impl KeyLock {
     /// Waits for the lock of `key`. Blocks: call it from a thread that may.
-    pub(crate) fn acquire(store: &Store, key: &Key, fold: bool) -> Result<Self, StorageError> {
-        let name = lock_name(key, fold);
+    pub(crate) fn acquire(store: &Store, key: &Key) -> Result<Self, StorageError> {
+        let name = lock_name(key);
         let fail = |errno| error::of_place("lock", key.as_str(), errno);
         for _ in 0..ATTEMPTS {
             let workspace = store.workspace()?;
@@ -123,5 +121,25 @@ impl Drop for KeyLock {
     fn drop(&mut self) {
         // Not left to the close: a child forked at this moment has a copy of the descriptor.
         let _ = self.sys.unlock(self.file.as_fd());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of two machines one may have mounted a directory so that case is ignored, and the other one not.
+    #[test]
+    fn spellings_that_a_file_system_may_take_for_one_share_a_lock() {
+        for (one, other) in [
+            ("refs/branch.Main/ref.json", "refs/branch.main/ref.json"),
+            (
+                "refs/branch.\u{c9}t\u{e9}/ref.json",
+                "refs/branch.\u{e9}t\u{c9}/ref.json",
+            ),
+        ] {
+            let name = |text| lock_name(&Key::parse(text).expect("a key"));
+            assert_eq!(name(one), name(other), "{one}");
+        }
     }
 }

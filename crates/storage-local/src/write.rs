@@ -155,7 +155,7 @@ impl Store {
                 self.durability.flush_way(self, folder.as_fd(), path)?;
             }
             let lock = match facts.locks {
-                true => Some(KeyLock::acquire(self, key, facts.ignores_case)?),
+                true => Some(KeyLock::acquire(self, key)?),
                 false => None,
             };
             self.names.check_new(self, key)?;

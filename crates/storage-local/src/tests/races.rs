@@ -110,7 +110,7 @@ fn e66_four_processes_count_together_without_losing_one() {
 
 pub(super) fn hold(root: &Path) {
     let store = open(root);
-    let _lock = KeyLock::acquire(&store.0, &key(REF), false).expect("locked");
+    let _lock = KeyLock::acquire(&store.0, &key(REF)).expect("locked");
     say("held");
     stay();
 }

@@ -73,7 +73,7 @@ fn e75_without_permission_to_write_reads_work_and_writes_fail_early() {
         let root = dir.path().join("root");
         let store = run(furnish(&root, hidden));
         // A writer is in the middle of something: readers take no lock.
-        let lock = hidden.then(|| KeyLock::acquire(&store.0, &key(REF), false).expect("locked"));
+        let lock = hidden.then(|| KeyLock::acquire(&store.0, &key(REF)).expect("locked"));
         let before = tree(&root);
         for place in &before {
             let is_dir = place.is_dir();
