@@ -17,7 +17,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error;
 use crate::store::{ATTEMPTS, Store};
-use crate::sys::{Errno, Open, Sys};
+use crate::sys::{Errno, Kind, Open, Sys};
+use crate::workspace::HIDDEN;
 
 /// Few, so that they can all be made at once; enough, because a lock is held for microseconds.
 const SHARES: u64 = 16;
@@ -54,7 +55,8 @@ impl KeyLock {
     /// Waits for the lock of `key`. Blocks: call it from a thread that may.
     pub(crate) fn acquire(store: &Store, key: &Key) -> Result<Self, StorageError> {
         let name = lock_name(key);
-        let fail = |errno| error::of_place("lock", key.as_str(), errno);
+        let place = format!("{HIDDEN}/locks/{name}");
+        let fail = |errno| error::of_place("lock", &place, errno);
         for _ in 0..ATTEMPTS {
             let workspace = store.workspace()?;
             let file = match store
@@ -70,6 +72,10 @@ impl KeyLock {
                 }
                 Err(errno) => return Err(fail(errno)),
             };
+            let found = store.sys.stat(file.as_fd()).map_err(fail)?;
+            if found.kind != Kind::File {
+                return Err(error::not_an_object(&place, found.kind));
+            }
             store.sys.lock(file.as_fd(), true).map_err(fail)?;
             let stat = store.sys.stat(file.as_fd()).map_err(fail)?;
             // Somebody cleaned up with `rm` while we waited: this lock no longer keeps anybody out.

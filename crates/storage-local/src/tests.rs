@@ -4,6 +4,7 @@ mod conformance;
 mod crash;
 mod faults;
 mod habits;
+mod hidden;
 mod kills;
 mod kit;
 mod leftovers;
