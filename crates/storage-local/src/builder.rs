@@ -24,6 +24,18 @@ pub enum Fsync {
     Each,
 }
 
+/// Whether locks of the file system are believed to keep out writers on other machines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Locks {
+    /// Where the type of the file system and its mount options show it: on local disks, and on network file systems
+    /// whose servers keep the locks. Elsewhere writes on a condition are refused, and so are commits.
+    #[default]
+    Detect,
+    /// Always: the caller knows that they do, or that all writers are on one machine. If that is wrong, acknowledged
+    /// commits are lost.
+    Trusted,
+}
+
 /// Opens a [`LocalStorage`]; made by [`LocalStorage::builder`].
 #[derive(Clone, Debug)]
 #[must_use = "nothing is opened until `open`"]
@@ -32,6 +44,7 @@ pub struct LocalStorageBuilder {
     fsync: Fsync,
     read_only: bool,
     create_root: bool,
+    locks: Locks,
     max_in_flight: usize,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
@@ -45,6 +58,7 @@ impl LocalStorageBuilder {
             fsync: Fsync::default(),
             read_only: false,
             create_root: true,
+            locks: Locks::default(),
             max_in_flight: 64,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
@@ -68,6 +82,13 @@ impl LocalStorageBuilder {
     /// Makes the directory, and those above it, at the first write if it is missing; on unless unset.
     pub fn create_root(mut self, create_root: bool) -> Self {
         self.create_root = create_root;
+        self
+    }
+
+    /// Sets whether locks of the file system are believed to reach other machines; [`Locks::Detect`] unless set.
+    /// Locks that do not even work on this machine are found out by a probe, and never believed.
+    pub fn locks(mut self, locks: Locks) -> Self {
+        self.locks = locks;
         self
     }
 
@@ -111,12 +132,16 @@ impl LocalStorageBuilder {
             fsync: self.fsync,
             read_only: self.read_only,
             create_root: self.create_root,
+            locks: self.locks,
             clock: self.clock,
             entropy: self.entropy,
             max_in_flight: self.max_in_flight,
         });
         match store.root() {
-            Ok(_) => Ok(LocalStorage::from_store(store)),
+            Ok(root) => {
+                store.look_at_file_system(root);
+                Ok(LocalStorage::from_store(store))
+            }
             // Tried again when there is a descriptor to spare.
             Err(error) if error::is_exhausted(&error) => Ok(LocalStorage::from_store(store)),
             Err(error) => Err(error),

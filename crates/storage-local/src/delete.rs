@@ -7,6 +7,7 @@ use icefield_storage::{DeleteOutcome, Deletion, StorageError};
 use crate::builder::Fsync;
 use crate::error;
 use crate::lock::KeyLock;
+use crate::probe::{Exclusion, Facts};
 use crate::store::{Store, split};
 use crate::sys::{Errno, Kind};
 use crate::version::nanos;
@@ -36,24 +37,22 @@ impl Store {
             }
             Err(errno) => return Err(error::of_key("delete", key, errno)),
         }
-        let (locks, syncfs) = match self.facts() {
-            Ok(facts) => (facts.locks, facts.syncfs),
+        let facts = match self.facts() {
             // A full disk is when deletes matter most. The probe needs room, the locks are there.
-            Err(StorageError::NoSpace { .. }) => (true, false),
-            Err(error) => return Err(error),
+            Err(StorageError::NoSpace { .. }) => {
+                Facts::unprobed(self.trusts_locks(self.root_for_writing()?))
+            }
+            facts => facts?,
         };
-        if deletion.version.is_some() && !locks {
-            return Err(StorageError::Unsupported {
-                store: self.name(),
-                what: "conditional delete: file locks on this file system keep nobody out".into(),
-            });
+        if deletion.version.is_some() {
+            self.check_exclusion(&facts, "conditional delete")?;
         }
         if self.fsync == Fsync::Each {
             self.durability.flush_way(self, folder.as_fd(), path)?;
         }
-        let mut lock = match locks {
-            true => Some(KeyLock::acquire(self, key)?),
-            false => None,
+        let mut lock = match facts.locks {
+            Exclusion::Nothing => None,
+            _ => Some(KeyLock::acquire(self, key, folder.as_fd())?),
         };
         let there = match self.open_object(key) {
             Ok((_, stat)) => stat,
@@ -87,7 +86,7 @@ impl Store {
         drop(lock);
         match self.fsync {
             Fsync::None => {}
-            Fsync::Commit => self.durability.record_folder(path, syncfs),
+            Fsync::Commit => self.durability.record_folder(path, facts.syncfs),
             Fsync::Each => {
                 if let Err(error) = self.durability.flush_folder(self, folder.as_fd(), path) {
                     return Ok(DeleteOutcome::Unknown(error));

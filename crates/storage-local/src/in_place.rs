@@ -31,12 +31,7 @@ impl Store {
         let key = &order.key;
         self.check_writable(key)?;
         let facts = self.facts()?;
-        if let Some(what) = facts.no_create() {
-            return Err(StorageError::Unsupported {
-                store: self.name(),
-                what: what.into(),
-            });
-        }
+        self.check_create(&facts)?;
         self.names.check_new(self, key)?;
         let fail = |errno| error::of_place("write", key.as_str(), errno);
         let (path, _) = split(key);
@@ -144,7 +139,7 @@ impl Store {
                 return Ok(true);
             };
             // Under the lock nobody deletes, so the name cannot change hands after the look.
-            let _lock = KeyLock::acquire(self, key)?;
+            let _lock = KeyLock::acquire(self, key, folder.as_fd())?;
             match self.look("write", folder.as_fd(), key)? {
                 Some(there) if there.is_same_file(&ours) => {
                     Ok(self.sys.unlink(folder.as_fd(), name).is_ok())

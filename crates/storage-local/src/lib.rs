@@ -17,8 +17,9 @@
 //!
 //! # What it needs
 //! A file system with locks ([`flock`](https://man7.org/linux/man-pages/man2/flock.2.html)) and with rename or
-//! link that refuse to replace. Before its first write a handle tries both and refuses what is not safe. Keys
-//! that the file system would confuse (`Main` and `main` where case is ignored) are refused.
+//! link that refuse to replace. Before its first write a handle tries both and refuses what is not safe. Whether locks
+//! reach writers on other machines cannot be tried: the type of the file system and its mount options tell, and where
+//! they do not, conditional writes are refused unless the caller vouches for them ([`Locks`]). Keys that the file system would confuse (`Main` and `main` where case is ignored) are refused.
 //!
 //! Its own files lie in `.icefield-local/` in the root, which is never listed.
 //!
@@ -53,11 +54,14 @@ mod copy;
 mod delete;
 mod durability;
 mod error;
+mod exclusion;
 mod in_place;
 mod list;
 mod lock;
+mod mounts;
 mod names;
 mod probe;
+mod reach;
 mod read;
 mod storage;
 mod store;
@@ -77,7 +81,7 @@ use std::sync::Arc;
 
 use icefield_storage::StorageError;
 
-pub use builder::{Fsync, LocalStorageBuilder};
+pub use builder::{Fsync, LocalStorageBuilder, Locks};
 
 use crate::store::Store;
 
@@ -117,6 +121,7 @@ impl fmt::Debug for LocalStorage {
             .field("path", &self.0.path)
             .field("fsync", &self.0.fsync)
             .field("read_only", &self.0.read_only)
+            .field("locks", &self.0.locks)
             .finish_non_exhaustive()
     }
 }

@@ -52,8 +52,12 @@ pub(crate) struct KeyLock {
 }
 
 impl KeyLock {
-    /// Waits for the lock of `key`. Blocks: call it from a thread that may.
-    pub(crate) fn acquire(store: &Store, key: &Key) -> Result<Self, StorageError> {
+    /// Waits for the lock of `key`, whose directory is `folder`. Blocks: call it from a thread that may.
+    pub(crate) fn acquire(
+        store: &Store,
+        key: &Key,
+        folder: BorrowedFd<'_>,
+    ) -> Result<Self, StorageError> {
         let name = lock_name(key);
         let place = format!("{HIDDEN}/locks/{name}");
         let fail = |errno| error::of_place("lock", &place, errno);
@@ -83,11 +87,18 @@ impl KeyLock {
                 store.forget_workspace(&workspace);
                 continue;
             }
-            return Ok(Self {
+            let lock = Self {
                 sys: Arc::clone(&store.sys),
                 file,
                 deleted: (stat.size > 0).then_some(stat.mtime),
-            });
+            };
+            // A network file system remembers for a while which file a name led to. Who held the lock before, on
+            // another machine, may have replaced it.
+            if store.is_shared() {
+                let fail = |errno| error::of_place("compare", key.as_str(), errno);
+                store.sys.refresh(folder).map_err(fail)?;
+            }
+            return Ok(lock);
         }
         Err(fail(Errno::AGAIN))
     }

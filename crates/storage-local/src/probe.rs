@@ -1,7 +1,8 @@
 //! Finds out, once per handle and before its first write, what the file system can be trusted with.
 //!
 //! A list of file system names would be wrong tomorrow. The probe does what the store will do, on
-//! names of its own, and looks.
+//! names of its own, and looks. One thing it cannot see from one machine, whether locks keep out writers on others;
+//! that is judged by the type of the file system (`reach.rs`).
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -15,8 +16,8 @@ pub(crate) struct Facts {
     pub(crate) exclusive_create: bool,
     /// How a finished file gets a name that must be free.
     pub(crate) place: Place,
-    /// A lock keeps others out.
-    pub(crate) locks: bool,
+    /// What a lock is good for.
+    pub(crate) locks: Exclusion,
     /// `a` and `A` are one name.
     pub(crate) ignores_case: bool,
     /// Two spellings of one accented letter are one name, or names come back changed, or only some
@@ -26,6 +27,17 @@ pub(crate) struct Facts {
     pub(crate) syncfs: bool,
     /// A long file is written in less time if space is set aside for it first.
     pub(crate) reserve: bool,
+}
+
+/// What a lock is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exclusion {
+    /// It keeps all other writers out, or the caller says so.
+    Everywhere,
+    /// It keeps out those on this machine; of others nothing is known.
+    Here,
+    /// There are no locks, or everybody gets one.
+    Nothing,
 }
 
 /// How to give a file a name that must be free.
@@ -40,15 +52,28 @@ pub(crate) enum Place {
 }
 
 impl Facts {
-    /// Returns why a put may not ask for a free name here, if it may not. One answer for chunks and for
-    /// metadata: a commit needs all of it, and must not fail at its last step, with its chunks written.
-    pub(crate) fn no_create(&self) -> Option<&'static str> {
+    /// Returns what is safe to assume of a file system that could not be probed, with locks as they mostly are.
+    pub(crate) fn unprobed(trusted: bool) -> Self {
+        Self {
+            exclusive_create: false,
+            place: Place::Nothing,
+            locks: match trusted {
+                true => Exclusion::Everywhere,
+                false => Exclusion::Here,
+            },
+            ignores_case: true,
+            changes_names: true,
+            syncfs: false,
+            reserve: false,
+        }
+    }
+
+    /// Returns why a name that must be free cannot be had here, if it cannot.
+    pub(crate) fn no_free_name(&self) -> Option<&'static str> {
         if !self.exclusive_create {
             Some("exclusive create: this file system opens what it was told to create")
         } else if self.place == Place::Nothing {
             Some("conditional create: this file system lets a rename or link replace what is there")
-        } else if !self.locks {
-            Some("conditional create: file locks on this file system keep nobody out")
         } else {
             None
         }
@@ -59,10 +84,12 @@ const COMPOSED: &str = "\u{e9}";
 const DECOMPOSED: &str = "e\u{301}";
 
 /// Probes in the directory `tmp`, leaving nothing behind.
-pub(crate) fn probe(store: &Store, tmp: BorrowedFd<'_>) -> Result<Facts, Errno> {
+/// `trusted`: locks that work here work everywhere.
+pub(crate) fn probe(store: &Store, tmp: BorrowedFd<'_>, trusted: bool) -> Result<Facts, Errno> {
     let mut names = Names {
         sys: &*store.sys,
         tmp,
+        trusted,
         used: Vec::new(),
     };
     // Letters in front: the random part may be all digits.
@@ -73,6 +100,7 @@ pub(crate) fn probe(store: &Store, tmp: BorrowedFd<'_>) -> Result<Facts, Errno> 
 struct Names<'a> {
     sys: &'a dyn Sys,
     tmp: BorrowedFd<'a>,
+    trusted: bool,
     used: Vec<String>,
 }
 
@@ -125,7 +153,11 @@ impl Names<'_> {
         let ignores_case = judge(shouted, Errno::NOENT)? == Answer::Weak;
         let changes_names = self.changes_names(stem)?;
         let place = self.place(&first, &second)?;
-        let locks = self.locks(&second)?;
+        let locks = match self.locks(&second)? {
+            true if self.trusted => Exclusion::Everywhere,
+            true => Exclusion::Here,
+            false => Exclusion::Nothing,
+        };
         Ok(Facts {
             exclusive_create: exclusive == Answer::Right,
             place,

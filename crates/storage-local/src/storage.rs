@@ -37,6 +37,10 @@ impl Storage for LocalStorage {
         capabilities.user_metadata = false;
         capabilities.writable = !self.0.read_only;
         capabilities.durable = self.0.fsync != Fsync::None;
+        let conditions = self.0.promises_conditions();
+        capabilities.conditional_create = conditions;
+        capabilities.conditional_update = conditions;
+        capabilities.conditional_delete = conditions;
         capabilities
     }
 
@@ -131,7 +135,9 @@ impl Storage for LocalStorage {
     }
 
     async fn advice(&self) -> Result<Vec<Advice>, StorageError> {
-        Ok(Vec::new())
+        let work = |store: &Store| store.advice();
+        let advice = run(&self.0, &self.0.reads, "read", &self.0.name(), work).await?;
+        Ok(vec![advice])
     }
 
     async fn sync(&self) -> Result<(), StorageError> {

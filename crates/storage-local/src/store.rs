@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use icefield_storage::{Clock, Entropy, Key, StorageError};
 use tokio::sync::Semaphore;
 
-use crate::builder::Fsync;
+use crate::builder::{Fsync, Locks};
 use crate::durability::Durability;
 use crate::error;
 use crate::names::Names;
 use crate::probe::{self, Facts};
+use crate::reach::Standing;
 use crate::sys::{Errno, Kind, Open, Stat, Sys};
 use crate::workspace::{self, Workspace};
 
@@ -26,6 +27,7 @@ pub(crate) struct Store {
     pub(crate) fsync: Fsync,
     pub(crate) read_only: bool,
     pub(crate) create_root: bool,
+    pub(crate) locks: Locks,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     /// Reads in flight. Apart from the writes, which may wait for a lock that another process holds.
@@ -34,6 +36,10 @@ pub(crate) struct Store {
     pub(crate) durability: Durability,
     /// Opened once: what the path means later does not matter.
     root: OnceLock<OwnedFd>,
+    /// The file system of the root, or of what there was of the way to it, when the store was opened.
+    pub(crate) opened_on: OnceLock<Standing>,
+    /// The file system of the root.
+    pub(crate) standing: OnceLock<Standing>,
     place: OnceLock<String>,
     workspace: Mutex<Option<Arc<Workspace>>>,
     facts: OnceLock<Facts>,
@@ -47,6 +53,7 @@ pub(crate) struct Parts {
     pub(crate) fsync: Fsync,
     pub(crate) read_only: bool,
     pub(crate) create_root: bool,
+    pub(crate) locks: Locks,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) max_in_flight: usize,
@@ -92,11 +99,14 @@ impl Store {
             fsync: parts.fsync,
             read_only: parts.read_only,
             create_root: parts.create_root,
+            locks: parts.locks,
             clock: parts.clock,
             entropy: parts.entropy,
             reads: Arc::new(Semaphore::new(reads)),
             writes: Arc::new(Semaphore::new(writes)),
             root: OnceLock::new(),
+            opened_on: OnceLock::new(),
+            standing: OnceLock::new(),
             place: OnceLock::new(),
             workspace: Mutex::new(None),
             facts: OnceLock::new(),
@@ -357,7 +367,8 @@ impl Store {
         let fail = |errno| error::of_place("write", &self.name(), errno);
         for _ in 0..ATTEMPTS {
             let workspace = self.workspace()?;
-            match probe::probe(self, workspace.tmp.as_fd()) {
+            let trusted = self.trusts_locks(self.root_for_writing()?);
+            match probe::probe(self, workspace.tmp.as_fd(), trusted) {
                 Ok(facts) => return Ok(*self.facts.get_or_init(|| facts)),
                 Err(Errno::NOENT) => {
                     self.check_root_is_there()?;

@@ -20,7 +20,7 @@ pub(crate) mod twin;
 
 use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) use real::RealSys;
 pub(crate) use rustix::io::Errno;
@@ -72,6 +72,23 @@ impl Stat {
     pub(crate) fn is_same_file(&self, other: &Self) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino)
     }
+}
+
+/// What the operating system says of the file system that a directory lies in; `None` is what it does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FileSystem {
+    /// The number of its type, on Linux.
+    pub(crate) number: Option<u32>,
+    /// The name of its type, on other systems.
+    pub(crate) name: Option<String>,
+    /// Whether it is on this machine, on other systems.
+    pub(crate) is_local: Option<bool>,
+    /// Major and minor number of the device, as the table of mounts has it.
+    pub(crate) device: Option<(u32, u32)>,
+    /// The number of the mount in that table.
+    pub(crate) mount_id: Option<u64>,
+    /// The path of the directory, without symbolic links.
+    pub(crate) path: Option<PathBuf>,
 }
 
 /// How to open.
@@ -148,6 +165,14 @@ pub(crate) trait Sys: fmt::Debug + Send + Sync + 'static {
     /// The lock ends with the description at the latest. Without `wait`: `EAGAIN` if it is taken.
     fn lock(&self, file: BorrowedFd<'_>, wait: bool) -> Result<()>;
     fn unlock(&self, file: BorrowedFd<'_>) -> Result<()>;
+    /// Returns what kind of file system a directory lies in.
+    fn file_system(&self, dir: BorrowedFd<'_>) -> FileSystem;
+    /// Returns the table of mounts, in the form of `/proc/self/mountinfo`; `None` where there is none.
+    fn mounts(&self) -> Option<Vec<u8>>;
+    /// Returns the first two numbers of the kernel's version; `None` if it is not Linux, or does not say.
+    fn kernel(&self) -> Option<(u32, u32)>;
+    /// Asks the file system, past all caches, whether the entries of a directory have changed.
+    fn refresh(&self, dir: BorrowedFd<'_>) -> Result<()>;
     /// Returns how many files this process may have open.
     fn open_files_limit(&self) -> u64;
 }

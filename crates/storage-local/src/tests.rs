@@ -9,6 +9,7 @@ mod kills;
 mod kit;
 mod leftovers;
 mod listing;
+mod locks;
 mod mounts;
 mod names;
 mod objects;

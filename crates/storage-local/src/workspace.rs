@@ -64,7 +64,10 @@ impl Workspace {
         let locks = make(hidden.as_fd(), "locks").map_err(fail)?;
         let workspace = Self { tmp, locks };
         lock::make_all(&*store.sys, workspace.locks.as_fd()).map_err(fail)?;
-        workspace.reclaim(store);
+        // Where locks end at this machine, a temporary file whose writer lives on another one looks abandoned.
+        if store.trusts_locks(root) {
+            workspace.reclaim(store);
+        }
         Ok(workspace)
     }
 

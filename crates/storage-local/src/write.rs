@@ -17,7 +17,7 @@ use icefield_storage::{Key, ObjectClass, PutMode, PutOutcome, StorageError, Vers
 use crate::builder::Fsync;
 use crate::error;
 use crate::lock::{KeyLock, is_far_ahead};
-use crate::probe::Place;
+use crate::probe::{Exclusion, Place};
 use crate::store::{ATTEMPTS, Folder, Store, split};
 use crate::sys::{Errno, Stat};
 use crate::temp::Temp;
@@ -81,28 +81,24 @@ impl Store {
     pub(crate) fn is_refused(&self, order: &Order) -> Result<bool, StorageError> {
         self.check_writable(&order.key)?;
         let facts = self.facts()?;
-        let unsupported = |what: &str| {
-            Err(StorageError::Unsupported {
-                store: self.name(),
-                what: what.to_owned(),
-            })
-        };
         match &order.mode {
             PutMode::Overwrite => Ok(false),
-            PutMode::Update(_) if !facts.locks => {
-                unsupported("conditional update: file locks on this file system keep nobody out")
+            PutMode::Create => {
+                self.check_create(&facts)?;
+                match self.open_object(&order.key) {
+                    Ok(_) => Ok(true),
+                    Err(error) if error.is_not_found() => Ok(false),
+                    Err(error) => Err(error),
+                }
             }
-            PutMode::Create => match (facts.no_create(), self.open_object(&order.key)) {
-                (Some(what), _) => unsupported(what),
-                (None, Ok(_)) => Ok(true),
-                (None, Err(error)) if error.is_not_found() => Ok(false),
-                (None, Err(error)) => Err(error),
-            },
-            PutMode::Update(expected) => match self.head(&order.key) {
-                Ok(meta) => Ok(meta.version != *expected),
-                Err(error) if error.is_not_found() => Ok(true),
-                Err(error) => Err(error),
-            },
+            PutMode::Update(expected) => {
+                self.check_exclusion(&facts, "conditional update")?;
+                match self.head(&order.key) {
+                    Ok(meta) => Ok(meta.version != *expected),
+                    Err(error) if error.is_not_found() => Ok(true),
+                    Err(error) => Err(error),
+                }
+            }
         }
     }
 
@@ -155,8 +151,8 @@ impl Store {
                 self.durability.flush_way(self, folder.as_fd(), path)?;
             }
             let lock = match facts.locks {
-                true => Some(KeyLock::acquire(self, key)?),
-                false => None,
+                Exclusion::Nothing => None,
+                _ => Some(KeyLock::acquire(self, key, folder.as_fd())?),
             };
             self.names.check_new(self, key)?;
             let current = self.look("write", folder.as_fd(), key)?;

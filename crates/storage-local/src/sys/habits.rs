@@ -1,6 +1,6 @@
 //! Bad habits of file systems, for the real one to take on in a test.
 
-use super::{Errno, Sys};
+use super::{Errno, FileSystem, Sys};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Which habits.
@@ -38,8 +38,50 @@ pub(crate) struct Habits {
     pub(crate) lazy: Lazy,
     /// Directories cannot be flushed.
     pub(crate) no_folder_flush: bool,
+    /// The file system is this one, and not that of the test.
+    pub(crate) ground: Ground,
     /// A write takes this many bytes at most.
     pub(crate) short_writes: Option<usize>,
+}
+
+/// What the system says of a file system; unless planted, one of this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Ground {
+    pub(crate) file_system: FileSystem,
+    pub(crate) mounts: Option<Vec<u8>>,
+    pub(crate) kernel: Option<(u32, u32)>,
+}
+
+impl Default for Ground {
+    fn default() -> Self {
+        Self {
+            file_system: FileSystem {
+                number: Some(0xEF53),
+                ..FileSystem::default()
+            },
+            mounts: None,
+            kernel: Some((6, 1)),
+        }
+    }
+}
+
+impl Ground {
+    /// Returns a file system of a type, mounted with options.
+    pub(crate) fn mounted(number: u32, kind: &str, options: &str) -> Self {
+        let line = format!(
+            "1 0 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n40 1 0:44 / /mnt rw,relatime shared:3 - {kind} source {options}\n"
+        );
+        Self {
+            file_system: FileSystem {
+                number: Some(number),
+                mount_id: Some(40),
+                path: Some("/mnt/r".into()),
+                ..FileSystem::default()
+            },
+            mounts: Some(line.into_bytes()),
+            ..Self::default()
+        }
+    }
 }
 
 /// Which flushes are skipped.

@@ -27,6 +27,7 @@ pub(crate) enum Call {
     Unlink,
     Lock,
     Unlock,
+    Refresh,
 }
 
 impl Call {

@@ -10,7 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::retry_on_intr;
 
-use super::{Errno, Kind, Open, Result, Stat, Sys};
+use super::{Errno, FileSystem, Kind, Open, Result, Stat, Sys};
 
 const NANOS: i128 = 1_000_000_000;
 /// How often a call is made again that met a change under way.
@@ -118,21 +118,72 @@ impl RealSys {
 }
 
 /// ext4, and ext2 and ext3, which cannot set space aside.
-const EXT: u64 = 0xEF53;
+const EXT: u32 = 0xEF53;
 
-/// Returns whether a file system has one of these numbers.
+/// Returns the number of the type of a file system.
 #[cfg(target_os = "linux")]
-fn is_one_of(dir: BorrowedFd<'_>, known: &[u64]) -> bool {
-    fs::fstatfs(dir).is_ok_and(|stat| {
-        // Some platforms sign-extend the 32-bit number.
-        let number = i128::from(stat.f_type) & 0xFFFF_FFFF;
-        known.iter().any(|known| i128::from(*known) == number)
-    })
+fn number(dir: BorrowedFd<'_>) -> Option<u32> {
+    let stat = fs::fstatfs(dir).ok()?;
+    // Some platforms sign-extend the 32-bit number.
+    u32::try_from(i128::from(stat.f_type) & 0xFFFF_FFFF).ok()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_one_of(_: BorrowedFd<'_>, _: &[u64]) -> bool {
-    false
+fn number(_: BorrowedFd<'_>) -> Option<u32> {
+    None
+}
+
+/// Returns whether a file system has one of these numbers.
+fn is_one_of(dir: BorrowedFd<'_>, known: &[u32]) -> bool {
+    number(dir).is_some_and(|number| known.contains(&number))
+}
+
+#[cfg(target_os = "linux")]
+fn file_system(dir: BorrowedFd<'_>) -> FileSystem {
+    use std::os::fd::AsRawFd;
+
+    let mount = fs::statx(dir, c"", AtFlags::EMPTY_PATH, fs::StatxFlags::MNT_ID).ok();
+    let told = |stat: &fs::Statx| stat.stx_mask & fs::StatxFlags::MNT_ID.bits() != 0;
+    let device = fs::fstat(dir).ok().map(|stat| describe(&stat).dev);
+    FileSystem {
+        number: number(dir),
+        device: device.map(|device| (fs::major(device), fs::minor(device))),
+        mount_id: mount.filter(told).map(|stat| stat.stx_mnt_id),
+        path: std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd())).ok(),
+        ..FileSystem::default()
+    }
+}
+
+#[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "the integer types of `statfs` differ among platforms"
+)]
+fn file_system(dir: BorrowedFd<'_>) -> FileSystem {
+    /// The same number on both.
+    const MNT_LOCAL: u64 = 0x1000;
+
+    let Ok(stat) = fs::fstatfs(dir) else {
+        return FileSystem::default();
+    };
+    let name = stat.f_fstypename.iter().take_while(|byte| **byte != 0);
+    let name: Vec<u8> = name.map(|byte| *byte as u8).collect();
+    FileSystem {
+        name: Some(String::from_utf8_lossy(&name).into_owned()),
+        is_local: Some(stat.f_flags as u64 & MNT_LOCAL != 0),
+        ..FileSystem::default()
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple", target_os = "freebsd")))]
+fn file_system(_: BorrowedFd<'_>) -> FileSystem {
+    FileSystem::default()
+}
+
+/// Reads the first two numbers of a version such as `6.1.0-13-amd64`.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 fn flags(how: Open) -> (OFlags, Mode) {
@@ -304,7 +355,7 @@ impl Sys for RealSys {
     fn can_syncfs(&self, dir: BorrowedFd<'_>) -> bool {
         // A list of those that do, not of those that do not: FUSE, for one, answers "done" without
         // asking its server. ext2-4, xfs, btrfs, tmpfs, f2fs, zfs, bcachefs, overlayfs.
-        const KNOWN: [u64; 8] = [
+        const KNOWN: [u32; 8] = [
             EXT,
             0x5846_5342,
             0x9123_683E,
@@ -368,6 +419,36 @@ impl Sys for RealSys {
 
     fn unlock(&self, file: BorrowedFd<'_>) -> Result<()> {
         fs::flock(file, FlockOperation::Unlock)
+    }
+
+    fn file_system(&self, dir: BorrowedFd<'_>) -> FileSystem {
+        file_system(dir)
+    }
+
+    fn mounts(&self) -> Option<Vec<u8>> {
+        match cfg!(target_os = "linux") {
+            true => std::fs::read("/proc/self/mountinfo").ok(),
+            false => None,
+        }
+    }
+
+    fn kernel(&self) -> Option<(u32, u32)> {
+        match cfg!(target_os = "linux") {
+            true => version(&std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?),
+            false => None,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn refresh(&self, dir: BorrowedFd<'_>) -> Result<()> {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+        retry_on_intr(|| fs::statx(dir, c"", flags, fs::StatxFlags::BASIC_STATS)).map(drop)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn refresh(&self, _: BorrowedFd<'_>) -> Result<()> {
+        // There is no such call, and no network file system is trusted.
+        Ok(())
     }
 
     fn open_files_limit(&self) -> u64 {

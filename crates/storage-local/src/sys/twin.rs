@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::habits::{Habits, Lazy};
+use super::habits::{Ground, Habits, Lazy};
 pub(crate) use super::plan::Call;
 use super::plan::Fault;
 use super::record::{Event, Recording};
-use super::{Errno, Kind, Open, RealSys, Result, Stat, Sys};
+use super::{Errno, FileSystem, Kind, Open, RealSys, Result, Stat, Sys};
 
 /// What to do when a call is reached, besides the call.
 type Hook = Arc<dyn Fn(usize, Call) + Send + Sync>;
@@ -21,6 +21,7 @@ struct State {
     recording: Option<Recording>,
     hook: Option<Hook>,
     overlooked: Option<String>,
+    ground: Option<Ground>,
 }
 
 /// The twin.
@@ -115,6 +116,16 @@ impl Twin {
     /// of a replaced file.
     pub(crate) fn overlook(&self, name: &str) {
         self.state().overlooked = Some(name.to_owned());
+    }
+
+    /// Puts another file system in the place of the one that was there.
+    pub(crate) fn mount(&self, ground: Ground) {
+        self.state().ground = Some(ground);
+    }
+
+    fn ground(&self) -> Ground {
+        let mounted = self.state().ground.clone();
+        mounted.unwrap_or_else(|| self.habits.ground.clone())
     }
 
     /// Counts a call and returns the fault that it meets.
@@ -459,6 +470,22 @@ impl Sys for Twin {
 
     fn unlock(&self, file: BorrowedFd<'_>) -> Result<()> {
         self.plain(Call::Unlock, || self.real.unlock(file))
+    }
+
+    fn file_system(&self, _: BorrowedFd<'_>) -> FileSystem {
+        self.ground().file_system
+    }
+
+    fn mounts(&self) -> Option<Vec<u8>> {
+        self.ground().mounts
+    }
+
+    fn kernel(&self) -> Option<(u32, u32)> {
+        self.ground().kernel
+    }
+
+    fn refresh(&self, dir: BorrowedFd<'_>) -> Result<()> {
+        self.plain(Call::Refresh, || self.real.refresh(dir))
     }
 
     fn open_files_limit(&self) -> u64 {

@@ -37,6 +37,21 @@ mod on_an_old_kernel {
     icefield_storage::conformance_tests! { fresh }
 }
 
+mod where_locks_end_at_this_machine {
+    use super::*;
+    use crate::sys::habits::Ground;
+
+    async fn fresh(case: &str) -> Arc<dyn Storage> {
+        let habits = Habits {
+            ground: Ground::mounted(0x6573_5546, "fuse.sshfs", "rw"),
+            ..Habits::default()
+        };
+        open(case, "locks-end-here", Twin::new(habits))
+    }
+
+    icefield_storage::conformance_tests! { fresh }
+}
+
 mod on_a_poor_file_system {
     use super::*;
 

@@ -3,9 +3,9 @@
 use icefield_storage::{CopyOptions, Deletion, ObjectClass, PutMode, Storage, StorageExt, Version};
 
 use super::kit::{REF, Rig, Speak, key, refused, run, unsupported, written};
-use crate::probe::{Facts, Place};
+use crate::probe::{Exclusion, Facts, Place};
 use crate::sys::Errno;
-use crate::sys::habits::Habits;
+use crate::sys::habits::{Ground, Habits};
 use crate::sys::twin::Call;
 
 fn facts(habits: Habits) -> Facts {
@@ -23,7 +23,7 @@ fn e76_the_probe_tells_good_from_bad() {
         Facts {
             exclusive_create: true,
             place: Place::Rename,
-            locks: true,
+            locks: Exclusion::Everywhere,
             ignores_case: false,
             changes_names: false,
             syncfs: good.syncfs,
@@ -65,20 +65,23 @@ fn e76_the_probe_tells_good_from_bad() {
         })
         .exclusive_create
     );
-    assert!(
-        !facts(Habits {
+    for no_locks in [
+        Habits {
             no_lock: true,
             ..h()
-        })
-        .locks
-    );
-    assert!(
-        !facts(Habits {
+        },
+        Habits {
             weak_lock: true,
             ..h()
-        })
-        .locks
-    );
+        },
+    ] {
+        assert_eq!(facts(no_locks).locks, Exclusion::Nothing);
+    }
+    let elsewhere = Habits {
+        ground: Ground::mounted(0x6573_5546, "fuse.sshfs", "rw"),
+        ..h()
+    };
+    assert_eq!(facts(elsewhere).locks, Exclusion::Here);
     assert!(
         facts(Habits {
             ignores_case: true,

@@ -1,5 +1,6 @@
 //! Cases 66 and 73: several processes on one directory, and one with few descriptors.
 
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -110,7 +111,8 @@ fn e66_four_processes_count_together_without_losing_one() {
 
 pub(super) fn hold(root: &Path) {
     let store = open(root);
-    let _lock = KeyLock::acquire(&store.0, &key(REF)).expect("locked");
+    let folder = std::fs::File::open(root).expect("there");
+    let _lock = KeyLock::acquire(&store.0, &key(REF), folder.as_fd()).expect("locked");
     say("held");
     stay();
 }

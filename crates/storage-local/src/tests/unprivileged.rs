@@ -1,5 +1,6 @@
 //! Case 75: a directory that may be read but not written to.
 
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -73,7 +74,9 @@ fn e75_without_permission_to_write_reads_work_and_writes_fail_early() {
         let root = dir.path().join("root");
         let store = run(furnish(&root, hidden));
         // A writer is in the middle of something: readers take no lock.
-        let lock = hidden.then(|| KeyLock::acquire(&store.0, &key(REF)).expect("locked"));
+        let folder = std::fs::File::open(&root).expect("there");
+        let lock =
+            hidden.then(|| KeyLock::acquire(&store.0, &key(REF), folder.as_fd()).expect("locked"));
         let before = tree(&root);
         for place in &before {
             let is_dir = place.is_dir();
