@@ -31,6 +31,7 @@ pub(crate) use windows::{Grow, Moving, Roll, Slots, Trim};
 
 const EXIT_CODES: &str = "\
 LOCATION is a path or a URL: data/ocean, file:///data/my%20ocean, memory: (empty each time).
+file:///path?locks=trusted vouches for a file system whose locks are not known to reach writers on other machines.
 REF is a branch, tag:NAME, branch:NAME or a snapshot id, then ~N (N snapshots back) or @TIME (the newest that is not
 younger than an RFC 3339 time), for example main~2 or main@2015-03-01T00:00:00Z.
 

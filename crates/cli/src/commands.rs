@@ -113,7 +113,7 @@ impl Context {
         };
         let local = ConnectLocal {
             fsync,
-            read_only: false,
+            ..ConnectLocal::default()
         };
         let none = VirtualAccess::none();
         let access = grants.iter().try_fold(none, |all, one| grant(all, one))?;

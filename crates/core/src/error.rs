@@ -40,10 +40,15 @@ pub enum RepositoryError {
         location: String,
     },
     /// The store cannot decide races.
-    #[error("{location} cannot decide which of two writers was first, so it is read-only here")]
+    #[error(
+        "{location} cannot decide which of two writers was first, so it is read-only here{}",
+        because(.reason)
+    )]
     UnsafeStore {
         /// The store.
         location: String,
+        /// Why, and what to do, if the store says.
+        reason: Option<String>,
     },
     /// Whether the repository was created cannot be told.
     #[error(
@@ -421,4 +426,11 @@ impl From<StorageError> for CommitError {
     fn from(error: StorageError) -> Self {
         Self::Session(error.into())
     }
+}
+
+/// The end of a message, where there is a reason.
+fn because(reason: &Option<String>) -> String {
+    reason
+        .as_ref()
+        .map_or_else(String::new, |reason| format!(": {reason}"))
 }

@@ -14,7 +14,7 @@ use icefield_format::{RepositoryConfig, SnapshotId, VirtualLocation};
 use icefield_refs::{
     BranchName, EditOutcome, RefEdit, RefList, Refs, RefsError, SnapshotInfo, StoredConfig, TagName,
 };
-use icefield_storage::{Clock, Entropy, Key, Storage};
+use icefield_storage::{Clock, Entropy, Key, Storage, StorageExt};
 
 pub use builder::RepositoryBuilder;
 pub use revision::{Revision, Start};
@@ -285,6 +285,7 @@ impl Repository {
         if !self.0.storage.capabilities().safe_commits() {
             return Err(RepositoryError::UnsafeStore {
                 location: self.0.storage.to_string(),
+                reason: self.0.storage.why_unsafe().await,
             });
         }
         let tip = self.0.refs.resolve_branch(&branch).await?;

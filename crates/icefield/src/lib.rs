@@ -98,7 +98,7 @@ pub use icefield_maintenance as maintenance;
 pub use icefield_rolling as rolling;
 pub use icefield_storage as storage;
 #[cfg(feature = "local")]
-pub use icefield_storage_local::{Fsync, LocalStorage};
+pub use icefield_storage_local::{Fsync, LocalStorage, Locks};
 #[cfg(feature = "memory")]
 pub use icefield_storage_memory::MemoryStorage;
 pub use icefield_zarr_store::{DirListing, ZarrKey, ZarrStore, ZarrStoreError};

@@ -8,8 +8,9 @@ use std::str::FromStr;
 ///
 /// - Text without a scheme is a path: `data/ocean`, `/data/ocean`, `./odd:name`.
 /// - `file:///data/my%20ocean` is a file URL (RFC 8089), percent-decoded; `file://localhost/data` and `file:/data` mean
-///   the same. Another host is refused, and so are `%2F` and `%00` within a name, and `?` and `#` that are not
-///   encoded.
+///   the same. Another host is refused, and so are `%2F` and `%00` within a name, and a `#` that is not encoded. It may
+///   end with an option, `?locks=trusted`, by which the caller vouches for the locks of a file system that is not known
+///   to have any that reach other machines (`?locks=detect` is what holds without it).
 /// - `memory:` is a store in memory: a new, empty one each time it is opened.
 /// - Any other `scheme:…` goes to whoever registered that scheme with [`Schemes`](crate::Schemes).
 ///
@@ -22,7 +23,7 @@ pub struct Location {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Place {
-    Path(PathBuf),
+    Path { path: PathBuf, trusts_locks: bool },
     Url { scheme: String },
 }
 
@@ -111,8 +112,22 @@ impl Location {
             return Err(LocationError::Empty);
         }
         let place = match scheme_of(text) {
-            None => Place::Path(PathBuf::from(text)),
-            Some(scheme) if scheme == "file" => Place::Path(file_path(text)?),
+            None => Place::Path {
+                path: PathBuf::from(text),
+                trusts_locks: false,
+            },
+            Some(scheme) if scheme == "file" => {
+                let (url, options) = text.split_once('?').unwrap_or((text, ""));
+                Place::Path {
+                    path: file_path(url)?,
+                    trusts_locks: trusts_locks(options).map_err(|problem| {
+                        LocationError::Malformed {
+                            url: text.to_owned(),
+                            problem,
+                        }
+                    })?,
+                }
+            }
             Some(scheme) => {
                 let rest = &text[scheme.len() + 1..];
                 if scheme == "memory" && !matches!(rest, "" | "//" | "///") {
@@ -134,14 +149,17 @@ impl Location {
         let path = path.into();
         Self {
             text: path.display().to_string(),
-            place: Place::Path(path),
+            place: Place::Path {
+                path,
+                trusts_locks: false,
+            },
         }
     }
 
     /// Returns the scheme in lower case; `file` for a path.
     pub fn scheme(&self) -> &str {
         match &self.place {
-            Place::Path(_) => "file",
+            Place::Path { .. } => "file",
             Place::Url { scheme } => scheme,
         }
     }
@@ -149,9 +167,20 @@ impl Location {
     /// Returns the path of a location in the file system, decoded.
     pub fn path(&self) -> Option<&Path> {
         match &self.place {
-            Place::Path(path) => Some(path),
+            Place::Path { path, .. } => Some(path),
             Place::Url { .. } => None,
         }
+    }
+
+    /// Returns whether the location vouches for the locks of its file system: `file:///path?locks=trusted`.
+    pub fn trusts_locks(&self) -> bool {
+        matches!(
+            self.place,
+            Place::Path {
+                trusts_locks: true,
+                ..
+            }
+        )
     }
 
     /// Returns the text that it was read from.
@@ -164,8 +193,14 @@ impl Location {
     pub fn to_url(&self) -> Option<String> {
         match &self.place {
             Place::Url { .. } => Some(self.text.clone()),
-            Place::Path(path) if path.is_absolute() => path.to_str().map(file_url),
-            Place::Path(_) => None,
+            Place::Path { path, trusts_locks } if path.is_absolute() => {
+                let url = path.to_str().map(file_url)?;
+                Some(match trusts_locks {
+                    true => format!("{url}?locks=trusted"),
+                    false => url,
+                })
+            }
+            Place::Path { .. } => None,
         }
     }
 }
@@ -194,6 +229,18 @@ pub(crate) fn scheme_of(text: &str) -> Option<String> {
             .is_some_and(|first| first.is_ascii_alphabetic())
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
     valid.then(|| scheme.to_ascii_lowercase())
+}
+
+/// Whether the options of a file URL vouch for locks.
+fn trusts_locks(options: &str) -> Result<bool, &'static str> {
+    match options {
+        "" | "locks=detect" => Ok(false),
+        "locks=trusted" => Ok(true),
+        _ if options.starts_with("locks=") => {
+            Err("says `locks`, and neither `trusted` nor `detect`")
+        }
+        _ => Err("has a `?`: write %3F for one in a name; the one option is `locks=trusted`"),
+    }
 }
 
 /// The path of a file URL.
@@ -329,6 +376,13 @@ mod tests {
             "file:///a%2fb",
             "file:///a%00",
             "file:///a?b",
+            "file:///a?locks",
+            "file:///a?locks=",
+            "file:///a?locks=Trusted",
+            "file:///a?locks=trusted&locks=trusted",
+            "file:///a?locks=trusted&x",
+            "file:///a?locks=trusted#x",
+            "file:///a#x?locks=trusted",
             "file:///a#b",
             "file:///%",
             "file:///%4",
@@ -355,6 +409,27 @@ mod tests {
             Some("file:///my%20data")
         );
         assert_eq!(Location::of_path("x").to_url(), None);
+    }
+
+    #[test]
+    fn only_a_url_that_says_so_vouches_for_locks() {
+        let said = Location::parse("file:/mnt/a%3Fb?locks=trusted").expect("a location");
+        assert!(said.trusts_locks());
+        assert_eq!(said.path(), Some(Path::new("/mnt/a?b")));
+        let url = said.to_url().expect("absolute");
+        assert_eq!(url, "file:///mnt/a%3Fb?locks=trusted");
+        assert!(Location::parse(&url).expect("a location").trusts_locks());
+        for text in [
+            "file:///mnt/a",
+            "file:///mnt/a?",
+            "file:///mnt/a?locks=detect",
+            "file:///mnt/a%3Flocks=trusted",
+            "/mnt/a?locks=trusted",
+            "s3://b/a?locks=trusted",
+        ] {
+            assert!(!Location::parse(text).expect(text).trusts_locks(), "{text}");
+        }
+        assert_eq!(path("/mnt/a?locks=trusted"), "/mnt/a?locks=trusted");
     }
 
     #[test]

@@ -159,6 +159,9 @@ pub struct ConnectLocal {
     pub fsync: icefield_storage_local::Fsync,
     /// Whether all writes are refused.
     pub read_only: bool,
+    /// Whether locks of the file system are believed to reach other machines. A location may say that they do
+    /// (`?locks=trusted`).
+    pub locks: icefield_storage_local::Locks,
 }
 
 #[cfg(feature = "local")]
@@ -176,6 +179,10 @@ impl Connect for ConnectLocal {
         let storage = icefield_storage_local::LocalStorage::builder(path)
             .fsync(self.fsync)
             .read_only(self.read_only)
+            .locks(match location.trusts_locks() {
+                true => icefield_storage_local::Locks::Trusted,
+                false => self.locks,
+            })
             .open()?;
         Ok(Arc::new(storage))
     }
@@ -197,6 +204,28 @@ impl Connect for ConnectMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `/proc` is no place for a repository, and the one file system of unknown locks that every Linux has.
+    #[cfg(all(feature = "local", target_os = "linux"))]
+    #[tokio::test]
+    async fn a_location_can_vouch_for_locks() {
+        let open = async |connect: ConnectLocal, text: &str| {
+            let schemes = Schemes::none().with("file", Arc::new(connect));
+            let location = Location::parse(text).expect("a location");
+            let storage = schemes.storage(&location).await.expect("opened");
+            storage.capabilities().safe_commits()
+        };
+        let trusting = ConnectLocal {
+            locks: icefield_storage_local::Locks::Trusted,
+            ..ConnectLocal::default()
+        };
+        let plain = ConnectLocal::default();
+        assert!(!open(plain, "/proc/none").await);
+        assert!(!open(plain, "file:///proc/none?locks=detect").await);
+        assert!(open(plain, "file:///proc/none?locks=trusted").await);
+        assert!(open(trusting, "file:///proc/none").await);
+        assert!(open(plain, &std::env::temp_dir().to_string_lossy()).await);
+    }
 
     #[tokio::test]
     async fn an_unknown_scheme_shows_no_secret() {

@@ -192,6 +192,7 @@ impl RepositoryBuilder {
         if !capabilities.safe_commits() {
             return Err(RepositoryError::UnsafeStore {
                 location: self.location(),
+                reason: self.storage.why_unsafe().await,
             });
         }
         match self.among_others {

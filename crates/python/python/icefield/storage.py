@@ -8,6 +8,7 @@ an error; see `Storage` for what a pickle holds.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from icefield._checks import truth
 from icefield._latency_storage import LatencyStorage
@@ -78,13 +79,19 @@ def in_memory_storage() -> Storage:
     return Storage.new_in_memory()
 
 
-def local_filesystem_storage(path: str) -> Storage:
+def local_filesystem_storage(
+    path: str, *, locks: Literal["detect", "trusted"] = "detect"
+) -> Storage:
     """A directory, made at the first write.
 
-    Commits are safe on a local disk, from any number of threads and processes. A relative path is taken from the
-    working directory of now. URLs, an empty path, and names that are not UTF-8 raise an `InvalidInputError`.
+    Commits are safe on a local disk, from any number of threads and processes, and on network file systems whose
+    servers keep the locks. On others, such as sshfs, commits are refused, unless `locks="trusted"` says that locks reach
+    all machines that write, or that one machine writes: where neither is so, acknowledged commits are lost.
+
+    A relative path is taken from the working directory of now. URLs, an empty path, and names that are not UTF-8 raise
+    an `InvalidInputError`.
     """
-    return Storage.new_local_filesystem(path)
+    return Storage.new_local_filesystem(path, locks=locks)
 
 
 def gcs_storage(

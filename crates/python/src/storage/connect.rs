@@ -12,8 +12,8 @@ use icefield_storage_object_store::{AzureBuilder, AzureEnvironment, HttpBuilder}
 use icefield_storage_s3::{Ambient, Checksum, Environment, S3Builder};
 
 use super::description::{
-    Azure, AzureForm, AzureIdentity, Description, Gcs, GcsIdentity, Http, Preset, S3, S3Identity,
-    Settings, shown,
+    Azure, AzureForm, AzureIdentity, Description, Gcs, GcsIdentity, Http, Locks, Preset, S3,
+    S3Identity, Settings, shown,
 };
 use super::functions::{self, Function};
 use crate::errors::Failure;
@@ -31,7 +31,13 @@ pub(super) async fn connect(
 ) -> Result<Arc<dyn Storage>, Failure> {
     match description {
         Description::Memory {} => Ok(Arc::new(MemoryStorage::new())),
-        Description::Local { path } => Ok(Arc::new(LocalStorage::builder(path).open()?)),
+        Description::Local { path, locks } => {
+            let locks = match locks {
+                Locks::Detect => icefield::Locks::Detect,
+                Locks::Trusted => icefield::Locks::Trusted,
+            };
+            Ok(Arc::new(LocalStorage::builder(path).locks(locks).open()?))
+        }
         Description::S3(it) => s3(it, function, true).await,
         Description::Gcs(it) => gcs(it, function).await,
         Description::Azure(it) => azure(it, function),

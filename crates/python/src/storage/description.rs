@@ -15,12 +15,27 @@ use crate::errors::Failure;
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Description {
     Memory {},
-    Local { path: PathBuf },
+    Local {
+        path: PathBuf,
+        #[serde(default)]
+        locks: Locks,
+    },
     S3(S3),
     Gcs(Gcs),
     Azure(Azure),
     Http(Http),
-    Redirect { url: String },
+    Redirect {
+        url: String,
+    },
+}
+
+/// Whether locks of a file system are believed to reach other machines.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Locks {
+    #[default]
+    Detect,
+    Trusted,
 }
 
 #[derive(Clone, Deserialize)]
@@ -294,7 +309,7 @@ impl Description {
         };
         match self {
             Self::Memory {} => "memory:".to_owned(),
-            Self::Local { path } => path.display().to_string(),
+            Self::Local { path, .. } => path.display().to_string(),
             Self::S3(it) => below(format!("s3://{}", it.bucket), &it.prefix),
             Self::Gcs(it) => below(format!("gs://{}", it.bucket), &it.prefix),
             Self::Azure(it) => below(format!("az://{}/{}", it.account, it.container), &it.prefix),

@@ -656,3 +656,23 @@ def test_headers_that_are_no_secret_travel() -> None:
 def test_what_is_no_path_of_a_directory(path: str, fix: str) -> None:
     with pytest.raises(icefield.InvalidInputError, match=fix):
         places.local_filesystem_storage(path)
+
+
+def test_locks_are_trusted_only_if_the_caller_says_so(tmp_path: Path) -> None:
+    # /proc is the one file system of unknown locks that every Linux has.
+    plain, trusting = (
+        places.local_filesystem_storage("/proc/icefield-nowhere"),
+        places.local_filesystem_storage("/proc/icefield-nowhere", locks="trusted"),
+    )
+    with pytest.raises(icefield.IcechunkError, match="locks=trusted"):
+        icefield.Repository.create(plain)
+    with pytest.raises(icefield.IcechunkError) as caught:
+        icefield.Repository.create(trusting)
+    assert "writers" not in str(caught.value)
+    assert "locks: trusted" in repr(trusting)
+    assert "locks" not in repr(plain)
+    assert "locks: trusted" in repr(pickle.loads(pickle.dumps(trusting)))
+    icefield.Repository.create(places.local_filesystem_storage(str(tmp_path), locks="trusted"))
+    for locks in ("Trusted", "", None, True):
+        with pytest.raises(icefield.InvalidInputError, match="'detect' or 'trusted'"):
+            places.local_filesystem_storage(str(tmp_path), locks=locks)  # type: ignore[arg-type]

@@ -19,6 +19,10 @@ fn keeps_everything(place: &Diagnosis) {
     let verdicts = place.verdicts();
     assert_eq!(verdicts[..6], ALL_GOOD, "{}", place.facts);
     assert_eq!(verdicts[6..], ["repository note"]);
+    keeps_commits(place);
+}
+
+fn keeps_commits(place: &Diagnosis) {
     assert_eq!(place.facts["guarantees"]["safe_commits"], true);
     assert!(place.facts["latency_us"][0].is_u64());
     let text = &place.text.stdout;
@@ -33,10 +37,24 @@ fn a_local_disk() {
     let world = World::with_history();
     let place = examine_in(&world, &["r", "--write"], |_| {});
     place.is_well();
-    assert_eq!(place.verdicts()[..6], ALL_GOOD);
-    assert_eq!(place.verdicts()[6..], ["repository good"]);
+    let locks = place.said("locks good");
+    assert!(
+        locks.contains("mounted at") && locks.contains("on this machine"),
+        "{locks}"
+    );
+    let but_for_locks = |place: &Diagnosis| {
+        let verdicts = place.verdicts().into_iter();
+        verdicts.filter(|it| it != "locks good").collect::<Vec<_>>()
+    };
+    assert_eq!(but_for_locks(&place)[..6], ALL_GOOD);
+    assert_eq!(but_for_locks(&place)[6..], ["repository good"]);
     assert!(!world.files("r").keys().any(|name| name.contains("doctor")));
-    keeps_everything(&examine(&["nothing", "--write"], |_| {}));
+    let nothing = examine(&["nothing", "--write"], |_| {});
+    nothing.is_well();
+    assert!(nothing.said("locks good").contains("mounted at"));
+    assert_eq!(but_for_locks(&nothing)[..6], ALL_GOOD);
+    assert_eq!(but_for_locks(&nothing)[6..], ["repository note"]);
+    keeps_commits(&nothing);
 }
 
 #[test]
@@ -130,4 +148,39 @@ fn a_bucket_that_may_be_read_and_not_listed() {
         let said = place.said("list note");
         assert!(said.contains("no permission to list"), "{said}");
     }
+}
+
+/// `/proc` is the one such file system that every Linux has.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_system_whose_locks_may_end_at_this_machine() {
+    let place = examine(&["/proc/none"], |_| {});
+    place.is_well();
+    assert_eq!(
+        place.verdicts(),
+        ["read good", "list good", "locks note", "repository note"]
+    );
+    let locks = place.said("locks note");
+    for word in ["proc, mounted at /proc", "not known", "locks=trusted"] {
+        assert!(locks.contains(word), "{word:?} is not in: {locks}");
+    }
+    assert_eq!(place.facts["guarantees"]["safe_commits"], false);
+    let text = &place.text.stdout;
+    assert!(text.contains("two writers could both win"), "{text}");
+    let refused = World::new().run(&["init", "/proc/none"]);
+    assert_ne!(refused.code, 0, "{refused:?}");
+    for word in ["which of two writers was first", "locks=trusted"] {
+        assert!(
+            refused.stderr.contains(word),
+            "{word:?} is not in: {refused:?}"
+        );
+    }
+    // Whoever vouches for the locks gets as far as the file system lets him.
+    let url = "file:///proc/none?locks=trusted";
+    let place = examine(&[url], |_| {});
+    assert_eq!(place.facts["guarantees"]["safe_commits"], true);
+    assert!(place.said("locks note").contains("says that they do"));
+    let refused = World::new().run(&["init", url]);
+    assert_ne!(refused.code, 0, "{refused:?}");
+    assert!(!refused.stderr.contains("writers"), "{refused:?}");
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from icefield._credentials.azure import AnyAzureCredential
 from icefield._credentials.gcs import AnyGcsCredential
@@ -28,9 +28,11 @@ class _Constructors:
         return cls._made(services.memory())
 
     @classmethod
-    def new_local_filesystem(cls, path: str) -> Storage:
-        """A directory, made at the first write. Commits are safe there, from any number of processes."""
-        return cls._made(services.local(path))
+    def new_local_filesystem(
+        cls, path: str, *, locks: Literal["detect", "trusted"] = "detect"
+    ) -> Storage:
+        """A directory, made at the first write; see `icefield.local_filesystem_storage`."""
+        return cls._made(services.local(path, locks))
 
     @classmethod
     def new_s3(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from icefield import _client_options, _urls
 from icefield._credentials.azure import AnyAzureCredential, AzureCredentials
@@ -18,12 +18,16 @@ def memory() -> Description:
     return Description({"type": "memory"}, {"type": "in-memory"})
 
 
-def local(path: str) -> Description:
+def local(path: str, locks: Literal["detect", "trusted"] = "detect") -> Description:
     """A directory; its path is taken from the working directory of now."""
     absolute = directory(path)
-    return Description(
-        {"type": "local", "path": absolute}, {"type": "local filesystem", "path": absolute}
-    )
+    document: dict[str, Any] = {"type": "local", "path": absolute}
+    shown: dict[str, object] = {"type": "local filesystem", "path": absolute}
+    if locks not in ("detect", "trusted"):
+        raise _urls.refused(f"locks cannot be {locks!r}: it is 'detect' or 'trusted'")
+    if locks == "trusted":
+        document["locks"] = shown["locks"] = locks
+    return Description(document, shown)
 
 
 def gcs(
