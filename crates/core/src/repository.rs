@@ -360,7 +360,7 @@ impl Repository {
                     found: tip.snapshot,
                 }));
             }
-            let edit = RefEdit::MoveBranch {
+            let edit = RefEdit::ResetBranch {
                 name: name.clone(),
                 target,
                 expected: tip,

@@ -363,6 +363,7 @@ pub(crate) async fn reachable(destination: &Repository) -> Result<Vec<[u8; 12]>,
     let list = refs.list().await.map_err(CopyError::DestinationRefs)?;
     let mut reached = BTreeSet::from([*SnapshotId::INITIAL.as_bytes()]);
     for tip in list.branches.into_values().chain(list.tags.into_values()) {
+        // A damaged ref reaches nothing: more is copied then, and the ref itself is refused or replaced by name.
         let Ok(tip) = tip else { continue };
         let mut history = refs.ancestry(tip);
         let mut own = Vec::new();

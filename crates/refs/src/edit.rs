@@ -1,7 +1,7 @@
 //! Edits of refs, what must hold for them to land, and what became of them.
 
 use icefield_format::SnapshotId;
-use icefield_storage::{StorageError, Version};
+use icefield_storage::{BoxError, StorageError, Version};
 
 use crate::{BranchName, TagName};
 
@@ -27,8 +27,17 @@ pub enum RefEdit {
         /// Where it points.
         target: SnapshotId,
     },
-    /// Moves a branch from exactly this tip: a commit or a reset.
+    /// Moves a branch from exactly this tip to a child of it that no ref has had: a commit.
     MoveBranch {
+        /// The branch.
+        name: BranchName,
+        /// Where it points afterwards.
+        target: SnapshotId,
+        /// Where it must point, in which state, when the edit lands.
+        expected: Tip,
+    },
+    /// Moves a branch from exactly this tip to any snapshot.
+    ResetBranch {
         /// The branch.
         name: BranchName,
         /// Where it points afterwards.
@@ -91,4 +100,15 @@ pub enum EditOutcome {
     Refused(Refusal),
     /// The edit may or may not have landed, or may still land. Read the ref to find out; clean up nothing.
     Unknown(StorageError),
+}
+
+impl EditOutcome {
+    /// A refusal that cannot be told from a success whose reply was lost.
+    pub(crate) fn unchecked(branch: &BranchName, source: BoxError) -> Self {
+        Self::Unknown(StorageError::Failed {
+            action: "check of a refused move",
+            target: format!("branch {branch}"),
+            source,
+        })
+    }
 }

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::stream::{BoxStream, TryStreamExt};
-use icefield_format::{RepositoryConfig, SnapshotId};
+use icefield_format::{RepositoryConfig, SnapshotId, encode_ref};
 use icefield_storage::{Key, PutMode, Storage, Version};
 
 pub use ancestry::{SnapshotInfo, SnapshotSource, micros_of_time, time_of_micros};
@@ -149,8 +149,22 @@ impl Refs {
                 target,
                 expected,
             } => {
-                let outcome = self.files.move_branch(&name, target, &expected).await?;
-                self.settle(&name, target, &expected, outcome).await
+                let file = encode_ref(target);
+                let outcome = self.files.move_branch(&name, target, file, &expected);
+                let outcome = outcome.await?;
+                self.settle(&name, target, &expected, outcome, Move::Commit)
+                    .await
+            }
+            RefEdit::ResetBranch {
+                name,
+                target,
+                expected,
+            } => {
+                let file = encode_ref(target);
+                let outcome = self.files.move_branch(&name, target, file, &expected);
+                let outcome = outcome.await?;
+                self.settle(&name, target, &expected, outcome, Move::Reset)
+                    .await
             }
             RefEdit::DeleteBranch { name, .. } if name.is_main() => Err(RefsError::MainIsPermanent),
             RefEdit::DeleteBranch { name, expected } => {
@@ -174,38 +188,41 @@ impl Refs {
     }
 
     /// Decides a move of a branch that was unknown, or refused, by what the branch says now. A refusal may be
-    /// the answer to a repetition, sent by a client below us, of a request that had landed.
+    /// the answer to a repetition, sent by a client below us, of a request that had landed: one that cannot be
+    /// checked is unknown, whatever it is that hinders the check.
     async fn settle(
         &self,
         name: &BranchName,
         target: SnapshotId,
         expected: &Tip,
         outcome: EditOutcome,
+        kind: Move,
     ) -> Result<EditOutcome, RefsError> {
         if let EditOutcome::Done(_) = outcome {
             return Ok(outcome);
         }
-        // A commit is in the history of whatever was built on it. A reset leads to a snapshot that other
-        // histories have, too.
-        let is_commit = match self.snapshots.snapshot(target).await {
-            Ok(info) => info.parent_id() == Some(expected.snapshot),
-            Err(_) => false,
-        };
-        match (
-            self.landed_since(name, target, expected, is_commit).await,
-            outcome,
-        ) {
-            (Ok(Landed::Yes), _) => self.files.make_durable(EditOutcome::Done(None)).await,
-            (Ok(Landed::Never(refusal)), _)
+        let traced = self.trace(name, target, expected).await;
+        match (traced, outcome) {
+            (Ok(Trace::Tip), _) => self.files.make_durable(EditOutcome::Done(None)).await,
+            // A commit is in the history of what was built on it, and of nothing else.
+            (Ok(Trace::Below(_)), _) if kind == Move::Commit => {
+                self.files.make_durable(EditOutcome::Done(None)).await
+            }
+            (Ok(Trace::Never(refusal)), _)
             // What the store refused just now was not on its way for long enough to land and to expire.
-            | (Ok(Landed::Untraceable(refusal)), EditOutcome::Refused(_)) => {
+            | (Ok(Trace::Lost(refusal)), EditOutcome::Refused(_)) => {
                 Ok(EditOutcome::Refused(refusal))
             }
-            // A refusal that cannot be checked may be one of our own request's repetition.
-            (Err(RefsError::Storage(source)), EditOutcome::Refused(_)) => {
-                Ok(EditOutcome::Unknown(source))
+            // A reset leads to a snapshot that other histories have, too.
+            (Ok(Trace::Below(refusal)), EditOutcome::Refused(_)) => {
+                let source = format!("{refusal:?}, and its history has the target").into();
+                Ok(EditOutcome::unchecked(name, source))
             }
-            (Ok(Landed::NotYet | Landed::Untraceable(_)) | Err(_), outcome) => Ok(outcome),
+            (Err(error), EditOutcome::Refused(_)) => Ok(EditOutcome::unchecked(name, error.into())),
+            // Unknown as before. Refused where the branch is in the expected state: by the store, for a reason of its own.
+            (Ok(Trace::Still | Trace::Lost(_) | Trace::Below(_)) | Err(_), outcome) => {
+                Ok(outcome)
+            }
         }
     }
 
@@ -219,45 +236,44 @@ impl Refs {
         target: SnapshotId,
         expected: &Tip,
     ) -> Result<Landed, RefsError> {
-        self.landed_since(name, target, expected, true).await
+        Ok(match self.trace(name, target, expected).await? {
+            Trace::Tip | Trace::Below(_) => Landed::Yes,
+            Trace::Still => Landed::NotYet,
+            Trace::Never(refusal) => Landed::Never(refusal),
+            Trace::Lost(refusal) => Landed::Untraceable(refusal),
+        })
     }
 
-    async fn landed_since(
+    /// Looks for the target of a move where the branch stands now.
+    async fn trace(
         &self,
         name: &BranchName,
         target: SnapshotId,
         expected: &Tip,
-        is_commit: bool,
-    ) -> Result<Landed, RefsError> {
+    ) -> Result<Trace, RefsError> {
         let Some(tip) = self.branch(name).await? else {
-            return Ok(match is_commit {
-                true => Landed::Untraceable(Refusal::BranchGone),
-                false => Landed::Never(Refusal::BranchGone),
-            });
+            return Ok(Trace::Lost(Refusal::BranchGone));
         };
         if tip.version == expected.version {
-            return Ok(Landed::NotYet);
+            return Ok(Trace::Still);
         }
         if tip.snapshot == target {
-            return Ok(Landed::Yes);
+            return Ok(Trace::Tip);
         }
         let found = tip.snapshot;
         let refusal = Refusal::BranchMoved { found };
-        if !is_commit {
-            return Ok(Landed::Never(refusal));
-        }
         let mut history = self.ancestry(found);
         // Without a bound: a commit under many later ones must not be called lost.
         while let Some(info) = history.try_next().await? {
             if info.id == target {
-                return Ok(Landed::Yes);
+                return Ok(Trace::Below(refusal));
             }
             if info.id == expected.snapshot {
-                // It would be a child of this one, and on the way.
-                return Ok(Landed::Never(refusal));
+                // A commit would be a child of this one, and on the way. A reset would have led away from it.
+                return Ok(Trace::Never(refusal));
             }
         }
-        Ok(Landed::Untraceable(refusal))
+        Ok(Trace::Lost(refusal))
     }
 
     /// Returns the state of a branch that is to be replaced or deleted whatever it points to, also if its ref
@@ -310,17 +326,37 @@ impl Refs {
     }
 }
 
-/// What the history says of a move of a branch whose reply was lost.
+/// What a move of a branch is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Move {
+    Commit,
+    Reset,
+}
+
+/// Where the target of a move was found.
+enum Trace {
+    /// The branch is in the state that the move expects: the move may still come.
+    Still,
+    /// The branch points to it.
+    Tip,
+    /// It is in the history of the branch, above what it was to replace.
+    Below(Refusal),
+    /// The branch has gone on from what it was to replace, without it.
+    Never(Refusal),
+    /// The history has neither, or the branch is gone.
+    Lost(Refusal),
+}
+
+/// What the history says of a commit whose reply was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Landed {
     /// It landed.
     Yes,
     /// It has not landed; the branch is in the state that the move expects, so that it still may.
     NotYet,
-    /// It has not landed, and cannot any more: the branch has gone on from what a commit was based on without it, or
-    /// points elsewhere than a reset would have put it.
+    /// It has not landed, and cannot any more: the branch has gone on from what the commit was based on without it.
     Never(Refusal),
-    /// It cannot come any more, and nobody can tell whether it had: the branch has neither the commit nor what that was
+    /// It cannot come any more, and nothing tells whether it had: the branch has neither the commit nor what that was
     /// based on. Both have expired, or the branch was reset or deleted.
     Untraceable(Refusal),
 }

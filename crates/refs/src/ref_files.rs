@@ -182,11 +182,12 @@ impl RefFiles {
         &self,
         name: &BranchName,
         target: SnapshotId,
+        file: Bytes,
         expected: &Tip,
     ) -> Result<EditOutcome, RefsError> {
         let key = self.branch_key(name)?;
         let mode = PutMode::Update(expected.version.clone());
-        match self.put_ref(&key, encode_ref(target), mode, target).await? {
+        match self.put_ref(&key, file, mode, target).await? {
             EditOutcome::Refused(_) => match self.branch(name).await {
                 Ok(Some(tip)) => Ok(EditOutcome::Refused(Refusal::BranchMoved {
                     found: tip.snapshot,
@@ -194,7 +195,7 @@ impl RefFiles {
                 Ok(None) => Ok(EditOutcome::Refused(Refusal::BranchGone)),
                 // What refused may be a repetition, sent by a client below us, of a request that landed.
                 Err(RefsError::Storage(source)) => Ok(EditOutcome::Unknown(source)),
-                Err(error) => Err(error),
+                Err(error) => Ok(EditOutcome::unchecked(name, error.into())),
             },
             outcome => Ok(outcome),
         }

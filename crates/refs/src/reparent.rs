@@ -4,7 +4,9 @@
 //! else. Whoever has read the file before goes on with the old parent, whose file is still there.
 
 use icefield_format::{DecodeLimits, FileKind, Snapshot, SnapshotId, Writer, layout};
-use icefield_storage::{Bytes, Key, PutMode, PutOptions, PutOutcome, StorageExt, Version};
+use icefield_storage::{
+    Bytes, Key, PutMode, PutOptions, PutOutcome, StorageError, StorageExt, Version,
+};
 
 use crate::{EditOutcome, FetchError, Refs, RefsError, Refusal, SnapshotInfo};
 
@@ -99,7 +101,12 @@ impl Refs {
                 Err(RefsError::Fetch(FetchError::Storage { source, .. })) => {
                     EditOutcome::Unknown(source)
                 }
-                Err(_) => return refused(None),
+                Err(RefsError::Fetch(FetchError::Missing { .. })) => return refused(None),
+                Err(error) => EditOutcome::Unknown(StorageError::Failed {
+                    action: "check of a refused edit",
+                    target: stored.key.to_string(),
+                    source: error.into(),
+                }),
             },
             PutOutcome::Unknown(source) => match self.stored(id).await {
                 Ok(now) if now.info.parent_id == Some(parent) => {

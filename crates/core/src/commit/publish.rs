@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use icefield_format::SnapshotId;
 use icefield_refs::{EditOutcome, Landed, RefEdit, Refusal, Tip};
+use icefield_storage::StorageError;
 
 use super::CommitOutcome;
 use super::plan::PreparedCommit;
@@ -89,7 +90,16 @@ pub(super) async fn resolve(
     let outcome = move_branch(session, snapshot, tip).await?;
     if let CommitOutcome::BranchMoved { .. } = outcome {
         // What refused this attempt may have been the first one, arriving late.
-        return Ok(look(session, snapshot, tip).await?.unwrap_or(outcome));
+        let looked = look(session, snapshot, tip).await?;
+        return Ok(looked.unwrap_or_else(|| CommitOutcome::Unknown {
+            snapshot,
+            // The first one may still arrive.
+            source: StorageError::Failed {
+                action: "second attempt to move",
+                target: session.branch().map(ToString::to_string).unwrap_or_default(),
+                source: "it was refused, and the branch is where it was".into(),
+            },
+        }));
     }
     Ok(outcome)
 }

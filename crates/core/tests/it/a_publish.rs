@@ -5,7 +5,7 @@ use std::sync::Arc;
 use icefield_core::test_suite::walk::assert_sound;
 use icefield_core::test_suite::words::*;
 use icefield_core::{BranchName, CommitError, CommitOutcome, EditOutcome, Session, SessionError};
-use icefield_core::{Refusal, SnapshotId};
+use icefield_core::{Refusal, Settings, SnapshotId};
 use icefield_storage::Storage;
 use icefield_storage::wrap::fault::{Decision, Delivery, Matcher, Plan, Verb, When};
 use icefield_testkit::forge::{Forge, ForgedSnapshot};
@@ -163,6 +163,78 @@ async fn a7_a_commit_under_another_is_found_in_the_history() {
     };
     assert_landed_once(&inner, id).await;
     assert_eq!(messages(&other, "main").await[..2], ["on top", "chunk"]);
+}
+
+/// Reads of snapshots that all fail.
+fn without_snapshots(plan: Plan) -> Plan {
+    let reads = Matcher::verb(Verb::Get).below("snapshots/");
+    (0..40).fold(plan, |plan, n| {
+        plan.on(reads.clone(), n, Decision::FailBefore)
+    })
+}
+
+#[tokio::test]
+async fn a7_a_commit_under_another_in_a_history_that_cannot_be_read_is_unknown() {
+    // Its reply is lost, or it is the repetition of a client below that is refused.
+    for effect in [Decision::FailAfter, Decision::Retried] {
+        let gate = Gate::new();
+        let looks = Matcher::verb(Verb::Get).below("refs/");
+        let (inner, handle, _) = pending("a7", Plan::none()).await;
+        let storage: Arc<dyn Storage> = Arc::new(handle.clone().with_clock(Arc::new(gate.clone())));
+        // Not even its own snapshot is in memory.
+        let forgetful = Settings::default().with_cache_bytes(0);
+        let builder = trial("a7, again").builder(&storage).settings(forgetful);
+        let session = writer(&builder.open().await.expect("opened")).await;
+        write(&session, "/a", &[0], pattern(1, 1000)).await;
+        let delay = Decision::Delay(std::time::Duration::from_secs(1));
+        let plan = Plan::none().on(ref_puts(), 0, effect).on(looks, 1, delay);
+        handle.set_plan(without_snapshots(plan));
+        let committing = tokio::spawn(async move {
+            let outcome = session.commit("chunk").await;
+            (session, outcome)
+        });
+        gate.reached().await;
+        let other = trial("a7, other").again();
+        other.ids();
+        let other = other.open(&inner).await;
+        commit_edits(&other, "on top", &[("/other", group())], &[]).await;
+        gate.pass();
+        let (session, outcome) = committing.await.expect("no panic");
+        let unknown = match outcome {
+            Ok(CommitOutcome::Unknown { snapshot, .. }) => snapshot,
+            other => panic!("{effect:?}: it landed, and nothing told so: {other:?}"),
+        };
+        handle.set_plan(Plan::none());
+        is!(session.resolve().await, Ok(CommitOutcome::Committed(id)) if id == unknown);
+        assert_landed_once(&inner, unknown).await;
+        assert_eq!(messages(&other, "main").await[..2], ["on top", "chunk"]);
+    }
+}
+
+#[tokio::test]
+async fn a7_a_reset_that_was_built_on_is_not_called_refused() {
+    let gate = Gate::new();
+    let (inner, handle, _) = pending("a7", Plan::none()).await;
+    let storage: Arc<dyn Storage> = Arc::new(handle.clone().with_clock(Arc::new(gate.clone())));
+    let repository = trial("a7, again").open(&storage).await;
+    let looks = Matcher::verb(Verb::Get).below("refs/");
+    let delay = Decision::Delay(std::time::Duration::from_secs(1));
+    let lost = Plan::none().on(ref_puts(), 0, Decision::FailAfter);
+    handle.set_plan(lost.on(looks, 1, delay));
+    let resetting = tokio::spawn(async move {
+        let first = SnapshotId::INITIAL;
+        repository.reset_branch(&branch("main"), first, None).await
+    });
+    gate.reached().await;
+    let other = trial("a7, other").again();
+    other.ids();
+    let other = other.open(&inner).await;
+    commit_edits(&other, "on top", &[("/other", group())], &[]).await;
+    gate.pass();
+    is!(
+        resetting.await.expect("no panic"),
+        Ok(EditOutcome::Unknown(_))
+    );
 }
 
 #[tokio::test]
@@ -368,6 +440,45 @@ async fn a5_a_late_write_that_refuses_its_own_repetition_is_recognised() {
         is!(outcome, Ok(CommitOutcome::Committed(id)) if id == unknown);
         assert_landed_once(&inner, unknown).await;
     }
+}
+
+/// The reply to the first attempt is lost. The second one is refused, and the branch seems to be where it was.
+#[tokio::test]
+async fn a5_a_refusal_that_the_branch_does_not_explain_settles_nothing() {
+    let gate = Gate::new();
+    let (inner, handle, _) = pending("a5", Plan::none()).await;
+    let slow: Arc<dyn Storage> = Arc::new(handle.clone().with_clock(Arc::new(gate.clone())));
+    let session = writer(&trial("a5, again").open(&slow).await).await;
+    write(&session, "/a", &[0], pattern(1, 1000)).await;
+    let late = Decision::Late(Delivery::OnDemand);
+    handle.set_plan(Plan::none().on(ref_puts(), 0, late));
+    let unknown = match session.commit("chunk").await {
+        Ok(CommitOutcome::Unknown { snapshot, .. }) => snapshot,
+        other => panic!("{other:?}"),
+    };
+    let delay = Decision::Delay(std::time::Duration::from_secs(1));
+    handle.set_plan(Plan::none().on(ref_puts(), 0, delay));
+    let resolving = tokio::spawn(async move {
+        let outcome = session.resolve().await;
+        (session, outcome)
+    });
+    gate.reached().await;
+    let seen: Arc<dyn Storage> = Arc::new(handle.clone());
+    let other = trial("a5, other");
+    other.ids();
+    commit_edits(&other.open(&seen).await, "other", &[("/other", group())], &[]).await;
+    let looks = Matcher::verb(Verb::Get).below("refs/");
+    let stale = (0..8).fold(Plan::none(), |plan, n| {
+        plan.on(looks.clone(), n, Decision::Stale(1))
+    });
+    handle.set_plan(stale);
+    gate.pass();
+    let (session, outcome) = resolving.await.expect("no panic");
+    is!(outcome, Ok(CommitOutcome::Unknown { snapshot, .. }) if snapshot == unknown);
+    handle.set_plan(Plan::none());
+    assert!(handle.deliver_pending().await.iter().all(|it| !it.took_effect));
+    is!(session.resolve().await, Ok(CommitOutcome::BranchMoved { .. }));
+    assert_sound(&inner).await;
 }
 
 fn failing_syncs(which: std::ops::Range<u64>) -> Plan {

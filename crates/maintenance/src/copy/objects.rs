@@ -165,7 +165,8 @@ pub(super) async fn replace_bytes(
     match (destination.try_read(&key).await, unknown) {
         (Ok(Some((stored, _))), _) if stored == bytes => Ok(()),
         (_, Some(source)) => Err(CopyError::WriteUnknown { key, source }),
-        (_, None) => Err(CopyError::OtherBytes { key }),
+        (Err(error), None) => Err(CopyError::Destination(error)),
+        (Ok(_), None) => Err(CopyError::OtherBytes { key }),
     }
 }
 

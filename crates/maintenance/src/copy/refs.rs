@@ -219,7 +219,7 @@ impl RefPlan {
             }
         };
         self.refs.push(CopiedRef::branch(name, target, action));
-        let edit = RefEdit::MoveBranch {
+        let edit = RefEdit::ResetBranch {
             name: name.clone(),
             target,
             expected: tip,

@@ -87,6 +87,7 @@ impl Known {
             for (at, (id, read)) in read.into_iter().enumerate() {
                 let (info, version) = match read {
                     Ok(read) => read,
+                    // A guess. If a history leads there, it is read again, and must be there.
                     Err(_) if at >= certain => continue,
                     Err(error) => return Err(error.into()),
                 };

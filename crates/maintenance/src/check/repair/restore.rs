@@ -153,7 +153,7 @@ async fn point(
             if expected.snapshot != found {
                 return Ok(RepairOutcome::BranchMoved);
             }
-            RefEdit::MoveBranch {
+            RefEdit::ResetBranch {
                 name,
                 target,
                 expected,
