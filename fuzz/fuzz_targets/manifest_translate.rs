@@ -7,7 +7,7 @@ use std::ops::Range;
 use icefield_format::{
     ArrayRefs, ChunkRef, FileKind, FormatError, FormatFile, Manifest, ManifestId, Writer,
 };
-use icefield_fuzz::{Seeds, as_file, limits, roundtrip, seed};
+use icefield_fuzz::{Seeds, as_file, limits, number_of, roundtrip, seed};
 use libfuzzer_sys::fuzz_target;
 
 const COPY: [u8; 12] = [7; 12];
@@ -20,12 +20,6 @@ fn decode(file: &[u8]) -> Option<Manifest> {
         }) => Some(Manifest::decode(file, id, &limits()).expect("only the id was wrong")),
         other => other.ok(),
     }
-}
-
-/// A number that follows from the input, so that seeds need no fields of their own for it.
-fn number_of(input: &[u8], salt: u64) -> u64 {
-    let mix = |state: u64, byte: &u8| (state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    input.iter().fold(0xcbf2_9ce4_8422_2325 ^ salt, mix)
 }
 
 /// The box around all refs, as long as they have one rank.

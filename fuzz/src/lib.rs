@@ -40,6 +40,12 @@ pub fn with_header(kind: FileKind, compression: u8, body: &[u8]) -> Vec<u8> {
     file
 }
 
+/// Returns a number that follows from the input, so that seeds need no fields of their own for it.
+pub fn number_of(input: &[u8], salt: u64) -> u64 {
+    let mix = |state: u64, byte: &u8| (state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    input.iter().fold(0xcbf2_9ce4_8422_2325 ^ salt, mix)
+}
+
 /// What a target wants to be seeded with.
 pub enum Seeds {
     /// Files in this directory of each repository, whole and as bare bodies.

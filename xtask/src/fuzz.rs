@@ -26,6 +26,7 @@ const TARGETS: &[&str] = &[
     "cdl",
     "nczarr",
     "alpha",
+    "commit",
 ];
 
 /// What makes libFuzzer see which code an input reaches, and with what it was compared.

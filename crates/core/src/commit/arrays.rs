@@ -178,13 +178,14 @@ impl ArrayPlan {
         held: &[&HeldManifest],
     ) -> Split {
         let mut parts: BTreeMap<Vec<u32>, Part> = BTreeMap::new();
-        let mut pairs = 0;
+        let mut pairs: u64 = 0;
         for manifest in held {
             let Some(placed) = view.place_box(manifest.reference.extents.ranges()) else {
                 continue;
             };
             let span = cells.span(placed.into_iter());
-            pairs += splits::count(&span);
+            // A count that is as large as can be is one of extents that may be anything.
+            pairs = pairs.saturating_add(splits::count(&span));
             if pairs > MOST_PARTS {
                 break;
             }

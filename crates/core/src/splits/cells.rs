@@ -51,9 +51,9 @@ impl Cells {
         ranges
             .zip(&self.0)
             .map(|(range, length)| {
-                let first = range.start / length;
-                let last = range.end.saturating_sub(1).max(range.start) / length;
-                first..last + 1
+                // No chunk has the last index that a number can have, but what a snapshot says of its manifests may be anything.
+                let cell = |at: u32| (at / length).min(u32::MAX - 1);
+                cell(range.start)..cell(range.end.saturating_sub(1).max(range.start)) + 1
             })
             .collect()
     }

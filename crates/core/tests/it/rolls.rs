@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use icefield_core::test_suite::Trial;
 use icefield_core::test_suite::words::*;
-use icefield_core::{ChunkIndex, Repository, RepositoryConfig, Session};
+use icefield_core::{ChunkIndex, Repository, RepositoryConfig, Session, SnapshotId};
+use icefield_format::{ChunkRef, Extents, ManifestRef};
 use icefield_storage::Storage;
 use icefield_storage::wrap::Meter;
+use icefield_testkit::forge::{Forge, ForgedArray, ForgedSnapshot};
+use icefield_testkit::forge::{manifest_id, node_id, snapshot_id};
 
-use crate::support::trial;
+use crate::support::{memory, trial};
 
 /// Slabs of the window, and chunks of each.
 const SLABS: u32 = 6;
@@ -112,4 +115,50 @@ async fn a_roll_by_parts_of_manifests_reads_each_once_all_the_same() {
         begins(&trial, &storage, roll).await;
         icefield_core::test_suite::walk::assert_sound(&storage).await;
     }
+}
+
+/// What a snapshot says of its manifests may be anything.
+#[tokio::test]
+async fn a_roll_of_manifests_with_more_places_than_can_be_counted_moves_their_chunks() {
+    let storage = memory();
+    let forge = Forge::new(&storage);
+    forge.create().await;
+    let (all, last) = (u32::MAX, u32::MAX - 1);
+    let extents = [
+        vec![0..1, 0..1, 0..1],
+        vec![1..all, 0..all, 0..all],
+        vec![last..all, last..all, last..all],
+        vec![all..all, all..all, all..all],
+    ];
+    let mut array = ForgedArray::new(
+        "/a",
+        node_id(1),
+        &[u64::from(all); 3],
+        manifest_id(0),
+        Extents::default(),
+    );
+    array.manifests.clear();
+    let mut files = Vec::new();
+    for (at, extents) in (0..).zip(extents) {
+        let chunk = (&[at, at, at][..], ChunkRef::Inline(b"x"));
+        let id = manifest_id(u8::try_from(at).expect("few"));
+        files.push(forge.manifest(id, &[(node_id(1), &[chunk])]).await);
+        let extents = Extents::new(extents);
+        array.manifests.push(ManifestRef { id, extents });
+    }
+    let mut snapshot = ForgedSnapshot::new(snapshot_id(1), Some(SnapshotId::INITIAL), 1);
+    snapshot.arrays.push(array);
+    snapshot.manifest_files = files;
+    forge.snapshot(&snapshot).await;
+    forge.branch("main", snapshot_id(1)).await;
+    let trial = trial("huge roll");
+    let rules = "manifest:\n  splitting:\n    split_sizes:\n    - [any_array, [{condition: Any, num_chunks: 1}]]\n";
+    let rules = RepositoryConfig::decode(rules.as_bytes()).expect("a configuration");
+    let repository = trial.builder(&storage).config(rules).open().await;
+    let session = writer(&repository.expect("opened")).await;
+    is!(session.shift(&path("/a"), &[1, 0, 0]).await, Ok(()));
+    commit(&session, "rolled").await;
+    let session = read_main(&trial.open(&storage).await).await;
+    holds(&session, "/a", &[1, 0, 0], Some(b"x")).await;
+    holds(&session, "/a", &[2, 1, 1], Some(b"x")).await;
 }
