@@ -88,7 +88,7 @@ pub use manifest::{
     TranslatedManifest,
 };
 pub use path::{MAX_PATH_LEN, MAX_PATH_SEGMENTS, NodePath, PathError};
-pub use ref_json::{decode_ref, encode_ref};
+pub use ref_json::{decode_ref, encode_ref, encode_ref_with_nonce};
 pub use snapshot::{
     ArrayRecord, DimensionShape, INITIAL_MESSAGE, ManifestFileInfo, ManifestRef, ManifestRefRecord,
     NewNode, NewNodeData, NewSnapshot, NodeKind, NodeRecord, Snapshot, SnapshotEncoder,

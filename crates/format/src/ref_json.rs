@@ -18,6 +18,16 @@ pub fn encode_ref(snapshot: SnapshotId) -> Bytes {
     Bytes::from(format!("{{\"snapshot\":\"{snapshot}\"}}"))
 }
 
+/// Returns the bytes of a ref file that no other nonce makes: 35 as of [`encode_ref`], and 32 of white space, which readers
+/// of JSON pass over.
+#[must_use]
+pub fn encode_ref_with_nonce(snapshot: SnapshotId, nonce: u64) -> Bytes {
+    const SPACES: [u8; 4] = *b" \t\n\r";
+    let mut file = encode_ref(snapshot).to_vec();
+    file.extend((0..32).map(|at| SPACES[(nonce >> (2 * at) & 3) as usize]));
+    file.into()
+}
+
 /// Reads the snapshot that a ref file points at. White space and unknown keys are ignored.
 ///
 /// # Errors
@@ -41,6 +51,17 @@ mod tests {
         let bytes = encode_ref(SnapshotId::INITIAL);
         assert_eq!(bytes, &br#"{"snapshot":"1CECHNKREP0F1RSTCMT0"}"#[..]);
         assert_eq!(decode_ref(&bytes).unwrap(), SnapshotId::INITIAL);
+    }
+
+    #[test]
+    fn files_with_different_nonces_differ_and_mean_the_same() {
+        let id = SnapshotId::INITIAL;
+        let files = [0, 1, 2, 3, 1 << 62, 1 << 63, u64::MAX];
+        let files = files.map(|nonce| encode_ref_with_nonce(id, nonce));
+        for (at, file) in files.iter().enumerate() {
+            assert_eq!((file.len(), decode_ref(file).unwrap()), (67, id));
+            assert!(!files[..at].contains(file) && *file != encode_ref(id));
+        }
     }
 
     #[test]

@@ -160,7 +160,7 @@ impl Refs {
                 target,
                 expected,
             } => {
-                let file = encode_ref(target);
+                let file = self.files.reset_file(target, &expected);
                 let outcome = self.files.move_branch(&name, target, file, &expected);
                 let outcome = outcome.await?;
                 self.settle(&name, target, &expected, outcome, Move::Reset)

@@ -1,11 +1,12 @@
 //! Spec version 1: an object per ref, an empty object as the tombstone of a deleted tag.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use futures::StreamExt;
 use icefield_format::layout::{self, RefKey};
-use icefield_format::{SnapshotId, decode_ref, encode_ref};
+use icefield_format::{SnapshotId, decode_ref, encode_ref, encode_ref_with_nonce};
 use icefield_storage::{
     Bytes, DeleteOutcome, Deletion, Key, ListOptions, Prefix, PutMode, PutOptions, PutOutcome,
     Storage, StorageError, StorageExt,
@@ -13,7 +14,7 @@ use icefield_storage::{
 
 use crate::{BranchName, EditOutcome, RefList, RefsError, Refusal, TagName, TagState, Tip};
 
-/// Most bytes of a ref file that are read; a good one has 35.
+/// Most bytes of a ref file that are read; a good one has 35, or 67 after a reset.
 const MAX_REF_LEN: u64 = 64 << 10;
 /// Most bytes of `config.yaml` that are read, as many as decoding takes.
 const MAX_CONFIG_LEN: u64 = 4 << 20;
@@ -176,6 +177,19 @@ impl RefFiles {
         let key = self.branch_key(name)?;
         self.put_ref(&key, encode_ref(target), PutMode::Create, target)
             .await
+    }
+
+    /// Returns the file of a branch that is reset. Where conditions compare contents, no state of a branch may come back:
+    /// a request on its way since would find what it expects. States of commits differ by their snapshots, and those of
+    /// resets by what each replaces.
+    pub(crate) fn reset_file(&self, target: SnapshotId, expected: &Tip) -> Bytes {
+        if self.storage.capabilities().exact_versions {
+            return encode_ref(target);
+        }
+        let mut hasher = DefaultHasher::new();
+        expected.version.as_str().hash(&mut hasher);
+        expected.snapshot.hash(&mut hasher);
+        encode_ref_with_nonce(target, hasher.finish())
     }
 
     pub(crate) async fn move_branch(

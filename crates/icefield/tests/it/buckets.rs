@@ -4,7 +4,10 @@
 
 use std::sync::{Arc, mpsc};
 
-use icefield::{BranchName, ConnectS3, Location, Repository, Schemes, VirtualAccess};
+use icefield::storage::{Key, PutMode, PutOutcome, StorageExt};
+use icefield::{
+    BranchName, CommitOutcome, ConnectS3, EditOutcome, Location, Repository, Schemes, VirtualAccess,
+};
 use icefield_storage_s3::Credentials;
 use icefield_testservers::{S3Options, S3Server};
 
@@ -58,4 +61,49 @@ async fn g104_neither_forks_nor_debug_output_carry_secrets() {
     ] {
         assert!(!leaks(shown.as_bytes()), "{shown}");
     }
+}
+
+/// Conditions of S3 compare a digest of the bytes.
+#[tokio::test]
+async fn a_late_move_of_a_branch_is_refused_after_the_branch_was_moved_away_and_back() {
+    let server = S3Server::start(S3Options::default());
+    let key = Credentials::new(server.access_key(), server.secret_key());
+    let connect = ConnectS3::with_credentials(key);
+    let schemes = Schemes::none().with("s3", Arc::new(connect));
+    let (bucket, endpoint) = (server.bucket(), server.endpoint());
+    let location = Location::parse(&format!("s3://{bucket}/sea?endpoint={endpoint}")).unwrap();
+    let storage = schemes.storage(&location).await.unwrap();
+    let repository = Repository::create(Arc::clone(&storage)).await.unwrap();
+    let main = BranchName::main();
+    let commit = async |message: &str| {
+        let session = repository.write_session(main.clone()).await.unwrap();
+        match session.commit(message).allow_empty().await.unwrap() {
+            CommitOutcome::Committed(id) => id,
+            other => panic!("{other:?}"),
+        }
+    };
+    let reset = async |target| {
+        let outcome = repository.reset_branch(&main, target, None).await.unwrap();
+        assert!(matches!(outcome, EditOutcome::Done(_)), "{outcome:?}");
+    };
+    let (one, other) = (commit("one").await, commit("other").await);
+    reset(one).await;
+    let at = Key::parse("refs/branch.main/ref.json").unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let (bytes, version) = storage.try_read(&at).await.unwrap().unwrap();
+        assert!(!seen.contains(&bytes), "{bytes:?} came back");
+        seen.push(bytes.clone());
+        reset(other).await;
+        reset(one).await;
+        let late = storage.put(&at, bytes.into(), PutMode::Update(version).into());
+        let late = late.await.unwrap();
+        assert!(matches!(late, PutOutcome::Refused), "{late:?}");
+        let tip = repository.ref_store().resolve_branch(&main).await.unwrap();
+        assert_eq!(tip.snapshot, one);
+    }
+    // What follows a reset is as ever.
+    commit("two").await;
+    let (bytes, _) = storage.try_read(&at).await.unwrap().unwrap();
+    assert_eq!(bytes.len(), 35);
 }
