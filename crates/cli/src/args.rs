@@ -67,7 +67,8 @@ pub(crate) struct Args {
     pub(crate) fsync: Fsync,
 
     /// Let the repository refer to foreign files below this prefix, such as file:///data or s3://archive/2015 (repeatable).
-    /// Unsigned, unless it ends with ?credentials.
+    /// Unsigned, unless it ends with ?credentials. An endpoint that the repository names must be named here, too:
+    /// ?endpoint=URL.
     #[arg(long, global = true, value_name = "PREFIX")]
     pub(crate) grant: Vec<String>,
 }

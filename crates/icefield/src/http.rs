@@ -1,6 +1,8 @@
 //! `https://` and `http://` locations, for reading.
 
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use icefield_storage::Storage;
@@ -10,13 +12,29 @@ use icefield_storage_object_store::HttpBuilder;
 use crate::{Connect, Error, Location, LocationError};
 
 /// Opens directories of web servers, read-only.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct ConnectHttp {
     /// How requests are tried again, and how many at a time.
     pub settings: RemoteSettings,
     /// Goes only to servers that anybody can reach, wherever their names lead.
     pub public_only: bool,
+    /// Sent with each request. There may be secrets in them: `Debug` shows only their names.
+    pub headers: Vec<(String, String)>,
+    /// How long making a connection may take; unset, as long as the store usually waits.
+    pub connect_timeout: Option<Duration>,
+}
+
+impl fmt::Debug for ConnectHttp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("ConnectHttp")
+            .field("settings", &self.settings)
+            .field("public_only", &self.public_only)
+            .field("headers", &names)
+            .field("connect_timeout", &self.connect_timeout)
+            .finish()
+    }
 }
 
 impl ConnectHttp {
@@ -45,6 +63,12 @@ impl Connect for ConnectHttp {
         let mut storage = HttpBuilder::new(url).settings(self.settings.clone());
         if self.public_only {
             storage = storage.public_only();
+        }
+        for (name, value) in &self.headers {
+            storage = storage.header(name, value);
+        }
+        if let Some(timeout) = self.connect_timeout {
+            storage = storage.connect_timeout(timeout);
         }
         Ok(Arc::new(storage.open()?))
     }

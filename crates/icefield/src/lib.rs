@@ -110,7 +110,7 @@ pub use dataset_url::SourceLocation;
 pub use error::{Error, ErrorKind, Unsettled, committed, landed};
 #[cfg(feature = "gcs")]
 pub use gcs::ConnectGcs;
-pub use grants::grant;
+pub use grants::{GrantedBucket, Identity, grant, grant_as};
 #[cfg(feature = "http")]
 pub use http::ConnectHttp;
 pub use location::{Location, LocationError};

@@ -1,8 +1,7 @@
 //! Access to virtual chunks, as a user grants it: a prefix of locations, and the credentials for what lies below it.
 //!
-//! Where a bucket is (its region, its endpoint, its account) is what the configuration of the repository says of the
-//! container. Credentials that a user names for a prefix go there; those of the environment, which nobody named, go to
-//! no endpoint that only the repository knows.
+//! Where requests go, and what of the repository's configuration is heeded, the facade decides, as for the command line.
+//! Here is only who asks.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,18 +9,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use icefield::format::VirtualLocation;
-use icefield::format::config::{HttpOptions, S3Options, VirtualChunkContainer, VirtualStore};
 use icefield::storage::{BoxError, Storage};
-use icefield::{LocalStorage, OpenContainer, VirtualAccess};
+use icefield::{GrantedBucket, Identity, VirtualAccess, grant_as};
 use pyo3::prelude::*;
 use serde::Deserialize;
-use url::{Host, Url};
 
 use crate::errors::Failure;
 use crate::storage::connect;
 use crate::storage::description::{
-    Azure, AzureIdentity, Gcs, GcsIdentity, Http, Preset, S3, S3Identity, Settings, parse,
-    prefix_of,
+    Azure, AzureIdentity, Gcs, GcsIdentity, Preset, S3, S3Identity, Settings, parse,
 };
 use crate::storage::functions::Function;
 
@@ -70,7 +66,8 @@ impl Grant {
     }
 }
 
-/// Returns the access of grants: prefix, credentials as JSON, and a function that gives new ones.
+/// Returns the access of grants: a prefix with options as on the command line, credentials as JSON, and a function that
+/// gives new ones.
 ///
 /// # Errors
 /// A prefix that is none, and credentials that are none, or not of the service of the prefix.
@@ -78,15 +75,16 @@ pub(crate) fn access(
     grants: Vec<(String, String, Option<Py<PyAny>>)>,
 ) -> Result<VirtualAccess, Failure> {
     let mut access = VirtualAccess::none();
-    for (prefix, credentials, function) in grants {
-        let wrong = |problem: String| Failure::new("invalid-virtual-ref", problem);
-        let location = VirtualLocation::parse_prefix(&prefix).map_err(|rule| {
-            wrong(format!(
-                "access to a prefix of virtual chunks cannot be granted: {rule}"
-            ))
+    for (text, credentials, function) in grants {
+        let prefix = text.split('?').next().unwrap_or_default();
+        let location = VirtualLocation::parse_prefix(prefix).map_err(|rule| {
+            Failure::new(
+                "invalid-virtual-ref",
+                format!("access to a prefix of virtual chunks cannot be granted: {rule}"),
+            )
         })?;
-        let grant: Grant = parse(&credentials, "the credentials for virtual chunks")?;
-        let (service, asked) = (location.service(), grant.service());
+        let credentials: Grant = parse(&credentials, "the credentials for virtual chunks")?;
+        let (service, asked) = (location.service(), credentials.service());
         let fits = asked == "any" || asked == service || (asked == "http" && service == "https");
         if !fits {
             return Err(Failure::new(
@@ -94,297 +92,149 @@ pub(crate) fn access(
                 format!("the credentials for {location} are of another service ({asked})"),
             ));
         }
-        if grant.needs_function() != function.is_some() {
+        if credentials.needs_function() != function.is_some() {
             return Err(Failure::new(
                 "invalid-credentials",
                 format!("the credentials for {location} lack their function, or have one in vain"),
             ));
         }
-        let place = Place {
-            location,
-            grant,
+        let who = Who {
+            credentials,
             function: function.map(Function::new),
         };
-        access = access
-            .grant(&prefix, Arc::new(place))
-            .map_err(|rule| wrong(format!("access to {prefix} cannot be granted: {rule}")))?;
+        access = grant_as(access, &text, Arc::new(who))?;
     }
     Ok(access)
 }
 
-/// A prefix and who asks for what lies below it.
+/// Whose credentials a bucket is asked with.
 #[derive(Clone)]
-struct Place {
-    location: VirtualLocation,
-    grant: Grant,
+struct Who {
+    credentials: Grant,
     function: Option<Function>,
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place")
-            .field("location", &self.location.as_str())
-            .field("service", &self.grant.service())
+        f.debug_struct("Who")
+            .field("service", &self.credentials.service())
             .finish_non_exhaustive()
     }
 }
 
 #[async_trait]
-impl OpenContainer for Place {
-    async fn open(&self, container: &VirtualChunkContainer) -> Result<Arc<dyn Storage>, BoxError> {
+impl Identity for Who {
+    fn signs(&self, bucket: &GrantedBucket) -> bool {
+        match bucket.service {
+            "s3" => !matches!(self.of_s3(bucket), S3Identity::Anonymous),
+            "gs" => !matches!(self.of_gcs(bucket), GcsIdentity::Anonymous),
+            _ => !matches!(self.of_azure(bucket), AzureIdentity::Anonymous),
+        }
+    }
+
+    async fn open(&self, bucket: &GrantedBucket) -> Result<Arc<dyn Storage>, BoxError> {
         let function = self.function.as_ref();
-        let opened = match self.location.service() {
-            "file" => self.local(),
-            "s3" => connect::s3(&self.s3(&container.store)?, function, false).await,
-            "gs" => connect::gcs(&self.gcs(&container.store)?, function).await,
-            "az" => connect::azure(&self.azure(&container.store)?, function),
-            _ => connect::http(&self.http(&container.store)?),
-        };
-        Ok(opened?)
+        Ok(match bucket.service {
+            "s3" => connect::s3(&self.s3(bucket)?, function, false).await?,
+            "gs" => connect::gcs(&self.gcs(bucket), function).await?,
+            _ => connect::azure(&self.azure(bucket), function)?,
+        })
     }
 }
 
-impl Place {
-    fn local(&self) -> Result<Arc<dyn Storage>, Failure> {
-        let root = format!("/{}", self.location.decoded_path());
-        let storage = LocalStorage::builder(root)
-            .read_only(true)
-            .create_root(false);
-        Ok(Arc::new(storage.open()?))
+impl Who {
+    /// Credentials of the environment, which nobody named, go to the usual server only, and to no bucket that needs none.
+    fn may_use_environment(bucket: &GrantedBucket) -> bool {
+        bucket.endpoint.is_none() && bucket.preset.is_none() && !bucket.is_public
     }
 
-    fn s3(&self, store: &VirtualStore) -> Result<S3, Failure> {
-        let nothing = S3Options::default();
-        let options = match store {
-            VirtualStore::S3(options)
-            | VirtualStore::S3Compatible(options)
-            | VirtualStore::Tigris(options) => options,
-            _ => &nothing,
-        };
-        let tigris = matches!(store, VirtualStore::Tigris(_)) || self.location.scheme() == "tigris";
-        let endpoint = options.endpoint_url.clone();
-        let credentials = match &self.grant {
+    fn of_s3(&self, bucket: &GrantedBucket) -> S3Identity {
+        match &self.credentials {
             Grant::S3 { identity } => identity.clone(),
-            _ if options.anonymous == Some(true) || endpoint.is_some() || tigris => {
-                S3Identity::Anonymous
-            }
-            _ => S3Identity::Environment,
-        };
-        if let Some(region) = &options.region
-            && !is_label(region)
-        {
-            return Err(self.wrong("region", "it is no name of one"));
+            _ if Self::may_use_environment(bucket) => S3Identity::Environment,
+            _ => S3Identity::Anonymous,
         }
+    }
+
+    fn of_gcs(&self, bucket: &GrantedBucket) -> GcsIdentity {
+        match &self.credentials {
+            Grant::Gcs { identity } => identity.clone(),
+            _ if Self::may_use_environment(bucket) && has_google_credentials() => {
+                GcsIdentity::Environment
+            }
+            _ => GcsIdentity::Anonymous,
+        }
+    }
+
+    fn of_azure(&self, bucket: &GrantedBucket) -> AzureIdentity {
+        match &self.credentials {
+            Grant::Azure { identity } => identity.clone(),
+            _ if Self::may_use_environment(bucket) && bucket.is_account_granted => {
+                AzureIdentity::Environment
+            }
+            _ => AzureIdentity::Anonymous,
+        }
+    }
+
+    fn s3(&self, bucket: &GrantedBucket) -> Result<S3, Failure> {
+        let preset = match bucket.preset.as_deref() {
+            None | Some("aws") => None,
+            Some("r2") => Some(Preset::R2),
+            Some("tigris") => Some(Preset::Tigris),
+            // What these need is said one by one.
+            Some("minio" | "ceph") => None,
+            Some(other) => {
+                return Err(Failure::new(
+                    "storage-config",
+                    format!("there is no preset {other:?}; there are aws, r2, tigris, minio, ceph"),
+                ));
+            }
+        };
+        let by_path = matches!(bucket.preset.as_deref(), Some("minio" | "ceph"));
         Ok(S3 {
-            bucket: self.location.host().to_owned(),
-            prefix: prefix_of(&self.location),
-            region: options.region.clone(),
-            endpoint,
-            allow_http: options.allow_http == Some(true),
-            path_style: options.force_path_style.filter(|it| *it),
-            preset: tigris.then_some(Preset::Tigris),
-            requester_pays: options.requester_pays == Some(true),
+            bucket: bucket.name.clone(),
+            prefix: bucket.prefix.clone(),
+            region: bucket.region.clone(),
+            endpoint: bucket.endpoint.clone(),
+            // The reader has named it.
+            allow_http: true,
+            path_style: bucket.path_style.or(by_path.then_some(true)),
+            preset,
+            requester_pays: bucket.requester_pays,
             // Nothing is written, and no upload has a digest.
             checksum: None,
-            stall_timeout: options.network_stream_timeout_seconds.map(u64::from),
+            stall_timeout: bucket.stall_timeout.map(|time| time.as_secs()),
             read_headers: BTreeMap::new(),
             write_headers: BTreeMap::new(),
             read_only: true,
-            credentials,
+            credentials: self.of_s3(bucket),
             settings: Settings::default(),
         })
     }
 
-    fn gcs(&self, store: &VirtualStore) -> Result<Gcs, Failure> {
-        let nothing = BTreeMap::new();
-        let options = match store {
-            VirtualStore::Gcs(options) => options,
-            _ => &nothing,
-        };
-        let mut gcs = Gcs {
-            bucket: self.location.host().to_owned(),
-            prefix: prefix_of(&self.location),
-            endpoint: None,
-            allow_http: false,
-            user_project: None,
-            credentials: GcsIdentity::Anonymous,
+    fn gcs(&self, bucket: &GrantedBucket) -> Gcs {
+        Gcs {
+            bucket: bucket.name.clone(),
+            prefix: bucket.prefix.clone(),
+            endpoint: bucket.endpoint.clone(),
+            allow_http: true,
+            user_project: bucket.user_project.clone(),
+            credentials: self.of_gcs(bucket),
             settings: Settings::default(),
-        };
-        let mut anonymous = false;
-        for (name, value) in options {
-            match plain_name(name, "google_").as_str() {
-                "base_url" | "endpoint" => gcs.endpoint = Some(value.clone()),
-                "allow_http" => gcs.allow_http = is_true(value),
-                "user_project" => gcs.user_project = Some(value.clone()),
-                "skip_signature" => anonymous = is_true(value),
-                "bucket" | "bucket_name" if *value == gcs.bucket => {}
-                _ => return Err(self.unknown(name)),
-            }
         }
-        gcs.credentials = match &self.grant {
-            Grant::Gcs { identity } => {
-                let asked = !matches!(identity, GcsIdentity::Anonymous);
-                let is_environment = matches!(identity, GcsIdentity::Environment);
-                self.check_endpoint(gcs.endpoint.as_deref(), asked, is_environment)?;
-                identity.clone()
-            }
-            _ if anonymous || gcs.endpoint.is_some() || !has_google_credentials() => {
-                GcsIdentity::Anonymous
-            }
-            _ => GcsIdentity::Environment,
-        };
-        Ok(gcs)
     }
 
-    fn azure(&self, store: &VirtualStore) -> Result<Azure, Failure> {
-        let nothing = BTreeMap::new();
-        let options = match store {
-            VirtualStore::Azure(options) => options,
-            _ => &nothing,
-        };
-        let mut azure = Azure {
-            account: String::new(),
-            container: self.location.host().to_owned(),
-            prefix: prefix_of(&self.location),
-            endpoint: None,
-            allow_http: false,
-            credentials: AzureIdentity::Anonymous,
+    fn azure(&self, bucket: &GrantedBucket) -> Azure {
+        Azure {
+            account: bucket.account.clone().unwrap_or_default(),
+            container: bucket.name.clone(),
+            prefix: bucket.prefix.clone(),
+            endpoint: bucket.endpoint.clone(),
+            allow_http: true,
+            credentials: self.of_azure(bucket),
             settings: Settings::default(),
-        };
-        let mut anonymous = false;
-        for (name, value) in options {
-            match plain_name(name, "azure_").trim_start_matches("storage_") {
-                "account" | "account_name" => azure.account.clone_from(value),
-                "endpoint" => azure.endpoint = Some(value.clone()),
-                "allow_http" => azure.allow_http = is_true(value),
-                "skip_signature" => anonymous = is_true(value),
-                "container" | "container_name" if *value == azure.container => {}
-                _ => return Err(self.unknown(name)),
-            }
         }
-        if !is_label(&azure.account) {
-            let problem = "there is none: make the container with azure_store(account=…)";
-            return Err(self.wrong("account", problem));
-        }
-        azure.credentials = match &self.grant {
-            Grant::Azure { identity } => {
-                let asked = !matches!(identity, AzureIdentity::Anonymous);
-                let is_environment = matches!(identity, AzureIdentity::Environment);
-                self.check_endpoint(azure.endpoint.as_deref(), asked, is_environment)?;
-                identity.clone()
-            }
-            _ if anonymous || azure.endpoint.is_some() => AzureIdentity::Anonymous,
-            _ => AzureIdentity::Environment,
-        };
-        Ok(azure)
     }
-
-    fn http(&self, store: &VirtualStore) -> Result<Http, Failure> {
-        let nothing = HttpOptions::default();
-        let options = match store {
-            VirtualStore::Http(options) => options,
-            _ => &nothing,
-        };
-        let mut http = Http {
-            url: self.location.to_string(),
-            headers: options.headers.clone(),
-            settings: Settings::default(),
-        };
-        for (name, value) in &options.options {
-            let time = || {
-                millis(value).ok_or_else(|| self.wrong(name, "it is no time such as 5s or 300ms"))
-            };
-            match name.as_str() {
-                "timeout" => http.settings.operation_attempt_timeout_ms = Some(time()?),
-                "connect_timeout" => http.settings.connect_timeout_ms = Some(time()?),
-                "read_timeout" => http.settings.read_timeout_ms = Some(time()?),
-                "user_agent" => {
-                    http.headers.insert("user-agent".to_owned(), value.clone());
-                }
-                "allow_http" if is_true(value) || self.location.scheme() == "https" => {}
-                "allow_http" => {
-                    let problem = "it is http://, which allow_http must allow: set it to true";
-                    return Err(self.wrong(name, problem));
-                }
-                _ => return Err(self.unknown(name)),
-            }
-        }
-        Ok(http)
-    }
-
-    /// Tokens can be used by whoever sees them. So they go to an endpoint that the repository names only if they were
-    /// named for it, and never in clear text through a network.
-    fn check_endpoint(
-        &self,
-        endpoint: Option<&str>,
-        asked: bool,
-        is_environment: bool,
-    ) -> Result<(), Failure> {
-        let Some(endpoint) = endpoint.filter(|_| asked) else {
-            return Ok(());
-        };
-        if is_environment {
-            let problem = "only the repository knows it, and credentials of the environment do not go there: give the \
-                           credentials for it by value, or anonymous ones";
-            return Err(self.wrong("endpoint", problem));
-        }
-        if is_in_clear_text(endpoint) {
-            let problem = "it is http://, and credentials do not go through a network in clear text: use https://";
-            return Err(self.wrong("endpoint", problem));
-        }
-        Ok(())
-    }
-
-    fn unknown(&self, option: &str) -> Failure {
-        self.wrong(
-            option,
-            "it is not supported: take it out of the options of the virtual chunk container",
-        )
-    }
-
-    fn wrong(&self, option: &str, problem: &str) -> Failure {
-        let option = option.escape_debug();
-        Failure::new(
-            "storage-config",
-            format!(
-                "the virtual chunk container {}: {option}: {problem}",
-                self.location
-            ),
-        )
-    }
-}
-
-/// Whether others see what is sent to a URL: neither encrypted nor for this machine alone.
-fn is_in_clear_text(url: &str) -> bool {
-    let Ok(url) = Url::parse(url) else {
-        return false;
-    };
-    let stays_here = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    url.scheme() == "http" && !stays_here
-}
-
-/// The name of an option without what it may begin with.
-fn plain_name(name: &str, beginning: &str) -> String {
-    let name = name.to_ascii_lowercase();
-    name.strip_prefix(beginning).unwrap_or(&name).to_owned()
-}
-
-fn is_true(value: &str) -> bool {
-    matches!(
-        value.to_ascii_lowercase().as_str(),
-        "true" | "1" | "yes" | "on" | "y"
-    )
-}
-
-/// A name that can be a part of the name of a server.
-fn is_label(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    !text.is_empty() && text.bytes().all(plain)
 }
 
 /// Whether somebody has set up credentials of Google on this machine, in a file.
@@ -397,31 +247,4 @@ fn has_google_credentials() -> bool {
         home.join(".config/gcloud/application_default_credentials.json")
             .exists()
     })
-}
-
-/// The milliseconds of a time such as `5s`, `1m 30s`, `300 ms`.
-fn millis(text: &str) -> Option<u64> {
-    let mut total = 0_u64;
-    let mut rest = text.trim();
-    if rest.is_empty() {
-        return None;
-    }
-    while !rest.is_empty() {
-        let digits = rest.find(|it: char| !it.is_ascii_digit())?;
-        let number: u64 = rest[..digits].parse().ok()?;
-        rest = rest[digits..].trim_start();
-        let letters = rest
-            .find(|it: char| !it.is_ascii_alphabetic())
-            .unwrap_or(rest.len());
-        let unit = match &rest[..letters] {
-            "ms" | "msec" | "millis" => 1,
-            "s" | "sec" | "secs" | "second" | "seconds" => 1000,
-            "m" | "min" | "mins" | "minute" | "minutes" => 60_000,
-            "h" | "hr" | "hour" | "hours" => 3_600_000,
-            _ => return None,
-        };
-        total = total.checked_add(number.checked_mul(unit)?)?;
-        rest = rest[letters..].trim_start();
-    }
-    Some(total)
 }

@@ -11,6 +11,7 @@ mod commands;
 mod damage;
 mod doctor;
 mod exit_codes;
+mod grants;
 mod history;
 mod import;
 mod interrupted;

@@ -169,8 +169,12 @@ def containers_credentials(
 ) -> dict[str, AnyCredential | None]:
     """Who asks for virtual chunks, by the prefixes of their containers: for `authorize_virtual_chunk_access`.
 
-    `None` stands for the environment, or nobody: a container that names its server, where whoever can write to the
-    repository could have credentials sent to, is asked by nobody.
+    A prefix may end with options that only the reader can say, as in `s3://archive/?endpoint=https://minio.example.org`: an
+    endpoint that the configuration of the repository names is refused unless it is named here, too. There are `endpoint`,
+    `region`, `path_style`, `preset`, `requester_pays` (S3), `endpoint`, `user_project` (Google), `account`, `endpoint`
+    (Azure), `private`, `headers` (web servers).
+
+    `None` stands for the environment, or nobody: credentials of the environment go to the usual server of a bucket only.
     """
     return {prefix: _access(prefix, credential) for prefix, credential in m.items()}
 

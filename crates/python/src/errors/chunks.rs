@@ -1,6 +1,6 @@
 //! Chunks that lie in foreign objects.
 
-use icefield::{VirtualChunkError, VirtualRefsError};
+use icefield::{ErrorKind, VirtualChunkError, VirtualRefsError};
 
 use super::{Coded, Failure, failures_from};
 
@@ -12,9 +12,14 @@ impl Coded for VirtualChunkError {
             Self::Location(_) | Self::Key(_) => "invalid-virtual-ref",
             Self::NoContainer => "no-container-for-virtual-chunk",
             Self::NotGranted { .. } | Self::NoGrant => "unauthorized-virtual-chunk-container",
-            Self::Open { source, .. } => source
-                .downcast_ref()
-                .map_or("virtual-chunk-fetch", Failure::kind),
+            Self::Open { source, .. } => match (source.downcast_ref(), source.downcast_ref()) {
+                (Some(failure), _) => Failure::kind(failure),
+                // The grant, or what it does not let the repository say.
+                (_, Some(error)) if icefield::Error::kind(error) == ErrorKind::Invalid => {
+                    "storage-config"
+                }
+                _ => "virtual-chunk-fetch",
+            },
             Self::Changed => "virtual-chunk-modified",
             Self::Truncated { .. } => "invalid-object-size",
             _ => "virtual-chunk-fetch",

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use icefield::format::VirtualLocation;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -349,9 +348,4 @@ pub(crate) fn shown(url: &str) -> String {
     };
     let host = host.rsplit('@').next().unwrap_or_default();
     format!("{scheme}://{host}{path}")
-}
-
-/// The path of a location as a prefix of keys.
-pub(crate) fn prefix_of(location: &VirtualLocation) -> String {
-    location.decoded_path().trim_matches('/').to_owned()
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from listening import listening
+from referring import read, refer
 from test_storage import EMPTY, EMPTY_AZURE
 
 import icefield
@@ -338,114 +339,12 @@ def test_grants_are_of_the_service_of_their_prefix() -> None:
         )
 
 
-def _virtual(
-    store: Any, prefix: str, location: str, access: dict[str, Any] | None
-) -> icefield.IcechunkStore:
-    config = icefield.RepositoryConfig.default()
-    config.set_virtual_chunk_container(icefield.VirtualChunkContainer(prefix, store))
-    repository = icefield.Repository.create(
-        icefield.in_memory_storage(), config=config, authorize_virtual_chunk_access=access
-    )
-    import zarr
-
-    session = repository.writable_session("main")
-    zarr.create_array(
-        session.store, name="a", shape=(4,), chunks=(4,), dtype="u1", compressors=None, filters=None
-    )
-    session.store.set_virtual_ref("a/c/0", location, offset=0, length=4)
-    return session.store
-
-
-def _read(store: icefield.IcechunkStore) -> list[int]:
-    import zarr
-
-    read: Any = zarr.open_array(store, path="a", mode="r")[:]
-    return [int(it) for it in read]
-
-
-def test_headers_of_a_container_reach_the_web_server(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "x.bin").write_bytes(bytes([1, 2, 3, 4]))
-    with listening(root=tmp_path) as server:
-        prefix = f"{server.url}/data/"
-        store = places.http_store({"user_agent": "a test"}, {"authorization": "Bearer hidden"})
-        access = who.containers_credentials({prefix: who.HttpAccess})
-        virtual = _virtual(store, prefix, f"{prefix}x.bin", access)
-        assert _read(virtual) == [1, 2, 3, 4]
-        assert server.headers("authorization") == {"Bearer hidden"}
-        assert server.headers("user-agent") == {"a test"}
-
-
-def test_credentials_of_a_container_reach_azure() -> None:
-    with listening(answer=bytes([1, 2, 3, 4])) as server:
-        config = {"azure_endpoint": f"{server.url}/me", "allow_http": "true"}
-        store = places.azure_store(account="me", config=config)
-        credential = who.azure_credentials(bearer_token="hidden")
-        access = who.containers_credentials({"az://box/": credential})
-        assert _read(_virtual(store, "az://box/", "az://box/x.bin", access)) == [1, 2, 3, 4]
-        assert server.headers("authorization") == {"Bearer hidden"}
-        server.asked.clear()
-        # Credentials of the environment would go wherever the repository says.
-        assert _read(_virtual(store, "az://box/", "az://box/x.bin", {"az://box/": None}))
-        assert server.headers("authorization") == {""}
-
-
-@pytest.mark.parametrize("credential", ["static", "function", "none"])
-def test_credentials_of_a_container_reach_s3(
-    credential: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "FROMENV")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
-    given: dict[str, Any] = {
-        "static": who.s3_static_credentials(access_key_id="GIVEN", secret_access_key="hidden"),
-        "function": who.s3_refreshable_credentials(partial(a_key, "GIVEN")),
-        "none": None,
-    }
-    with listening(answer=bytes([1, 2, 3, 4])) as server:
-        store = places.s3_store(
-            endpoint_url=server.url, allow_http=True, s3_compatible=True, region="eu-west-1"
-        )
-        access = who.containers_credentials({"s3://sea/": given[credential]})
-        assert _read(_virtual(store, "s3://sea/", "s3://sea/x.bin", access)) == [1, 2, 3, 4]
-        for sent in server.headers("authorization"):
-            assert ("Credential=GIVEN/" in sent) == (credential != "none")
-            assert "FROMENV" not in sent
-
-
-def test_a_container_without_tls_must_be_allowed() -> None:
-    with listening(answer=bytes([1, 2, 3, 4])) as server:
-        store = places.s3_store(endpoint_url=server.url, region="eu-west-1")
-        credential = who.s3_static_credentials(access_key_id="A", secret_access_key="hidden")
-        access = who.containers_credentials({"s3://sea/": credential})
-        virtual = _virtual(store, "s3://sea/", "s3://sea/x.bin", access)
-        with pytest.raises(icefield.IcechunkError, match="allow_http"):
-            _read(virtual)
-        assert server.asked == []
-
-
-def test_options_of_a_container_take_effect_or_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.bin").write_bytes(bytes([1, 2, 3, 4]))
-    with listening(root=tmp_path) as server:
-        prefix = f"{server.url}/"
-        for options, said in (
-            ({"proxy_url": "http://x"}, "proxy_url"),
-            ({"timeout": "?"}, "timeout"),
-        ):
-            access = who.containers_credentials({prefix: None})
-            virtual = _virtual(places.http_store(options), prefix, f"{prefix}x.bin", access)
-            with pytest.raises(icefield.IcechunkError, match=said):
-                _read(virtual)
-    with pytest.raises(icefield.IcechunkError, match="account"):
-        access = who.containers_credentials({"az://box/": None})
-        _read(_virtual(icefield.ObjectStoreConfig.Azure(), "az://box/", "az://box/x", access))
-
-
 def test_files_are_read_where_they_are_granted(tmp_path: Path) -> None:
     (tmp_path / "x.bin").write_bytes(bytes([1, 2, 3, 4]))
     store = places.local_filesystem_store(str(tmp_path))
     prefix = f"file://{tmp_path}/"
     for credential in (who.LocalFileSystemAccess, None):
         access = who.containers_credentials({prefix: credential})
-        assert _read(_virtual(store, prefix, f"{prefix}x.bin", access)) == [1, 2, 3, 4]
+        assert read(refer(store, prefix, f"{prefix}x.bin", access)) == [1, 2, 3, 4]
     with pytest.raises(icefield.InvalidInputError):
-        _read(_virtual(store, prefix, f"{prefix}x.bin", None))
+        read(refer(store, prefix, f"{prefix}x.bin", None))

@@ -1,0 +1,61 @@
+//! Who asks for what was granted.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use icefield_storage::{BoxError, Storage};
+
+use super::GrantedBucket;
+use crate::Schemes;
+
+/// Opens granted buckets with credentials, or without. Language bindings supply these; where requests go is not
+/// decided here.
+#[async_trait]
+pub trait Identity: fmt::Debug + Send + Sync + 'static {
+    /// Returns whether requests to this bucket would carry credentials.
+    fn signs(&self, bucket: &GrantedBucket) -> bool;
+
+    /// Opens the bucket, for reading, at its endpoint, and below its prefix.
+    ///
+    /// # Errors
+    /// What cannot be opened.
+    async fn open(&self, bucket: &GrantedBucket) -> Result<Arc<dyn Storage>, BoxError>;
+}
+
+/// No credentials, and nothing of the environment.
+#[derive(Debug)]
+pub(super) struct Nobody;
+
+#[async_trait]
+impl Identity for Nobody {
+    fn signs(&self, _: &GrantedBucket) -> bool {
+        false
+    }
+
+    async fn open(&self, bucket: &GrantedBucket) -> Result<Arc<dyn Storage>, BoxError> {
+        let schemes = Schemes::none();
+        #[cfg(feature = "s3")]
+        let schemes = schemes.with("s3", Arc::new(crate::ConnectS3::anonymous()));
+        #[cfg(feature = "gcs")]
+        let schemes = schemes.with("gs", Arc::new(crate::ConnectGcs::anonymous()));
+        #[cfg(feature = "azure")]
+        let schemes = schemes.with("az", Arc::new(crate::ConnectAzure::anonymous()));
+        Ok(schemes.storage(&bucket.location()?).await?)
+    }
+}
+
+/// The credentials that the environment has.
+#[derive(Debug)]
+pub(super) struct Environment;
+
+#[async_trait]
+impl Identity for Environment {
+    fn signs(&self, _: &GrantedBucket) -> bool {
+        true
+    }
+
+    async fn open(&self, bucket: &GrantedBucket) -> Result<Arc<dyn Storage>, BoxError> {
+        Ok(Schemes::standard().storage(&bucket.location()?).await?)
+    }
+}
