@@ -86,7 +86,7 @@ pub enum SourceError {
     },
     /// Something lies among the chunks that is none.
     #[error(
-        "{name} is not a chunk of the array it lies in: {problem}; remove it, or correct the array's metadata"
+        "{name} is not a chunk of the array it lies in: {problem}; correct the array's metadata if it is too old, or move the file out of the array"
     )]
     NotAChunk {
         /// The file.
@@ -301,7 +301,7 @@ pub enum ImportError {
     Plan(#[from] PlanError),
     /// A chunk is outside the grid of its array.
     #[error(
-        "{name} is outside the grid of {path}, which has {grid:?} chunks: remove it, or correct the array's metadata"
+        "{name} is outside the grid of {path}, which has {grid:?} chunks: correct the array's metadata if it is too old, or move the chunk out of the array"
     )]
     OutOfGrid {
         /// The chunk in the source.
