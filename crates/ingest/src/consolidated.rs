@@ -9,7 +9,7 @@
 //! none       there    no               nothing, with a warning: it was deleted
 //! ```
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -71,15 +71,15 @@ fn named(nodes: &BTreeSet<String>) -> String {
     text.join(", ")
 }
 
-/// Adds to the documents of a tree those of nodes below `scope` that only their copies describe, and says where the two
-/// part. `has_keys` tells whether anything lies below a node. The document with the copies may be among the others, but
-/// has no copy itself.
+/// Compares the documents of a tree, or of the part of it below `scope`, with their copies. Returns where the two part, and
+/// the copies that stand in for documents. `has_keys` tells whether anything lies below a node. The document with the copies
+/// may be among the others, but has no copy itself.
 pub(crate) fn reconcile(
-    documents: &mut Vec<(String, Value)>,
+    documents: &[(String, Value)],
     copies: Map<String, Value>,
     scope: &str,
     has_keys: impl Fn(&str) -> bool,
-) -> Parted {
+) -> (Parted, Vec<(String, Value)>) {
     let mut parted = Parted::default();
     let own = nodes(documents.iter().map(|(key, _)| key));
     let copied = nodes(copies.keys());
@@ -90,61 +90,74 @@ pub(crate) fn reconcile(
         };
         kind.insert(node.clone());
     }
-    for (key, document) in documents.iter() {
+    for (key, document) in documents {
         let node = node_of(key);
         let is_same = match copies.get(key) {
             Some(copy) => is_same(document, copy),
             None => is_nothing(key, document) || (is_format_3(key) && node == scope),
         };
-        if !is_same && own.contains(node) && is_below(node, scope) {
+        if !is_same && own.contains(node) {
             parted.changed.insert(node.to_owned());
         }
     }
-    let keys: HashSet<String> = documents.iter().map(|(key, _)| key.clone()).collect();
+    let keys: HashSet<&str> = documents.iter().map(|(key, _)| key.as_str()).collect();
+    let mut added = Vec::new();
     for (key, copy) in copies {
         let node = node_of(&key);
-        if keys.contains(&key) {
+        if keys.contains(key.as_str()) {
             continue;
         } else if own.contains(node) && !is_nothing(&key, &copy) {
             parted.changed.insert(node.to_owned());
         } else if parted.adopted.contains(node) {
-            documents.push((key, copy));
+            added.push((key, copy));
         }
     }
-    parted
+    (parted, added)
 }
 
-/// Reconciles the documents of a tree of format 3 with the copies in those of groups, upper groups first. `name` makes of
-/// a key what messages call it. Returns what whoever imports should know.
+/// Reconciles the documents of a tree of format 3 with the copies in those of groups, upper groups first, and adds the
+/// copies that stand in for documents. `name` makes of a key what messages call it. Returns what whoever imports should know.
 pub(crate) fn reconcile_inline(
     documents: &mut Vec<(String, Value)>,
     has_keys: impl Fn(&str) -> bool,
     name: impl Fn(&str) -> String,
 ) -> Vec<String> {
-    let mut groups = Vec::new();
-    for (key, document) in documents.iter().filter(|(key, _)| is_format_3(key)) {
+    documents.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let has_copies = |document: &Value| document.get(MEMBER).is_some_and(|it| !it.is_null());
+    let groups = documents
+        .iter()
+        .filter(|(_, document)| has_copies(document));
+    let mut groups: Vec<&(String, Value)> = groups.collect();
+    groups.sort_by_key(|(key, _)| key.len());
+    let (mut adopted, mut said) = (BTreeMap::new(), Vec::new());
+    for (key, document) in groups {
         let group = node_of(key);
         let below = |path: &str| match group {
             "" => format!("{path}/{DOCUMENT}"),
             group => format!("{group}/{path}/{DOCUMENT}"),
         };
         let copies = copies_of(document).map(|(path, copy)| (below(path), copy.clone()));
-        let copies: Map<String, Value> = copies.collect();
-        if document.get(MEMBER).is_some_and(|it| !it.is_null()) {
-            groups.push((key.clone(), copies));
-        }
+        let copies = copies
+            .filter(|(key, _)| !adopted.contains_key(key))
+            .collect();
+        let (parted, added) = reconcile(part(documents, group), copies, group, &has_keys);
+        said.extend(parted.warnings(&name(key)));
+        adopted.extend(added);
     }
-    groups.sort_by_key(|(key, _)| key.len());
-    let reconciled = groups.into_iter().map(|(key, copies)| {
-        let parted = reconcile(documents, copies, node_of(&key), &has_keys);
-        parted.warnings(&name(&key))
-    });
-    reconciled.flatten().collect()
+    documents.extend(adopted);
+    said
 }
 
-fn is_below(node: &str, scope: &str) -> bool {
-    let rest = node.strip_prefix(scope);
-    scope.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// The documents at a node and below it, of documents in the order of their keys.
+fn part<'a>(documents: &'a [(String, Value)], node: &str) -> &'a [(String, Value)] {
+    if node.is_empty() {
+        return documents;
+    }
+    let directory = format!("{node}/");
+    let start = documents.partition_point(|(key, _)| *key < directory);
+    let rest = documents.get(start..).unwrap_or_default();
+    let end = rest.partition_point(|(key, _)| key.starts_with(&directory));
+    rest.get(..end).unwrap_or_default()
 }
 
 /// The nodes of keys: attributes alone make none.
@@ -215,7 +228,7 @@ mod tests {
 
     #[test]
     fn documents_count_and_copies_stand_in_for_those_that_are_missing() {
-        let mut all = documents(&[
+        let all = documents(&[
             (".zgroup", json!({"zarr_format": 2})),
             ("same/.zarray", json!({"shape": [1]})),
             ("same/.zattrs", json!({})),
@@ -234,18 +247,17 @@ mod tests {
         let Value::Object(copies) = copies else {
             panic!()
         };
-        let before = all.len();
-        let parted = reconcile(&mut all, copies, "", |node| node == "lost");
+        let (parted, added) = reconcile(&all, copies, "", |node| node == "lost");
         assert_eq!(names(&parted.changed), ["bare", "grown", "late", "said"]);
         assert_eq!(
             (names(&parted.adopted), names(&parted.gone)),
             (vec!["lost"], vec!["gone"])
         );
-        let added = documents(&[
+        let expected = documents(&[
             ("lost/.zarray", json!(2)),
             ("lost/.zattrs", json!({"a": 1})),
         ]);
-        assert_eq!(all[before..], added);
+        assert_eq!(added, expected);
         let warnings = parted.warnings("T");
         assert!(
             warnings[0].contains("/bare, /grown, /late, /said"),

@@ -13,6 +13,8 @@ mod references;
 mod targets;
 mod template;
 
+use std::cell::OnceCell;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
@@ -20,7 +22,7 @@ use serde_json::Value;
 use crate::archive::values::base64_bytes;
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place};
 use crate::names::{MAX_DOCUMENT, check_formats, is_format_2, is_format_3};
-use crate::zarr_tree::format3;
+use crate::zarr_tree::{format3, has_below};
 use crate::zarr2::{self, Documents};
 use crate::{SourceError, consolidated, lossy};
 
@@ -141,7 +143,9 @@ async fn read_nodes(
         said.extend(warnings);
         documents.push((key, document));
     }
-    let mut nodes = nodes_of(documents, name, |node| outline.has_below(node))?;
+    let keys = OnceCell::new();
+    let has_keys = |node: &str| has_below(keys.get_or_init(|| outline.keys()), |key| &**key, node);
+    let mut nodes = nodes_of(documents, name, has_keys)?;
     said.into_iter().for_each(|warning| nodes.warn(warning));
     Ok(nodes)
 }
@@ -177,8 +181,9 @@ fn nodes_of(
             if documents.is_empty() {
                 documents.extend(copies);
             } else {
-                let parted =
-                    consolidated::reconcile(&mut documents, copies.collect(), "", has_keys);
+                let (parted, mut added) =
+                    consolidated::reconcile(&documents, copies.collect(), "", has_keys);
+                documents.append(&mut added);
                 said.extend(parted.warnings(&called(zarr2::CONSOLIDATED)));
             }
         }

@@ -122,7 +122,7 @@ impl Listed {
 }
 
 /// Returns whether one of several things, in byte order of their keys, lies below a node.
-fn has_below<T>(things: &[T], key: impl Fn(&T) -> &str, node: &str) -> bool {
+pub(crate) fn has_below<T>(things: &[T], key: impl Fn(&T) -> &str, node: &str) -> bool {
     let directory = format!("{node}/");
     let at = things.partition_point(|it| key(it) < directory.as_str());
     things
@@ -242,7 +242,8 @@ fn reconciled(
             "the tree has no document but {name}, which may be out of date: it was imported as that says"
         )]);
     }
-    let parted = consolidated::reconcile(documents, copies.collect(), "", has_keys);
+    let (parted, mut added) = consolidated::reconcile(documents, copies.collect(), "", has_keys);
+    documents.append(&mut added);
     Ok(parted.warnings(name))
 }
 

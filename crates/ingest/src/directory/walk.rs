@@ -143,7 +143,9 @@ impl Walk<'_> {
         let mut documents = own
             .map(|(path, node)| (key(path), json(node.document())))
             .collect();
-        let is_adopted = |node: &str| self.adopted.iter().any(|path| path.as_str()[1..] == *node);
+        let is_adopted = |node: &str| {
+            NodePath::parse(&format!("/{node}")).is_ok_and(|path| self.adopted.contains(&path))
+        };
         consolidated::reconcile_inline(&mut documents, is_adopted, |key| self.root.name_of(key))
     }
 

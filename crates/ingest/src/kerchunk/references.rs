@@ -107,16 +107,16 @@ impl<'a> Outline<'a> {
         }
     }
 
-    /// Returns whether one of the references of the map lies below a node.
-    pub(super) fn has_below(&self, node: &str) -> bool {
-        let mut found = false;
+    /// Returns the keys of all references of the map, sorted.
+    pub(super) fn keys(&self) -> Vec<Cow<'a, str>> {
+        let mut keys = Vec::new();
         // What is wrong with the text is said by those who read it.
         let _looked = self.for_each(|key, _| {
-            let rest = key.strip_prefix(node);
-            found |= rest.is_some_and(|rest| rest.starts_with('/'));
+            keys.push(key);
             Ok(())
         });
-        found
+        keys.sort_unstable();
+        keys
     }
 
     /// Looks at all references of the map, in the order of the file.
