@@ -191,30 +191,31 @@ fn endpoints_accounts_and_kinds_of_servers_are_the_readers_to_name() {
     both.insert("endpoint".to_owned(), evil.clone());
     let tigris = VirtualStore::Tigris(S3Options::default());
     let endpoint = format!("?endpoint={evil}");
+    let endpoint = endpoint.as_str();
     for (prefix, store, grant, hint) in [
         (
             "gs://b/",
             VirtualStore::Gcs(named("base_url", &evil)),
             "gs://b/",
-            &endpoint[..],
+            endpoint,
         ),
         (
             "gs://b/",
             VirtualStore::Gcs(named("base_url", &evil)),
             "gs://b/?credentials",
-            &endpoint,
+            endpoint,
         ),
         (
             "az://b/",
             VirtualStore::Azure(both.clone()),
             "az://b/?account=theirs",
-            &endpoint,
+            endpoint,
         ),
         (
             "az://b/",
             VirtualStore::Azure(both),
             "az://b/?account=theirs&credentials",
-            &endpoint,
+            endpoint,
         ),
         ("az://b/", account, "az://b/?credentials", "?account=theirs"),
         ("s3://b/", tigris, "s3://b/?credentials", "?preset=tigris"),
