@@ -2,6 +2,7 @@
 
 #![no_main]
 
+use icefield_format::layout::{self, KeyForm, RefKey};
 use icefield_fuzz::{Seeds, seed};
 use icefield_storage::{Key, MAX_KEY_BYTES, Prefix};
 use libfuzzer_sys::fuzz_target;
@@ -25,6 +26,28 @@ fn one(text: &str) {
     }
 }
 
+/// Whatever a store holds below `refs/` is one ref in one spelling, or none.
+fn spellings(text: &str) {
+    for form in [KeyForm::Raw, KeyForm::ObjectStorePath] {
+        if let Some((found, spelled)) = layout::read_ref_key(text, form) {
+            assert_eq!(layout::ref_key_in(&found, spelled), text);
+            let (RefKey::Branch(name) | RefKey::Tag(name) | RefKey::Tombstone(name)) = &found;
+            // A lookup by the name looks at this key.
+            let looked_at = [Some(form), layout::second_form(name, form)];
+            assert!(looked_at.contains(&Some(spelled)));
+        }
+        if text.contains('/') {
+            continue;
+        }
+        let own = layout::branch_key(text, form);
+        let found = Some((RefKey::Branch(text.to_owned()), form));
+        assert_eq!(layout::read_ref_key(&own, form), found);
+        if let Some(second) = layout::second_form(text, form) {
+            assert_ne!(layout::branch_key(text, second), own);
+        }
+    }
+}
+
 fuzz_target!(
     init: seed(&Seeds::Keys),
     |input: &[u8]| {
@@ -32,6 +55,7 @@ fuzz_target!(
             return;
         };
         one(text);
+        spellings(text);
         // What is below what, by whole segments.
         let Some((prefix, rest)) = text.split_once('\n') else {
             return;

@@ -42,6 +42,15 @@ pub enum KeyForm {
     ObjectStorePath,
 }
 
+impl KeyForm {
+    fn other(self) -> Self {
+        match self {
+            Self::Raw => Self::ObjectStorePath,
+            Self::ObjectStorePath => Self::Raw,
+        }
+    }
+}
+
 /// A ref as its key tells it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RefKey {
@@ -108,6 +117,16 @@ pub fn tombstone_key(name: &str, form: KeyForm) -> String {
     ref_key(TAG, name, TOMBSTONE_FILE, form)
 }
 
+/// Returns the key of an object of a ref.
+#[must_use]
+pub fn ref_key_in(key: &RefKey, form: KeyForm) -> String {
+    match key {
+        RefKey::Branch(name) => branch_key(name, form),
+        RefKey::Tag(name) => tag_key(name, form),
+        RefKey::Tombstone(name) => tombstone_key(name, form),
+    }
+}
+
 fn ref_key(kind: &str, name: &str, file: &str, form: KeyForm) -> String {
     let mut key = format!("{REFS}/{kind}");
     match form {
@@ -140,6 +159,39 @@ pub fn parse_ref_key(key: &str, form: KeyForm) -> Option<RefKey> {
         (TAG, TOMBSTONE_FILE) => Some(RefKey::Tombstone(name)),
         _ => None,
     }
+}
+
+/// Reads the key of a ref in either spelling, as a repository has them that a tool copied byte for byte between a bucket
+/// and a disk. Returns the form that the key is spelled in; none for anything that is no ref.
+///
+/// The store's own form decides wherever it gives the key a meaning, as the reference implementation reads it. So a
+/// [`KeyForm::Raw`] store, where every spelling is a name, has no keys in the other form; a
+/// [`KeyForm::ObjectStorePath`] store has those that are no encoding of any name.
+#[must_use]
+pub fn read_ref_key(key: &str, form: KeyForm) -> Option<(RefKey, KeyForm)> {
+    if let Some(found) = parse_ref_key(key, form) {
+        return Some((found, form));
+    }
+    Some((parse_ref_key(key, KeyForm::Raw)?, KeyForm::Raw))
+}
+
+/// Returns the other form in which a store of this form may hold the name; none if both forms spell it alike, or if
+/// that spelling is the store's own for another name.
+///
+/// The exception is a [`KeyForm::Raw`] store: there every spelling is a name of its own, and an encoded one stands for
+/// the name it encodes only where that name itself is absent.
+#[must_use]
+pub fn second_form(name: &str, form: KeyForm) -> Option<KeyForm> {
+    let is_plain = !name.bytes().any(is_encoded);
+    let is_taken = form == KeyForm::ObjectStorePath && percent_decode(name).is_some();
+    (!is_plain && !is_taken).then(|| form.other())
+}
+
+/// Returns the name that `name` would encode on a [`KeyForm::ObjectStorePath`] store; none if it is no encoding, or
+/// encodes itself.
+#[must_use]
+pub fn encoded_name(name: &str) -> Option<String> {
+    percent_decode(name).filter(|decoded| decoded != name)
 }
 
 /// Reads the key of an object named by an id; none for anything else.
@@ -285,6 +337,45 @@ mod tests {
         ] {
             assert_eq!(parse_ref_key(key, KeyForm::ObjectStorePath), None, "{key}");
         }
+    }
+
+    #[test]
+    fn a_raw_spelling_on_a_disk_is_read_unless_it_encodes_another_name() {
+        let read = |directory: &str| {
+            let key = format!("refs/branch.{directory}/ref.json");
+            match read_ref_key(&key, KeyForm::ObjectStorePath) {
+                Some((RefKey::Branch(name), form)) => (name, form),
+                other => panic!("{directory}: {other:?}"),
+            }
+        };
+        for raw in [
+            "wip#1", "{x}", "é", "100%", "a%7b", "a%2Fb", "a%41", "%FF", "#%23",
+        ] {
+            assert_eq!(read(raw), (raw.to_owned(), KeyForm::Raw));
+            let second = second_form(raw, KeyForm::ObjectStorePath);
+            assert_eq!(second, Some(KeyForm::Raw), "{raw}");
+        }
+        for (own, name) in [("wip%231", "wip#1"), ("main", "main"), ("%25", "%")] {
+            assert_eq!(read(own), (name.to_owned(), KeyForm::ObjectStorePath));
+        }
+        // `wip%231` in a bucket is written `wip%25231`, and its raw spelling means `wip#1` here.
+        assert_eq!(second_form("wip%231", KeyForm::ObjectStorePath), None);
+        assert_eq!(second_form("main", KeyForm::ObjectStorePath), None);
+    }
+
+    #[test]
+    fn a_bucket_reads_every_spelling_as_the_name_that_it_is() {
+        for name in ["wip%231", "wip#1", "%", "main"] {
+            let key = branch_key(name, KeyForm::Raw);
+            let found = (RefKey::Branch(name.to_owned()), KeyForm::Raw);
+            assert_eq!(read_ref_key(&key, KeyForm::Raw), Some(found));
+        }
+        let second = |name| second_form(name, KeyForm::Raw);
+        assert_eq!(second("wip#1"), Some(KeyForm::ObjectStorePath));
+        assert_eq!(second("main"), None);
+        assert_eq!(encoded_name("wip%231").as_deref(), Some("wip#1"));
+        assert_eq!(encoded_name("wip#1"), None);
+        assert_eq!(encoded_name("main"), None);
     }
 
     #[test]

@@ -449,6 +449,19 @@ proptest! {
             prop_assert_eq!(parse(layout::tag_key(&name, form)), Some(RefKey::Tag(name.clone())));
             prop_assert_eq!(parse(layout::tombstone_key(&name, form)), Some(RefKey::Tombstone(name.clone())));
         }
+        // The other spelling is read as the name, or is the store's own for another one.
+        for form in [KeyForm::Raw, KeyForm::ObjectStorePath] {
+            if let Some(second) = layout::second_form(&name, form) {
+                let found = layout::read_ref_key(&layout::branch_key(&name, second), form);
+                let (found, spelled) = found.unwrap();
+                match form {
+                    KeyForm::Raw => prop_assert_eq!(spelled, form),
+                    KeyForm::ObjectStorePath => {
+                        prop_assert_eq!((found, spelled), (RefKey::Branch(name.clone()), second));
+                    }
+                }
+            }
+        }
         let key = layout::branch_key(&name, KeyForm::ObjectStorePath);
         let plain = key.is_ascii() && !key.contains(['{', '#', '\\', '\u{7f}']);
         prop_assert!(plain, "{key}");
