@@ -57,8 +57,8 @@ pub use icefield_format::{
     NodePath, RepositoryConfig, SnapshotId, VirtualLocation,
 };
 pub use icefield_refs::{
-    BranchName, EditOutcome, FetchError, NameError, RefList, RefsError, Refusal, SnapshotInfo,
-    TagName, micros_of_time, time_of_micros,
+    BranchName, EditOutcome, FetchError, Misspelled, NameError, RefList, RefsError, Refusal,
+    SnapshotInfo, Stray, StrayProblem, TagName, UnderstoodRefs, micros_of_time, time_of_micros,
 };
 pub use icefield_storage::{
     Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy,

@@ -42,7 +42,7 @@ pub async fn dump(repository: &Repository) -> anyhow::Result<Value> {
         }
     }
     let deleted: Vec<String> = refs.deleted_tags.iter().map(ToString::to_string).collect();
-    let strays: Vec<String> = refs.strays.iter().map(ToString::to_string).collect();
+    let strays: Vec<String> = refs.strays.into_iter().map(|it| it.name).collect();
     Ok(json!({
         "branches": branches,
         "tags": tags,

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use icefield_core::{Interrupt, Interrupted, Repository};
 use icefield_format::{DecodeLimits, SnapshotId};
-use icefield_refs::{BranchName, FetchError, RefsError};
+use icefield_refs::{BranchName, FetchError, Misspelled, RefsError};
 use icefield_storage::{Storage, StorageError};
 
 use self::chunks::BadChunks;
@@ -42,8 +42,8 @@ use crate::Progress;
 pub use finding::{Finding, FindingKind, Severity};
 pub use ledger::{CheckReport, Garbage, GarbageOfKind, Proposal};
 pub use repair::{
-    ArrayLoss, BranchRepair, CorrectedExtents, LogOutcome, LogRepair, REPAIR_METADATA, Repair,
-    RepairError, RepairOutcome, RepairReport, RestoredBranch,
+    ArrayLoss, BranchRepair, CorrectedExtents, LogOutcome, LogRepair, REPAIR_METADATA, RenamedRef,
+    Repair, RepairError, RepairOutcome, RepairReport, RestoredBranch,
 };
 
 /// Why a repository could not be checked. What is wrong with the repository itself is a [`Finding`].
@@ -119,6 +119,8 @@ struct Examined {
     bad_foreign: BadForeign,
     /// Branches that point nowhere, with what is proposed for them.
     lost: BTreeMap<BranchName, Option<SnapshotId>>,
+    /// Objects of refs that are not in the store's own spelling.
+    misspelled: Vec<Misspelled>,
 }
 
 impl Check {

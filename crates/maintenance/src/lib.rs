@@ -22,8 +22,8 @@ mod usage;
 pub use bundle::{BundleReport, BundleRepository, Unbundle, UnbundleReport};
 pub use check::{
     ArrayLoss, BranchRepair, Check, CheckError, CheckReport, CorrectedExtents, Finding,
-    FindingKind, Garbage, GarbageOfKind, LogOutcome, LogRepair, Proposal, REPAIR_METADATA, Repair,
-    RepairError, RepairOutcome, RepairReport, RestoredBranch, Severity,
+    FindingKind, Garbage, GarbageOfKind, LogOutcome, LogRepair, Proposal, REPAIR_METADATA,
+    RenamedRef, Repair, RepairError, RepairOutcome, RepairReport, RestoredBranch, Severity,
 };
 pub use collect::{
     Collect, CollectError, CollectReport, DEFAULT_FLOOR, LEAST_FLOOR, Marking, Swept,

@@ -3,7 +3,10 @@
 use icefield_format::{FormatError, SnapshotId};
 use icefield_storage::{Key, StorageError};
 
-use crate::{BranchName, NameError, TagName};
+use crate::{BranchName, NameError, Stray, TagName};
+
+/// Strays that an error names.
+const NAMED: usize = 3;
 
 /// Why an object of the format could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +68,25 @@ pub enum RefsError {
         /// What is wrong with it.
         source: FormatError,
     },
+    /// Two objects claim to be one ref: a repository was copied over another one, or halfway renamed.
+    #[error(
+        "{own} and {other} spell the name of one ref: `icefield fsck --repair` drops the second if both say the same; otherwise move away the one that is wrong"
+    )]
+    SpelledTwice {
+        /// The key in the store's own spelling.
+        own: Key,
+        /// The key in the other spelling.
+        other: Key,
+    },
+    /// What is not understood may be a ref, and keep anything: nothing is deleted or rewritten.
+    #[error(
+        "{}: what they keep is not known, and nothing was changed; `icefield fsck` names all of them, `fsck --repair` mends what it can, and what is foreign must be moved out of refs/",
+        told(.strays)
+    )]
+    NotUnderstood {
+        /// All of them; refs that cannot be read are named `branch NAME` or `tag NAME`.
+        strays: Vec<Stray>,
+    },
     /// History goes round in a circle.
     #[error("snapshot {0} is its own ancestor: the history is damaged")]
     Cycle(SnapshotId),
@@ -94,4 +116,17 @@ impl From<icefield_storage::KeyError> for RefsError {
     fn from(error: icefield_storage::KeyError) -> Self {
         Self::Storage(error.into())
     }
+}
+
+/// The first of some strays, and how many more there are.
+fn told(strays: &[Stray]) -> String {
+    let named: Vec<String> = strays.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = match strays.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    format!(
+        "below refs/ is what is not understood: {}{more}",
+        named.join("; ")
+    )
 }

@@ -10,11 +10,12 @@
 mod ancestry;
 mod edit;
 mod error;
+mod list;
 mod name;
 mod ref_files;
 mod reparent;
+mod spelling;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::stream::{BoxStream, TryStreamExt};
@@ -24,7 +25,9 @@ use icefield_storage::{Key, PutMode, Storage, Version};
 pub use ancestry::{SnapshotInfo, SnapshotSource, micros_of_time, time_of_micros};
 pub use edit::{EditOutcome, RefEdit, Refusal, Tip};
 pub use error::{FetchError, RefsError};
+pub use list::{RefList, Stray, StrayProblem, UnderstoodRefs};
 pub use name::{BranchName, NameError, TagName};
+pub use spelling::Misspelled;
 
 use ref_files::RefFiles;
 
@@ -37,20 +40,6 @@ pub enum TagState {
     Present(SnapshotId),
     /// The tag was deleted; the name stays taken.
     Deleted,
-}
-
-/// All refs of a repository. A ref whose file is damaged is listed with what is wrong with it; the others
-/// stay usable.
-#[derive(Debug, Default)]
-pub struct RefList {
-    /// Branches and their tips.
-    pub branches: BTreeMap<BranchName, Result<SnapshotId, RefsError>>,
-    /// Tags and what they point to, deleted ones left out.
-    pub tags: BTreeMap<TagName, Result<SnapshotId, RefsError>>,
-    /// Names of deleted tags.
-    pub deleted_tags: BTreeSet<TagName>,
-    /// Objects among the refs that are none.
-    pub strays: Vec<Key>,
 }
 
 /// The stored configuration and the state of the object that holds it.
@@ -116,12 +105,35 @@ impl Refs {
         }
     }
 
-    /// Lists all refs.
+    /// Lists all refs, and everything else below `refs/`.
     ///
     /// # Errors
     /// What the store says; a list that failed is never an empty one.
     pub async fn list(&self) -> Result<RefList, RefsError> {
         self.files.list().await
+    }
+
+    /// Returns the keys of the file and of the tombstone of a tag by the name that [`Refs::list`] gives it, in the spelling
+    /// that the store has one of them in.
+    ///
+    /// # Errors
+    /// [`RefsError::SpelledTwice`] and what the store says.
+    pub async fn tag_keys(&self, name: &TagName) -> Result<(Key, Key), RefsError> {
+        let form = self.files.form_in_list(name).await?;
+        Ok((
+            ref_files::tag_key(name, form)?,
+            ref_files::tombstone_key(name, form)?,
+        ))
+    }
+
+    /// Gives an object of a ref the store's own spelling. Readers that come in between see it spelled twice, which writers
+    /// refuse; a call that was interrupted there is finished by the next one.
+    ///
+    /// # Errors
+    /// [`RefsError::SpelledTwice`] if the store has both spellings with different bytes, [`RefsError::NoConditions`], and
+    /// what the store says.
+    pub async fn respell(&self, misspelled: &Misspelled) -> Result<EditOutcome, RefsError> {
+        self.files.respell(misspelled).await
     }
 
     /// Walks a history, newest first. The stream ends after the first error.

@@ -1,18 +1,16 @@
 //! Spec version 1: an object per ref, an empty object as the tombstone of a deleted tag.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use futures::StreamExt;
-use icefield_format::layout::{self, RefKey};
+use icefield_format::layout::{self, KeyForm};
 use icefield_format::{SnapshotId, decode_ref, encode_ref, encode_ref_with_nonce};
 use icefield_storage::{
-    Bytes, DeleteOutcome, Deletion, Key, ListOptions, Prefix, PutMode, PutOptions, PutOutcome,
-    Storage, StorageError, StorageExt,
+    Bytes, DeleteOutcome, Deletion, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError,
+    StorageExt,
 };
 
-use crate::{BranchName, EditOutcome, RefList, RefsError, Refusal, TagName, TagState, Tip};
+use crate::{BranchName, EditOutcome, RefsError, Refusal, TagName, TagState, Tip};
 
 /// Most bytes of a ref file that are read; a good one has 35, or 67 after a reset.
 const MAX_REF_LEN: u64 = 64 << 10;
@@ -20,10 +18,10 @@ const MAX_REF_LEN: u64 = 64 << 10;
 const MAX_CONFIG_LEN: u64 = 4 << 20;
 
 /// The layout's form of the store's key form: two crates that must not know each other name it.
-pub(crate) fn key_form(storage: &dyn Storage) -> layout::KeyForm {
+pub(crate) fn key_form(storage: &dyn Storage) -> KeyForm {
     match storage.capabilities().key_form {
-        icefield_storage::KeyForm::Raw => layout::KeyForm::Raw,
-        icefield_storage::KeyForm::ObjectStorePath => layout::KeyForm::ObjectStorePath,
+        icefield_storage::KeyForm::Raw => KeyForm::Raw,
+        icefield_storage::KeyForm::ObjectStorePath => KeyForm::ObjectStorePath,
     }
 }
 
@@ -31,7 +29,7 @@ pub(crate) fn key_form(storage: &dyn Storage) -> layout::KeyForm {
 #[derive(Clone, Debug)]
 pub(crate) struct RefFiles {
     storage: Arc<dyn Storage>,
-    form: layout::KeyForm,
+    form: KeyForm,
 }
 
 impl RefFiles {
@@ -44,22 +42,12 @@ impl RefFiles {
         &*self.storage
     }
 
-    fn branch_key(&self, name: &BranchName) -> Result<Key, RefsError> {
-        Ok(Key::parse(&layout::branch_key(name.as_str(), self.form))?)
+    /// The form in which the store spells names.
+    pub(crate) fn form(&self) -> KeyForm {
+        self.form
     }
 
-    fn tag_key(&self, name: &TagName) -> Result<Key, RefsError> {
-        Ok(Key::parse(&layout::tag_key(name.as_str(), self.form))?)
-    }
-
-    fn tombstone_key(&self, name: &TagName) -> Result<Key, RefsError> {
-        Ok(Key::parse(&layout::tombstone_key(
-            name.as_str(),
-            self.form,
-        ))?)
-    }
-
-    async fn read(&self, key: &Key) -> Result<Option<Tip>, RefsError> {
+    pub(crate) async fn read(&self, key: &Key) -> Result<Option<Tip>, RefsError> {
         let Some((bytes, version)) = self.storage.try_read_at_most(key, MAX_REF_LEN).await? else {
             return Ok(None);
         };
@@ -71,7 +59,17 @@ impl RefFiles {
     }
 
     pub(crate) async fn branch(&self, name: &BranchName) -> Result<Option<Tip>, RefsError> {
-        self.read(&self.branch_key(name)?).await
+        if self.form == KeyForm::Raw {
+            // The name as it is comes first, and most of the time there is no more to ask.
+            let own = self.read(&branch_key(name, self.form)?).await?;
+            let second = layout::second_form(name.as_str(), self.form);
+            return match (own, second) {
+                (None, Some(second)) => self.read(&branch_key(name, second)?).await,
+                (own, _) => Ok(own),
+            };
+        }
+        let form = self.form_of_branch(name).await?;
+        self.read(&branch_key(name, form)?).await
     }
 
     /// The state of the object that holds a branch, whatever is in it.
@@ -79,12 +77,28 @@ impl RefFiles {
         &self,
         name: &BranchName,
     ) -> Result<Option<icefield_storage::Version>, RefsError> {
-        let read = self.storage.try_read(&self.branch_key(name)?).await?;
+        let form = self.form_of_branch(name).await?;
+        let read = self.storage.try_read(&branch_key(name, form)?).await?;
         Ok(read.map(|(_, version)| version))
     }
 
     pub(crate) async fn tag(&self, name: &TagName) -> Result<TagState, RefsError> {
-        let (key, tombstone) = (self.tag_key(name)?, self.tombstone_key(name)?);
+        let second = layout::second_form(name.as_str(), self.form);
+        let form = match (self.form, second) {
+            (KeyForm::Raw, Some(second)) => {
+                let own = self.tag_in(name, self.form).await?;
+                return match own {
+                    TagState::Absent => self.tag_in(name, second).await,
+                    own => Ok(own),
+                };
+            }
+            _ => self.form_of_tag(name).await?,
+        };
+        self.tag_in(name, form).await
+    }
+
+    async fn tag_in(&self, name: &TagName, form: KeyForm) -> Result<TagState, RefsError> {
+        let (key, tombstone) = (tag_key(name, form)?, tombstone_key(name, form)?);
         let (tip, deleted) = futures::join!(self.read(&key), self.storage.exists(&tombstone));
         let (tip, hides_missing) = (tip?, self.storage.capabilities().hides_missing);
         let deleted = match deleted {
@@ -98,83 +112,15 @@ impl RefFiles {
         })
     }
 
-    pub(crate) async fn list(&self) -> Result<RefList, RefsError> {
-        let mut branches = Vec::new();
-        let mut tags = Vec::new();
-        let mut deleted_tags = BTreeSet::new();
-        let mut strays = Vec::new();
-        let mut objects = self
-            .storage
-            .list(ListOptions::prefix(Prefix::parse(layout::REFS)?));
-        while let Some(object) = objects.next().await {
-            let key = object?.key;
-            match layout::parse_ref_key(key.as_str(), self.form) {
-                Some(RefKey::Branch(name)) => match BranchName::parse(&name) {
-                    Ok(name) => branches.push(name),
-                    Err(_) => strays.push(key),
-                },
-                Some(RefKey::Tag(name)) => match TagName::parse(&name) {
-                    Ok(name) => tags.push(name),
-                    Err(_) => strays.push(key),
-                },
-                Some(RefKey::Tombstone(name)) => match TagName::parse(&name) {
-                    Ok(name) => {
-                        deleted_tags.insert(name);
-                    }
-                    Err(_) => strays.push(key),
-                },
-                None => strays.push(key),
-            }
-        }
-        tags.retain(|name| !deleted_tags.contains(name));
-        let branches = self.resolve(branches, |name| self.branch_key(name)).await?;
-        let tags = self.resolve(tags, |name| self.tag_key(name)).await?;
-        Ok(RefList {
-            branches,
-            tags,
-            deleted_tags,
-            strays,
-        })
-    }
-
-    /// Reads many refs; one deleted since it was listed is left out, one that is damaged stays as such.
-    async fn resolve<N: Clone + Ord>(
-        &self,
-        names: Vec<N>,
-        key: impl Fn(&N) -> Result<Key, RefsError>,
-    ) -> Result<BTreeMap<N, Result<SnapshotId, RefsError>>, RefsError> {
-        let mut keys = Vec::with_capacity(names.len());
-        for name in names {
-            let key = key(&name)?;
-            keys.push((name, key));
-        }
-        let tips = futures::stream::iter(keys)
-            .map(|(name, key)| async move { (name, self.read(&key).await) })
-            .buffered(16)
-            .collect::<Vec<_>>()
-            .await;
-        let mut resolved = BTreeMap::new();
-        for (name, tip) in tips {
-            match tip {
-                Ok(Some(tip)) => {
-                    resolved.insert(name, Ok(tip.snapshot));
-                }
-                Ok(None) => {}
-                Err(error @ RefsError::InvalidRefFile { .. }) => {
-                    resolved.insert(name, Err(error));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(resolved)
-    }
-
     pub(crate) async fn create_branch(
         &self,
         name: &BranchName,
         target: SnapshotId,
     ) -> Result<EditOutcome, RefsError> {
-        let key = self.branch_key(name)?;
+        let key = branch_key(name, self.form)?;
+        if self.form != KeyForm::Raw && self.form_of_branch(name).await? != self.form {
+            return Ok(EditOutcome::Refused(Refusal::AlreadyExists));
+        }
         self.put_ref(&key, encode_ref(target), PutMode::Create, target)
             .await
     }
@@ -199,7 +145,7 @@ impl RefFiles {
         file: Bytes,
         expected: &Tip,
     ) -> Result<EditOutcome, RefsError> {
-        let key = self.branch_key(name)?;
+        let key = branch_key(name, self.form_of_branch(name).await?)?;
         let mode = PutMode::Update(expected.version.clone());
         match self.put_ref(&key, file, mode, target).await? {
             EditOutcome::Refused(_) => match self.branch(name).await {
@@ -220,7 +166,7 @@ impl RefFiles {
         name: &BranchName,
         expected: &Tip,
     ) -> Result<EditOutcome, RefsError> {
-        let key = self.branch_key(name)?;
+        let key = branch_key(name, self.form_of_branch(name).await?)?;
         let conditional = self.storage.capabilities().conditional_delete;
         if !conditional {
             // The nearest to a condition: what happens between this look and the delete is not noticed.
@@ -266,11 +212,17 @@ impl RefFiles {
         target: SnapshotId,
     ) -> Result<EditOutcome, RefsError> {
         // A deleted tag keeps its ref file, so the create-only put alone refuses its name.
-        let key = self.tag_key(name)?;
-        match self
-            .put_ref(&key, encode_ref(target), PutMode::Create, target)
-            .await?
-        {
+        let key = tag_key(name, self.form)?;
+        let is_spelled_otherwise =
+            self.form != KeyForm::Raw && self.form_of_tag(name).await? != self.form;
+        let outcome = match is_spelled_otherwise {
+            true => EditOutcome::Refused(Refusal::AlreadyExists),
+            false => {
+                self.put_ref(&key, encode_ref(target), PutMode::Create, target)
+                    .await?
+            }
+        };
+        match outcome {
             EditOutcome::Refused(_) => Ok(EditOutcome::Refused(match self.tag(name).await? {
                 TagState::Deleted => Refusal::NameTaken,
                 _ => Refusal::AlreadyExists,
@@ -286,7 +238,7 @@ impl RefFiles {
                 return Ok(EditOutcome::Refused(Refusal::NotFound));
             }
         }
-        let key = self.tombstone_key(name)?;
+        let key = tombstone_key(name, self.form_of_tag(name).await?)?;
         let outcome = match self
             .storage
             .put(&key, Bytes::new().into(), ref_options(PutMode::Create))
@@ -379,10 +331,22 @@ impl RefFiles {
     }
 }
 
+pub(crate) fn branch_key(name: &BranchName, form: KeyForm) -> Result<Key, RefsError> {
+    Ok(Key::parse(&layout::branch_key(name.as_str(), form))?)
+}
+
+pub(crate) fn tag_key(name: &TagName, form: KeyForm) -> Result<Key, RefsError> {
+    Ok(Key::parse(&layout::tag_key(name.as_str(), form))?)
+}
+
+pub(crate) fn tombstone_key(name: &TagName, form: KeyForm) -> Result<Key, RefsError> {
+    Ok(Key::parse(&layout::tombstone_key(name.as_str(), form))?)
+}
+
 fn config_key() -> Result<Key, StorageError> {
     Ok(Key::parse(layout::CONFIG)?)
 }
 
-fn ref_options(mode: PutMode) -> PutOptions {
+pub(crate) fn ref_options(mode: PutMode) -> PutOptions {
     PutOptions::mode(mode).with_content_type("application/octet-stream")
 }

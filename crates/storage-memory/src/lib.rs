@@ -78,6 +78,11 @@ impl MemoryStorage {
         self.state().plant_unreadable(name, size)
     }
 
+    /// Takes away what [`MemoryStorage::plant_unreadable`] put under a name. Returns whether it was there.
+    pub fn remove_unreadable(&self, name: &[u8]) -> bool {
+        self.state().remove_unreadable(name)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // No method of `State` leaves it half changed, so a panic elsewhere under the lock is harmless.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -181,6 +181,10 @@ impl State {
         }
     }
 
+    pub(crate) fn remove_unreadable(&mut self, name: &[u8]) -> bool {
+        self.unreadable.remove(name).is_some()
+    }
+
     /// Returns the first objects that `options` ask for, at most `limit`, with the names among them that are no keys, and
     /// the key after which the next page begins.
     pub(crate) fn list_page(

@@ -4,7 +4,7 @@ use icefield::{EditOutcome, Refusal};
 use serde::Serialize;
 
 use super::found::Found;
-use super::refs::{self, Edited, RefFacts};
+use super::refs::{self, Edited, RefFacts, Strays};
 use super::{Context, dangling};
 use crate::args::{Branch, ListRefs};
 use crate::failure::{Exit, Failure};
@@ -16,6 +16,9 @@ const KIND: &str = "branch";
 struct Branches {
     location: String,
     branches: Vec<RefFacts>,
+    /// What is among the refs and is not understood.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stray_files: Vec<String>,
 }
 
 pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> {
@@ -101,13 +104,23 @@ pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> 
 }
 
 async fn list(context: &Context, args: ListRefs) -> Result<(), Failure> {
+    let (branches, strays) = match context.open_any(&args.location).await? {
+        Found::Today(repository) => {
+            let found = repository.refs().await?;
+            let strays = Strays::of(&found);
+            (refs::list(found.branches), strays)
+        }
+        Found::Alpha(repository) => {
+            let tips = repository.tips().await?;
+            (refs::list(tips.branches), Strays::default())
+        }
+    };
     let branches = Branches {
         location: output::location(&args.location),
-        branches: match context.open_any(&args.location).await? {
-            Found::Today(repository) => refs::list(repository.refs().await?.branches),
-            Found::Alpha(repository) => refs::list(repository.tips().await?.branches),
-        },
+        branches,
+        stray_files: strays.names(),
     };
+    strays.warn();
     Output::new(args.facts).facts(&branches, |facts, out| refs::table(&facts.branches, out))?;
     refs::check(&branches.branches)
 }

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use icefield::Error;
 use icefield::maintenance::{
     ConfigAction, CopiedRef, CopyError, CopyReport, CopyRepository, RefAction,
 };
+use icefield::{Error, RefsError};
 use serde::Serialize;
 
 use super::Context;
@@ -67,6 +67,9 @@ pub(super) fn failure(error: CopyError) -> Failure {
         CopyError::BadBundle { .. } => Some(
             "no ref was changed; make the bundle again, or name a file that `icefield bundle` wrote",
         ),
+        CopyError::SourceRefs(RefsError::NotUnderstood { .. }) => {
+            Some("--ref NAME copies single branches and tags all the same")
+        }
         CopyError::SourceChanged { .. } => {
             Some("no ref was changed for this; what is there is not copied twice")
         }

@@ -94,7 +94,10 @@ pub(super) async fn run(context: &Context, args: Doctor) -> Result<(), Failure> 
     {
         let opened = Repository::open(Arc::clone(&storage)).await;
         match Found::of(opened, storage).await {
-            Ok(Found::Today(_)) => report.note("repository", "good", "there is one, and it opens"),
+            Ok(Found::Today(repository)) => {
+                report.note("repository", "good", "there is one, and it opens");
+                examine_refs(&mut report, &repository).await;
+            }
             Ok(Found::Alpha(_)) => report.note(
                 "repository",
                 "note",
@@ -149,7 +152,9 @@ async fn examine(report: &mut Report, storage: &dyn Storage, write: bool) -> Res
     }
     let refs = Prefix::parse("refs").map_err(invalid)?;
     match storage.list(ListOptions::prefix(refs)).next().await {
-        None | Some(Ok(_)) => report.note("list", "good", "objects can be listed"),
+        None | Some(Ok(_) | Err(StorageError::UnreadableKey { .. })) => {
+            report.note("list", "good", "objects can be listed");
+        }
         Some(Err(
             error @ (StorageError::PermissionDenied { .. } | StorageError::Unsupported { .. }),
         )) => report.note(
@@ -186,6 +191,29 @@ async fn examine(report: &mut Report, storage: &dyn Storage, write: bool) -> Res
         (false, _) => {}
     }
     Ok(())
+}
+
+/// Tells what is below `refs/` that is no ref, and what keeps anything from being collected.
+async fn examine_refs(report: &mut Report, repository: &Repository) {
+    let list = match repository.refs().await {
+        Ok(list) => list,
+        // Whether objects can be listed was told above.
+        Err(error) => return report.note("refs", "note", chain(&error)),
+    };
+    if !list.misspelled.is_empty() {
+        let count = list.misspelled.len();
+        let said = format!(
+            "{count} files of refs are spelled as in another kind of store: `icefield fsck --repair` renames them"
+        );
+        report.note("refs", "note", said);
+    }
+    for key in &list.system_files {
+        let said = format!("{key} was dropped there by an operating system");
+        report.note("refs", "note", said);
+    }
+    if let Err(error) = list.require_understood() {
+        report.note("refs", "bad", chain(&error));
+    }
 }
 
 async fn latency(report: &mut Report, storage: &dyn Storage, key: &Key) {

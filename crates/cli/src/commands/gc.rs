@@ -125,11 +125,11 @@ fn failed(error: CollectError) -> Failure {
         CollectError::Running | CollectError::TakenOver => Failure::new(Exit::Conflict, said),
         CollectError::Marks { .. } => Failure::new(Exit::Failure, said)
             .hint("`icefield gc --whole` marks everything anew; nothing that is in use was deleted"),
-        CollectError::Ref { .. }
-        | CollectError::Snapshot { .. }
+        CollectError::Snapshot { .. }
         | CollectError::Manifest(_)
         | CollectError::Reference(_) => Failure::new(Exit::Damage, said)
             .hint("nothing was deleted after this; `icefield fsck` tells what is damaged, and may repair it"),
+        CollectError::Refs(error) => error.into(),
         CollectError::Repository(error) => error.into(),
         CollectError::Storage(error) => icefield::RepositoryError::from(error).into(),
         _ => Failure::new(Exit::Failure, said),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Context;
 use super::log::{Names, SnapshotFacts};
 use super::nodes::{ChunkFacts, Stored, encoding};
-use super::refs::{self, RefFacts};
+use super::refs::{self, RefFacts, Strays};
 use super::version::count_chunks;
 use crate::args::Info;
 use crate::failure::Failure;
@@ -26,8 +26,10 @@ struct Facts {
     tags: usize,
     deleted_tags: usize,
     damaged_refs: Vec<RefFacts>,
-    /// Files among the refs that are none.
+    /// What is among the refs and is not understood.
     stray_files: Vec<String>,
+    #[serde(skip)]
+    strays: Strays,
     snapshot: SnapshotFacts,
     groups: u64,
     arrays: u64,
@@ -59,7 +61,7 @@ pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
         .open_session(&args.location, &args.at.revision)
         .await?;
     let refs = repository.refs().await?;
-    let names = Names::of(&refs);
+    let (names, strays) = (Names::of(&refs), Strays::of(&refs));
     let info = repository.ancestry(id).try_next().await?;
     let Some(info) = info else {
         return Err(icefield::RefsError::SnapshotNotFound(id).into());
@@ -71,7 +73,8 @@ pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
         branches: refs.branches.len(),
         tags: refs.tags.len(),
         deleted_tags: refs.deleted_tags.len(),
-        stray_files: refs.strays.iter().map(ToString::to_string).collect(),
+        stray_files: strays.names(),
+        strays,
         damaged_refs: damaged(refs),
         snapshot: SnapshotFacts::from(info).named(&names),
         groups: 0,
@@ -194,9 +197,7 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     table.write(out)?;
-    for key in &facts.stray_files {
-        writeln!(out, "stray file among the refs: {}", printable(key))?;
-    }
+    facts.strays.write(out)?;
     for one in &facts.damaged_refs {
         let damage = one.damage.as_deref().unwrap_or_default();
         writeln!(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use icefield::{EditOutcome, Refusal, SnapshotId};
+use icefield::{EditOutcome, Misspelled, RefList, Refusal, SnapshotId, Stray};
 use serde::Serialize;
 
 use crate::args::Facts;
@@ -32,6 +32,61 @@ pub(super) struct Edited {
     pub(super) kind: &'static str,
     pub(super) name: String,
     pub(super) snapshot_id: Option<SnapshotId>,
+}
+
+/// What is below `refs/` beside refs that can be read in the store's own spelling.
+#[derive(Debug, Default)]
+pub(super) struct Strays {
+    strays: Vec<Stray>,
+    system_files: Vec<String>,
+    misspelled: Vec<(String, String)>,
+}
+
+impl Strays {
+    pub(super) fn of(refs: &RefList) -> Self {
+        let spelled = |it: &Misspelled| (it.found.to_string(), it.own.to_string());
+        Self {
+            strays: refs.strays.clone(),
+            system_files: refs.system_files.iter().map(ToString::to_string).collect(),
+            misspelled: refs.misspelled.iter().map(spelled).collect(),
+        }
+    }
+
+    /// The names of what is not understood.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.strays.iter().map(|it| it.name.clone()).collect()
+    }
+
+    /// Tells all of it, a line each.
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        for stray in &self.strays {
+            let stray = stray.to_string();
+            writeln!(
+                out,
+                "warning: not understood among the refs, and nothing is collected while it is there: {}",
+                printable(&stray)
+            )?;
+        }
+        for key in &self.system_files {
+            let key = printable(key);
+            writeln!(out, "warning: a file of an operating system: {key}")?;
+        }
+        for (found, own) in &self.misspelled {
+            writeln!(
+                out,
+                "warning: {} is spelled {} here: `icefield fsck --repair` renames it",
+                printable(found),
+                printable(own)
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Tells it on standard error, beside a list of refs.
+    pub(super) fn warn(&self) {
+        // Where nobody can be told, the list is still worth printing.
+        let _ = self.write(&mut io::stderr().lock());
+    }
 }
 
 pub(super) fn list(

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::found::Found;
-use super::refs::{self, Edited, RefFacts};
+use super::refs::{self, Edited, RefFacts, Strays};
 use super::{Context, dangling};
 use crate::args::{ListRefs, Tag};
 use crate::failure::Failure;
@@ -17,6 +17,9 @@ struct Tags {
     tags: Vec<RefFacts>,
     /// Names that were given and are never given again.
     deleted: Vec<String>,
+    /// What is among the refs and is not understood.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stray_files: Vec<String>,
 }
 
 pub(super) async fn run(context: &Context, args: Tag) -> Result<(), Failure> {
@@ -68,20 +71,26 @@ pub(super) async fn run(context: &Context, args: Tag) -> Result<(), Failure> {
 }
 
 async fn list(context: &Context, args: ListRefs) -> Result<(), Failure> {
-    let (tags, deleted) = match context.open_any(&args.location).await? {
+    let (tags, deleted, strays) = match context.open_any(&args.location).await? {
         Found::Today(repository) => {
             let found = repository.refs().await?;
             let deleted = found.deleted_tags.iter().map(ToString::to_string);
-            (refs::list(found.tags), deleted.collect())
+            let (deleted, strays) = (deleted.collect(), Strays::of(&found));
+            (refs::list(found.tags), deleted, strays)
         }
         // No tag could be deleted.
-        Found::Alpha(repository) => (refs::list(repository.tips().await?.tags), Vec::new()),
+        Found::Alpha(repository) => {
+            let tips = repository.tips().await?;
+            (refs::list(tips.tags), Vec::new(), Strays::default())
+        }
     };
     let tags = Tags {
         location: output::location(&args.location),
         tags,
         deleted,
+        stray_files: strays.names(),
     };
+    strays.warn();
     Output::new(args.facts).facts(&tags, |facts, out| refs::table(&facts.tags, out))?;
     refs::check(&tags.tags)
 }

@@ -221,14 +221,17 @@ pub(super) async fn strays_and_damaged_refs_leave_the_others_usable(trial: Trial
         ("refs/branch.empty/ref.json", ""),
         ("refs/tag.bad/ref.json", "{\"snapshot\":\"not an id\"}"),
     ];
-    let strays = ["refs/.DS_Store", "refs/branch.x/other", "refs/note.txt"];
-    for (at, bytes) in damaged.into_iter().chain(strays.map(|at| (at, "stray"))) {
+    let strays = ["refs/branch.x/other", "refs/note.txt"];
+    let others = ["refs/.DS_Store"].into_iter().chain(strays);
+    for (at, bytes) in damaged.into_iter().chain(others.map(|at| (at, "stray"))) {
         put(&storage, at, bytes).await;
     }
     let repository = trial.open(&storage).await;
     let refs = repository.refs().await.expect("listed");
-    let found: Vec<_> = refs.strays.iter().map(|key| key.as_str()).collect();
+    let found: Vec<_> = refs.strays.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(found, strays);
+    let system_files: Vec<_> = refs.system_files.iter().map(|it| it.as_str()).collect();
+    assert_eq!(system_files, ["refs/.DS_Store"]);
     is!(&refs.branches[&branch("dev")], Ok(id) if *id == one);
     is!(&refs.tags[&tag("v1")], Ok(id) if *id == one);
     let is_damaged = |found: &Result<SnapshotId, RefsError>, at: &str| {

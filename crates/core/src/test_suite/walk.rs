@@ -78,7 +78,7 @@ impl Walk {
             Err(error) => return self.problem(format!("refs cannot be listed: {error:?}")),
         };
         for stray in refs.strays {
-            self.problem(format!("{stray} is no ref"));
+            self.problem(format!("no ref: {stray}"));
         }
         let branches = refs
             .branches

@@ -7,8 +7,9 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ChunkId, layout};
 use icefield_storage::{Body, GetOptions, Key, ListOptions, Prefix, Storage, StorageError};
 
+use super::finding::{Finding, FindingKind};
 use super::needed::Need;
-use super::{CheckError, Progress};
+use super::{CheckError, Progress, strays};
 
 /// Requests in flight.
 const REQUESTS: usize = 16;
@@ -40,7 +41,7 @@ pub(super) struct Compared {
     pub(super) bytes: u64,
     pub(super) garbage_objects: u64,
     pub(super) garbage_bytes: u64,
-    pub(super) strays: Vec<Key>,
+    pub(super) strays: Vec<Finding>,
 }
 
 /// Compares needs, sorted by id, with the part of the list that they belong to.
@@ -62,7 +63,18 @@ pub(super) async fn compare(
     let mut listed = storage.list(options);
     let mut rest = needs.iter().peekable();
     let mut doubtful = Vec::new();
-    while let Some(object) = listed.try_next().await? {
+    while let Some(object) = listed.next().await {
+        let object = match object {
+            Err(StorageError::UnreadableKey { raw, problem }) => {
+                let is_before_end = end.as_deref().is_none_or(|end| *raw < *end);
+                if *raw >= *first && is_before_end {
+                    let stray = Finding::new(FindingKind::Stray, raw, problem);
+                    compared.strays.push(stray);
+                }
+                continue;
+            }
+            object => object?,
+        };
         if object.key.as_str() < first.as_str() {
             continue;
         }
@@ -71,7 +83,7 @@ pub(super) async fn compare(
         }
         progress.advance(1, 0);
         let Some(layout::IdKey::Chunk(id)) = layout::parse_id_key(object.key.as_str()) else {
-            compared.strays.push(object.key);
+            compared.strays.push(strays::stray(&object.key));
             continue;
         };
         while let Some(need) = rest.next_if(|need| need.id < *id.as_bytes()) {

@@ -51,6 +51,12 @@ kinds! {
     /// A ref that points to no snapshot.
     RefDangling, Damage, "refs that point to a missing snapshot",
         "`fsck --repair` moves a branch to the newest whole snapshot that no other branch reaches; `branch reset` to any";
+    /// Something below `refs/` that is no ref, or cannot be read as one.
+    RefStray, Damage, "things below refs/ that are not understood",
+        "each may be a ref, so that nothing is collected, expired or copied while it is there: give it the name it should have, or move it out of refs/; it is never deleted";
+    /// A ref in both spellings.
+    RefTwice, Damage, "refs whose name is there in two spellings",
+        "`fsck --repair` drops the second spelling if both say the same; otherwise move away the file that is wrong: until then the ref is neither read nor written";
     /// No branch `main`.
     MainMissing, Damage, "a repository without its branch main",
         "`fsck --repair --restore-branch main` makes it again at the snapshot proposed";
@@ -120,6 +126,12 @@ kinds! {
     /// A log that keeps a change quiet.
     LogIncomplete, Damage, "transaction logs that do not tell all that changed",
         "data is not touched by this, but a writer that began before that commit may overwrite what it does not tell; `fsck --repair` makes it tell that, too";
+    /// A ref in the spelling of another kind of store.
+    RefSpelling, Warning, "refs whose key is spelled as in another kind of store",
+        "they are read here, and other programs may not see them: `fsck --repair` renames their files";
+    /// A file that an operating system has dropped below `refs/`.
+    RefSystemFile, Warning, "files of operating systems below refs/",
+        "nothing: they say nothing of refs, and can be deleted";
     /// A deleted tag whose mark has bytes.
     TombstoneNotEmpty, Warning, "marks of deleted tags that are not empty",
         "nothing: the tag counts as deleted";
@@ -159,6 +171,9 @@ kinds! {
     /// A log that tells what did not happen.
     LogExcess, Warning, "transaction logs that tell what did not happen",
         "nothing: writers that began before that commit may get conflicts for no reason";
+    /// A name in a bucket that may be an encoded one.
+    RefNameEncoded, Note, "refs whose name looks percent-encoded",
+        "nothing, if it was given so; if the repository was copied here from a disk by another tool, `icefield copy` from there keeps names";
     /// A manifest that is listed and not used.
     ManifestUnused, Note, "manifests that are listed and not used", "nothing";
     /// Refs of a node that the snapshot does not have.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use icefield_format::{RepositoryConfig, layout};
-use icefield_refs::{BranchName, Refs, RefsError, SnapshotSource};
+use icefield_refs::{BranchName, Misspelled, RefList, Refs, RefsError, SnapshotSource, Stray};
 use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageExt};
 
 use super::CheckError;
@@ -25,6 +25,10 @@ pub(super) struct Found {
     pub(super) count: u64,
     /// Branches whose file is damaged, or missing: that can only be known of `main`.
     pub(super) lost: Vec<BranchName>,
+    /// Objects of refs that are not in the store's own spelling.
+    pub(super) misspelled: Vec<Misspelled>,
+    /// Whether there may be refs that nobody can read.
+    pub(super) may_have_more: bool,
     /// None if it cannot be read.
     pub(super) config: Option<RepositoryConfig>,
     pub(super) findings: Vec<Finding>,
@@ -59,6 +63,8 @@ pub(super) async fn read(
         targets: Vec::new(),
         count: (list.branches.len() + list.tags.len()) as u64,
         lost: Vec::new(),
+        may_have_more: !list.strays.is_empty(),
+        misspelled: Vec::new(),
         config: None,
         findings: Vec::new(),
     };
@@ -96,11 +102,15 @@ pub(super) async fn read(
             .push(Finding::new(FindingKind::MainMissing, key, rule));
         found.lost.push(BranchName::main());
     }
+    found.others(&list, form);
+    let misspelled = |own: String| {
+        let mut all = list.misspelled.iter();
+        let other = all.find(|it| it.own.as_str() == own);
+        other.map_or(own, |it| it.found.to_string())
+    };
     for (name, tip) in list.branches {
-        let (label, key) = (
-            format!("branch:{name}"),
-            layout::branch_key(name.as_str(), form),
-        );
+        let label = format!("branch:{name}");
+        let key = misspelled(layout::branch_key(name.as_str(), form));
         match tip {
             Ok(snapshot) => found.targets.push(Target {
                 name: label,
@@ -108,13 +118,15 @@ pub(super) async fn read(
                 snapshot,
             }),
             Err(error) => {
-                found.damaged(label, key, &error);
-                found.lost.push(name);
+                if found.damaged(label, key, &error) {
+                    found.lost.push(name);
+                }
             }
         }
     }
     for (name, tip) in list.tags {
-        let (label, key) = (format!("tag:{name}"), layout::tag_key(name.as_str(), form));
+        let label = format!("tag:{name}");
+        let key = misspelled(layout::tag_key(name.as_str(), form));
         match tip {
             Ok(snapshot) => found.targets.push(Target {
                 name: label,
@@ -122,20 +134,58 @@ pub(super) async fn read(
                 snapshot,
             }),
             Err(error) => {
-                found.damaged(label, key, &error);
-                let tag = found.findings.pop();
-                found.findings.extend(tag.map(|it| it.advise(TAG)));
+                if found.damaged(label, key, &error) {
+                    let tag = found.findings.pop();
+                    found.findings.extend(tag.map(|it| it.advise(TAG)));
+                }
             }
         }
     }
+    found.misspelled = list.misspelled;
     Ok(found)
 }
 
 impl Found {
-    fn damaged(&mut self, label: String, key: String, error: &RefsError) {
-        let mut finding = Finding::new(FindingKind::RefDamaged, key, said(error));
+    /// Returns whether the ref points nowhere, in contrast to two places.
+    fn damaged(&mut self, label: String, key: String, error: &RefsError) -> bool {
+        let (kind, key) = match error {
+            RefsError::SpelledTwice { own, .. } => (FindingKind::RefTwice, own.to_string()),
+            _ => (FindingKind::RefDamaged, key),
+        };
+        let mut finding = Finding::new(kind, key, said(error));
         finding.tips.push(label.clone());
         self.findings.push(finding.by(label));
+        kind == FindingKind::RefDamaged
+    }
+
+    /// Takes down what is below `refs/` beside sound refs in the store's own spelling.
+    fn others(&mut self, list: &RefList, form: layout::KeyForm) {
+        for Stray { name, problem, .. } in &list.strays {
+            let rule = problem.to_string();
+            let finding = Finding::new(FindingKind::RefStray, name, rule);
+            self.findings.push(finding);
+        }
+        for key in &list.system_files {
+            let rule = "an operating system put it there";
+            let finding = Finding::new(FindingKind::RefSystemFile, key.as_str(), rule);
+            self.findings.push(finding);
+        }
+        for Misspelled { found, own, .. } in &list.misspelled {
+            let rule = format!("in this store it is spelled {own}");
+            let finding = Finding::new(FindingKind::RefSpelling, found.as_str(), rule);
+            self.findings.push(finding);
+        }
+        if form == layout::KeyForm::Raw {
+            let branches = list.branches.keys().map(|it| ("branch", it.as_str()));
+            let tags = list.tags.keys().map(|it| ("tag", it.as_str()));
+            for (kind, name) in branches.chain(tags) {
+                if let Some(decoded) = layout::encoded_name(name) {
+                    let rule = format!("a disk has the {kind} {decoded:?} under this name");
+                    let (key, kind) = (format!("{kind}:{name}"), FindingKind::RefNameEncoded);
+                    self.findings.push(Finding::new(kind, key, rule));
+                }
+            }
+        }
     }
 }
 
@@ -165,11 +215,11 @@ pub(super) struct Tombstones {
 impl Tombstones {
     /// Takes one object; returns whether it is a ref file.
     pub(super) fn take(&mut self, key: &Key, size: u64, form: layout::KeyForm) -> bool {
-        match layout::parse_ref_key(key.as_str(), form) {
+        match layout::read_ref_key(key.as_str(), form) {
             None => return false,
-            Some(layout::RefKey::Branch(_)) => {}
-            Some(layout::RefKey::Tag(name)) => drop(self.tags.insert(name)),
-            Some(layout::RefKey::Tombstone(name)) => {
+            Some((layout::RefKey::Branch(_), _)) => {}
+            Some((layout::RefKey::Tag(name), _)) => drop(self.tags.insert(name)),
+            Some((layout::RefKey::Tombstone(name), _)) => {
                 self.marks.push((name, key.to_string(), size));
             }
         }

@@ -2,10 +2,12 @@
 //!
 //! Nothing is deleted or overwritten but transaction logs that cannot be decoded or keep a change quiet, so that whoever
 //! finds a copy of what was lost puts it back and resets the branch. Logs say nothing that two snapshots do not.
+//! Files of refs that are spelled as in another kind of store are renamed; what is not understood below `refs/` stays.
 //! A branch that points nowhere is moved to the newest whole snapshot that no other branch reaches.
 
 mod commit;
 mod logs;
+mod renamed;
 mod report;
 mod restore;
 
@@ -23,8 +25,8 @@ use super::{Check, CheckError, CheckReport, Examined, damage};
 use crate::Progress;
 
 pub use report::{
-    ArrayLoss, BranchRepair, CorrectedExtents, LogOutcome, LogRepair, RepairOutcome, RepairReport,
-    RestoredBranch,
+    ArrayLoss, BranchRepair, CorrectedExtents, LogOutcome, LogRepair, RenamedRef, RepairOutcome,
+    RepairReport, RestoredBranch,
 };
 
 /// The member of a commit's metadata that tells what a repair dropped.
@@ -115,12 +117,14 @@ impl Repair {
     pub async fn run(&self, progress: &dyn Progress) -> Result<RepairReport, RepairError> {
         let examined = self.check.examine(progress).await?;
         progress.stage("repairing", None);
+        let renamed = self.rename(&examined).await?;
         let restored = self.restore(&examined).await?;
         let branches = self.commit(&examined, &restored, progress).await?;
         let logs = self.logs(&examined, progress).await?;
-        let left = left(&examined.report, &restored, &branches, &logs);
+        let left = left(&examined.report, &renamed, &restored, &branches, &logs);
         Ok(RepairReport {
             check: examined.report,
+            renamed,
             restored,
             branches,
             logs,
@@ -199,6 +203,7 @@ fn refused(refusal: &Refusal) -> RepairOutcome {
 /// What damage is left that refs show, or that concerns all of the repository.
 fn left(
     report: &CheckReport,
+    renamed: &[RenamedRef],
     restored: &[RestoredBranch],
     branches: &[BranchRepair],
     logs: &[LogRepair],
@@ -213,7 +218,11 @@ fn left(
             return false;
         }
         match finding.kind {
-            FindingKind::ConfigDamaged | FindingKind::RepoObject => true,
+            FindingKind::ConfigDamaged | FindingKind::RepoObject | FindingKind::RefStray => true,
+            FindingKind::RefTwice => {
+                let mut done = renamed.iter().filter(|it| it.outcome == LogOutcome::Done);
+                !done.any(|it| it.to == finding.key)
+            }
             FindingKind::LogMissing | FindingKind::LogDamaged | FindingKind::LogIncomplete => {
                 let of_this = |it: &&LogRepair| Some(it.log_of) == finding.snapshot;
                 let told = logs.iter().find(of_this);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ManifestId, NodeId, SnapshotId, VirtualLocation, layout};
-use icefield_refs::BranchName;
+use icefield_refs::{BranchName, Misspelled};
 
 use super::chunks::{self, BadChunks, Problem};
 use super::damage;
@@ -44,6 +44,9 @@ pub(super) struct Run<'a> {
     /// Those among them that cannot be read.
     broken: HashSet<SnapshotId>,
     lost: BTreeMap<BranchName, Option<SnapshotId>>,
+    misspelled: Vec<Misspelled>,
+    /// Whether there may be refs that nobody can read.
+    may_have_more: bool,
 }
 
 impl<'a> Run<'a> {
@@ -104,6 +107,11 @@ impl<'a> Run<'a> {
             seen: HashMap::new(),
             broken: HashSet::new(),
             lost: lost.into_iter().map(|name| (name, None)).collect(),
+            misspelled: match whole {
+                true => found.misspelled,
+                false => Vec::new(),
+            },
+            may_have_more: found.may_have_more,
         })
     }
 
@@ -149,6 +157,7 @@ impl<'a> Run<'a> {
             bad,
             bad_foreign,
             lost,
+            misspelled,
             ..
         } = self;
         ledger.write_into(&mut report);
@@ -160,6 +169,7 @@ impl<'a> Run<'a> {
             bad,
             bad_foreign,
             lost,
+            misspelled,
         })
     }
 
@@ -272,10 +282,8 @@ impl<'a> Run<'a> {
         if self.is_whole() {
             let (objects, bytes) = (compared.garbage_objects, compared.garbage_bytes);
             self.garbage.add(layout::CHUNKS, objects, bytes);
-            compared
-                .strays
-                .iter()
-                .for_each(|key| self.ledger.add(strays::stray(key)));
+            let strays = std::mem::take(&mut compared.strays);
+            strays.into_iter().for_each(|it| self.ledger.add(it));
         }
         self.remember(&compared.bad);
         if self.check.read {
@@ -328,7 +336,8 @@ impl<'a> Run<'a> {
             self.garbage.add(&prefix, found.objects, found.bytes);
         }
         // Without its refs and snapshots, nobody knows what a repository needs.
-        self.garbage.certain &= self.broken.is_empty() && self.lost.is_empty();
+        self.garbage.certain &=
+            self.broken.is_empty() && self.lost.is_empty() && !self.may_have_more;
         if self.garbage.objects > 0 {
             let (objects, bytes) = (self.garbage.objects, self.garbage.bytes);
             let rule = match self.garbage.certain {
@@ -362,7 +371,7 @@ impl<'a> Run<'a> {
                 lost: !pointing.contains(&*label) && !damaged.contains(&label),
                 branch: name.to_string(),
                 snapshot: candidate.map(|it| it.snapshot),
-                certain: candidate.is_some_and(|it| it.certain),
+                certain: candidate.is_some_and(|it| it.certain) && !self.may_have_more,
             });
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use futures::TryStreamExt;
+use futures::StreamExt;
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ManifestId, SnapshotId};
 use icefield_storage::{Key, ListOptions, Storage, StorageError};
@@ -48,7 +48,14 @@ pub(super) async fn look(
         ListOptions::default().with_start_after(behind),
     ] {
         let mut objects = storage.list(options);
-        while let Some(object) = objects.try_next().await? {
+        while let Some(object) = objects.next().await {
+            let object = match object {
+                Err(StorageError::UnreadableKey { raw, problem }) => {
+                    others.findings.extend(unreadable(raw, problem));
+                    continue;
+                }
+                object => object?,
+            };
             let key = object.key.as_str();
             if key.starts_with(&chunks) {
                 // What lies before them is done; what lies behind them, the second walk sees.
@@ -71,7 +78,8 @@ pub(super) async fn look(
                 }
                 Some(_) => None,
                 None => {
-                    if !tombstones.take(&object.key, object.size, form) && !is_known(&object.key) {
+                    let is_ref = tombstones.take(&object.key, object.size, form);
+                    if !is_ref && !is_known(&object.key) {
                         others.findings.push(stray(&object.key));
                     }
                     None
@@ -92,10 +100,18 @@ pub(super) fn stray(key: &Key) -> Finding {
     Finding::new(FindingKind::Stray, key.to_string(), rule)
 }
 
+/// A finding for what a list cannot give as an object. Below `refs/` it was told with the refs, below `chunks/` it is with
+/// the chunks.
+pub(super) fn unreadable(raw: String, problem: String) -> Option<Finding> {
+    let told = [layout::REFS, layout::CHUNKS].contains(&raw.split('/').next().unwrap_or_default());
+    (!told).then(|| Finding::new(FindingKind::Stray, raw, problem))
+}
+
 /// Returns whether an object without an id has its place in a repository, or is ours.
 fn is_known(key: &Key) -> bool {
     match key.segments().next() {
-        Some(layout::OWN | layout::OVERWRITTEN | OWN_LOCAL) => true,
+        // What is among the refs was told with them.
+        Some(layout::OWN | layout::OVERWRITTEN | layout::REFS | OWN_LOCAL) => true,
         _ => key.as_str() == layout::CONFIG || key.as_str() == layout::REPO,
     }
 }

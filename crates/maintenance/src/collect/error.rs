@@ -44,14 +44,9 @@ pub enum CollectError {
     /// Somebody has upgraded the repository.
     #[error("the repository was upgraded to spec version 2: collect with a newer program")]
     Upgraded,
-    /// A ref cannot be read, so that what it reaches is not known.
-    #[error("what {name} reaches is not known: mend the ref, or delete it")]
-    Ref {
-        /// `branch NAME` or `tag NAME`.
-        name: String,
-        /// Why.
-        source: Box<RefsError>,
-    },
+    /// Something below `refs/` is not understood, so that what it reaches is not known.
+    #[error(transparent)]
+    Refs(#[from] RefsError),
     /// There is no branch at all.
     #[error("the repository has no branch: everything would be garbage, and nothing is deleted")]
     NoRefs,

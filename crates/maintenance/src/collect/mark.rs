@@ -51,15 +51,7 @@ pub(super) struct Reached {
 
 /// Returns what all refs point to.
 pub(super) fn tips(refs: RefList) -> Result<BTreeSet<SnapshotId>, CollectError> {
-    let branches = (refs.branches.into_iter()).map(|(name, tip)| (format!("branch {name}"), tip));
-    let tags = (refs.tags.into_iter()).map(|(name, tip)| (format!("tag {name}"), tip));
-    let mut tips = BTreeSet::new();
-    for (name, tip) in branches.chain(tags) {
-        tips.insert(tip.map_err(|source| CollectError::Ref {
-            name,
-            source: Box::new(source),
-        })?);
-    }
+    let tips: BTreeSet<SnapshotId> = refs.require_understood()?.targets().collect();
     match tips.is_empty() {
         true => Err(CollectError::NoRefs),
         false => Ok(tips),

@@ -43,22 +43,19 @@ pub(crate) struct SourceRefs {
 }
 
 impl SourceRefs {
-    /// Reads the refs that were chosen, all of them if none was.
+    /// Reads the refs that were chosen, all of them if none was. A copy of the whole repository would leave behind what is
+    /// not understood, so it is refused.
     pub(crate) async fn read(source: &Repository, chosen: &[RefChoice]) -> Result<Self, CopyError> {
         let refs = source.ref_store();
         let mut read = Self::default();
         if chosen.is_empty() {
             let all = refs.list().await.map_err(CopyError::SourceRefs)?;
-            for (name, tip) in all.branches {
-                read.branches
-                    .insert(name, tip.map_err(CopyError::SourceRefs)?);
-            }
-            for (name, target) in all.tags {
-                read.tags
-                    .insert(name, target.map_err(CopyError::SourceRefs)?);
-            }
-            read.deleted_tags = all.deleted_tags;
-            return Ok(read);
+            let all = all.require_understood().map_err(CopyError::SourceRefs)?;
+            return Ok(Self {
+                branches: all.branches,
+                tags: all.tags,
+                deleted_tags: all.deleted_tags,
+            });
         }
         for choice in chosen {
             let (branch, tag) = match choice {

@@ -1,16 +1,12 @@
 //! Refs at the destination: which may be set, and setting them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use futures::TryStreamExt;
 use icefield_core::{BranchName, Repository, TagName};
 use icefield_format::SnapshotId;
-use icefield_format::layout;
 use icefield_refs::{EditOutcome, RefEdit, RefList, Refs, RefsError, Refusal};
-use icefield_storage::{
-    Bytes, Key, ListOptions, Prefix, PutMode, PutOptions, PutOutcome, Storage, StorageExt,
-};
+use icefield_storage::{Bytes, PutMode, PutOptions, PutOutcome, StorageExt};
 use serde::Serialize;
 
 use super::CopyError;
@@ -129,13 +125,10 @@ impl RefPlan {
             Some(there) => there.refs().await.map_err(CopyError::Open)?,
             None => RefList::default(),
         };
-        let (storage, destination) = (
-            destination.map(Repository::storage),
-            destination.map(Repository::ref_store),
-        );
+        let destination = destination.map(Repository::ref_store);
         let mut plan = Self::default();
         let mut refused = Vec::new();
-        let half_done = half_done(source, &there, storage).await?;
+        let half_done = half_done(source, &there);
         plan.decide_tags(source, &there, &half_done, &mut refused);
         // Main last: it is what readers come by.
         let (main, others): (Vec<_>, Vec<_>) =
@@ -294,7 +287,7 @@ impl RefPlan {
                 Edit::Publish(edit) => publish(destination, name, edit).await?,
                 Edit::Tombstone(tag) => {
                     let target = deleted.target(&tag).await?;
-                    bury(destination.storage(), &name, &tag, target).await?;
+                    bury(destination, &name, &tag, target).await?;
                 }
             }
         }
@@ -303,28 +296,9 @@ impl RefPlan {
 }
 
 /// Returns the tags that are deleted at both places, but whose file is missing at the destination.
-async fn half_done(
-    source: &SourceRefs,
-    there: &RefList,
-    storage: Option<&Arc<dyn Storage>>,
-) -> Result<BTreeSet<TagName>, CopyError> {
-    let both = source.deleted_tags.intersection(&there.deleted_tags);
-    let mut half_done: BTreeSet<TagName> = both.cloned().collect();
-    let Some(storage) = storage.filter(|_| !half_done.is_empty()) else {
-        return Ok(half_done);
-    };
-    let prefix =
-        Prefix::parse(layout::REFS).map_err(|error| CopyError::Destination(error.into()))?;
-    let mut objects = storage.list(ListOptions::prefix(prefix));
-    while let Some(object) = objects.try_next().await.map_err(CopyError::Destination)? {
-        if let Some(layout::RefKey::Tag(name)) =
-            layout::parse_ref_key(object.key.as_str(), key_form(storage))
-            && let Ok(name) = TagName::parse(&name)
-        {
-            half_done.remove(&name);
-        }
-    }
-    Ok(half_done)
+fn half_done(source: &SourceRefs, there: &RefList) -> BTreeSet<TagName> {
+    let both = source.deleted_tags.intersection(&there.bare_tombstones);
+    both.cloned().collect()
 }
 
 /// Where deleted tags pointed.
@@ -337,8 +311,8 @@ pub(crate) trait DeletedTags: Send + Sync {
 #[async_trait::async_trait]
 impl DeletedTags for Repository {
     async fn target(&self, tag: &TagName) -> Result<Option<Bytes>, CopyError> {
-        let key = Key::parse(&layout::tag_key(tag.as_str(), key_form(self.storage())))
-            .map_err(|error| CopyError::Source(error.into()))?;
+        let keys = self.ref_store().tag_keys(tag).await;
+        let (key, _) = keys.map_err(CopyError::SourceRefs)?;
         let read = self.storage().try_read_at_most(&key, MAX_REF_LEN).await;
         Ok(read.map_err(CopyError::Source)?.map(|(bytes, _)| bytes))
     }
@@ -346,14 +320,6 @@ impl DeletedTags for Repository {
 
 /// Most bytes of a ref file; a good one has 35.
 pub(crate) const MAX_REF_LEN: u64 = 64 << 10;
-
-/// How a store spells names in keys.
-pub(crate) fn key_form(storage: &Arc<dyn Storage>) -> layout::KeyForm {
-    match storage.capabilities().key_form {
-        icefield_storage::KeyForm::Raw => layout::KeyForm::Raw,
-        icefield_storage::KeyForm::ObjectStorePath => layout::KeyForm::ObjectStorePath,
-    }
-}
 
 async fn publish(destination: &Repository, name: String, edit: RefEdit) -> Result<(), CopyError> {
     let refs = destination.ref_store();
@@ -393,17 +359,16 @@ async fn publish(destination: &Repository, name: String, edit: RefEdit) -> Resul
 /// Takes the name of a tag for ever: first its tombstone, so that nobody ever sees the tag, then the file that keeps
 /// the reference implementation from giving the name again.
 async fn bury(
-    storage: &Arc<dyn Storage>,
+    destination: &Repository,
     name: &str,
     tag: &TagName,
     file: Option<Bytes>,
 ) -> Result<(), CopyError> {
-    let form = key_form(storage);
-    let tombstone = layout::tombstone_key(tag.as_str(), form);
-    let ref_file = layout::tag_key(tag.as_str(), form);
+    let storage = destination.storage();
+    let keys = destination.ref_store().tag_keys(tag).await;
+    let (ref_file, tombstone) = keys.map_err(CopyError::DestinationRefs)?;
     // Somebody may have made the tag since it was decided that it is deleted: that one stays.
-    let made = Key::parse(&ref_file).map_err(|error| CopyError::Destination(error.into()))?;
-    let found = storage.try_read_at_most(&made, MAX_REF_LEN).await;
+    let found = storage.try_read_at_most(&ref_file, MAX_REF_LEN).await;
     if let Some((found, _)) = found.map_err(CopyError::Destination)?
         && file.as_ref() != Some(&found)
     {
@@ -415,7 +380,6 @@ async fn bury(
         .into_iter()
         .filter_map(|(key, bytes)| Some((key, bytes?)))
     {
-        let key = Key::parse(&key).map_err(|error| CopyError::Destination(error.into()))?;
         let options =
             PutOptions::mode(PutMode::Create).with_content_type("application/octet-stream");
         let put = storage.put(&key, bytes.into(), options).await;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use icefield_core::Repository;
 use icefield_format::SnapshotId;
-use icefield_refs::{BranchName, RefList, RefsError, TagName, micros_of_time};
+use icefield_refs::{BranchName, RefsError, TagName, micros_of_time};
 
 use super::known::Known;
 use super::{Expire, ExpireError, Reason};
@@ -53,14 +53,12 @@ pub(super) struct Pointers {
 }
 
 impl Pointers {
-    /// Reads all refs. One that cannot be read protects nobody knows what: nothing can be decided.
+    /// Reads all refs. What is not understood may protect anything: nothing can be decided.
     pub(super) async fn read(repository: &Repository) -> Result<Self, ExpireError> {
-        let RefList { branches, tags, .. } = repository.ref_store().list().await?;
-        let branches = branches.into_iter().map(|(name, id)| Ok((name, id?)));
-        let tags = tags.into_iter().map(|(name, id)| Ok((name, id?)));
+        let refs = repository.ref_store().list().await?.require_understood()?;
         Ok(Self {
-            branches: branches.collect::<Result<_, RefsError>>()?,
-            tags: tags.collect::<Result<_, RefsError>>()?,
+            branches: refs.branches,
+            tags: refs.tags,
         })
     }
 

@@ -7,6 +7,7 @@ mod interrupted;
 mod leases;
 mod model;
 mod stopped;
+mod strays;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -201,7 +202,7 @@ async fn c43_h114_foreign_objects_and_guards_stay() {
         "transactions/README",
         "notes.txt",
         "icefield/settings-of-tomorrow",
-        "refs/stray",
+        "refs/.DS_Store",
     ];
     for at in foreign {
         stores::put(&world.storage, at, "mine").await;

@@ -52,7 +52,7 @@ async fn every_key_and_byte_is_copied_and_nothing_else() {
         "icefield/leases/x",
         "chunks/not an id",
         "chunks/ZZZZZZZZZZZZZZZZZZZG",
-        "refs/branch.main/.ref.json.swp",
+        "refs/branch.main/.DS_Store",
         "notes.txt",
     ] {
         stores::put(&source.storage(), foreign, "x").await;

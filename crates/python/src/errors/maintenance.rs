@@ -41,7 +41,7 @@ impl Coded for CollectError {
             Self::Interrupted(_) => INTERRUPTED,
             Self::UnsafeStore { .. } => "read-only-storage",
             Self::Upgraded => "unsupported-spec-version",
-            Self::Ref { source, .. } => source.code(),
+            Self::Refs(error) => error.code(),
             Self::Snapshot { source, .. } => source.code(),
             Self::Manifest(error) => error.code(),
             Self::Reference(error) => error.code(),

@@ -38,6 +38,26 @@ pub(super) fn repair_verdict(report: &RepairReport) -> Result<(), Failure> {
             _ => {}
         }
     }
+    for file in &report.renamed {
+        let (from, to) = (&file.from, &file.to);
+        match &file.outcome {
+            LogOutcome::Unknown { reason } => {
+                let message = format!("it is not known whether {from} is {to} now: {reason}");
+                let failure = Failure::new(Exit::Unknown, message);
+                return Err(failure.hint("run it again: it looks at both first"));
+            }
+            LogOutcome::Changed if worst.is_ok() => {
+                let message = format!("{from} was written since it was checked");
+                let failure = Failure::new(Exit::Conflict, message);
+                worst = Err(failure.hint("run it again: it looks at it first"));
+            }
+            LogOutcome::Failed { reason } if worst.is_ok() => {
+                let message = format!("{from} was not renamed: {reason}");
+                worst = Err(Failure::new(Exit::Damage, message));
+            }
+            _ => {}
+        }
+    }
     for log in &report.logs {
         let of = log.log_of;
         match &log.outcome {
@@ -74,6 +94,20 @@ pub(super) fn repair_verdict(report: &RepairReport) -> Result<(), Failure> {
 
 pub(super) fn repair_text(facts: &Repaired, out: &mut dyn Write) -> io::Result<()> {
     check_text(&facts.report.check, out)?;
+    for file in &facts.report.renamed {
+        let (from, to) = (printable(&file.from), printable(&file.to));
+        match &file.outcome {
+            LogOutcome::Planned => writeln!(out, "{from} would be renamed to {to}")?,
+            LogOutcome::Done => writeln!(out, "renamed {from} to {to}")?,
+            LogOutcome::Changed => writeln!(
+                out,
+                "{from} was left alone: another program wrote it since it was checked"
+            )?,
+            LogOutcome::Unknown { reason } | LogOutcome::Failed { reason } => {
+                writeln!(out, "{from} was not renamed: {}", printable(reason))?
+            }
+        }
+    }
     for branch in &facts.report.restored {
         restored_text(branch, out)?;
     }
@@ -99,7 +133,9 @@ pub(super) fn repair_text(facts: &Repaired, out: &mut dyn Write) -> io::Result<(
         }
     }
     let report = &facts.report;
-    if report.restored.is_empty() && report.branches.is_empty() && report.logs.is_empty() {
+    let nothing =
+        report.restored.is_empty() && report.branches.is_empty() && report.logs.is_empty();
+    if nothing && report.renamed.is_empty() {
         writeln!(out, "no branch needs a repair")?;
     }
     Ok(())

@@ -25,10 +25,12 @@ enum Fate {
 
 use Fate::*;
 
-/// Not here: chunk objects that a disk does not deliver, and files that virtual chunks refer to, which `fsck.rs` has.
+/// Not here: names that look encoded, which only buckets have; chunk objects that a disk does not deliver, and files that virtual chunks refer to, which `fsck.rs` has.
 const KINDS: &[(&str, Fate)] = &[
     ("ref-damaged", Left(5)),
     ("ref-dangling", Left(5)),
+    ("ref-stray", Left(5)),
+    ("ref-twice", Left(5)),
     ("main-missing", Left(5)),
     ("repo-object", Left(5)),
     ("config-damaged", Left(5)),
@@ -48,6 +50,8 @@ const KINDS: &[(&str, Fate)] = &[
     ("log-missing", Mended),
     ("log-damaged", Mended),
     ("log-incomplete", Mended),
+    ("ref-spelling", Mended),
+    ("ref-system-file", Left(0)),
     ("tombstone-not-empty", Left(0)),
     ("tombstone-without-tag", Left(0)),
     ("not-younger", Left(0)),
@@ -261,6 +265,20 @@ fn plant(kind: &str) -> World {
             let file = json!({ "snapshot": nowhere.to_string() }).to_string();
             world.file("r/refs/tag.v1/ref.json", file);
         }
+        "ref-stray" => world.file("r/refs/branch.x/other.json", "x"),
+        "ref-twice" => {
+            world.ok(&["branch", "create", "r", "a#b"]);
+            world.file("r/refs/branch.a#b/ref.json", "{}");
+        }
+        "ref-spelling" => {
+            world.ok(&["branch", "create", "r", "a#b"]);
+            fs::rename(
+                world.path("r/refs/branch.a%23b"),
+                world.path("r/refs/branch.a#b"),
+            )
+            .unwrap();
+        }
+        "ref-system-file" => world.file("r/refs/.DS_Store", "x"),
         "main-missing" => remove("refs/branch.main/ref.json".into()),
         "repo-object" => world.file("r/repo", "anything"),
         "config-damaged" => world.file("r/config.yaml", "{ never closed"),

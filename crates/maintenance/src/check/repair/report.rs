@@ -96,6 +96,8 @@ pub struct RestoredBranch {
 pub struct RepairReport {
     /// What was found before.
     pub check: CheckReport,
+    /// Files of refs that were spelled as in another kind of store.
+    pub renamed: Vec<RenamedRef>,
     /// Branches that pointed nowhere.
     pub restored: Vec<RestoredBranch>,
     /// Branches whose tip was damaged.
@@ -104,6 +106,18 @@ pub struct RepairReport {
     pub logs: Vec<LogRepair>,
     /// Damage that refs still show, or that keeps the repository from opening. What only histories have is not here.
     pub left: Vec<Finding>,
+}
+
+/// A file of a ref that gets the spelling of its store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RenamedRef {
+    /// Its key as it was found.
+    pub from: String,
+    /// The key that it should have.
+    pub to: String,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: LogOutcome,
 }
 
 /// What a repair does to a transaction log.
@@ -118,22 +132,22 @@ pub struct LogRepair {
     pub outcome: LogOutcome,
 }
 
-/// What became of a transaction log.
+/// What became of a transaction log, or of the file of a ref.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum LogOutcome {
     /// It was only asked what would be done.
     Planned,
-    /// It tells what its snapshot changed.
+    /// The log tells what its snapshot changed; the file has its own name.
     Done,
-    /// Somebody else wrote it meanwhile; nothing was done.
+    /// Another program wrote it meanwhile; nothing was done.
     Changed,
     /// The store did not say whether it was written.
     Unknown {
         /// What the store said.
         reason: String,
     },
-    /// It could not be done; the log is as it was.
+    /// It could not be done; the log or file is as it was.
     Failed {
         /// Why.
         reason: String,

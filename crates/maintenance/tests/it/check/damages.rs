@@ -546,7 +546,7 @@ pub(super) async fn plant(what: &str, world: &World) -> Planted {
         }
         "a stray lies among the refs" => {
             world.put("refs/branch.main/ref.json.swp", "x").await;
-            alone(Stray, "refs/branch.main/ref.json.swp")
+            alone(RefStray, "refs/branch.main/ref.json.swp")
         }
         "a stray lies among the chunks" => {
             world.put("chunks/notes.txt", "x").await;

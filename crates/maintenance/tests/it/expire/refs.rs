@@ -123,7 +123,7 @@ async fn a_ref_that_cannot_be_read_may_protect_anything() {
     let before = objects(&lab.storage).await;
     is!(
         Expire::new(last(1)).run(&lab.repository, &()).await,
-        Err(ExpireError::Refs(RefsError::InvalidRefFile { .. })),
+        Err(ExpireError::Refs(RefsError::NotUnderstood { .. })),
     );
     assert_eq!(objects(&lab.storage).await, before);
 }

@@ -1,0 +1,75 @@
+//! What comes to lie below `refs/` while a collection is at work.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use icefield_core::RefsError;
+use icefield_maintenance::{Collect, CollectError};
+use icefield_storage::{Key, StorageExt};
+use icefield_testkit::stores;
+
+use super::with_garbage;
+use crate::turns::{Actor, Turns};
+use crate::world::*;
+
+/// All keys but those of our own state.
+async fn keys(world: &World) -> BTreeSet<String> {
+    let dump = stores::dump(&world.storage).await;
+    let keys = dump.into_keys();
+    keys.filter(|key| !key.starts_with("icefield/")).collect()
+}
+
+#[tokio::test]
+async fn c43_a_stray_that_comes_at_any_moment_ends_a_collection_that_has_not_deleted() {
+    let strays = [
+        ("refs/branch.x/other.json", "{}"),
+        ("refs/branch.x/ref.json", ""),
+        ("refs/tag.#/ref.json", "{}"),
+    ];
+    let (mut refused, mut done) = (0, 0);
+    for stop in 0.. {
+        let (key, bytes) = strays[stop % strays.len()];
+        let world = with_garbage().await;
+        world.clock.advance(2 * DAY);
+        let (storage, turn) = Turns::on(&world.storage);
+        let mut opening = Actor::new(&turn, {
+            let (clock, storage) = (world.clock.clone(), Arc::clone(&storage));
+            async move {
+                let builder = icefield_core::Repository::builder(storage);
+                builder.clock(Arc::new(clock)).open().await.expect("opened")
+            }
+        });
+        opening.finish();
+        let repository = opening.into_result();
+        let mut running = Actor::new(
+            &turn,
+            async move { Collect::default().run(&repository).await },
+        );
+        for _ in 0..stop {
+            running.step();
+        }
+        let ended = running.is_done();
+        stores::put(&world.storage, key, bytes).await;
+        let before = keys(&world).await;
+        running.finish();
+        match running.into_result() {
+            Err(CollectError::Refs(RefsError::NotUnderstood { strays })) => {
+                assert_eq!(strays.len(), 1, "{key} at {stop}");
+                // A batch that was under way is deleted; it was garbage.
+                let whole = keys(&world).await == before;
+                assert!(whole || stop > 10, "{key} at {stop}");
+                refused += usize::from(whole);
+            }
+            Ok(_) => done += 1,
+            other => panic!("{key} at {stop}: {other:?}"),
+        }
+        let stray = Key::parse(key).expect("a key");
+        drop(world.storage.delete_one(stray.into()).await.expect("gone"));
+        world.everything_is_there(&format!("{key} at {stop}")).await;
+        if ended {
+            break;
+        }
+    }
+    // While it marks, and while it looks again before it deletes for the first time.
+    assert!(refused > 10 && done > 1, "{refused} {done}");
+}

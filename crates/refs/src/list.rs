@@ -1,0 +1,319 @@
+//! Everything below `refs/`: branches, tags, and what is neither.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use futures::StreamExt;
+use icefield_format::SnapshotId;
+use icefield_format::layout::{self, KeyForm, RefKey};
+use icefield_storage::{Key, ListOptions, Prefix, StorageError};
+
+use crate::ref_files::{RefFiles, branch_key, tag_key, tombstone_key};
+use crate::{BranchName, Misspelled, NameError, RefsError, TagName};
+
+/// Refs that are read at a time.
+const READS: usize = 16;
+
+/// All refs of a repository. A ref that cannot be read is listed with what is wrong with it; the others stay usable.
+///
+/// Readers go by the fields. What deletes or rewrites by them asks [`RefList::require_understood`]: whatever is below
+/// `refs/` may be a ref, and a ref keeps what it reaches.
+#[derive(Debug, Default)]
+pub struct RefList {
+    /// Branches and their tips.
+    pub branches: BTreeMap<BranchName, Result<SnapshotId, RefsError>>,
+    /// Tags and what they point to, deleted ones left out.
+    pub tags: BTreeMap<TagName, Result<SnapshotId, RefsError>>,
+    /// Names of deleted tags.
+    pub deleted_tags: BTreeSet<TagName>,
+    /// Those among them whose own file is missing, so that the reference implementation may give the name again.
+    pub bare_tombstones: BTreeSet<TagName>,
+    /// What is below `refs/` and is no ref, in byte order.
+    pub strays: Vec<Stray>,
+    /// Files that operating systems drop anywhere, in byte order; they say nothing of refs.
+    pub system_files: Vec<Key>,
+    /// Objects of refs that are not in the store's own spelling, as a copy by another tool leaves them. They are read all
+    /// the same.
+    pub misspelled: Vec<Misspelled>,
+}
+
+/// Something below `refs/` that is not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stray {
+    /// Its name as the store has it, relative to the root of the repository.
+    pub name: String,
+    /// Why it is not understood.
+    pub problem: StrayProblem,
+}
+
+/// Why something below `refs/` is not understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StrayProblem {
+    /// The key is that of no ref.
+    #[error("it is not the key of a branch or tag")]
+    NotARef,
+    /// The key has the form of a ref's, with a name that refs cannot have.
+    #[error(transparent)]
+    Name(NameError),
+    /// The name is no key, or the thing no object.
+    #[error("{0}")]
+    Unreadable(String),
+    /// It is a ref, and what it points to cannot be read.
+    #[error("{0}")]
+    Damaged(String),
+}
+
+impl fmt::Display for Stray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.problem)
+    }
+}
+
+/// The refs of a repository in which everything below `refs/` is understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnderstoodRefs {
+    /// Branches and their tips.
+    pub branches: BTreeMap<BranchName, SnapshotId>,
+    /// Tags and what they point to, deleted ones left out.
+    pub tags: BTreeMap<TagName, SnapshotId>,
+    /// Names of deleted tags.
+    pub deleted_tags: BTreeSet<TagName>,
+}
+
+impl UnderstoodRefs {
+    /// Returns the snapshots that refs point to.
+    pub fn targets(&self) -> impl Iterator<Item = SnapshotId> {
+        self.branches.values().chain(self.tags.values()).copied()
+    }
+}
+
+impl RefList {
+    /// Returns the refs, if all that is below `refs/` is understood. Whatever deletes objects, rewrites history or copies a
+    /// whole repository goes by this.
+    ///
+    /// # Errors
+    /// [`RefsError::NotUnderstood`] names all strays and all refs that cannot be read.
+    pub fn require_understood(self) -> Result<UnderstoodRefs, RefsError> {
+        let mut strays = self.strays;
+        let mut understood = UnderstoodRefs {
+            deleted_tags: self.deleted_tags,
+            ..UnderstoodRefs::default()
+        };
+        for (name, tip) in self.branches {
+            match tip {
+                Ok(tip) => drop(understood.branches.insert(name, tip)),
+                Err(error) => strays.push(Stray::damaged(format!("branch {name}"), &error)),
+            }
+        }
+        for (name, target) in self.tags {
+            match target {
+                Ok(target) => drop(understood.tags.insert(name, target)),
+                Err(error) => strays.push(Stray::damaged(format!("tag {name}"), &error)),
+            }
+        }
+        match strays.is_empty() {
+            true => Ok(understood),
+            false => Err(RefsError::NotUnderstood { strays }),
+        }
+    }
+}
+
+impl Stray {
+    fn damaged(name: String, error: &RefsError) -> Self {
+        let mut said = error.to_string();
+        if let Some(cause) = std::error::Error::source(error) {
+            said = format!("{said}: {cause}");
+        }
+        Self {
+            name,
+            problem: StrayProblem::Damaged(said),
+        }
+    }
+}
+
+/// Returns whether operating systems drop files of this name anywhere. Only what these are called is passed over.
+fn is_system_file(key: &Key) -> bool {
+    let name = key.segments().next_back().unwrap_or_default();
+    matches!(name, ".DS_Store" | "Thumbs.db" | "desktop.ini") || name.starts_with(".nfs")
+}
+
+/// The forms in which the objects of one ref are spelled.
+#[derive(Debug, Default)]
+struct Spelled {
+    files: BTreeSet<Form>,
+    tombstones: BTreeSet<Form>,
+}
+
+/// A form that can be sorted, the store's own first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Form {
+    Own,
+    Second,
+}
+
+impl Spelled {
+    /// Returns the form that the ref is in; none if it is in both.
+    fn form(&self) -> Option<Form> {
+        let mut forms = self.files.union(&self.tombstones);
+        match (forms.next(), forms.next()) {
+            (Some(form), None) => Some(*form),
+            _ => None,
+        }
+    }
+}
+
+impl RefFiles {
+    pub(crate) async fn list(&self) -> Result<RefList, RefsError> {
+        let mut list = RefList::default();
+        let mut branches: BTreeMap<BranchName, Spelled> = BTreeMap::new();
+        let mut tags: BTreeMap<TagName, Spelled> = BTreeMap::new();
+        let options = ListOptions::prefix(Prefix::parse(layout::REFS)?);
+        let mut objects = self.storage().list(options);
+        while let Some(object) = objects.next().await {
+            let key = match object {
+                Ok(object) => object.key,
+                Err(StorageError::UnreadableKey { raw, problem }) => {
+                    let problem = StrayProblem::Unreadable(problem);
+                    list.strays.push(Stray { name: raw, problem });
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let Some((read, form)) = layout::read_ref_key(key.as_str(), self.form()) else {
+                match is_system_file(&key) {
+                    true => list.system_files.push(key),
+                    false => list.strays.push(Stray {
+                        name: key.to_string(),
+                        problem: StrayProblem::NotARef,
+                    }),
+                }
+                continue;
+            };
+            let form_here = match form == self.form() {
+                true => Form::Own,
+                false => Form::Second,
+            };
+            if let Err(error) = note(&read, form_here, &mut branches, &mut tags) {
+                list.strays.push(Stray {
+                    name: key.to_string(),
+                    problem: StrayProblem::Name(error),
+                });
+            } else if form_here == Form::Second {
+                let own = Key::parse(&layout::ref_key_in(&read, self.form()))?;
+                list.misspelled.push(Misspelled { found: key, own });
+            }
+        }
+        self.read_branches(branches, &mut list).await?;
+        self.read_tags(tags, &mut list).await?;
+        Ok(list)
+    }
+
+    fn key_form(&self, name: &str, form: Form) -> KeyForm {
+        let second = || layout::second_form(name, self.form());
+        match form {
+            Form::Own => self.form(),
+            Form::Second => second().unwrap_or(self.form()),
+        }
+    }
+
+    async fn read_branches(
+        &self,
+        branches: BTreeMap<BranchName, Spelled>,
+        list: &mut RefList,
+    ) -> Result<(), RefsError> {
+        let mut keys = Vec::with_capacity(branches.len());
+        for (name, spelled) in branches {
+            let key = |form| branch_key(&name, self.key_form(name.as_str(), form));
+            match spelled.form() {
+                Some(form) => keys.push((key(form)?, name)),
+                None => {
+                    let (own, other) = (key(Form::Own)?, key(Form::Second)?);
+                    let twice = RefsError::SpelledTwice { own, other };
+                    list.branches.insert(name, Err(twice));
+                }
+            }
+        }
+        list.branches.extend(self.resolve(keys).await?);
+        Ok(())
+    }
+
+    async fn read_tags(
+        &self,
+        tags: BTreeMap<TagName, Spelled>,
+        list: &mut RefList,
+    ) -> Result<(), RefsError> {
+        let mut keys = Vec::with_capacity(tags.len());
+        for (name, spelled) in tags {
+            let forms = |form| self.key_form(name.as_str(), form);
+            match spelled.form() {
+                Some(_) if !spelled.tombstones.is_empty() => {
+                    if spelled.files.is_empty() {
+                        list.bare_tombstones.insert(name.clone());
+                    }
+                    list.deleted_tags.insert(name);
+                }
+                Some(form) => keys.push((tag_key(&name, forms(form))?, name)),
+                None => {
+                    let key = |form| match spelled.files.contains(&form) {
+                        true => tag_key(&name, forms(form)),
+                        false => tombstone_key(&name, forms(form)),
+                    };
+                    let (own, other) = (key(Form::Own)?, key(Form::Second)?);
+                    let twice = RefsError::SpelledTwice { own, other };
+                    list.tags.insert(name, Err(twice));
+                }
+            }
+        }
+        list.tags.extend(self.resolve(keys).await?);
+        Ok(())
+    }
+
+    /// Reads many refs; one deleted since it was listed is left out, one that is damaged stays as such.
+    async fn resolve<N: Ord>(
+        &self,
+        keys: Vec<(Key, N)>,
+    ) -> Result<BTreeMap<N, Result<SnapshotId, RefsError>>, RefsError> {
+        let mut tips = futures::stream::iter(keys)
+            .map(|(key, name)| async move { (name, self.read(&key).await) })
+            .buffered(READS);
+        let mut resolved = BTreeMap::new();
+        while let Some((name, tip)) = tips.next().await {
+            match tip {
+                Ok(Some(tip)) => {
+                    resolved.insert(name, Ok(tip.snapshot));
+                }
+                Ok(None) => {}
+                Err(error @ RefsError::InvalidRefFile { .. }) => {
+                    resolved.insert(name, Err(error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(resolved)
+    }
+}
+
+/// Takes down which form the object of a ref is spelled in.
+fn note(
+    read: &RefKey,
+    form: Form,
+    branches: &mut BTreeMap<BranchName, Spelled>,
+    tags: &mut BTreeMap<TagName, Spelled>,
+) -> Result<(), NameError> {
+    match read {
+        RefKey::Branch(name) => {
+            let spelled = branches.entry(BranchName::parse(name)?).or_default();
+            spelled.files.insert(form);
+        }
+        RefKey::Tag(name) => {
+            let spelled = tags.entry(TagName::parse(name)?).or_default();
+            spelled.files.insert(form);
+        }
+        RefKey::Tombstone(name) => {
+            let spelled = tags.entry(TagName::parse(name)?).or_default();
+            spelled.tombstones.insert(form);
+        }
+    }
+    Ok(())
+}
