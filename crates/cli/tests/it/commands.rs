@@ -14,3 +14,4 @@ mod inspect;
 mod look;
 mod refs;
 mod rewrite_manifests;
+mod strays;

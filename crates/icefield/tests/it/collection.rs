@@ -29,22 +29,22 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const CHUNK: usize = 600;
 
 /// A store, and how time passes for its objects.
-struct Place {
-    storage: Arc<dyn Storage>,
-    age: Box<dyn Fn(Duration)>,
+pub(crate) struct Place {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) age: Box<dyn Fn(Duration)>,
 }
 
 /// A store whose clock can be moved where that of the machine tells the time: in the date of each answer, or also in the
 /// times of its objects.
 #[derive(Clone, Debug)]
-struct Shifted {
+pub(crate) struct Shifted {
     inner: Arc<dyn Storage>,
     ahead: Arc<Mutex<Duration>>,
     objects: bool,
 }
 
 impl Shifted {
-    fn new(inner: impl Storage, objects: bool) -> Self {
+    pub(crate) fn new(inner: impl Storage, objects: bool) -> Self {
         Self {
             inner: Arc::new(inner),
             ahead: Arc::default(),
@@ -56,7 +56,7 @@ impl Shifted {
         *self.ahead.lock().expect("no panic while adding")
     }
 
-    fn pass(&self, time: Duration) {
+    pub(crate) fn pass(&self, time: Duration) {
         *self.ahead.lock().expect("no panic while adding") += time;
     }
 
@@ -150,18 +150,18 @@ impl Storage for Shifted {
     }
 }
 
-struct World {
-    place: Place,
+pub(crate) struct World {
+    pub(crate) place: Place,
     clock: ManualClock,
-    repository: Repository,
+    pub(crate) repository: Repository,
 }
 
-fn path() -> NodePath {
+pub(crate) fn path() -> NodePath {
     NodePath::parse("/a").expect("a path")
 }
 
 impl World {
-    async fn new(place: Place) -> Self {
+    pub(crate) async fn new(place: Place) -> Self {
         let clock = ManualClock::new(SystemClock.now());
         let repository = Repository::builder(Arc::clone(&place.storage))
             .clock(Arc::new(clock.clone()))
@@ -187,7 +187,7 @@ impl World {
         world
     }
 
-    fn pass(&self, time: Duration) {
+    pub(crate) fn pass(&self, time: Duration) {
         self.clock.advance(time);
         (self.place.age)(time);
     }
@@ -206,7 +206,7 @@ impl World {
         }
     }
 
-    async fn commit_chunk(&self, branch: &str, index: u32) -> SnapshotId {
+    pub(crate) async fn commit_chunk(&self, branch: &str, index: u32) -> SnapshotId {
         let session = self.session(branch).await;
         write(&session, index).await;
         self.commit(&session).await
@@ -337,7 +337,7 @@ async fn a_collection_deletes_garbage_and_keeps_what_is_reachable(place: Place) 
 }
 
 /// Runs a test on a runtime of its own.
-fn run(test: impl Future<Output = ()>) {
+pub(crate) fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -360,7 +360,7 @@ fn on_memory() {
 
 /// Lets files be older than they are, as time has passed since; but for refs, which are compared with what a session has
 /// read of them.
-fn age_files(root: &Path, by: Duration) {
+pub(crate) fn age_files(root: &Path, by: Duration) {
     for entry in std::fs::read_dir(root).expect("a directory") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().unwrap_or_default();

@@ -15,6 +15,8 @@ mod bad_places;
 #[cfg(feature = "s3")]
 mod buckets;
 #[cfg(feature = "maintenance")]
+mod carried;
+#[cfg(feature = "maintenance")]
 mod collection;
 mod contention;
 mod costs;
@@ -23,6 +25,8 @@ mod open;
 #[cfg(all(feature = "s3", feature = "http"))]
 mod redirect;
 mod second_opinion;
+#[cfg(feature = "maintenance")]
+mod strays;
 mod suite;
 #[cfg(feature = "http")]
 mod web_server;

@@ -208,3 +208,26 @@ def test_a_check_of_virtual_chunks_has_the_grants_of_its_repository(tmp_path: Pa
     assert finding.severity == "damage" and finding.path == "/x"
     repo.repair(dry_run=False, drop_virtual_chunks=True)
     assert repo.fsck(virtual_chunks=True, tips_only=True).sound
+
+
+def test_nothing_is_deleted_beside_what_is_no_ref(tmp_path: Path) -> None:
+    repo = large(tmp_path)
+    refs = tmp_path / "large" / "refs"
+    (refs / "branch.x").mkdir()
+    (refs / "branch.x" / "other.json").write_text("{}")
+    long_ago = datetime(2000, 1, 1, tzinfo=timezone.utc)
+    for work in (repo.garbage_collect, repo.expire_snapshots):
+        with pytest.raises(ic.IcechunkError, match="not understood"):
+            work(long_ago)
+    assert [it.key for it in repo.fsck().findings] == ["refs/branch.x/other.json"]
+
+
+def test_a_name_in_the_spelling_of_a_bucket_is_read(tmp_path: Path) -> None:
+    repo = large(tmp_path)
+    repo.create_branch("wip#1", repo.lookup_branch("main"))
+    refs = tmp_path / "large" / "refs"
+    (refs / "branch.wip%231").rename(refs / "branch.wip#1")
+    assert repo.list_branches() == {"main", "wip#1"}
+    assert repo.lookup_branch("wip#1") == repo.lookup_branch("main")
+    repo.repair(dry_run=False)
+    assert (refs / "branch.wip%231" / "ref.json").exists()
