@@ -40,9 +40,12 @@ mod file;
 mod filters;
 mod header;
 mod heap;
+mod held;
 mod links;
 mod lz4;
 mod ranges;
+#[cfg(test)]
+mod tests;
 mod text;
 mod values;
 mod walk;

@@ -3,9 +3,7 @@
 use hdf5_reader::error::Error;
 use hdf5_reader::io::Cursor;
 use hdf5_reader::messages::dataspace::{self, DataspaceMessage};
-use hdf5_reader::messages::{
-    HdfMessage, MSG_ATTRIBUTE, MSG_ATTRIBUTE_INFO, MSG_DATASPACE, MSG_DATATYPE,
-};
+use hdf5_reader::messages::{HdfMessage, MSG_ATTRIBUTE, MSG_ATTRIBUTE_INFO, MSG_DATASPACE};
 use serde_json::Value;
 
 use super::datatype::{DataType, Kind};
@@ -39,7 +37,7 @@ impl Hdf5 {
         let nameless = |error| BadAttribute { name: None, error };
         let mut bodies = Vec::new();
         for message in header.all(MSG_ATTRIBUTE) {
-            bodies.push(self.resolve(message).map_err(nameless)?);
+            bodies.push(self.resolve(&message).map_err(nameless)?);
         }
         let info = self.message(header, MSG_ATTRIBUTE_INFO).map_err(nameless)?;
         if let Some(HdfMessage::AttributeInfo(info)) = info {
@@ -65,13 +63,13 @@ impl Hdf5 {
     }
 
     fn attribute(&self, parts: &Parts<'_>) -> Parsed<Attribute> {
-        let shared_type;
         let data_type = match parts.flags & 1 != 0 {
-            true => {
-                shared_type = self.shared_body(MSG_DATATYPE, parts.data_type)?;
-                DataType::parse(&shared_type)?
+            true => self.shared_data_type(parts.data_type)?,
+            false => {
+                let data_type = DataType::parse(parts.data_type)?;
+                self.held.add(data_type.weight())?;
+                data_type
             }
-            false => DataType::parse(parts.data_type)?,
         };
         let shared_space;
         let space = match parts.flags & 2 != 0 {
@@ -85,14 +83,14 @@ impl Hdf5 {
         let space = dataspace::parse(cursor, self.offset_size, self.length_size, space.len())?;
         let length = bytes_of(&space, data_type.size)?;
         let data = parts.data.get(..length);
-        let data = data
-            .ok_or_else(|| invalid("its value is cut short"))?
-            .to_vec();
+        let data = data.ok_or_else(|| invalid("its value is cut short"))?;
+        self.held
+            .add(size_of::<Attribute>() + parts.name.len() + data.len())?;
         Ok(Attribute {
             name: parts.name.clone(),
             data_type,
             shape: space.dims,
-            data,
+            data: data.to_vec(),
         })
     }
 }
@@ -181,6 +179,8 @@ impl Attribute {
     /// Returns the value as JSON; `None` if there is no way to write it. One element is a scalar.
     pub(super) fn json(&self, heaps: &GlobalHeaps<'_>) -> Parsed<Option<Value>> {
         let elements = self.data.chunks_exact(self.data_type.size);
+        // Counted before they are made: a value takes many times the bytes of a small number.
+        heaps.hold(elements.len().saturating_mul(size_of::<Value>()))?;
         let values = elements.map(|bytes| value(&self.data_type, bytes, heaps));
         let Some(mut values) = values.collect::<Parsed<Option<Vec<Value>>>>()? else {
             return Ok(None);
@@ -193,7 +193,10 @@ impl Attribute {
             let Ok(length @ 1..) = usize::try_from(*length) else {
                 return Ok(Some(Value::Array(Vec::new())));
             };
-            let rows = values.chunks(length).map(|row| Value::Array(row.to_vec()));
+            let rows = values.len() / length;
+            heaps.hold(rows.saturating_mul(size_of::<Value>()))?;
+            let mut rest = values.into_iter();
+            let rows = (0..rows).map(|_| Value::Array(rest.by_ref().take(length).collect()));
             values = rows.collect();
         }
         Ok(Some(Value::Array(values)))

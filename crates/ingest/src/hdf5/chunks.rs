@@ -16,6 +16,9 @@ use icefield_core::NodePath;
 use super::file::{Hdf5, Parsed, invalid};
 use crate::{ChunkExtents, SourceError};
 
+/// Bytes of an entry of an index while it is read.
+const ENTRY: usize = 96;
+
 /// What is known of an array before its layout.
 pub(super) struct Space<'a> {
     pub(super) path: &'a NodePath,
@@ -127,7 +130,8 @@ impl Hdf5 {
         indexing: Option<&ChunkIndexing>,
         chunk_bytes: u64,
     ) -> Parsed<Vec<ChunkEntry>> {
-        let (storage, offset, length) = (self.storage(), self.offset_size, self.length_size);
+        let structure = self.structure();
+        let (storage, offset, length) = (&structure, self.offset_size, self.length_size);
         let rank = u32::try_from(dims.len()).map_err(|_| invalid("it has too many dimensions"))?;
         match indexing {
             None => {
@@ -157,11 +161,20 @@ impl Hdf5 {
             // These two are numbered as if the array had grown as far as it may.
             Some(ChunkIndexing::Implicit) => {
                 let element = usize::try_from(space.element).unwrap_or(usize::MAX);
-                let end = storage.len();
+                let end = self.storage().len();
                 // No more chunks than have room: the parser allows one more.
                 if chunk_bytes > 0 && address > end {
                     return Err(Error::OffsetOutOfBounds(address));
                 }
+                // Such chunks have no entries in the file, and may be as short as an element.
+                let room = end.saturating_sub(address) / chunk_bytes.max(1);
+                let all = grid(
+                    space.most,
+                    &dims.iter().map(|one| u64::from(*one)).collect::<Vec<_>>(),
+                );
+                let all = all.iter().fold(1u64, |all, one| all.saturating_mul(*one));
+                let chunks = usize::try_from(all.min(room)).unwrap_or(usize::MAX);
+                self.held.check(chunks.saturating_mul(ENTRY))?;
                 collect_implicit_chunk_entries(address, space.most, dims, element, None, end)
             }
             Some(ChunkIndexing::FixedArray { .. }) => collect_fixed_array_chunk_entries_storage(
@@ -197,6 +210,9 @@ impl Hdf5 {
             self.failed(space.path, "the chunk index", error)
         };
         let grid = grid(space.shape, &stored.chunk_shape);
+        let rows = entries.len().saturating_mul(4 * grid.len() + 20);
+        let held = self.held.add(rows);
+        held.map_err(|error| self.failed(space.path, "the chunk index", error))?;
         let mut rows = Vec::with_capacity(entries.len());
         for entry in entries {
             if self.is_undefined(entry.address) {

@@ -1,12 +1,13 @@
 //! Arrays and groups in the terms of Zarr.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use hdf5_reader::messages::dataspace::{DataspaceMessage, DataspaceType};
 use hdf5_reader::messages::filter_pipeline::FilterDescription;
 use hdf5_reader::messages::{
-    HdfMessage, MSG_DATA_LAYOUT, MSG_DATASPACE, MSG_DATATYPE, MSG_EXTERNAL_FILES, MSG_FILL_VALUE,
+    HdfMessage, MSG_DATA_LAYOUT, MSG_DATASPACE, MSG_EXTERNAL_FILES, MSG_FILL_VALUE,
     MSG_FILL_VALUE_OLD, MSG_FILTER_PIPELINE,
 };
 use icefield_core::{ChunkIndex, NodePath};
@@ -43,8 +44,17 @@ pub(super) fn read_nodes(
     };
     // Scales first: an array may come before the scales of its dimensions.
     let mut found = Vec::with_capacity(walked.nodes.len());
+    // Many links may lead to one object.
+    let mut known: HashMap<u64, Rc<Vec<Attribute>>> = HashMap::new();
     for node in walked.nodes {
-        let attributes = reader.attributes(&node, options)?;
+        let attributes = match known.get(&node.address) {
+            Some(attributes) => Rc::clone(attributes),
+            None => {
+                let attributes = Rc::new(reader.attributes(&node, options)?);
+                known.insert(node.address, Rc::clone(&attributes));
+                attributes
+            }
+        };
         let role = match node.is_group {
             true => Role::Array,
             false => Role::of(&attributes, &reader.heaps),
@@ -129,6 +139,8 @@ impl Reader<'_> {
                     format!("its attribute {name:?} has a type that JSON lacks: leave it out");
                 return Err(self.file.refused(&node.path, reason));
             };
+            let held = self.file.held.add(size_of_entry(name));
+            held.map_err(|error| self.file.failed(&node.path, "the attributes", error))?;
             map.insert(name.clone(), value);
         }
         Ok(map)
@@ -158,6 +170,7 @@ impl Reader<'_> {
             .dimensions
             .of(self.file, array, attributes, &self.heaps);
         let map = self.array_attributes(node, attributes, role, data_type)?;
+        self.hold(node, size_of::<ArchiveArray>())?;
 
         let chunk_shape = stored.chunk_shape.clone();
         let (codecs, chunks) = match data_type.is_text() {
@@ -177,6 +190,12 @@ impl Reader<'_> {
             attributes: map,
             chunks,
         })
+    }
+
+    /// Counts what is kept of a node.
+    fn hold(&self, node: &Found, bytes: usize) -> Result<(), SourceError> {
+        let held = self.file.held.add(bytes);
+        held.map_err(|error| self.file.failed(&node.path, "the array", error))
     }
 
     /// Returns the chunks of an array that is not of texts, and their codecs.
@@ -220,11 +239,9 @@ impl Reader<'_> {
         if header.has(MSG_EXTERNAL_FILES) {
             return Err(file.refused(&node.path, "its data lie in other files"));
         }
-        let body = file
-            .body(header, MSG_DATATYPE)
-            .map_err(failed("the data type"))?;
-        let body = body.ok_or_else(|| failed("the header")(invalid("it has no data type")))?;
-        let data_type = DataType::parse(&body).map_err(failed("the data type"))?;
+        let data_type = file.data_type(header).map_err(failed("the data type"))?;
+        let data_type =
+            data_type.ok_or_else(|| failed("the header")(invalid("it has no data type")))?;
         let space = file
             .message(header, MSG_DATASPACE)
             .map_err(failed("the shape"))?;
@@ -306,8 +323,9 @@ impl Reader<'_> {
             };
         }
         if let Kind::Enum { members, .. } = &data_type.kind {
+            self.hold(node, data_type.weight())?;
             let place = map.entry("enum_members");
-            place.or_insert_with(|| Value::Object(members.clone()));
+            place.or_insert_with(|| Value::Object((**members).clone()));
         }
         Ok(map)
     }
@@ -413,4 +431,9 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Returns the bytes that an attribute takes in a map, without its value.
+fn size_of_entry(name: &str) -> usize {
+    name.len() + size_of::<(String, Value, usize)>()
 }

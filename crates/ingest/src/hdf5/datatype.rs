@@ -3,6 +3,8 @@
 //! The parser of `hdf5-reader` keeps the size of a number and not its form. An integer of 12 bits in two bytes or a
 //! float of another layout would be read as something else, so the message is read here.
 
+use std::rc::Rc;
+
 use hdf5_reader::io::Cursor;
 use serde_json::{Map, Value, json};
 
@@ -35,7 +37,7 @@ pub(super) enum Kind {
     /// Integers with names.
     Enum {
         signed: bool,
-        members: Map<String, Value>,
+        members: Rc<Map<String, Value>>,
     },
     /// Two floats.
     Complex,
@@ -85,6 +87,19 @@ impl DataType {
             Kind::List(_) => Err("its elements are lists of variable length".to_owned()),
             Kind::Reference => Err("its elements are references".to_owned()),
             Kind::Other(what) => Err(format!("its elements are {what}")),
+        }
+    }
+
+    /// Returns the bytes that its members take.
+    pub(super) fn weight(&self) -> usize {
+        match &self.kind {
+            Kind::Enum { members, .. } => {
+                let names = members.keys().map(String::len).sum::<usize>();
+                names + members.len() * size_of::<(String, Value, usize)>()
+            }
+            Kind::List(element) => size_of::<Self>() + element.weight(),
+            Kind::Other(what) => what.len(),
+            _ => 0,
         }
     }
 
@@ -299,7 +314,10 @@ fn enumeration(
         base.big,
         match truth {
             true => Kind::Bool,
-            false => Kind::Enum { signed, members },
+            false => Kind::Enum {
+                signed,
+                members: Rc::new(members),
+            },
         },
     ))
 }

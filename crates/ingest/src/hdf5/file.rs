@@ -1,6 +1,9 @@
 //! An open file: its superblock, and how its errors are told.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt::Display;
+use std::rc::Rc;
 
 use hdf5_reader::error::Error;
 use hdf5_reader::io::Cursor;
@@ -8,7 +11,10 @@ use hdf5_reader::superblock::Superblock;
 use hdf5_reader::{Storage, StorageBuffer};
 use icefield_core::NodePath;
 
-use super::ranges::Ranges;
+use super::datatype::DataType;
+use super::header::Header;
+use super::held::Held;
+use super::ranges::{Ranges, Within};
 use crate::SourceError;
 
 /// What a part of the file says, or why it cannot be understood.
@@ -26,6 +32,12 @@ pub(super) struct Hdf5 {
     /// Bytes of an address, and of a length.
     pub(super) offset_size: u8,
     pub(super) length_size: u8,
+    /// Headers that were read, by address.
+    pub(super) headers: RefCell<HashMap<u64, Rc<Header>>>,
+    /// Committed data types, by the reference to them.
+    pub(super) data_types: RefCell<HashMap<Vec<u8>, DataType>>,
+    /// What all parts that are kept take.
+    pub(super) held: Held,
 }
 
 impl Hdf5 {
@@ -50,6 +62,9 @@ impl Hdf5 {
         }
         ranges.set_base(superblock.base_address);
         Ok(Self {
+            headers: RefCell::default(),
+            data_types: RefCell::default(),
+            held: Held::new(ranges.len()),
             ranges,
             name,
             root,
@@ -61,6 +76,11 @@ impl Hdf5 {
     /// Returns what the parser reads from.
     pub(super) fn storage(&self) -> &dyn Storage {
         &self.ranges
+    }
+
+    /// Returns the file for the parser of one structure, which refers to each of its parts once.
+    pub(super) fn structure(&self) -> Within<'_> {
+        Within::new(&self.ranges)
     }
 
     /// Returns what messages call the file.

@@ -2,15 +2,19 @@
 //!
 //! `hdf5-reader` parses whole headers, but keeps neither the forms of numbers nor the flags of layouts. So the list
 //! is ours, and its parsers get the bytes of one message at a time.
+//!
+//! Many links may lead to one object. Its header is read once, and kept.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use hdf5_reader::checksum::jenkins_lookup3;
 use hdf5_reader::error::Error;
 use hdf5_reader::io::Cursor;
 use hdf5_reader::messages::shared::{self, SharedMessage};
-use hdf5_reader::messages::{HdfMessage, MSG_CONTINUATION, MSG_NIL, parse_message};
+use hdf5_reader::messages::{HdfMessage, MSG_CONTINUATION, MSG_DATATYPE, MSG_NIL, parse_message};
 
+use super::datatype::DataType;
 use super::file::{Hdf5, Parsed, invalid};
 
 /// Bytes of one header at most, with all its continuations. Real ones have some KiB.
@@ -19,30 +23,52 @@ const MAX_BYTES: u64 = 64 << 20;
 const SHARED: u8 = 0x02;
 
 /// One message.
-#[derive(Clone, Debug)]
-pub(super) struct Message {
-    pub(super) kind: u16,
-    pub(super) body: Vec<u8>,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message<'a> {
+    pub(super) body: &'a [u8],
+    kind: u16,
     shared: bool,
 }
 
 /// All messages of one object.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Header {
-    messages: Vec<Message>,
+    /// The bodies behind one another.
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+}
+
+/// Where the body of a message ends; it begins where the one before ends.
+#[derive(Debug)]
+struct Place {
+    end: usize,
+    kind: u16,
+    shared: bool,
 }
 
 impl Header {
     /// Tells whether there is a message of this kind.
     pub(super) fn has(&self, kind: u16) -> bool {
-        self.messages.iter().any(|message| message.kind == kind)
+        self.places.iter().any(|place| place.kind == kind)
     }
 
     /// Iterates over the messages of a kind.
-    pub(super) fn all(&self, kind: u16) -> impl Iterator<Item = &Message> {
-        self.messages
-            .iter()
-            .filter(move |message| message.kind == kind)
+    pub(super) fn all(&self, kind: u16) -> impl Iterator<Item = Message<'_>> {
+        let ends = self.places.iter().map(|place| place.end);
+        let starts = std::iter::once(0).chain(ends);
+        let places = starts.zip(&self.places);
+        let places = places.filter(move |(_, place)| place.kind == kind);
+        places.map(move |(start, place)| Message {
+            body: self.bytes.get(start..place.end).unwrap_or_default(),
+            kind,
+            shared: place.shared,
+        })
+    }
+
+    fn push(&mut self, kind: u16, shared: bool, body: &[u8]) {
+        self.bytes.extend_from_slice(body);
+        let end = self.bytes.len();
+        self.places.push(Place { end, kind, shared });
     }
 }
 
@@ -53,8 +79,19 @@ struct Part {
 }
 
 impl Hdf5 {
-    /// Reads the header at an address.
-    pub(super) fn header(&self, address: u64) -> Parsed<Header> {
+    /// Returns the header at an address, which is read once.
+    pub(super) fn header(&self, address: u64) -> Parsed<Rc<Header>> {
+        if let Some(header) = self.headers.borrow().get(&address) {
+            return Ok(Rc::clone(header));
+        }
+        let header = Rc::new(self.read_header(address)?);
+        let mut headers = self.headers.borrow_mut();
+        headers.insert(address, Rc::clone(&header));
+        Ok(header)
+    }
+
+    fn read_header(&self, address: u64) -> Parsed<Header> {
+        self.held.add(size_of::<Header>())?;
         let signature = self.read(address, 4)?;
         let mut list = List {
             file: self,
@@ -74,7 +111,7 @@ impl Hdf5 {
     /// Returns the bytes of the first message of a kind, wherever they are.
     pub(super) fn body(&self, header: &Header, kind: u16) -> Parsed<Option<Vec<u8>>> {
         let message = header.all(kind).next();
-        message.map(|message| self.resolve(message)).transpose()
+        message.map(|message| self.resolve(&message)).transpose()
     }
 
     /// Returns the first message of a kind, parsed.
@@ -90,11 +127,33 @@ impl Hdf5 {
     }
 
     /// Returns the bytes of a message that may be in another header.
-    pub(super) fn resolve(&self, message: &Message) -> Parsed<Vec<u8>> {
+    pub(super) fn resolve(&self, message: &Message<'_>) -> Parsed<Vec<u8>> {
         match message.shared {
-            true => self.shared_body(message.kind, &message.body),
-            false => Ok(message.body.clone()),
+            true => self.shared_body(message.kind, message.body),
+            false => Ok(message.body.to_vec()),
         }
+    }
+
+    /// Returns the data type of a header.
+    pub(super) fn data_type(&self, header: &Header) -> Parsed<Option<DataType>> {
+        match header.all(MSG_DATATYPE).next() {
+            Some(message) if message.shared => self.shared_data_type(message.body).map(Some),
+            Some(message) => DataType::parse(message.body).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the committed data type that a reference leads to, which is parsed once: it may have many more members
+    /// than what refers to it has bytes.
+    pub(super) fn shared_data_type(&self, reference: &[u8]) -> Parsed<DataType> {
+        if let Some(data_type) = self.data_types.borrow().get(reference) {
+            return Ok(data_type.clone());
+        }
+        let data_type = DataType::parse(&self.shared_body(MSG_DATATYPE, reference)?)?;
+        self.held.add(data_type.weight() + reference.len())?;
+        let mut data_types = self.data_types.borrow_mut();
+        data_types.insert(reference.to_vec(), data_type.clone());
+        Ok(data_type)
     }
 
     /// Follows the reference that stands for a message.
@@ -106,7 +165,7 @@ impl Hdf5 {
                 let header = self.header(address)?;
                 let found = header.all(kind).find(|message| !message.shared);
                 let missing = || invalid("a shared message is not where its reference says");
-                Ok(found.ok_or_else(missing)?.body.clone())
+                Ok(found.ok_or_else(missing)?.body.to_vec())
             }
             SharedMessage::SharedInSohm { .. } => Err(Error::UnsupportedEncoding(
                 "it is kept in the file's table of shared messages, which is not read".to_owned(),
@@ -212,11 +271,10 @@ impl List<'_> {
                 let length = cursor.read_length(self.file.length_size)?;
                 self.parts.push(Part { address, length });
             }
-            kind => self.header.messages.push(Message {
-                kind,
-                body: body.to_vec(),
-                shared: flags & SHARED != 0,
-            }),
+            kind => {
+                self.file.held.add(body.len() + size_of::<Place>())?;
+                self.header.push(kind, flags & SHARED != 0, body);
+            }
         }
         Ok(())
     }

@@ -22,7 +22,8 @@ impl Hdf5 {
         if self.is_undefined(heap) || self.is_undefined(index) {
             return Ok(Vec::new());
         }
-        let (storage, offset, length) = (self.storage(), self.offset_size, self.length_size);
+        let structure = self.structure();
+        let (storage, offset, length) = (&structure, self.offset_size, self.length_size);
         let heap = FractalHeap::parse_at_storage(storage, heap, offset, length)?;
         let tree = BTreeV2Header::parse_at_storage(storage, index, offset, length)?;
         let records =
@@ -38,7 +39,10 @@ impl Hdf5 {
                 _ => return Err(invalid("an index of names lists something else")),
             };
             let blocks = &mut blocks;
-            objects.push(heap.get_object_storage_cached(id, storage, offset, length, blocks)?);
+            let object = heap.get_object_storage_cached(id, storage, offset, length, blocks)?;
+            // Records may share one object, and headers one heap.
+            self.held.add(object.len() + size_of::<Vec<u8>>())?;
+            objects.push(object);
         }
         Ok(objects)
     }
@@ -94,6 +98,11 @@ impl<'a> GlobalHeaps<'a> {
                 "no object {number} in the heap at {address}"
             ))),
         }
+    }
+
+    /// Counts what is kept of values.
+    pub(super) fn hold(&self, bytes: usize) -> Parsed<()> {
+        self.file.held.add(bytes)
     }
 
     /// Counts what is read. In a sound file every value has an object of its own; many that share a long one could

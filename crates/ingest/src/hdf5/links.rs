@@ -31,7 +31,8 @@ impl Hdf5 {
             self.add_symbols(&table, &mut links)?;
         }
         for message in group.all(MSG_LINK) {
-            if let HdfMessage::Link(link) = self.parse(MSG_LINK, &self.resolve(message)?)? {
+            if let HdfMessage::Link(link) = self.parse(MSG_LINK, &self.resolve(&message)?)? {
+                self.held.add(weight(&link))?;
                 links.push(link);
             }
         }
@@ -39,6 +40,7 @@ impl Hdf5 {
             let index = info.btree_name_index_address;
             for body in self.dense_objects(info.fractal_heap_address, index)? {
                 if let HdfMessage::Link(link) = self.parse(MSG_LINK, &body)? {
+                    self.held.add(weight(&link))?;
                     links.push(link);
                 }
             }
@@ -52,7 +54,8 @@ impl Hdf5 {
 
     /// Adds the entries of a group of the old kind: a v1 B-tree of nodes, with names in a local heap.
     fn add_symbols(&self, table: &SymbolTableMessage, links: &mut Vec<LinkMessage>) -> Parsed<()> {
-        let (storage, offset, length) = (self.storage(), self.offset_size, self.length_size);
+        let structure = self.structure();
+        let (storage, offset, length) = (&structure, self.offset_size, self.length_size);
         if offset != length {
             return Err(Error::UnsupportedEncoding(MIXED_SIZES.to_owned()));
         }
@@ -86,15 +89,29 @@ impl Hdf5 {
                         address: entry.object_header_address,
                     },
                 };
-                links.push(LinkMessage {
-                    name: text_at(&names, entry.link_name_offset)?,
+                let name = text_at(&names, entry.link_name_offset)?;
+                let link = LinkMessage {
+                    name,
                     target,
                     creation_order: None,
-                });
+                };
+                // Names and targets of many entries may lie in the same bytes of the heap.
+                self.held.add(weight(&link))?;
+                links.push(link);
             }
         }
         Ok(())
     }
+}
+
+/// Returns the bytes that a link takes.
+fn weight(link: &LinkMessage) -> usize {
+    let target = match &link.target {
+        LinkTarget::Hard { .. } => 0,
+        LinkTarget::Soft { path } => path.len(),
+        LinkTarget::External { filename, path } => filename.len() + path.len(),
+    };
+    size_of::<LinkMessage>() + link.name.len() + target
 }
 
 /// Reads a text that ends with a zero.

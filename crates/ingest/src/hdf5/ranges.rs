@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
@@ -19,6 +20,9 @@ const BLOCKS: usize = 512;
 const AHEAD: u64 = 16;
 /// A longer range is asked for as it is, and not kept.
 const LONG: u64 = 1 << 20;
+
+/// What sends the parser in circles.
+const CIRCLES: &str = "its structures refer to each other again and again";
 
 /// A range that the thread waits for.
 pub(super) struct Ask {
@@ -168,8 +172,7 @@ impl Storage for Ranges {
         // A sound file is read a few times over. One that sends the parser in circles must end.
         state.served = state.served.saturating_add(needed);
         if state.served > self.size.saturating_mul(64).saturating_add(16 << 20) {
-            let text = "its structures refer to each other again and again";
-            return Err(Error::ResourceLimit(text.to_owned()));
+            return Err(Error::ResourceLimit(CIRCLES.to_owned()));
         }
         if needed > LONG {
             let bytes = self.fetch(state, range)?;
@@ -196,5 +199,38 @@ impl Storage for Ranges {
             parts.extend_from_slice(block.bytes.get(from..to).unwrap_or_default());
         }
         StorageBuffer::from_shared_owner(Arc::new(parts.freeze()), 0, len)
+    }
+}
+
+/// The file as the parser of one structure sees it, a heap or an index. Every part of one is read about once: what is
+/// longer than twice the file leads to its parts again and again.
+pub(super) struct Within<'a> {
+    ranges: &'a Ranges,
+    left: AtomicU64,
+}
+
+impl<'a> Within<'a> {
+    pub(super) fn new(ranges: &'a Ranges) -> Self {
+        let left = ranges.len().saturating_mul(2).saturating_add(1 << 20);
+        Self {
+            ranges,
+            left: AtomicU64::new(left),
+        }
+    }
+}
+
+impl Storage for Within<'_> {
+    fn len(&self) -> u64 {
+        self.ranges.len()
+    }
+
+    fn read_range(&self, offset: u64, len: usize) -> Result<StorageBuffer, Error> {
+        let taken = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(len as u64)
+            });
+        taken.map_err(|_| Error::ResourceLimit(CIRCLES.to_owned()))?;
+        self.ranges.read_range(offset, len)
     }
 }

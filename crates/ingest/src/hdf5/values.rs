@@ -90,8 +90,16 @@ pub(super) fn value(
             let parts = floats(data_type, bytes)?;
             parts.into_iter().map(float_value).collect()
         }
-        Kind::Text(padding) => json!(shown(trimmed(bytes, *padding))),
-        Kind::LongText => json!(shown(&long_text(bytes, heaps)?)),
+        Kind::Text(padding) => {
+            let text = trimmed(bytes, *padding);
+            heaps.hold(text.len())?;
+            json!(shown(text))
+        }
+        Kind::LongText => {
+            let text = long_text(bytes, heaps)?;
+            heaps.hold(text.len())?;
+            json!(shown(&text))
+        }
         Kind::List(element) => return list(element, bytes, heaps),
         Kind::Reference | Kind::Other(_) => return Ok(None),
     }))
@@ -112,6 +120,7 @@ fn list(element: &DataType, reference: &[u8], heaps: &GlobalHeaps<'_>) -> Parsed
         return Err(invalid("a list is shorter than its length says"));
     };
     let elements = bytes.chunks_exact(element.size);
+    heaps.hold(elements.len().saturating_mul(size_of::<Value>()))?;
     elements.map(|bytes| value(element, bytes, heaps)).collect()
 }
 

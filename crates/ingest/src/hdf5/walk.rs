@@ -24,7 +24,7 @@ pub(super) const NOT_COORDINATE: &str = "_nc4_non_coord_";
 pub(super) struct Found {
     pub(super) path: NodePath,
     pub(super) address: u64,
-    pub(super) header: Header,
+    pub(super) header: Rc<Header>,
     pub(super) is_group: bool,
 }
 
@@ -66,8 +66,10 @@ impl Walk<'_> {
             let problem = format!("it has more than {MAX_NODES} groups and arrays");
             return Err(SourceError::damaged(self.file.name(), problem));
         }
-        let header = self.file.header(address);
-        let header = header.map_err(|error| self.file.failed(&path, "the header", error))?;
+        let failed = |error| self.file.failed(&path, "the header", error);
+        let header = self.file.header(address).map_err(failed)?;
+        let weight = size_of::<Found>() + path.as_str().len();
+        self.file.held.add(weight).map_err(failed)?;
         let is_group = header.is_group();
         // A committed data type is an object, and no node.
         if !is_group && header.has(MSG_DATATYPE) && !header.has(MSG_DATA_LAYOUT) && !path.is_root()
@@ -191,7 +193,9 @@ impl Walk<'_> {
             let header = self.file.header(at);
             let header = header.map_err(|error| self.file.failed(path, "the link", error))?;
             let links = self.links(path, at, &header)?;
-            let Some(link) = links.iter().find(|link| link.name == segment) else {
+            // They are in order of their names.
+            let found = links.binary_search_by(|link| link.name.as_str().cmp(segment));
+            let Some(link) = found.ok().and_then(|found| links.get(found)) else {
                 let reason = format!("its link to {text:?} leads nowhere: leave it out");
                 return Err(self.file.refused(path, reason));
             };
