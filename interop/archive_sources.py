@@ -92,6 +92,43 @@ def netcdf_by_default(work):
     both_ways(work, names, "--concat", "time", arrays=arrays_of_netcdf(*names))
 
 
+def lagging(work, **how):
+    """Two files with a variable that has fewer records than its dimension; in the second one, it has all."""
+    names, expected = [], {"time": [], "v": [], "g/w": []}
+    for number, written in enumerate([3, 5]):
+        names.append(str(folder_of(work) / f"{number}.nc"))
+        first = 5 * number
+        with netCDF4.Dataset(names[-1], "w") as file:
+            file.createDimension("time", None)
+            file.createVariable("time", "i4", ("time",))[:] = np.arange(first, first + 5)
+            file.createVariable("v", "i4", ("time",), chunksizes=(1,), **how)[:written] = np.arange(first, first + written)
+            w = file.createGroup("g").createVariable("w", "f4", ("time",), chunksizes=(1,), **how)
+            w[:written] = np.arange(first, first + written)
+        with netCDF4.Dataset(names[-1]) as file:
+            file.set_auto_mask(False)
+            for name, parts in expected.items():
+                parts.append(file[name][:])
+    return names, {name: np.concatenate(parts) for name, parts in expected.items()}
+
+
+@case
+def records_that_lag(work):
+    for number, how in enumerate([{}, {"fill_value": -1}, {"fill_value": False}]):
+        inner = work / str(number)
+        inner.mkdir()
+        names, arrays = lagging(inner, **how)
+        both_ways(inner, names, "--concat", "time", arrays=arrays)
+        repository = new_repository(inner, "appended")
+        icefield("import", names[0], repository, "--virtual")
+        icefield("import", names[1], repository, "--virtual", "--append", "time")
+        assert_arrays(store_of(repository), arrays)
+    # netCDF's own words for the first one.
+    repository = new_repository(work, "one")
+    icefield("import", lagging(work, fill_value=-1)[0][0], repository)
+    text = icefield("ncdump", repository, "-v", "v")
+    assert "v = 0, 1, 2, _, _ ;" in (text if isinstance(text, str) else text.decode()), text
+
+
 @case
 def data_of_one_dimension(work):
     """It is joined with what is there, unless it is referred to."""

@@ -170,6 +170,8 @@ def check_xarray(path, answer):
             got = xr.open_zarr(MemoryStore(items), group=group.strip("/") or None, consolidated=False, chunks=None)
             # xarray decodes no fill value of texts in Zarr.
             texts = [name for name in want.variables if name.startswith("filled_")]
+            # netCDF-C puts what it fills at the wrong place.
+            texts += [name for name in want.variables if name.startswith("behind_")]
             want, got = want.drop_vars(texts), got.drop_vars(texts)
             try:
                 want.load(), got.load()

@@ -473,6 +473,68 @@ def netcdf():
     refused["refused-netcdf-compound.nc"] = "compounds"
 
 
+def lagging(name, few=False):
+    """Variables that were written for fewer records than their unlimited dimensions have. Those that are `behind_` lag along
+    another dimension than the first, which netCDF-C reads in the wrong order."""
+    with netCDF4.Dataset(out / name, "w") as f:
+        f.createDimension("time", None)
+        f.createDimension("member", None)
+        f.createDimension("x", 3)
+        make = lambda name, dims, chunks, kind="i4", group=f, **o: group.createVariable(name, kind, dims, chunksizes=chunks, **o)
+        make("time", ("time",), (4,), "f8")[0:2] = [0, 1]
+        make("lags", ("time", "x"), (1, 3))[0:3] = values((3, 3), "i4")
+        make("behind_both", ("time", "member"), (2, 2))[0:3, 0:1] = values((3, 1), "i4")
+        make("unfilled", ("time",), (4,), "f4", fill_value=False, zlib=True, shuffle=True)[0:2] = [1, 2]
+        make("unfilled_letters", ("time",), (4,), "S1", fill_value=False)[0:2] = [b"a", b"b"]
+        make("texts", ("time",), (4,), str)[0:3] = np.array(["a", "ä", "c"], object)
+        g = f.createGroup("g")
+        make("behind_longest", ("time", "member"), (4, 4), "i2", g)[0:9, 0:2] = values((9, 2), "i2")
+        if not few:
+            make("records", ("time", "x"), (1, 3), "f4", fill_value=np.nan)[0:2] = values((2, 3), "f4")
+            make("full", ("time", "x"), (1, 3))[0:7] = values((7, 3), "i4")
+            make("cut", ("time", "x"), (2, 2), zlib=True)[0:3] = values((3, 3), "i4")
+            make("declared", ("time",), (4,), fill_value=-1)[0:3] = [1, 2, 3]
+            make("behind_last", ("x", "time"), (2, 4), "u1")[:, 0:5] = values((3, 5), "u1")
+            make("never", ("time",), (4,), "f4")
+            make("unfilled_whole", ("time",), (1,), "i2", fill_value=False)[0:2] = [1, 2]
+            make("letters", ("time",), (4,), "S1")[0:3] = [b"a", b"b", b"c"]
+            make("members", ("member", "x"), (1, 3))[0:4] = values((4, 3), "i4")
+            make("behind_members", ("time", "member"), (2, 2))[0:7, 0:3] = values((7, 3), "i4")
+            g.createDimension("step", None)
+            make("lags", ("time",), (4,), "i2", g)[0:1] = [5]
+            make("step", ("step",), (1,), "i4", g)[0:3] = [1, 2, 3]
+            make("steps", ("step",), (1,), "i4", g)[0:2] = [1, 2]
+    with h5py.File(out / name, "a") as f:
+        # Of another library, without a fill value: what is not written of its own records is zero, what is behind them is not.
+        d = f.create_dataset("zeros", shape=(5,), maxshape=(None,), chunks=(2,), dtype="i2", **FIXED)
+        d.dims[0].attach_scale(f["time"])
+        d[0] = 1
+
+
+def lags():
+    lagging("netcdf-lagging.nc")
+
+
+def hostile():
+    """Small files that lead to one part many times."""
+    with h5("hostile-links", "earliest") as f:
+        d = f.create_dataset("v", data=np.int32(1), **FIXED)
+        for n in range(20):
+            d.attrs[f"a{n}"] = np.bytes_(b"x" * 800)
+        for n in range(400):
+            f[f"link{n}"] = d
+    with h5("hostile-groups") as f:
+        group = f.create_group("g")
+        for _ in range(18):
+            below = group.create_group("a" * 200)
+            group["b" * 200] = below
+            group = below
+    with h5("hostile-types") as f:
+        f["kind"] = np.dtype(h5py.enum_dtype({f"member{n}": n for n in range(2000)}, "i2"))
+        for n in range(60):
+            f.attrs.create(f"a{n}", n, dtype=f["kind"])
+
+
 def fixtures():
     """Small files that cover the main paths, for the tests of the repository."""
     with h5("fixture-earliest", "earliest") as f:
@@ -536,6 +598,43 @@ def fixtures():
         n[:] = values((3, 2), "i2")
         f.createVariable("nv", "S1", ("x", "nv"))[:] = np.array([[b"a", b"b"]] * 3)
         f.createGroup("g").createVariable("w", "i8", ("x",))[:] = [1, 2, 3]
+    lagging("fixture-lagging.nc", few=True)
+    for n, written in enumerate([3, 5]):
+        with netCDF4.Dataset(out / f"fixture-lagging-{n}.nc", "w") as f:
+            f.createDimension("time", None)
+            time = f.createVariable("time", "i4", ("time",), chunksizes=(1,))
+            time.units = "hours since 2000-01-01"
+            time[:] = np.arange(5 * n, 5 * n + 5)
+            v = f.createVariable("v", "i4", ("time",), chunksizes=(1,), fill_value=-1)
+            v[0:written] = np.arange(5 * n, 5 * n + written)
+
+
+def lengthened(path, arrays):
+    """What NetCDF makes of arrays that lag behind: as long as their dimensions, and filled."""
+    with netCDF4.Dataset(path) as f:
+        f.set_auto_maskandscale(False)
+        for name, entry in arrays.items():
+            v = f[name]
+            shape = [len(dimension) for dimension in v.get_dims()]
+            if shape == entry["shape"]:
+                continue
+            with h5py.File(path) as stored:
+                own = stored[name][()]
+            code = v.dtype.str[1:] if v.dtype is not str else None
+            fill = getattr(v, "_FillValue", netCDF4.default_fillvals.get(code, ""))
+            data = np.full(shape, fill, object if v.dtype is str else v.dtype)
+            data[tuple(slice(0, length) for length in own.shape)] = [t.decode() for t in own] if v.dtype is str else own
+            if "behind" not in name:
+                np.testing.assert_array_equal(data, v[...], name)
+            entry["shape"] = shape
+            if entry["dtype"] == "string":
+                raw = json.dumps(data.tolist(), ensure_ascii=False).encode()
+            else:
+                raw = data.astype(data.dtype.newbyteorder("<")).tobytes()
+            entry["sha256"] = hashlib.sha256(raw).hexdigest()
+            if name in ("/unfilled", "/zeros"):
+                # Chunks that HDF5 did not fill are made anew.
+                del entry["stored"]
 
 
 def described(d):
@@ -573,7 +672,7 @@ def described(d):
 def expected():
     files = {}
     for path in sorted(out.iterdir()):
-        if path.suffix not in (".h5", ".nc") or path.name in refused:
+        if path.suffix not in (".h5", ".nc") or path.name in refused or path.name.startswith("hostile"):
             continue
         arrays = {}
 
@@ -590,6 +689,8 @@ def expected():
 
         with h5py.File(path) as f:
             visit("", f)
+        if "lagging" in path.name:
+            lengthened(path, arrays)
         files[path.name] = arrays
     text = json.dumps({"files": files, "refused": refused}, indent=1, sort_keys=True, ensure_ascii=False)
     (out / "expected.json").write_text(text)
@@ -603,6 +704,6 @@ if __name__ == "__main__":
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.*"):
         old.unlink()
-    for part in [layouts, types, complex_type, filters, masks, texts, attributes, links, kinds_refused, blocks, deep, scales, netcdf, fixtures]:
+    for part in [layouts, types, complex_type, filters, masks, texts, attributes, links, kinds_refused, blocks, deep, scales, netcdf, lags, hostile, fixtures]:
         part()
     expected()

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use icefield_core::ChunkIndex;
 use icefield_ingest::{
     ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents, Expected, Hdf5Options,
     read_hdf5,
@@ -52,16 +53,15 @@ fn shown(node: &ArchiveNode, bytes: &[u8]) -> Value {
     let mut made = Vec::new();
     let mut extents = Vec::new();
     match &array.chunks {
-        ArchiveChunks::InFiles(found) | ArchiveChunks::Mixed { extents: found, .. } => {
+        ArchiveChunks::InFiles(found) => extents = rows(found),
+        ArchiveChunks::Mixed {
+            extents: found,
+            made: chunks,
+        } => {
             extents = rows(found);
+            made.extend(at_hand(chunks));
         }
-        ArchiveChunks::Made { chunks, .. } => {
-            made.extend(
-                chunks
-                    .iter()
-                    .map(|(index, bytes)| json!([&**index, hex(bytes)])),
-            );
-        }
+        ArchiveChunks::Made { chunks, .. } => made.extend(at_hand(chunks)),
         ArchiveChunks::Recoded {
             extents: found,
             recode,
@@ -81,6 +81,11 @@ fn shown(node: &ArchiveNode, bytes: &[u8]) -> Value {
         "made": made,
         "not_virtual": array.not_virtual(),
     })
+}
+
+fn at_hand(chunks: &[(ChunkIndex, Bytes)]) -> impl Iterator<Item = Value> {
+    let chunks = chunks.iter();
+    chunks.map(|(index, bytes)| json!([&**index, hex(bytes)]))
 }
 
 fn rows(extents: &ChunkExtents) -> Vec<Value> {

@@ -127,6 +127,12 @@ impl Encoding {
         self.fill.repeat(self.chunk_bytes as usize / self.size)
     }
 
+    /// Returns an element that is not there.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn fill(&self) -> &[u8] {
+        &self.fill
+    }
+
     /// Returns the elements of a chunk, in the byte order in which they are stored.
     pub(crate) fn plain(&self, chunk: &[u8]) -> Option<Vec<u8>> {
         let mut bytes = chunk.to_vec();

@@ -31,6 +31,7 @@
 //! groups and links out by path, before anything of them is read.
 
 mod attributes;
+mod behind;
 mod chunks;
 mod contiguous;
 mod dataset;
@@ -122,6 +123,7 @@ pub async fn read_hdf5(file: ArchiveFile, options: Hdf5Options) -> Result<Archiv
         Ok(Archive {
             files: vec![archived],
             nodes,
+            warnings: hdf5.into_warnings(),
             ..Archive::default()
         })
     };

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use icefield_core::NodePath;
+use futures::TryStreamExt;
+use icefield_core::{BranchName, CommitOutcome, NodePath, Repository};
 use icefield_ingest::{
-    Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, Expected, Hdf5Options,
-    SourceError, SourceNode, read_hdf5,
+    Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ArchiveSource, Expected,
+    Hdf5Options, Import, Source, SourceError, SourceNode, read_hdf5,
 };
 use icefield_storage::wrap::{CountingStorage, LatencyStorage, Tally};
 use icefield_storage::{Deletion, Key, Payload, PutOptions, PutOutcome, Storage};
@@ -147,7 +148,7 @@ async fn fixtures_are_read_as_h5py_reads_them() {
     let expected = fixture("fixtures.json");
     let expected: BTreeMap<String, BTreeMap<String, Value>> =
         serde_json::from_slice(&expected).unwrap();
-    assert_eq!(expected.len(), 4);
+    assert_eq!(expected.len(), 7);
     for (name, expected) in &expected {
         compare(name, &read(fixture(name)).await.unwrap(), expected);
     }
@@ -299,6 +300,119 @@ async fn a_netcdf_file_keeps_its_dimensions_and_masks() {
         array(&archive, "/tas").fill_value,
         json!(f64::from(1e20f32))
     );
+}
+
+/// The elements of a chunk that is not compressed.
+fn shorts(bytes: &[u8]) -> Vec<i16> {
+    let (elements, rest) = bytes.as_chunks::<2>();
+    assert!(rest.is_empty());
+    elements.iter().map(|it| i16::from_le_bytes(*it)).collect()
+}
+
+#[tokio::test]
+async fn an_array_is_as_long_as_its_dimension_whatever_was_written() {
+    let archive = read(fixture("fixture-lagging.nc")).await.unwrap();
+    for (name, shape) in [
+        ("/time", &[9][..]),
+        ("/lags", &[9, 3]),
+        ("/behind_both", &[9, 2]),
+        ("/unfilled", &[9]),
+        ("/unfilled_letters", &[9]),
+        ("/texts", &[9]),
+        ("/zeros", &[9]),
+        // The longest of all lies in a group below.
+        ("/g/behind_longest", &[9, 2]),
+    ] {
+        assert_eq!(array(&archive, name).shape, shape, "{name}");
+    }
+    assert_eq!(archive.warnings, [""; 0]);
+    // No chunk is where nothing was written.
+    let ArchiveChunks::InFiles(extents) = &array(&archive, "/lags").chunks else {
+        panic!("nothing of it is made");
+    };
+    let rows: Vec<_> = extents.rows().map(|row| row.index.to_vec()).collect();
+    assert_eq!(rows, [[0, 0], [1, 0], [2, 0]]);
+    let ArchiveChunks::Made { chunks, .. } = &array(&archive, "/texts").chunks else {
+        panic!("texts are made");
+    };
+    let [(_, texts)] = chunks.as_slice() else {
+        panic!("there is one chunk");
+    };
+    assert_eq!(
+        texts.as_ref(),
+        b"\x04\0\0\0\x01\0\0\0a\x02\0\0\0\xc3\xa4\x01\0\0\0c\0\0\0\0"
+    );
+}
+
+#[tokio::test]
+async fn what_hdf5_did_not_fill_behind_the_last_record_is_filled() {
+    let archive = read(fixture("fixture-lagging.nc")).await.unwrap();
+    let mixed = |name: &str| match &array(&archive, name).chunks {
+        ArchiveChunks::Mixed { extents, made } => (extents.len(), made.clone()),
+        other => panic!("{name}: {other:?}"),
+    };
+    // Written by a library that has no fill value: its records are zeros, and none others.
+    let (left, made) = mixed("/zeros");
+    assert_eq!(left, 1);
+    let made: Vec<_> = made
+        .iter()
+        .map(|(at, bytes)| (at[0], shorts(bytes)))
+        .collect();
+    assert_eq!(made, [(1, vec![0, 0]), (2, vec![0, -32767])]);
+    assert_eq!(array(&archive, "/zeros").fill_value, json!(-32767));
+
+    // Written without fill values, two records in a chunk of four.
+    let (left, made) = mixed("/unfilled");
+    assert_eq!((left, made.len()), (0, 1));
+    let codecs = &array(&archive, "/unfilled").codecs;
+    assert_eq!(codecs[1]["name"], "numcodecs.shuffle");
+    let mut shuffled = Vec::new();
+    let mut decoder = flate2::read::ZlibDecoder::new(made[0].1.as_ref());
+    std::io::Read::read_to_end(&mut decoder, &mut shuffled).unwrap();
+    let element = |at: usize| [0, 4, 8, 12].map(|plane| shuffled[plane + at]);
+    let elements: Vec<_> = (0..4).map(|at| f32::from_le_bytes(element(at))).collect();
+    let fill = 9.969_21e36_f32;
+    assert_eq!(elements, [1.0, 2.0, fill, fill]);
+}
+
+#[tokio::test]
+async fn records_that_lag_do_not_move_what_follows() {
+    for by_reference in [false, true] {
+        for appended in [false, true] {
+            let repository = Repository::create(Arc::new(MemoryStorage::new()))
+                .await
+                .unwrap();
+            let mut sources: Vec<Arc<dyn Source>> = Vec::new();
+            for name in ["fixture-lagging-0.nc", "fixture-lagging-1.nc"] {
+                let (storage, _) = stored(fixture(name)).await;
+                let key = Key::parse("file").unwrap();
+                let url = format!("s3://bucket/{name}");
+                let file = ArchiveFile::open(Arc::new(storage), &key, url).await;
+                let archive = read_hdf5(file.unwrap(), Hdf5Options::default()).await;
+                sources.push(Arc::new(ArchiveSource::new(name, archive.unwrap())));
+            }
+            let last = sources.split_off(1);
+            let mut imports = vec![Import::new(Arc::clone(&sources[0]))];
+            match appended {
+                true => imports.push(Import::new(Arc::clone(&last[0])).append("time")),
+                false => imports[0] = Import::new(Arc::clone(&sources[0])).concat("time", last),
+            }
+            for mut import in imports {
+                if by_reference {
+                    import = import.by_reference([]);
+                }
+                let done = import.run(&repository, BranchName::main(), "files").await;
+                assert!(matches!(done.unwrap().commit, CommitOutcome::Committed(_)));
+            }
+            let session = repository.read_session(BranchName::main()).await.unwrap();
+            assert_eq!(session.array(&path("/v")).unwrap().shape, [10]);
+            let chunks = session.chunks(&path("/v")).unwrap();
+            let chunks = chunks.map_ok(|chunk| chunk.index[0]);
+            let mut found: Vec<u32> = chunks.try_collect().await.unwrap();
+            found.sort_unstable();
+            assert_eq!(found, [0, 1, 2, 5, 6, 7, 8, 9], "{by_reference} {appended}");
+        }
+    }
 }
 
 #[tokio::test]

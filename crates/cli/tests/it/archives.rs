@@ -320,3 +320,29 @@ fn a_zarr_directory_is_referred_to() {
     let written = fs::read(world.path("out/tos/c/0/0/0")).unwrap();
     assert_eq!(written, fs::read(world.path("z/tos/c/0/0/0")).unwrap());
 }
+
+#[test]
+fn records_that_lag_are_fill_values_in_the_text_of_netcdf() {
+    let world = World::new();
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../ingest/tests/fixtures/hdf5");
+    for name in ["fixture-lagging-0.nc", "fixture-lagging-1.nc"] {
+        let bytes = fs::read(Path::new(fixtures).join(name)).unwrap();
+        world.file(&format!("a/{name}"), bytes);
+    }
+    for (repository, way) in [("copied", &[][..]), ("referred", &["--virtual"])] {
+        world.ok(&["init", repository]);
+        let mut args = vec!["import", "a/fixture-lagging-0.nc", "a/fixture-lagging-1.nc"];
+        args.extend([repository, "--concat", "time"]);
+        args.extend(way);
+        world.ok(&args);
+        let mut args = vec!["ncdump", repository, "-V", "v"];
+        let granted = grant(&world);
+        if !way.is_empty() {
+            world.ok(&["materialize", repository, "--grant", &granted]);
+        }
+        args.extend(["-n", "records"]);
+        let text = world.ok(&args);
+        let values = " v = 0, 1, 2, _, _, 5, 6, 7, 8, 9 ;";
+        assert!(text.contains(values), "{text}");
+    }
+}

@@ -14,15 +14,16 @@ use icefield_core::{ChunkIndex, NodePath};
 use serde_json::{Map, Value, json};
 
 use super::attributes::Attribute;
+use super::behind::{Behind, NotMade, Unfilled};
 use super::chunks::{Place, Space, Stored};
 use super::datatype::{DataType, Kind};
-use super::dimensions::{Dimensions, Role};
+use super::dimensions::{Dimensions, Length, Role};
 use super::file::{Hdf5, invalid};
 use super::filters::{self, Pipeline};
 use super::heap::GlobalHeaps;
 use super::lz4;
 use super::text::{self, NoTexts};
-use super::values::{fill_value, masked_value};
+use super::values::{fill_value, masked_value, netcdf_fill};
 use super::walk::{Found, walk};
 use super::{Hdf5Options, SourceError};
 use crate::{ArchiveArray, ArchiveChunks, ArchiveNode, Recode};
@@ -36,10 +37,11 @@ pub(super) fn read_nodes(
     options: &Hdf5Options,
 ) -> Result<BTreeMap<NodePath, ArchiveNode>, SourceError> {
     let walked = walk(file, options)?;
+    let is_partial = !options.leave_out.is_empty();
     let mut reader = Reader {
         file,
         heaps: GlobalHeaps::new(file),
-        dimensions: Dimensions::new(walked.names),
+        dimensions: Dimensions::new(walked.names, is_partial),
         most: options.made_bytes,
     };
     // Scales first: an array may come before the scales of its dimensions.
@@ -65,6 +67,11 @@ pub(super) fn read_nodes(
         }
         if role != Role::Name {
             found.push((node, attributes, role));
+        }
+    }
+    for (node, attributes, role) in &found {
+        if !node.is_group {
+            reader.note_lengths(node, attributes, *role);
         }
     }
     let mut nodes = BTreeMap::new();
@@ -96,7 +103,10 @@ struct Described {
     data_type: DataType,
     space: DataspaceMessage,
     filters: Vec<FilterDescription>,
+    /// The fill value that the creator of the array gave it.
     fill: Option<Vec<u8>>,
+    /// Whether HDF5 writes that into new chunks.
+    is_filled: bool,
 }
 
 impl Reader<'_> {
@@ -146,6 +156,70 @@ impl Reader<'_> {
         Ok(map)
     }
 
+    /// Takes note of how long an array is along its dimensions. What cannot be understood is told when the array is read.
+    fn note_lengths(&mut self, node: &Found, attributes: &[Attribute], role: Role) {
+        let space = self.file.message(&node.header, MSG_DATASPACE);
+        if let Ok(Some(HdfMessage::Dataspace(space))) = space {
+            let scales = self.scales(node, attributes, role, space.dims.len());
+            self.dimensions.note(self.file, &scales, &space.dims);
+        }
+    }
+
+    /// Returns the scales of the dimensions of an array.
+    fn scales(
+        &self,
+        node: &Found,
+        attributes: &[Attribute],
+        role: Role,
+        rank: usize,
+    ) -> Vec<Option<u64>> {
+        let array = (node.address, rank, role);
+        let dimensions = &self.dimensions;
+        dimensions.of(self.file, array, attributes, &self.heaps)
+    }
+
+    /// Returns the shape and the names of the dimensions of an array whose shape in HDF5 is `own`.
+    fn along(
+        &self,
+        node: &Found,
+        attributes: &[Attribute],
+        role: Role,
+        own: &[u64],
+    ) -> (Vec<u64>, Vec<Option<String>>) {
+        let scales = self.scales(node, attributes, role, own.len());
+        let mut shape = own.to_vec();
+        let mut names: Vec<Option<String>> = Vec::new();
+        for (axis, scale) in scales.iter().enumerate() {
+            let name = scale.and_then(|scale| self.dimensions.name(scale));
+            let length = scale.and_then(|scale| self.dimensions.length(scale));
+            let Some(here) = shape.get_mut(axis) else {
+                continue;
+            };
+            let mut twice = scales.iter().zip(&names);
+            if name.is_some() && twice.any(|(other, named)| other != scale && *named == name) {
+                let name = name.clone().unwrap_or_default();
+                let what =
+                    format!("two of its dimensions are different and have the name {name:?}");
+                self.file.warn(&node.path, what);
+            }
+            match length {
+                Some(Length::Unlimited(most)) => *here = most.max(*here),
+                Some(Length::Fixed(length)) if length != *here => {
+                    let name = name.unwrap_or_default();
+                    let what = format!(
+                        "it has {here} elements along {name:?}, whose scale has {length}: that dimension gets no name"
+                    );
+                    self.file.warn(&node.path, what);
+                    names.push(None);
+                    continue;
+                }
+                Some(Length::Fixed(_)) | None => {}
+            }
+            names.push(name);
+        }
+        (shape, names)
+    }
+
     fn array(
         &mut self,
         node: &Found,
@@ -156,40 +230,86 @@ impl Reader<'_> {
         let data_type = &described.data_type;
         let refused = |reason: String| self.file.refused(&node.path, reason);
         let zarr_type = data_type.zarr().map_err(refused)?;
-        let shape = match described.space.dataspace_type {
+        // As the file has it; the array may be longer.
+        let own = match described.space.dataspace_type {
             DataspaceType::Null => vec![0],
             DataspaceType::Scalar => Vec::new(),
             DataspaceType::Simple => described.space.dims.clone(),
         };
-        let stored = self.stored(node, &described, &shape)?;
+        let stored = self.stored(node, &described, &own)?;
         let pipeline = Pipeline::of(&described.filters, stored.chunk_bytes).map_err(refused)?;
         let fill = fill_value(data_type, described.fill.as_deref(), &self.heaps);
         let fill = fill.map_err(|error| self.file.failed(&node.path, "the fill value", error))?;
-        let array = (node.address, shape.len(), role);
-        let names = self
-            .dimensions
-            .of(self.file, array, attributes, &self.heaps);
+        let (shape, names) = self.along(node, attributes, role, &own);
+        let is_longer = shape != own;
+        let fill = match netcdf_fill(data_type) {
+            // NetCDF has a fill value of each type where HDF5 has none.
+            Some(default) if is_longer && described.fill.is_none() => default,
+            _ => fill,
+        };
         let map = self.array_attributes(node, attributes, role, data_type)?;
         self.hold(node, size_of::<ArchiveArray>())?;
 
         let chunk_shape = stored.chunk_shape.clone();
+        let behind = Behind {
+            own: &own,
+            shape: &shape,
+            chunk_shape: &chunk_shape,
+        };
         let (codecs, chunks) = match data_type.is_text() {
             true => {
                 let codec = json!({ "name": "vlen-utf8", "configuration": {} });
-                (vec![codec], self.texts(node, &described, &stored)?)
+                (vec![codec], self.texts(node, &described, &stored, &behind)?)
             }
             false => self.numbers(node, data_type, stored, pipeline)?,
         };
-        Ok(ArchiveArray {
-            shape,
-            chunk_shape,
+        let mut array = ArchiveArray {
+            shape: shape.clone(),
+            chunk_shape: chunk_shape.clone(),
             data_type: zarr_type,
             fill_value: fill,
             codecs,
             dimension_names: names,
             attributes: map,
             chunks,
-        })
+        };
+        // Without a fill value HDF5 has zeros.
+        let has_zeros = described.fill.is_none() && is_not_zero(&array.fill_value);
+        if is_longer && (has_zeros || !described.is_filled) {
+            let unfilled = Unfilled {
+                behind,
+                has_zeros: has_zeros && described.is_filled,
+                most: self.most,
+            };
+            self.fill_behind(node, &mut array, &unfilled)?;
+        }
+        Ok(array)
+    }
+
+    /// Fills what lies behind the records of an array where HDF5 did not.
+    fn fill_behind(
+        &mut self,
+        node: &Found,
+        array: &mut ArchiveArray,
+        unfilled: &Unfilled<'_>,
+    ) -> Result<(), SourceError> {
+        let read = |offset, length| {
+            let bytes = self.file.read(self.file.address(offset), length)?;
+            Ok(bytes.to_vec())
+        };
+        match unfilled.made(array, read) {
+            Ok(()) => {}
+            Err(NotMade::Refused(reason)) => return Err(self.file.refused(&node.path, reason)),
+            Err(NotMade::TooLong) => return Err(self.too_long(node)),
+            Err(NotMade::Read(error)) => {
+                return Err(self.file.failed(&node.path, "the chunks", error));
+            }
+        }
+        let made = match &array.chunks {
+            ArchiveChunks::Mixed { made, .. } => made.iter().map(|(_, bytes)| bytes.len()).sum(),
+            _ => 0,
+        };
+        self.spend(node, made as u64)
     }
 
     /// Counts what is kept of a node.
@@ -253,13 +373,14 @@ impl Reader<'_> {
             Some(HdfMessage::FilterPipeline(pipeline)) => pipeline.filters,
             _ => Vec::new(),
         };
-        let mut fill = None;
+        let (mut fill, mut is_filled) = (None, true);
         for kind in [MSG_FILL_VALUE_OLD, MSG_FILL_VALUE] {
-            let message = file
-                .message(header, kind)
-                .map_err(failed("the fill value"))?;
-            if let Some(HdfMessage::FillValue(message)) = message {
+            let body = file.body(header, kind).map_err(failed("the fill value"))?;
+            let Some(body) = body else { continue };
+            let message = file.parse(kind, &body).map_err(failed("the fill value"))?;
+            if let HdfMessage::FillValue(message) = message {
                 fill = message.value.filter(|value| !value.is_empty());
+                is_filled = kind == MSG_FILL_VALUE_OLD || !is_never_filled(&body);
             }
         }
         Ok(Described {
@@ -267,6 +388,7 @@ impl Reader<'_> {
             space,
             filters,
             fill,
+            is_filled,
         })
     }
 
@@ -317,9 +439,22 @@ impl Reader<'_> {
                 self.file
                     .failed(&node.path, "the attribute \"_FillValue\"", error)
             })?;
+            if fill.data.len() > fill.data_type.size {
+                let what =
+                    "its attribute \"_FillValue\" has several values, and the first is taken";
+                self.file.warn(&node.path, what);
+            }
             match value {
                 Some(value) => map.insert(fill.name.clone(), value),
-                None => map.remove(&fill.name),
+                None => {
+                    // That of texts stands in the array, and nobody masks them by it.
+                    if !matches!(data_type.kind, Kind::Text(_) | Kind::LongText) {
+                        let what =
+                            "its attribute \"_FillValue\" is no value of its type and left out";
+                        self.file.warn(&node.path, what);
+                    }
+                    map.remove(&fill.name)
+                }
             };
         }
         if let Kind::Enum { members, .. } = &data_type.kind {
@@ -363,7 +498,11 @@ impl Reader<'_> {
         node: &Found,
         described: &Described,
         stored: &Stored,
+        behind: &Behind<'_>,
     ) -> Result<ArchiveChunks, SourceError> {
+        let data_type = &described.data_type;
+        let zeros = vec![0; data_type.size];
+        let fill = described.fill.as_deref().unwrap_or(&zeros);
         filters::check_decoded(&described.filters)
             .map_err(|reason| self.file.refused(&node.path, reason))?;
         let mut chunks = Vec::new();
@@ -396,6 +535,7 @@ impl Reader<'_> {
                 return Err(damaged(invalid("it is shorter than the array's chunks")));
             }
             decoded.truncate(length);
+            behind.fill(extent.index, &mut decoded, fill);
             chunks.push(self.text_chunk(node, &described.data_type, index, &decoded)?);
         }
         let reason = match described.data_type.kind {
@@ -436,4 +576,19 @@ impl Reader<'_> {
 /// Returns the bytes that an attribute takes in a map, without its value.
 fn size_of_entry(name: &str) -> usize {
     name.len() + size_of::<(String, Value, usize)>()
+}
+
+/// Tells by the message of a fill value whether it is never written. The parser has other names for the times.
+fn is_never_filled(body: &[u8]) -> bool {
+    const NEVER: u8 = 1;
+    match body {
+        [1 | 2, _, time, ..] => *time == NEVER,
+        [3, flags, ..] => (flags >> 2) & 0x03 == NEVER,
+        _ => false,
+    }
+}
+
+/// Tells whether a fill value is a number other than zero.
+fn is_not_zero(fill: &Value) -> bool {
+    fill.as_f64().is_some_and(|fill| fill != 0.0)
 }

@@ -24,6 +24,9 @@ pub(super) type Parsed<T> = Result<T, Error>;
 /// HDF5 writes it as long as a length.
 pub(super) const MIXED_SIZES: &str = "its addresses and lengths have different sizes, in a group of the old kind: rewrite the file with h5repack";
 
+/// Warnings of one file.
+const MAX_WARNINGS: usize = 100;
+
 /// A file whose superblock was found.
 pub(super) struct Hdf5 {
     ranges: Ranges,
@@ -38,6 +41,7 @@ pub(super) struct Hdf5 {
     pub(super) data_types: RefCell<HashMap<Vec<u8>, DataType>>,
     /// What all parts that are kept take.
     pub(super) held: Held,
+    warnings: RefCell<Vec<String>>,
 }
 
 impl Hdf5 {
@@ -65,6 +69,7 @@ impl Hdf5 {
             headers: RefCell::default(),
             data_types: RefCell::default(),
             held: Held::new(ranges.len()),
+            warnings: RefCell::default(),
             ranges,
             name,
             root,
@@ -81,6 +86,21 @@ impl Hdf5 {
     /// Returns the file for the parser of one structure, which refers to each of its parts once.
     pub(super) fn structure(&self) -> Within<'_> {
         Within::new(&self.ranges)
+    }
+
+    /// Takes note of what whoever imports should know of a node.
+    pub(super) fn warn(&self, path: &NodePath, what: impl Display) {
+        let mut warnings = self.warnings.borrow_mut();
+        match warnings.len() {
+            ..MAX_WARNINGS => warnings.push(format!("{path} of {}: {what}", self.name)),
+            MAX_WARNINGS => warnings.push(format!("{}: there are more warnings", self.name)),
+            _ => {}
+        }
+    }
+
+    /// Returns all warnings.
+    pub(super) fn into_warnings(self) -> Vec<String> {
+        self.warnings.into_inner()
     }
 
     /// Returns what messages call the file.

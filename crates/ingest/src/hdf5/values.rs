@@ -145,6 +145,27 @@ pub(super) fn fill_value(
     }
 }
 
+/// Returns what NetCDF fills arrays of a type with that have no fill value of their own; `None` of types that it lacks,
+/// and where that is zero.
+pub(super) fn netcdf_fill(data_type: &DataType) -> Option<Value> {
+    Some(match (&data_type.kind, data_type.size) {
+        (Kind::Integer { signed: true } | Kind::Enum { signed: true, .. }, size) => match size {
+            1 => json!(-127),
+            2 => json!(-32767),
+            4 => json!(-2_147_483_647),
+            _ => json!(-9_223_372_036_854_775_806_i64),
+        },
+        (Kind::Integer { .. } | Kind::Enum { .. }, size) => match size {
+            1 => json!(u8::MAX),
+            2 => json!(u16::MAX),
+            4 => json!(u32::MAX),
+            _ => json!(u64::MAX - 1),
+        },
+        (Kind::Float, 4 | 8) => json!(9.969_209_968_386_869e36),
+        _ => return None,
+    })
+}
+
 /// Returns what xarray expects in the attribute `_FillValue` of a Zarr array: floats as base64 of 8 bytes. `None` if it
 /// could not decode any.
 pub(super) fn masked_value(

@@ -92,6 +92,27 @@ def test_netcdf_files_by_reference(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read(reader)["sst"][:, 0], [0.0, 3.0, 6.0, 9.0])
 
 
+@pytest.mark.parametrize("virtual", [False, True])
+def test_records_that_lag_do_not_move_what_follows(tmp_path: Path, virtual: bool) -> None:
+    files = []
+    for start, count in ((0, 3), (5, 5)):
+        files.append(tmp_path / f"{start}.nc")
+        with netCDF4.Dataset(files[-1], "w") as file:
+            file.createDimension("time", None)
+            file.createVariable("time", "i4", ("time",))[:] = np.arange(start, start + 5)
+            data: Any = file.createVariable("v", "i4", ("time",), chunksizes=(1,), fill_value=-1)
+            data[:count] = np.arange(start, start + count)
+    place = tmp_path / "repository"
+    report = new(place).import_files(files, concat="time", virtual=virtual)
+    access: dict[str, Any] = {it: Credentials.LocalFileSystemAccess() for it in report.containers}
+    reader = ic.Repository.open(
+        ic.local_filesystem_storage(str(place)), authorize_virtual_chunk_access=access
+    )
+    root = zarr.open_group(reader.readonly_session("main").store, mode="r")
+    found: Any = root["v"]
+    np.testing.assert_array_equal(found[:], [0, 1, 2, -1, -1, 5, 6, 7, 8, 9])
+
+
 def test_references_are_not_followed_without_leave(tmp_path: Path) -> None:
     place = tmp_path / "repository"
     new(place).import_files(written(tmp_path / "0.nc", 0.0), virtual=True)
