@@ -6,15 +6,23 @@ use super::datatype::{DataType, Kind, Padding};
 use super::file::{Parsed, invalid};
 use super::heap::GlobalHeaps;
 
-/// Removes what follows a text of fixed length.
+/// Removes what follows a text of fixed length. A zero within it is a part of it, as h5py and NetCDF have it, unless
+/// what is behind the zero is no text.
 pub(super) fn trimmed(bytes: &[u8], padding: Padding) -> &[u8] {
-    let last = |pad: u8| bytes.iter().rposition(|byte| *byte != pad);
-    let end = match padding {
-        Padding::Terminated => bytes.iter().position(|byte| *byte == 0),
-        Padding::Zeros => Some(last(0).map_or(0, |last| last + 1)),
-        Padding::Spaces => Some(last(b' ').map_or(0, |last| last + 1)),
+    let pad = match padding {
+        Padding::Terminated | Padding::Zeros => 0,
+        Padding::Spaces => b' ',
     };
-    bytes.get(..end.unwrap_or(bytes.len())).unwrap_or(bytes)
+    let last = bytes.iter().rposition(|byte| *byte != pad);
+    let whole = bytes.get(..last.map_or(0, |last| last + 1));
+    let whole = whole.unwrap_or(bytes);
+    let end = whole.iter().position(|byte| *byte == 0);
+    match (padding, end) {
+        (Padding::Terminated, Some(end)) if std::str::from_utf8(whole).is_err() => {
+            whole.get(..end).unwrap_or(whole)
+        }
+        _ => whole,
+    }
 }
 
 /// Reads a text of any length.
@@ -76,4 +84,25 @@ pub(super) fn encoded(
         }
     }
     Ok(bytes.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zero_within_a_text_stays_and_what_follows_a_text_goes() {
+        use Padding::{Spaces, Terminated, Zeros};
+        for (bytes, padding, expected) in [
+            (&b"ab\0cd\0"[..], Terminated, &b"ab\0cd"[..]),
+            (b"ab\0\xff\xfe", Terminated, b"ab"),
+            (b"ab\0\0", Terminated, b"ab"),
+            (b"ab\0cd", Zeros, b"ab\0cd"),
+            (b"ab  ", Spaces, b"ab"),
+            (b"\0\0", Terminated, b""),
+            (b"\xe9\0", Terminated, b"\xe9"),
+        ] {
+            assert_eq!(trimmed(bytes, padding), expected, "{bytes:?}");
+        }
+    }
 }
