@@ -416,6 +416,16 @@ async fn records_that_lag_do_not_move_what_follows() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_open_for_writing_is_refused() {
+    let mut file = fixture("fixture-latest.h5").to_vec();
+    // The flags of the superblock, and its checksum.
+    assert_eq!((&file[..8], file[8]), (&b"\x89HDF\r\n\x1a\n"[..], 3));
+    file[11] = 1;
+    let error = read_past_checksums(file).await.unwrap_err();
+    assert!(error.to_string().contains("h5clear"), "{error}");
+}
+
+#[tokio::test]
 async fn what_is_refused_can_be_left_out() {
     let file = fixture("fixture-mask.h5");
     let mut options = Hdf5Options::default();

@@ -24,6 +24,10 @@ pub(super) type Parsed<T> = Result<T, Error>;
 /// HDF5 writes it as long as a length.
 pub(super) const MIXED_SIZES: &str = "its addresses and lengths have different sizes, in a group of the old kind: rewrite the file with h5repack";
 
+/// The flag of a superblock that a program sets when it opens the file for writing, and takes away at the end.
+const OPEN_FOR_WRITING: u32 = 1;
+/// Why such a file is not read; HDF5 refuses it, too.
+const UNFINISHED: &str = "it is marked as open for writing: wait for the program that writes it; if that was stopped, look at the file and run `h5clear -s`";
 /// Warnings of one file.
 const MAX_WARNINGS: usize = 100;
 
@@ -63,6 +67,9 @@ impl Hdf5 {
         };
         if superblock.version < 2 && superblock.offset_size != superblock.length_size {
             return Err(SourceError::variable(&name, &NodePath::root(), MIXED_SIZES));
+        }
+        if superblock.version >= 3 && superblock.consistency_flags & OPEN_FOR_WRITING != 0 {
+            return Err(SourceError::damaged(&name, UNFINISHED));
         }
         ranges.set_base(superblock.base_address);
         Ok(Self {
