@@ -18,6 +18,9 @@
 //!   no Zarr codec reads its framing in HDF5.
 //! - **Dimension names** come from dimension scales. A dimension without a scale has no name: the `phony_dim_0` of
 //!   NetCDF would claim that equal lengths are one dimension. A NetCDF dimension without a variable is no array.
+//! - **Lengths** along an unlimited dimension are those of the dimension, which is as long as the longest array along its
+//!   scale: what lies behind the records of another array is fill values. An array that has another length than its scale,
+//!   and the scale cannot grow, keeps its length, and a warning says that the dimension gets no name.
 //! - **Attributes** of one element are scalars, as NetCDF readers have it; of none, empty lists. NaN and the infinities are the texts
 //!   `"NaN"`, `"Infinity"` and `"-Infinity"`. Texts that are not UTF-8 are taken as Latin-1. The bookkeeping of
 //!   dimension scales is left out. `_FillValue` of a float array is the base64 text that xarray expects in Zarr; that
@@ -27,7 +30,8 @@
 //! # What is refused
 //! By variable name: other filters, chunks for which a filter was left out, opaque, compound and reference types,
 //! variable-length lists, integers and floats of unusual forms, external links and storage, virtual datasets, edges
-//! stored without their filters, links that lead nowhere or in a circle. [`Hdf5Options::leave_out`] leaves variables,
+//! stored without their filters, links that lead nowhere or in a circle. Also a file that is marked as open for writing,
+//! and one whose links or indexes make more of its parts than memory should hold. [`Hdf5Options::leave_out`] leaves variables,
 //! groups and links out by path, before anything of them is read.
 
 mod attributes;
