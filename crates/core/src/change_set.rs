@@ -10,6 +10,7 @@ mod blob;
 mod blob_error;
 mod chunk_table;
 mod columns;
+mod erased;
 mod fold;
 mod frame;
 mod interned;
@@ -300,7 +301,7 @@ impl ChangeSet {
         index: &[u32],
         chunk: PendingChunk<'_>,
     ) {
-        self.table(path, node, index.len()).set(index, chunk);
+        self.table_mut(path, node, index.len()).set(index, chunk);
     }
 
     pub(crate) fn set_virtual(
@@ -310,10 +311,10 @@ impl ChangeSet {
         rank: usize,
         refs: &VirtualRefs<'_>,
     ) {
-        self.table(path, node, rank).set_virtual(refs);
+        self.table_mut(path, node, rank).set_virtual(refs);
     }
 
-    fn table(&mut self, path: &NodePath, node: NodeId, rank: usize) -> &mut ChunkTable {
+    fn table_mut(&mut self, path: &NodePath, node: NodeId, rank: usize) -> &mut ChunkTable {
         let table = self.chunks.entry(node).or_insert_with(|| {
             self.array_paths.insert(node, path.clone());
             Arc::new(ChunkTable::after_revision(rank, self.dropped_revision))
@@ -345,6 +346,12 @@ impl ChangeSet {
             self.views.remove(&node.id);
             self.moved.remove(&node.id);
         }
+    }
+
+    /// Forgets that the session created a node: the base has an equal one now, whose id it has from now on.
+    pub(crate) fn adopt_equal(&mut self, path: &NodePath, id: NodeId) {
+        self.change_id(path, id);
+        self.adopt_created(path);
     }
 
     /// Forgets that the session created a node: the base has this very node now. The chunks written to it stay.
@@ -392,8 +399,8 @@ impl ChangeSet {
         }
     }
 
-    /// Deletes the chunks of a box: those that the session has set, and those of the base, whose coordinates are given one
-    /// behind the other. Returns how many there were.
+    /// Erases a box of the array's grid: the chunks that the session has set, those of the base, whose coordinates are given one
+    /// behind the other, and whatever a concurrent commit puts there. Returns how many chunks there were.
     pub(crate) fn delete_box(
         &mut self,
         path: &NodePath,
@@ -401,11 +408,23 @@ impl ChangeSet {
         within: &[Range<u32>],
         base: &[u32],
     ) -> u64 {
-        if base.is_empty() && !self.chunks.contains_key(&node) {
+        if within.iter().any(Range::is_empty) {
             return 0;
         }
-        self.table(path, node, within.len())
+        self.table_mut(path, node, within.len())
             .delete_box(within, base)
+    }
+
+    /// Gives chunks that are only erased as part of a box a row of their own: the base has them now, so that a log names them.
+    pub(crate) fn name_erased(&mut self, node: &NodeId, indices: &BTreeSet<ChunkIndex>) {
+        let Some(table) = self.chunks.get_mut(node) else {
+            return;
+        };
+        for index in indices {
+            if table.is_boxed(index) && table.row_of(index).is_none() {
+                Arc::make_mut(table).set(index, PendingChunk::Deleted);
+            }
+        }
     }
 
     /// Forgets what the session did to chunks outside a grid.
@@ -423,7 +442,14 @@ impl ChangeSet {
     /// Forgets what the session did to some chunks of an array.
     pub(crate) fn forget_chunks(&mut self, node: &NodeId, indices: &BTreeSet<ChunkIndex>) {
         if let Some(table) = self.chunks.get_mut(node) {
-            Arc::make_mut(table).retain(|index| !indices.contains(index));
+            Arc::make_mut(table).forget(indices);
+        }
+    }
+
+    /// Forgets that boxes of an array were erased.
+    pub(crate) fn forget_boxes(&mut self, node: &NodeId) {
+        if let Some(table) = self.chunks.get_mut(node) {
+            Arc::make_mut(table).forget_boxes();
         }
     }
 

@@ -47,7 +47,8 @@ impl Diff {
     }
 
     /// The edits of a session. Of arrays that it shifted, what differs from the base, found from their manifests, as
-    /// [`Diff::between`] finds it after a commit; of others what was written, and be it what stood there before.
+    /// [`Diff::between`] finds it after a commit; of others what was written, and be it what stood there before, as the log of
+    /// the commit will name it.
     pub(crate) async fn of_changes(
         objects: &Objects,
         changes: &ChangeSet,
@@ -89,11 +90,11 @@ impl Diff {
             }
         }
         for (id, table) in changes.chunks() {
+            let named = table.named();
             if let Some(path) = paths.get(id)
-                && !table.is_empty()
+                && !named.is_empty()
             {
-                let indices = (0..table.len() as u32).map(|row| table.index(row).to_vec().into());
-                diff.updated_chunks.insert(path.clone(), indices.collect());
+                diff.updated_chunks.insert(path.clone(), named);
             }
         }
         diff

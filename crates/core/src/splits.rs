@@ -18,7 +18,7 @@ mod regions;
 mod rules;
 
 pub(crate) use automatic::{Held, Known};
-pub(crate) use cells::{Cells, count, for_each};
+pub(crate) use cells::{Cells, count, for_each, intersect};
 pub(crate) use regions::regions;
 pub(crate) use rules::SplitRules;
 

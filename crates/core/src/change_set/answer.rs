@@ -169,11 +169,10 @@ fn own_edits(changes: &ChangeSet, origin: &ChangeSet) -> Edits {
     });
     edits.arrays.retain(|columns| {
         !columns.node().is_ok_and(|node| {
-            origin.chunks.contains_key(&node)
-                && columns.says_nothing(
-                    origin.array_paths.get(&node),
-                    origin.followers.contains(&node),
-                )
+            origin.chunks.get(&node).is_some_and(|was| {
+                let path = origin.array_paths.get(&node);
+                columns.says_nothing(was, path, origin.followers.contains(&node))
+            })
         })
     });
     edits

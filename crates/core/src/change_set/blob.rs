@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! 8 bytes   "ICEFORK\0"
-//! 1 byte    version, 4
+//! 1 byte    version, 5; 4 is read, too
 //! rest      a zstd frame with a checksum: MessagePack of base, its time in microseconds,
 //!           family, origin id, origin, changes, lease: its id, the age of the session in
 //!           microseconds, when that was, and when the session began by the store's clock
 //!           or 0; ids of snapshots whose chunks were taken over
 //! ```
 //! Both change sets are columns, as in memory: per array one byte string for each of coordinates, kinds, chunk
-//! ids, offsets, lengths, inline bytes and the numbers of foreign objects, which are told once. Of the changes, only
+//! ids, offsets, lengths, inline bytes and the numbers of foreign objects, which are told once; since version 5, the boxes
+//! that were erased, and what is spared of them. Of the changes, only
 //! rows that are not in the origin are kept. A
 //! reader refuses versions that it does not know; fields at the end of a list that it does not know, too.
 
@@ -26,7 +27,7 @@ use super::frame::{
     ANSWER, FORK, PackedLease, fixed, opened, packed_ids, packed_lease, sealed, unpacked_ids,
     unpacked_lease,
 };
-use super::{BaseView, ChangeSet, ForkBlobError, WrittenNode, within};
+use super::{BaseView, ChangeSet, ForkBlobError, WrittenNode};
 use crate::metadata::NodeMetadata;
 use crate::session::{Base, SentLease};
 
@@ -153,10 +154,7 @@ impl ChangeSet {
                 None => base.grid_of(node, path),
             };
             let grid = grid.ok_or_else(|| invalid("chunks of what is no array"))?;
-            let rows = 0..table.len() as u32;
-            if table.rank() != grid.len()
-                || !rows.into_iter().all(|row| within(table.index(row), &grid))
-            {
+            if table.rank() != grid.len() || !table.lies_within(&grid) {
                 return Err(invalid("chunks outside the grid of their array"));
             }
         }

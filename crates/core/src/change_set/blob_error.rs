@@ -2,7 +2,7 @@
 
 use icefield_format::{FormatError, PathError};
 
-use super::frame::VERSION;
+use super::frame::{OLDEST, VERSION};
 use crate::metadata::MetadataError;
 
 /// Why bytes are not a fork that this program can open.
@@ -24,7 +24,7 @@ pub enum ForkBlobError {
     Answer,
     /// A newer or older program wrote them.
     #[error(
-        "the fork has version {0}, and this program reads version {VERSION}: fork and merge with one version of it"
+        "the fork has version {0}, and this program reads versions {OLDEST} to {VERSION}: fork and merge with one version of it"
     )]
     OtherVersion(u8),
     /// They end early, or were changed.

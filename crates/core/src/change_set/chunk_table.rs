@@ -9,15 +9,18 @@
 //! length     4096         -            17
 //! ```
 //! A hash table of row numbers finds the row of an index; no reference owns a heap allocation. Writing an
-//! index again replaces its row.
+//! index again replaces its row. Beside the rows there are boxes that were erased as such ([`ErasedBoxes`]); a row within one of
+//! them takes precedence.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use icefield_format::{Checksum, ChunkId, ChunkRef};
+use icefield_format::{Checksum, ChunkId, ChunkIndex, ChunkRef};
 use std::hash::BuildHasher;
 
+use super::erased::ErasedBoxes;
 use super::interned::Interned;
 use crate::virtual_chunks::{VirtualChecksum, VirtualRefs};
 
@@ -62,6 +65,7 @@ pub(crate) struct ChunkTable {
     locations: Interned<String>,
     checksums: Interned<StoredChecksum>,
     rows: HashTable<u32>,
+    erased: ErasedBoxes,
     /// Counts the changes: two states of one table with one number are equal.
     revision: u64,
     hasher: DefaultHashBuilder,
@@ -89,17 +93,85 @@ impl ChunkTable {
             locations: Interned::default(),
             checksums: Interned::default(),
             rows: HashTable::new(),
+            erased: ErasedBoxes::default(),
             revision: 0,
             hasher: DefaultHashBuilder::default(),
         }
     }
 
+    /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
         self.kind.len()
     }
 
+    /// Returns whether nothing was done to any chunk.
     pub(crate) fn is_empty(&self) -> bool {
-        self.kind.is_empty()
+        self.kind.is_empty() && self.erased.is_empty()
+    }
+
+    /// Returns whether no chunk was set.
+    pub(crate) fn sets_nothing(&self) -> bool {
+        self.kind.iter().all(|kind| *kind == Kind::Deleted)
+    }
+
+    pub(super) fn erased(&self) -> &ErasedBoxes {
+        &self.erased
+    }
+
+    pub(super) fn set_erased(&mut self, erased: ErasedBoxes) {
+        self.revision += 1;
+        self.erased = erased;
+    }
+
+    /// Erases the boxes of another table, too. Rows stay as they are.
+    pub(super) fn add_erased(&mut self, other: &Self) {
+        self.revision += 1;
+        self.erased.add_all(&other.erased);
+    }
+
+    /// Returns whether boxes were erased.
+    pub(crate) fn has_boxes(&self) -> bool {
+        !self.erased.is_empty()
+    }
+
+    /// Returns whether a chunk lies within a box that was erased, whatever its row says.
+    pub(crate) fn is_boxed(&self, index: &[u32]) -> bool {
+        self.erased.contains(index)
+    }
+
+    /// Returns whether a box of chunks has one in common with the boxes that were erased.
+    pub(crate) fn erases_some_of(&self, within: &[Range<u32>]) -> bool {
+        self.erased.meet(within)
+    }
+
+    /// The chunks that a log names: the rows, and of boxes that were erased, the cells, if there are not too many. Ascending.
+    pub(crate) fn named(&self) -> BTreeSet<ChunkIndex> {
+        let mut named = self.erased.cells().unwrap_or_default();
+        named.extend(self.indices());
+        named
+    }
+
+    /// The chunks to show in a conflict with all edits: those that a log names; of larger boxes, the first cell.
+    pub(crate) fn shown(&self) -> BTreeSet<ChunkIndex> {
+        let cells = self.erased.cells();
+        let mut shown = cells.unwrap_or_else(|| self.erased.corners());
+        shown.extend(self.indices());
+        shown
+    }
+
+    fn indices(&self) -> impl Iterator<Item = ChunkIndex> {
+        (0..self.len() as u32).map(|row| self.index(row).into())
+    }
+
+    /// Returns whether all rows and boxes lie within a grid and have its rank.
+    pub(crate) fn lies_within(&self, grid: &[u32]) -> bool {
+        let mut rows = 0..self.len() as u32;
+        rows.all(|row| super::within(self.index(row), grid)) && self.erased.lie_within(grid)
+    }
+
+    /// Returns whether nothing of the boxes that were erased would leave a grid if it moved.
+    pub(crate) fn boxes_stay_within(&self, by: &[i64], grid: &[u32]) -> bool {
+        self.erased.stay_within(by, grid)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -109,6 +181,7 @@ impl ChunkTable {
             + (self.offset.capacity() + self.length.capacity()) * 8
             + self.inline.capacity()
             + self.rows.capacity() * 5
+            + self.erased.memory_bytes()
             + self.locations.memory_bytes(String::capacity)
             + self.checksums.memory_bytes(|it| match it {
                 StoredChecksum::ETag(tag) => tag.capacity(),
@@ -161,7 +234,14 @@ impl ChunkTable {
         })
     }
 
+    /// Returns what the session did to a chunk.
     pub(crate) fn get(&self, index: &[u32]) -> Option<PendingChunk<'_>> {
+        let boxed = || self.is_boxed(index).then_some(PendingChunk::Deleted);
+        self.row_of(index).or_else(boxed)
+    }
+
+    /// Returns what the row of a chunk says, if it has one.
+    pub(crate) fn row_of(&self, index: &[u32]) -> Option<PendingChunk<'_>> {
         self.find(index).map(|row| self.at(row))
     }
 
@@ -239,8 +319,8 @@ impl ChunkTable {
         }
     }
 
-    /// Deletes the chunks of a box: those that are set here, and others, by their coordinates one behind the other, of which
-    /// nothing was known. Returns how many there were.
+    /// Erases a box, which is not empty: the chunks that are set here; others, by their coordinates one behind the other, of
+    /// which nothing was known; and what a concurrent commit puts there. Returns how many chunks there were.
     pub(crate) fn delete_box(&mut self, within: &[Range<u32>], others: &[u32]) -> u64 {
         let mut deleted = 0;
         for row in 0..self.len() {
@@ -258,11 +338,20 @@ impl ChunkTable {
         self.reserve(others.len());
         for index in others {
             if self.find(index).is_none() {
+                // One within an erased box was not seen any more.
+                deleted += u64::from(!self.is_boxed(index));
                 self.append(index);
-                deleted += 1;
             }
         }
-        self.revision += u64::from(deleted > 0);
+        self.revision += 1;
+        if within.iter().all(|range| range.len() == 1) {
+            let index: Vec<u32> = within.iter().map(|range| range.start).collect();
+            if self.find(&index).is_none() {
+                self.append(&index);
+            }
+        } else {
+            self.erased.add(within.to_vec());
+        }
         self.compact_if_worth_it();
         deleted
     }
@@ -302,18 +391,39 @@ impl ChunkTable {
         rows
     }
 
-    /// Forgets the rows outside a grid.
+    /// Forgets what was done outside a grid.
     pub(crate) fn retain_within(&mut self, grid: &[u32]) {
         self.retain(|index| super::within(index, grid));
         self.rank = grid.len();
+        if !self.erased.lie_within(grid) {
+            self.revision += 1;
+            self.erased.clip(grid);
+        }
+    }
+
+    /// Forgets what was done to some chunks.
+    pub(crate) fn forget(&mut self, indices: &BTreeSet<ChunkIndex>) {
+        self.retain(|index| !indices.contains(index));
+        if indices.iter().any(|index| self.is_boxed(index)) {
+            self.revision += 1;
+            self.erased.spare(indices);
+        }
+    }
+
+    /// Forgets that boxes were erased.
+    pub(crate) fn forget_boxes(&mut self) {
+        if !self.erased.is_empty() {
+            self.set_erased(ErasedBoxes::default());
+        }
     }
 
     /// Keeps only the rows whose index is wanted.
-    pub(crate) fn retain(&mut self, wanted: impl Fn(&[u32]) -> bool) {
+    fn retain(&mut self, wanted: impl Fn(&[u32]) -> bool) {
         if (0..self.len() as u32).all(|row| wanted(self.index(row))) {
             return;
         }
         let mut kept = Self::new(self.rank);
+        kept.erased = std::mem::take(&mut self.erased);
         // Every row is set once, so that the number ends higher than it was.
         kept.revision = self.revision + 1;
         for row in 0..self.len() as u32 {
@@ -324,9 +434,11 @@ impl ChunkTable {
         *self = kept;
     }
 
-    /// Moves all rows by so many chunks per dimension, and forgets those that leave a grid.
+    /// Moves all rows and boxes by so many chunks per dimension, and forgets what leaves a grid.
     pub(crate) fn shift(&mut self, by: &[i64], grid: &[u32]) {
         let mut moved = Self::new(self.rank);
+        moved.erased = std::mem::take(&mut self.erased);
+        moved.erased.shift(by, grid);
         let mut index = Vec::with_capacity(self.rank);
         for row in 0..self.len() as u32 {
             index.clear();

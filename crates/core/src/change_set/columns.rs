@@ -1,12 +1,15 @@
 //! The pending chunks of one array as bytes: a string of bytes per column.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_format::{Checksum, ChunkId, ChunkRef, NodeId, NodePath};
+use icefield_format::{Checksum, ChunkId, ChunkIndex, ChunkRef, NodeId, NodePath};
 use serde::{Deserialize, Serialize};
 
 use super::blob_error::invalid;
+use super::erased::ErasedBoxes;
 use super::frame::fixed;
 use super::interned::Interned;
 use super::{ChunkTable, ForkBlobError, PendingChunk};
@@ -34,6 +37,12 @@ pub(super) struct Columns {
     /// For each virtual chunk, which of the foreign objects.
     foreign: Bytes,
     objects: Vec<Object>,
+    /// All boxes that were erased, those of the origin included: rank firsts and rank ends a box. Not in version 4.
+    #[serde(default)]
+    boxes: Bytes,
+    /// The coordinates of the cells that are spared of that. Not in version 4.
+    #[serde(default)]
+    spared: Bytes,
 }
 
 /// A foreign object: its location, and its ETag or when it was modified last.
@@ -41,9 +50,15 @@ type Object = (String, Option<String>, Option<u32>);
 
 impl Columns {
     /// Returns whether they say that the table is that of the origin, at the same place.
-    pub(super) fn says_nothing(&self, path: Option<&NodePath>, follows: bool) -> bool {
+    pub(super) fn says_nothing(
+        &self,
+        origin: &ChunkTable,
+        path: Option<&NodePath>,
+        follows: bool,
+    ) -> bool {
         self.kinds.is_empty()
             && !self.whole
+            && (&self.boxes, &self.spared) == (&boxes(origin), &spared(origin))
             && self.addressing == addressing(follows)
             && path.is_some_and(|path| path.as_str() == self.path)
     }
@@ -70,10 +85,10 @@ impl Columns {
         let same = origin.is_some_and(|origin| Arc::ptr_eq(origin, table));
         let gone = origin.filter(|_| !same).is_some_and(|origin| {
             origin.rank() != table.rank()
-                || (0..origin.len() as u32).any(|row| table.get(origin.index(row)).is_none())
+                || (0..origin.len() as u32).any(|row| table.row_of(origin.index(row)).is_none())
         });
         let known = |row: u32| {
-            !gone && origin.and_then(|it| it.get(table.index(row))) == Some(table.at(row))
+            !gone && origin.and_then(|it| it.row_of(table.index(row))) == Some(table.at(row))
         };
         let rows = match same {
             true => Vec::new(),
@@ -132,6 +147,8 @@ impl Columns {
             inline: inline.into(),
             foreign: foreign.into(),
             objects: objects.into_values(),
+            boxes: boxes(table),
+            spared: spared(table),
         }
     }
 
@@ -160,6 +177,10 @@ impl Columns {
             .any(|(column, width)| column.len() != rows * width)
         {
             return Err(invalid("columns of different lengths"));
+        }
+        let erased = self.erased(rank)?;
+        if *table.erased() != erased {
+            Arc::make_mut(&mut table).set_erased(erased);
         }
         if rows == 0 {
             return Ok(table);
@@ -218,6 +239,51 @@ impl Columns {
         }
         Ok(table)
     }
+
+    fn erased(&self, rank: usize) -> Result<ErasedBoxes, ForkBlobError> {
+        if rank == 0 && !(self.boxes.is_empty() && self.spared.is_empty()) {
+            return Err(invalid("a box of an array without dimensions"));
+        }
+        let numbers = |column: &Bytes, each: usize| -> Result<Vec<Vec<u32>>, ForkBlobError> {
+            let parts = column.chunks_exact((4 * each).max(1));
+            if !parts.remainder().is_empty() {
+                return Err(invalid("boxes that end early"));
+            }
+            let number = |bytes: &[u8]| Ok(u32::from_le_bytes(fixed(bytes)?));
+            parts
+                .map(|part| part.chunks_exact(4).map(number).collect())
+                .collect()
+        };
+        let boxes: Vec<Vec<Range<u32>>> = (numbers(&self.boxes, 2 * rank)?.iter())
+            .map(|it| {
+                let (firsts, ends) = it.split_at(rank);
+                firsts.iter().zip(ends).map(|(a, b)| *a..*b).collect()
+            })
+            .collect();
+        if boxes.iter().flatten().any(Range::is_empty) {
+            return Err(invalid("an erased box without cells"));
+        }
+        let spared = numbers(&self.spared, rank)?;
+        let spared: BTreeSet<ChunkIndex> = spared.into_iter().map(ChunkIndex::from).collect();
+        Ok(ErasedBoxes::of(boxes, spared))
+    }
+}
+
+/// The boxes of a table: of each, the firsts and then the ends.
+fn boxes(table: &ChunkTable) -> Bytes {
+    let boxes = table.erased().boxes().iter().flat_map(|it| {
+        let firsts = it.iter().map(|range| range.start);
+        firsts.chain(it.iter().map(|range| range.end))
+    });
+    boxes.flat_map(u32::to_le_bytes).collect()
+}
+
+/// The cells that boxes of a table spare.
+fn spared(table: &ChunkTable) -> Bytes {
+    let spared = table.erased().spared().iter();
+    spared
+        .flat_map(|index| index.iter().flat_map(|at| at.to_le_bytes()))
+        .collect()
 }
 
 fn addressing(follows: bool) -> u8 {

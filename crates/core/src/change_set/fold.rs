@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use icefield_format::{Checksum, ChunkIndex, ChunkRef, NodeId, NodeKind, NodePath};
 
-use super::{ChangeSet, ChunkTable, PendingChunk, WrittenNode, within};
+use super::{ChangeSet, ChunkTable, PendingChunk, WrittenNode};
 use crate::metadata::document::{Reach, reach};
 use crate::rebase::{ChunkSets, Conflict, VersionSelection};
 use crate::session::Base;
@@ -81,12 +81,12 @@ impl<'a> Fold<'a> {
             if is_same(origin, theirs) || is_same(origin, ours) {
                 continue;
             }
-            for row in 0..theirs.len() as u32 {
-                let index = theirs.index(row);
-                let (was, now) = (origin.and_then(|it| it.get(index)), Some(theirs.at(row)));
+            let theirs_and_ours = rows_of(theirs).chain(boxed_rows(ours, theirs));
+            for index in theirs_and_ours {
+                let (was, now) = (origin.and_then(|it| it.get(index)), theirs.get(index));
                 let mine = ours.get(index);
                 if now != was && mine != was && mine != now {
-                    both.entry(node).or_default().insert(index.to_vec().into());
+                    both.entry(node).or_default().insert(index.into());
                 }
             }
         }
@@ -231,19 +231,16 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// The chunks of an array that a side wrote since the origin; `None` if there are none.
+    /// The chunks of an array that a side wrote or erased since the origin, of large boxes one for all; `None` if there are
+    /// none.
     fn changed_chunks(&self, side: &'a ChangeSet, path: &NodePath) -> Option<BTreeSet<ChunkIndex>> {
         let id = side.entry(path).id_in(self.base, path)?;
         let table = side.chunks.get(&id)?;
         let origin = self.before(path, &id);
-        if is_same(origin, table) {
-            return None;
+        let mut changed = changed_rows(origin, table);
+        if erases_more(origin, table) {
+            changed.extend(table.shown());
         }
-        let rows = 0..table.len() as u32;
-        let changed: BTreeSet<ChunkIndex> = rows
-            .filter(|row| origin.and_then(|it| it.get(table.index(*row))) != Some(table.at(*row)))
-            .map(|row| table.index(row).to_vec().into())
-            .collect();
         (!changed.is_empty()).then_some(changed)
     }
 
@@ -418,9 +415,11 @@ impl<'a> Fold<'a> {
             if now_at == Some(theirs_now) {
                 self.drop_rows(theirs_now, origin, ours, theirs, folded);
             }
-            let Some(changed) = self.changed_chunks(self.theirs, path) else {
+            let mut changed = changed_rows(origin, theirs);
+            let erases_more = erases_more(origin, theirs);
+            if changed.is_empty() && !erases_more {
                 continue;
-            };
+            }
             // Gone, or another array in its place.
             let Some(node) = now_at.filter(|node| *node == theirs_now) else {
                 let kind = NodeKind::Array;
@@ -430,6 +429,11 @@ impl<'a> Fold<'a> {
             let (was, mine) = (self.origin.entry(path), self.ours.entry(path));
             if mine != was {
                 self.check_reach(path, was, mine, self.theirs, true, conflicts);
+            }
+            if erases_more {
+                // What we wrote within their boxes is decided one by one, and the rest of the boxes is taken as it is.
+                let ours = ours.map(|ours| boxed_rows(ours, theirs));
+                changed.extend(ours.into_iter().flatten().map(ChunkIndex::from));
             }
             let same = equal.get(&their_id);
             let mut both = BTreeSet::new();
@@ -460,6 +464,11 @@ impl<'a> Fold<'a> {
                     folded.set_chunk(path, node, &index, now);
                 }
             }
+            if erases_more {
+                folded
+                    .table_mut(path, node, theirs.rank())
+                    .add_erased(theirs);
+            }
             if !both.is_empty() {
                 conflicts.push(Conflict::ChunkDoubleUpdate {
                     path: path.clone(),
@@ -477,9 +486,7 @@ impl<'a> Fold<'a> {
             })
             .collect();
         for (node, grid) in grids {
-            let outside = |table: &Arc<ChunkTable>| {
-                (0..table.len() as u32).any(|row| !within(table.index(row), &grid))
-            };
+            let outside = |table: &Arc<ChunkTable>| !table.lies_within(&grid);
             if folded.chunks.get(&node).is_some_and(outside) {
                 folded.keep_chunks_within(&node, &grid);
             }
@@ -560,6 +567,38 @@ impl ChangeSet {
 /// Returns whether a side has the very table that both began with, as most arrays of most forks.
 fn is_same(origin: Option<&Arc<ChunkTable>>, side: &Arc<ChunkTable>) -> bool {
     origin.is_some_and(|origin| Arc::ptr_eq(origin, side))
+}
+
+fn rows_of(table: &ChunkTable) -> impl Iterator<Item = &[u32]> {
+    (0..table.len() as u32).map(|row| table.index(row))
+}
+
+/// The rows of a table that lie within boxes which another one erased, and that one has no rows of.
+fn boxed_rows<'a>(
+    table: &'a ChunkTable,
+    eraser: &'a ChunkTable,
+) -> impl Iterator<Item = &'a [u32]> {
+    let erases = !eraser.erased().is_empty();
+    let rows = erases.then(|| rows_of(table)).into_iter().flatten();
+    rows.filter(|index| eraser.is_boxed(index) && eraser.row_of(index).is_none())
+}
+
+/// The rows of a table that differ from what both sides began with.
+fn changed_rows(origin: Option<&Arc<ChunkTable>>, table: &Arc<ChunkTable>) -> BTreeSet<ChunkIndex> {
+    if is_same(origin, table) {
+        return BTreeSet::new();
+    }
+    let was = |index: &[u32]| origin.and_then(|it| it.get(index));
+    rows_of(table)
+        .filter(|index| was(index) != table.get(index))
+        .map(ChunkIndex::from)
+        .collect()
+}
+
+/// Whether a side erased boxes since the origin.
+fn erases_more(origin: Option<&Arc<ChunkTable>>, table: &ChunkTable) -> bool {
+    let erased = table.erased();
+    !erased.is_empty() && origin.is_none_or(|origin| origin.erased() != erased)
 }
 
 fn alike(a: &WrittenNode, b: &WrittenNode) -> bool {

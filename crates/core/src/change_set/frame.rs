@@ -12,7 +12,9 @@ use super::ForkBlobError;
 use crate::session::SentLease;
 
 /// Of forks and answers alike.
-pub(super) const VERSION: u8 = 4;
+pub(super) const VERSION: u8 = 5;
+/// The oldest that is read. Version 4 has no boxes that were erased.
+pub(super) const OLDEST: u8 = 4;
 /// How forks begin.
 pub(super) const FORK: &[u8; 8] = b"ICEFORK\0";
 /// How answers begin.
@@ -78,7 +80,7 @@ pub(super) fn opened<T: DeserializeOwned>(
 ) -> Result<T, ForkBlobError> {
     let rest = bytes.strip_prefix(magic).ok_or(ForkBlobError::NotAFork)?;
     let (version, frame) = rest.split_first().ok_or(ForkBlobError::NotAFork)?;
-    if *version != VERSION {
+    if !(OLDEST..=VERSION).contains(version) {
         return Err(ForkBlobError::OtherVersion(*version));
     }
     let mut packed = Vec::new();

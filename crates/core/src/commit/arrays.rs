@@ -32,7 +32,7 @@ pub(super) struct HeldManifest {
     pub(super) reference: ManifestRef,
     pub(super) bytes: u64,
     pub(super) refs: u64,
-    /// Some of its references may be none any more: a resize cut them off.
+    /// Some of its references may be none any more: a resize cut them off, or a box was erased.
     pub(super) cut: bool,
 }
 

@@ -23,7 +23,10 @@ impl ManifestJob {
         let inside = |(placed, part): (&Range<u32>, &Range<u32>)| {
             part.start <= placed.start && placed.end <= part.end
         };
-        (self.rows.is_empty() && placed.iter().zip(part).all(inside)).then_some(input)
+        let table = changes.chunks_of(&self.node);
+        let is_erased = table.is_some_and(|table| table.erases_some_of(&placed));
+        let is_edited = !self.rows.is_empty() || is_erased;
+        (!is_edited && placed.iter().zip(part).all(inside)).then_some(input)
     }
 
     /// Makes the one manifest of this job by copying its only input; none if references would have to be left out, or the

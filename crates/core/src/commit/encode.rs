@@ -150,11 +150,13 @@ pub(super) fn encode_log(
     let nodes: BTreeSet<&NodeId> = changes.chunks().keys().chain(moved.keys()).collect();
     for node in nodes {
         let table = changes.chunks_of(node);
-        let rows = table.map(ChunkTable::sorted_rows).unwrap_or_default();
-        let mut rows = rows
-            .iter()
-            .filter_map(|row| Some(table?.index(*row)))
-            .peekable();
+        // Cells that were erased as part of a box are merged with the rows; of most arrays there are only rows, maybe millions.
+        let named = table.filter(|it| it.has_boxes()).map(ChunkTable::named);
+        let rows = table.filter(|_| named.is_none());
+        let rows = rows.map(ChunkTable::sorted_rows).unwrap_or_default();
+        let rows = rows.iter().filter_map(|row| Some(table?.index(*row)));
+        let named = named.iter().flatten().map(|index| &**index);
+        let mut rows = named.chain(rows).peekable();
         let mut is_begun = false;
         let mut push = |index: &[u32]| {
             if !is_begun {

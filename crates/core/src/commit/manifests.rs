@@ -133,7 +133,7 @@ impl ManifestJob {
         let empty = ChunkTable::new(self.grid.len());
         let table = changes.chunks_of(&self.node).unwrap_or(&empty);
         let mut rows = self.rows.iter().copied().peekable();
-        let mut base = BaseRefs::new(self, changes.view_of(&self.node), inputs);
+        let mut base = BaseRefs::new(self, changes.view_of(&self.node), table, inputs);
         let mut index = Vec::with_capacity(self.grid.len());
         let mut output = CellWriter::new(self, writer);
         loop {
@@ -238,6 +238,7 @@ impl<'a> CellWriter<'a> {
 struct BaseRefs<'a> {
     job: &'a ManifestJob,
     view: Option<&'a BaseView>,
+    edits: &'a ChunkTable,
     inputs: &'a [Arc<Manifest>],
     heads: BinaryHeap<Reverse<(Vec<u32>, usize, usize)>>,
     /// Where the base has a reference.
@@ -245,10 +246,16 @@ struct BaseRefs<'a> {
 }
 
 impl<'a> BaseRefs<'a> {
-    fn new(job: &'a ManifestJob, view: Option<&'a BaseView>, inputs: &'a [Arc<Manifest>]) -> Self {
+    fn new(
+        job: &'a ManifestJob,
+        view: Option<&'a BaseView>,
+        edits: &'a ChunkTable,
+        inputs: &'a [Arc<Manifest>],
+    ) -> Self {
         let mut refs = Self {
             job,
             view,
+            edits,
             inputs,
             heads: BinaryHeap::new(),
             base: Vec::new(),
@@ -285,6 +292,7 @@ impl<'a> BaseRefs<'a> {
         }
         let part = self.job.part.as_deref();
         within(index, &self.job.grid)
+            && !self.edits.is_boxed(index)
             && part.is_none_or(|part| {
                 part.iter()
                     .zip(&*index)

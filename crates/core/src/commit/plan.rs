@@ -340,7 +340,8 @@ impl Planner<'_> {
         let (Some(array), Some(record)) = (metadata.array(), base.array(position)) else {
             return Ok(PlannedManifests::None);
         };
-        let written = changes.chunks_of(&node).is_some_and(|it| !it.is_empty());
+        let table = changes.chunks_of(&node);
+        let written = table.is_some_and(|it| it.len() > 0);
         let view = changes.view_of(&node);
         let is_shifted = view.is_some_and(BaseView::is_shifted);
         let mut held = Vec::new();
@@ -355,10 +356,14 @@ impl Planner<'_> {
                 mended |= *right != extents;
                 extents = right.clone();
             }
+            let placed = match view {
+                Some(view) => view.place_box(extents.ranges()),
+                None => Some(extents.ranges().to_vec()),
+            };
+            let erased = table.filter(|it| it.has_boxes()).zip(placed.as_ref());
             let cut = manifest.rank() != array.rank()
-                || view.is_some_and(|view| {
-                    view.place_box(extents.ranges()).as_deref() != Some(extents.ranges())
-                })
+                || placed.as_deref() != Some(extents.ranges())
+                || erased.is_some_and(|(table, placed)| table.erases_some_of(placed))
                 || (extents.ranges().iter().zip(&array.chunk_counts))
                     .any(|(range, count)| range.end > *count);
             let info = manifest_file(base, manifest.id())?;

@@ -21,12 +21,12 @@ pub(crate) fn carried_over(
         if detector == Detector::Strict && sides.is_one_node(path, &node.id) {
             changes.adopt_created(path);
         } else if detector == Detector::Strict
-            && sides.after.position(path).is_some()
+            && let Some(position) = sides.after.position(path)
             && sides.equal_to_existing(path, node)
             && !keeps_its_delete(sides, path)
         {
-            // Theirs was first: its id is the node's.
-            changes.forget_created(path);
+            // Theirs was first: its id is the node's. What we erased in it stays erased in what others write to it.
+            changes.adopt_equal(path, sides.after.record(position).id());
         }
     }
     for (path, (node, _)) in sides.ours.deleted() {

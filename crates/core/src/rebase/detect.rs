@@ -218,7 +218,7 @@ impl Sides<'_> {
     }
 
     /// Whether the node that they created is the one that we created: equal groups, or equal arrays without
-    /// chunks.
+    /// chunks. That we erased some says nothing else.
     pub(super) fn equal_to_existing(&self, path: &NodePath, ours: &WrittenNode) -> bool {
         let Some(position) = self.after.position(path) else {
             return false;
@@ -227,7 +227,7 @@ impl Sides<'_> {
         let no_chunks = self
             .ours
             .chunks_of(&ours.id)
-            .is_none_or(ChunkTable::is_empty)
+            .is_none_or(ChunkTable::sets_nothing)
             && self
                 .after
                 .array(position)
@@ -441,7 +441,7 @@ impl Sides<'_> {
                 .map(|row| ChunkIndex::from(table.index(row).to_vec()))
                 .collect()
         };
-        let all = || rows(|_| true);
+        let all = || table.shown();
         if self.theirs.deleted(&node).is_some() {
             conflicts.push(Conflict::ChunksUpdatedInDeletedArray {
                 path: path.clone(),

@@ -143,7 +143,7 @@ fn stays_within(table: &ChunkTable, it: &Move) -> bool {
     (0..table.len() as u32).all(|row| {
         let index = moved(table.index(row), &it.by);
         index.is_some_and(|index| within(&index, &it.grids.1))
-    })
+    }) && table.boxes_stay_within(&it.by, &it.grids.1)
 }
 
 fn moved(index: &[u32], by: &[i64]) -> Option<ChunkIndex> {

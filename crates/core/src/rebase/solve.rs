@@ -10,7 +10,7 @@ use icefield_storage::BoxError;
 use super::conflict::Conflict;
 use super::detect::{Detector, Sides};
 use crate::Session;
-use crate::change_set::{BaseView, ChangeSet, NodeChange, WrittenNode, within};
+use crate::change_set::{BaseView, ChangeSet, NodeChange, PendingChunk, WrittenNode, within};
 
 /// The answer to one conflict.
 #[derive(Clone, Debug, PartialEq)]
@@ -187,8 +187,12 @@ pub(crate) fn settle(
     let changes = Arc::make_mut(changes);
     match (conflict, resolution) {
         (_, Resolution::Fail) | (Conflict::ShiftOfUpdatedArray { .. }, _) => Err(NotPossible),
-        (Conflict::ChunkDoubleUpdate { .. }, Resolution::Ours) => Ok(()),
+        (Conflict::ChunkDoubleUpdate { node, chunks, .. }, Resolution::Ours) => {
+            changes.name_erased(node, chunks);
+            Ok(())
+        }
         (Conflict::ChunkDoubleUpdate { node, chunks, .. }, Resolution::Merged(merged)) => {
+            changes.name_erased(node, chunks);
             // Of an array that we shifted, both have the same index for different chunks: nobody could tell what to merge.
             let has_two_indices = sides.moves_along(node).is_some();
             match !has_two_indices && merged.iter().all(|(index, _)| chunks.contains(index)) {
@@ -201,6 +205,17 @@ pub(crate) fn settle(
         | (Conflict::ChunksUpdatedInUpdatedArray { node, chunks, .. }, Resolution::Theirs)
         | (Conflict::ChunksUpdatedInShiftedArray { node, chunks, .. }, Resolution::Theirs)
         | (Conflict::ChunksUpdatedInDeletedArray { node, chunks, .. }, Resolution::Theirs) => {
+            let names_all = match conflict {
+                Conflict::ChunkDoubleUpdate { .. } => false,
+                // What we erased needs no place there, and is named only where all edits of the array are.
+                Conflict::ChunksUpdatedInUpdatedArray { .. } => chunks
+                    .iter()
+                    .any(|index| sides.ours.chunk(node, index) == Some(PendingChunk::Deleted)),
+                _ => true,
+            };
+            if names_all {
+                changes.forget_boxes(node);
+            }
             changes.forget_chunks(node, chunks);
             Ok(())
         }

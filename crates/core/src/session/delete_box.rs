@@ -1,4 +1,4 @@
-//! Deleting all chunks of a box at once: what leaves a window that grows at its other end.
+//! Erasing all chunks of a box at once: what leaves a window that grows at its other end.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ struct Target {
     /// The array as it will be.
     grid: Vec<u32>,
     view: Option<BaseView>,
+    /// The box, as far as it lies within the grid.
+    within: Vec<Range<u32>>,
     /// Of each manifest, the part of the box that readers look for in it.
     manifests: Vec<(ManifestId, Vec<Range<u32>>)>,
 }
@@ -28,8 +30,12 @@ impl Session {
     /// Deletes every chunk of an array within a box: one range of chunk coordinates per dimension. What of the box lies outside
     /// of the grid has no chunks, and neither has a box of another rank. Returns how many there were.
     ///
-    /// The same as [`Session::delete_chunk`] for each of them. It takes the time of reading the manifests that have something
-    /// in the box, instead of that of looking for each chunk.
+    /// The same as [`Session::delete_chunk`] for each cell of the box, also where there is no chunk: one that a concurrent commit
+    /// writes anywhere in the box is a conflict. It takes the time of reading the manifests that have something in the box, and
+    /// memory for the chunks that are there, however many cells the box has.
+    ///
+    /// The log of the commit names the chunks that were there. It names the other cells, too, if the boxes that the session
+    /// erased of the array have at most 4096.
     ///
     /// # Errors
     /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], what the store says, and the reasons why a session
@@ -49,9 +55,7 @@ impl Session {
             // One chunk at most, which has no coordinates to collect.
             let there = self.chunk_location(path, &[]).await?.is_some();
             drop(permit);
-            if there {
-                self.delete_chunk(path, &[]).await?;
-            }
+            self.delete_chunk(path, &[]).await?;
             return Ok(there.into());
         }
         let objects = &self.shared().objects;
@@ -76,7 +80,7 @@ impl Session {
             });
         }
         let changes = Arc::make_mut(&mut state.changes);
-        Ok(changes.delete_box(path, target.node, within, &found))
+        Ok(changes.delete_box(path, target.node, &target.within, &found))
     }
 }
 
@@ -91,7 +95,7 @@ impl Target {
             .map(|(range, count)| range.start..range.end.min(*count))
             .collect();
         let wanted = match &view {
-            None => Some(inside),
+            None => Some(inside.clone()),
             Some(view) => view.find_box(&inside),
         };
         let base = &state.base;
@@ -112,6 +116,7 @@ impl Target {
             node: node.id,
             grid,
             view,
+            within: inside,
             manifests,
         })
     }

@@ -1,6 +1,7 @@
 //! Listing nodes and chunks.
 
 use std::fmt;
+use std::sync::Arc;
 
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_format::{
@@ -219,7 +220,8 @@ impl Session {
             .ok_or_else(|| SessionError::NodeNotFound { path: path.clone() })?;
         let mut own = Vec::new();
         let mut written = hashbrown::HashSet::new();
-        if let Some(table) = state.changes.chunks_of(&node.id) {
+        let table = state.changes.chunks().get(&node.id).map(Arc::clone);
+        if let Some(table) = &table {
             for row in table.sorted_rows() {
                 let index = ChunkIndex::from(table.index(row).to_vec());
                 if let PendingChunk::Set(chunk) = table.at(row) {
@@ -248,18 +250,19 @@ impl Session {
             .collect();
         let grid = array.chunk_counts;
         drop(state);
-        let objects = std::sync::Arc::clone(&self.shared().objects);
-        let (id, written) = (node.id, std::sync::Arc::new(written));
-        let view = std::sync::Arc::new(view);
+        let objects = Arc::clone(&self.shared().objects);
+        let (id, written) = (node.id, Arc::new(written));
+        let view = Arc::new(view);
         let base = stream::iter(manifests)
             .map(move |manifest| {
-                let objects = std::sync::Arc::clone(&objects);
+                let objects = Arc::clone(&objects);
                 async move { objects.manifest(manifest).await.map_err(SessionError::from) }
             })
             .buffered(MANIFESTS_AHEAD)
             .map_ok(move |manifest| {
-                let (grid, written) = (grid.clone(), std::sync::Arc::clone(&written));
-                let view = std::sync::Arc::clone(&view);
+                let (grid, written) = (grid.clone(), Arc::clone(&written));
+                let table = table.clone();
+                let view = Arc::clone(&view);
                 let count = manifest.array(&id).map_or(0, |refs| refs.len());
                 let rows = (0..count).filter_map(move |row| {
                     let record = manifest.array(&id)?.record_at(row);
@@ -272,7 +275,11 @@ impl Session {
                         }
                     }
                     let index = ChunkIndex::from(index);
-                    if !crate::change_set::within(&index, &grid) || written.contains(&index) {
+                    let is_boxed = table.as_ref().is_some_and(|it| it.is_boxed(&index));
+                    if is_boxed
+                        || !crate::change_set::within(&index, &grid)
+                        || written.contains(&index)
+                    {
                         return None;
                     }
                     Some(

@@ -233,21 +233,23 @@ impl Session {
         Ok(StoredChunk::Native(id))
     }
 
-    /// Deletes a chunk. One that is not there, or whose coordinates are not in the grid, counts as deleted.
+    /// Erases a chunk. One that is not there, or whose coordinates are not in the grid, counts as erased.
+    ///
+    /// Within the grid this is an edit, whether there is a chunk or not: one that a concurrent commit writes there is a conflict,
+    /// and the log of the commit names the coordinates. Nothing is read.
     ///
     /// # Errors
     /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], and the reasons why a session cannot be
     /// written.
     pub async fn delete_chunk(&self, path: &NodePath, index: &[u32]) -> Result<(), SessionError> {
         let _permit = self.begin_write().await?;
-        if self.chunk_location(path, index).await?.is_none() {
-            // Nothing there, so that nothing changes; but a path that is no array is still an error.
-            return array_of(&*self.state()?, path).map(|_| ());
+        let node = array_of(&*self.state()?, path)?;
+        if !node.metadata.array().is_some_and(|it| it.contains(index)) {
+            return Ok(());
         }
-        let node = writable_array(&*self.state()?, path, index)?.id;
         self.record(
             path,
-            node,
+            node.id,
             index,
             PendingChunk::Deleted,
             WriteMode::Overwrite,

@@ -213,8 +213,10 @@ pub(super) async fn deleted_chunks_are_absent(trial: Trial) {
     let chunks: &[Chunk<'_>] = &[("/a", &[0], b"0"), ("/a", &[1], &native)];
     commit_edits(&repository, "one", &[("/a", array(&[4], &[1]))], chunks).await;
     let session = writer(&repository).await;
-    is!(session.delete_chunk(&path("/a"), &[3]).await, Ok(()));
+    is!(session.delete_chunk(&path("/a"), &[4]).await, Ok(()));
     is!(session.has_changes(), Ok(false));
+    is!(session.delete_chunk(&path("/a"), &[3]).await, Ok(()));
+    is!(session.has_changes(), Ok(true));
     write(&session, "/a", &[2], "2").await;
     for index in [0, 1, 2] {
         is!(session.delete_chunk(&path("/a"), &[index]).await, Ok(()));

@@ -206,7 +206,10 @@ pub(super) async fn status_is_the_net_effect(trial: Trial) {
     let chunks: Vec<_> = status.updated_chunks.into_iter().collect();
     assert_eq!(
         chunks,
-        [(path("/kept"), [vec![2].into()].into_iter().collect())]
+        [(
+            path("/kept"),
+            [[2].into(), [3].into()].into_iter().collect()
+        )]
     );
     let before = session.snapshot_id().expect("sound");
     let after = commit(&session, "two").await;

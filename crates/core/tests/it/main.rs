@@ -12,6 +12,7 @@ mod d_chunks;
 mod d_history;
 mod d_objects;
 mod edits;
+mod erasures;
 mod expiring;
 mod f_lists;
 mod fork_merges;
