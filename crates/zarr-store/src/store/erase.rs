@@ -1,10 +1,10 @@
 //! Erasing values, one by one and by prefix.
 
-use futures::TryStreamExt;
+use std::ops::Range;
+
 use icefield_core::SessionError;
 
 use super::ZarrStore;
-use super::sorted_chunks::chunks;
 use crate::ZarrStoreError;
 use crate::key::ZarrKey;
 use crate::prefix::Prefix;
@@ -33,9 +33,9 @@ impl ZarrStore {
     /// Erases every key below a prefix, which is empty or ends with `/`; nothing below it is no error.
     ///
     /// For the path of a node, or of a group that only its descendants imply, all nodes at and below it go, and
-    /// the empty prefix empties the store. Below an array, as in `a/c/` or `a/c/3/`, the chunks with such keys go,
-    /// one after the other: other tasks may see the prefix half erased. A prefix is whole segments: `a/` leaves
-    /// `ab/zarr.json` alone.
+    /// the empty prefix empties the store. Below an array, as in `a/c/` or `a/c/3/`, the chunks with such keys go, all at
+    /// once, as [`Session::delete_chunks`](icefield_core::Session::delete_chunks) does it: what another commit writes below the
+    /// prefix meanwhile is a conflict. A prefix is whole segments: `a/` leaves `ab/zarr.json` alone.
     ///
     /// # Errors
     /// [`ZarrStoreError::InvalidPrefix`]; [`ZarrStoreError::Session`] if the session takes no writes.
@@ -57,12 +57,15 @@ impl ZarrStore {
         let Some(scope) = scope else {
             return Ok(());
         };
-        // The listing is that of this moment, so that deleting while it runs is safe.
-        let mut chunks = chunks(&self.session, &scope)?;
-        while let Some(chunk) = chunks.try_next().await? {
-            unless_gone(self.session.delete_chunk(&scope.array, &chunk.index).await)?;
-        }
-        Ok(())
+        let array = match self.session.array(&scope.array) {
+            Ok(array) => array,
+            Err(error) => return unless_gone(Err(error)),
+        };
+        let rows = scope.leading.iter().map(|at| *at..at.saturating_add(1));
+        let rest = array.chunk_counts.iter().skip(scope.leading.len());
+        let within: Vec<Range<u32>> = rows.chain(rest.map(|count| 0..*count)).collect();
+        let deleted = self.session.delete_chunks(&scope.array, &within).await;
+        unless_gone(deleted.map(drop))
     }
 
     /// Refuses also those writes that would change nothing, so that a mistake shows at once.

@@ -137,6 +137,41 @@ async fn a_prefix_inside_an_array_erases_chunks() {
 }
 
 #[tokio::test]
+async fn what_others_write_where_a_key_or_prefix_was_erased_is_a_conflict() {
+    for (erased, is_prefix, conflicts) in [
+        ("a/x/c/0/1", false, true),
+        ("a/x/c/0/", true, true),
+        ("a/x/c/", true, true),
+        ("a/x/c/2/", true, false),
+        ("a/x/c/0/0", false, false),
+    ] {
+        let repository = repository().await;
+        let store = writable(&repository).await;
+        let array = array(&[12, 2], SLASH);
+        set_all(
+            &store,
+            [("a/x/zarr.json", array), ("a/x/c/1/0", "10".into())],
+        )
+        .await;
+        committed(&store).await;
+        let (ours, theirs) = (writable(&repository).await, writable(&repository).await);
+        match is_prefix {
+            true => ours.erase_prefix(erased).await.unwrap(),
+            false => ours.delete(erased).await.unwrap(),
+        }
+        set_all(&theirs, [("a/x/c/0/1", "01")]).await;
+        committed(&theirs).await;
+        let commit = ours.session().commit("erased");
+        let outcome = commit
+            .rebase_with(icefield_core::Detector::Strict)
+            .await
+            .unwrap();
+        let found = matches!(outcome, CommitOutcome::Conflicts { .. });
+        assert_eq!(found, conflicts, "{erased}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_prefix_that_no_key_has_erases_nothing() {
     let store = filled().await;
     for prefix in [
