@@ -61,6 +61,10 @@ fn every_committed_history_is_a_serial_one() {
         "{report:?}"
     );
     assert!(
+        report.erased > 2 * many && report.boxes > many && report.erasures_met > many / 100,
+        "{report:?}"
+    );
+    assert!(
         report.moves > many / 20 && report.resets > many / 20,
         "{report:?}"
     );

@@ -1,6 +1,7 @@
 //! The serial model: what a hierarchy is, and what operations do to it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use icefield_core::{ByteRange, NodeKind, NodePath, Session};
 use icefield_format::NodeId;
@@ -74,9 +75,22 @@ pub(super) enum Op {
     SetAttribute(String, &'static str, u64),
     Chunk(String, u32, u8),
     NoChunk(String, u32),
+    /// Erases a box.
+    NoChunks(String, Range<u32>),
     Move(String, &'static str),
     /// All that a session had done when it was rebased, as what it made of the tip.
     Net(Box<Model>, Box<Model>),
+}
+
+impl Op {
+    /// The chunks that it erases, of the array at this path.
+    pub(super) fn erases(&self) -> Option<(&str, Range<u32>)> {
+        match self {
+            Self::NoChunk(path, index) => Some((path, *index..*index + 1)),
+            Self::NoChunks(path, within) => Some((path, within.clone())),
+            _ => None,
+        }
+    }
 }
 
 /// A whole hierarchy.
@@ -151,6 +165,13 @@ impl Model {
                 let array = self.0.get_mut(path).and_then(|it| it.array.as_mut());
                 array.is_some_and(|(_, chunks)| {
                     chunks.remove(index);
+                    true
+                })
+            }
+            Op::NoChunks(path, within) => {
+                let array = self.0.get_mut(path).and_then(|it| it.array.as_mut());
+                array.is_some_and(|(_, chunks)| {
+                    chunks.retain(|index, _| !within.contains(index));
                     true
                 })
             }

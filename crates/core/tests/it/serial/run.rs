@@ -1,6 +1,6 @@
 //! One interleaving.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +35,12 @@ pub(super) struct Report {
     pub(super) unknown: u64,
     pub(super) moves: u64,
     pub(super) resets: u64,
+    /// Chunks that were erased where there was none, one by one.
+    pub(super) erased: u64,
+    /// Boxes that were erased and held such places.
+    pub(super) boxes: u64,
+    /// Conflicts of such an erasure with a chunk that another session wrote there.
+    pub(super) erasures_met: u64,
 }
 
 impl AddAssign for Report {
@@ -46,6 +52,9 @@ impl AddAssign for Report {
         self.unknown += other.unknown;
         self.moves += other.moves;
         self.resets += other.resets;
+        self.erased += other.erased;
+        self.boxes += other.boxes;
+        self.erasures_met += other.erasures_met;
     }
 }
 
@@ -62,6 +71,7 @@ struct Commit {
 #[derive(Debug)]
 struct Writer {
     session: Session,
+    opened_at: SnapshotId,
     /// The commit that it began with, by its place in the history.
     base: SnapshotId,
     ops: Vec<Op>,
@@ -69,6 +79,47 @@ struct Writer {
     view: Model,
     /// A solver has settled something: the operations do not say any more what comes of them.
     settled: bool,
+    /// Where it erased chunks that were not there, and did nothing else since.
+    erased: BTreeSet<(String, u32)>,
+}
+
+impl Writer {
+    /// The chunks that an operation erases within the grid, though they are not there.
+    fn absent(&self, op: &Op) -> Vec<(String, u32)> {
+        let Some((at, within)) = op.erases() else {
+            return Vec::new();
+        };
+        let array = self.view.0.get(at).and_then(|node| node.array.as_ref());
+        let absent = |index: &u32| {
+            array.is_some_and(|(length, chunks)| {
+                u64::from(*index) < *length && !chunks.contains_key(index)
+            })
+        };
+        let absent = within.filter(absent);
+        absent.map(|index| (at.to_owned(), index)).collect()
+    }
+
+    /// Remembers what was erased where there was nothing, as long as that says where it is.
+    fn note(&mut self, op: &Op, absent: Vec<(String, u32)>) {
+        match op {
+            Op::Chunk(at, index, _) => drop(self.erased.remove(&(at.clone(), *index))),
+            Op::NoChunk(..) | Op::NoChunks(..) => self.erased.extend(absent),
+            Op::SetAttribute(..) => {}
+            _ => self.erased.clear(),
+        }
+    }
+
+    /// Whether conflicts name a chunk that was erased where there was nothing.
+    fn is_met(&self, conflicts: &[Conflict]) -> bool {
+        let double = conflicts
+            .iter()
+            .filter(|it| matches!(it, Conflict::ChunkDoubleUpdate { .. }));
+        double.into_iter().any(|conflict| {
+            let at = conflict.path().to_string();
+            let mut chunks = conflict.chunks().into_iter().flatten();
+            chunks.any(|index| self.erased.contains(&(at.clone(), index[0])))
+        })
+    }
 }
 
 /// A solver that remembers whether it was asked.
@@ -229,8 +280,14 @@ impl Run {
             true => "/g".to_owned(),
             false => nodes[self.below(nodes.len() as u64) as usize].clone(),
         };
+        let arrays = view.0.iter().filter(|(_, node)| node.array.is_some());
+        let arrays: Vec<&String> = arrays.map(|(path, _)| path).collect();
+        let any_array = || match arrays.is_empty() {
+            true => any(),
+            false => arrays[self.below(arrays.len() as u64) as usize].clone(),
+        };
         let attributes = || BTreeMap::from([("x".to_owned(), self.below(2))]);
-        match self.below(20) {
+        match self.below(22) {
             0..=2 => Op::Create(
                 self.pick(&GROUPS),
                 Node {
@@ -253,8 +310,14 @@ impl Run {
             6 => Op::Delete(any()),
             7..=8 => Op::Resize(any(), 1 + self.below(8)),
             9..=11 => Op::SetAttribute(any(), self.pick(&NAMES), self.below(3)),
-            12..=16 => Op::Chunk(any(), self.below(8) as u32, 1 + self.below(4) as u8),
-            17 => Op::NoChunk(any(), self.below(8) as u32),
+            12..=16 => Op::Chunk(any_array(), self.below(8) as u32, 1 + self.below(4) as u8),
+            17..=19 => match self.below(3) {
+                0 => {
+                    let first = self.below(6) as u32;
+                    Op::NoChunks(any_array(), first..first + 1 + self.below(4) as u32)
+                }
+                _ => Op::NoChunk(any_array(), self.below(8) as u32),
+            },
             _ => {
                 let to = match self.below(2) {
                     0 => self.pick(&GROUPS),
@@ -273,12 +336,20 @@ impl Run {
         {
             return;
         }
-        if !after.apply(&op) || after == writer.view {
+        if !after.apply(&op) {
+            return;
+        }
+        let absent = writer.absent(&op);
+        if after == writer.view && absent.is_empty() {
             return;
         }
         match perform(&writer.session, &op, &after).await {
             Ok(()) => {
                 self.report.moves += u64::from(matches!(op, Op::Move(..)));
+                let is_box = matches!(op, Op::NoChunks(..));
+                self.report.boxes += u64::from(is_box && !absent.is_empty());
+                self.report.erased += u64::from(!is_box && !absent.is_empty());
+                writer.note(&op, absent);
                 writer.view = after;
                 writer.ops.push(op);
             }
@@ -326,6 +397,7 @@ impl Run {
                 self.report.rebased += u64::from(writer.base != parent);
                 let state = Model::of(&writer.session).await;
                 stage.check(writer, &state);
+                stage.check_erased(writer, &state);
                 let ops = (!writer.settled).then(|| writer.ops.clone());
                 stage.history.push(Commit { id, state, ops });
                 true
@@ -333,6 +405,7 @@ impl Run {
             Ok(CommitOutcome::Conflicts { conflicts, .. }) => {
                 assert!(!conflicts.is_empty());
                 self.report.conflicts += 1;
+                self.report.erasures_met += u64::from(writer.is_met(&conflicts));
                 self.resync(stage, writer, asked).await;
                 self.below(2) == 0
             }
@@ -358,8 +431,9 @@ impl Run {
         self.faults(stage, false);
         let asked = solver.1.load(Ordering::Relaxed);
         match outcome {
-            Ok(RebaseOutcome::Conflicts { .. }) => {
+            Ok(RebaseOutcome::Conflicts { conflicts, .. }) => {
                 self.report.conflicts += 1;
+                self.report.erasures_met += u64::from(writer.is_met(&conflicts));
                 assert_eq!(Model::of(&writer.session).await, writer.view, "as before");
             }
             Ok(_) => self.resync(stage, writer, asked).await,
@@ -441,10 +515,39 @@ impl Stage {
         let tip = self.history.last().expect("never empty");
         Writer {
             session: session.expect("main exists"),
+            opened_at: tip.id,
             base: tip.id,
             ops: Vec::new(),
             view: tip.state.clone(),
             settled: false,
+            erased: BTreeSet::new(),
+        }
+    }
+
+    /// Checks that a commit shows no chunk where its session erased: one that another session wrote there meanwhile would
+    /// have been a conflict, unless that session erased it, too, or did more to the array than to write chunks.
+    fn check_erased(&self, writer: &Writer, found: &Model) {
+        if writer.settled {
+            return;
+        }
+        let others: Vec<&[Op]> = match self.history.iter().position(|it| it.id == writer.opened_at)
+        {
+            Some(base) => (self.history[base + 1..].iter())
+                .map(|commit| commit.ops.as_deref().unwrap_or(&[]))
+                .collect(),
+            None => return,
+        };
+        let only_writes = |op: &Op| matches!(op, Op::Chunk(..) | Op::SetAttribute(..));
+        if !others
+            .iter()
+            .all(|ops| !ops.is_empty() && ops.iter().all(only_writes))
+        {
+            return;
+        }
+        for (at, index) in &writer.erased {
+            let array = found.0.get(at).and_then(|node| node.array.as_ref());
+            let chunk = array.and_then(|(_, chunks)| chunks.get(index));
+            assert_eq!(chunk, None, "{at} {index} was erased: {:?}", writer.ops);
         }
     }
 
@@ -565,6 +668,11 @@ async fn perform(session: &Session, op: &Op, after: &Model) -> Result<(), String
         Op::NoChunk(at, index) => {
             let deleted = session.delete_chunk(&path(at), &[*index]).await;
             deleted.map_err(text)
+        }
+        Op::NoChunks(at, within) => {
+            let within = [within.clone()];
+            let deleted = session.delete_chunks(&path(at), &within).await;
+            deleted.map(drop).map_err(text)
         }
         Op::Move(from, to) => session
             .move_node(&path(from), &path(to))
