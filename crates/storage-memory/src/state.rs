@@ -46,25 +46,14 @@ impl Stored {
 /// All objects of a store.
 ///
 /// # Invariants
-/// `writes` counts every write ever made, so no version is given twice; `latest` never goes back.
-#[derive(Clone)]
+/// `writes` counts every write ever made, so no version is given twice. The time of an object never goes back; a new one
+/// has the time of the clock.
+#[derive(Clone, Default)]
 pub(crate) struct State {
     objects: BTreeMap<Key, Stored>,
     /// Names that are no keys, in byte order.
     unreadable: BTreeMap<Vec<u8>, UnreadableName>,
     writes: u64,
-    latest: SystemTime,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            objects: BTreeMap::new(),
-            unreadable: BTreeMap::new(),
-            writes: 0,
-            latest: SystemTime::UNIX_EPOCH,
-        }
-    }
 }
 
 impl State {
@@ -124,16 +113,17 @@ impl State {
             return PutOutcome::Refused;
         }
         self.writes += 1;
-        self.latest = self.latest.max(now);
+        let replaced = self.objects.get(key);
+        let last_modified = replaced.map_or(now, |stored| stored.last_modified.max(now));
         let stored = Stored {
             bytes,
             attributes,
             version: self.writes,
-            last_modified: self.latest,
+            last_modified,
         };
         let written = icefield_storage::Written {
             version: stored.version(),
-            store_time: Some(self.latest),
+            store_time: Some(last_modified),
         };
         self.objects.insert(key.clone(), stored);
         PutOutcome::Written(written)

@@ -64,7 +64,7 @@ async fn bytes_are_given_out_without_copying() {
 }
 
 #[tokio::test]
-async fn times_come_from_the_clock_and_never_go_back() {
+async fn times_come_from_the_clock_and_those_of_one_object_never_go_back() {
     let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     let clock = ManualClock::new(start);
     let storage = MemoryStorage::builder()
@@ -74,12 +74,15 @@ async fn times_come_from_the_clock_and_never_go_back() {
     clock.advance(Duration::from_secs(5));
     let latest = start + Duration::from_secs(5);
     assert_eq!(put(&storage, "b", "x").await.store_time, Some(latest));
-    clock.set(SystemTime::UNIX_EPOCH);
-    assert_eq!(put(&storage, "c", "x").await.store_time, Some(latest));
-    assert_eq!(
-        storage.head(&key("c")).await.expect("there").last_modified,
-        Some(latest)
-    );
+    let wrong = SystemTime::UNIX_EPOCH;
+    clock.set(wrong);
+    for (at, time) in [("b", latest), ("c", wrong)] {
+        assert_eq!(put(&storage, at, "y").await.store_time, Some(time));
+        assert_eq!(
+            storage.head(&key(at)).await.expect("there").last_modified,
+            Some(time)
+        );
+    }
     assert_eq!(
         storage.head(&key("a")).await.expect("there").last_modified,
         Some(start)
