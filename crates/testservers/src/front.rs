@@ -90,7 +90,8 @@ impl<S: Service> Front<S> {
             let answer = Answer::expired_token();
             return finish(self.service.refuse(&head, &answer));
         }
-        let response = self.service.serve(head.clone(), body, plan.orders).await?;
+        let mut response = self.service.serve(head.clone(), body, plan.orders).await?;
+        behaviour.date(&mut response, self.world.now());
         if let Some(gate) = &plan.hold_answer {
             gate.pass().await;
         }

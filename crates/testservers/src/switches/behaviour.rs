@@ -1,7 +1,7 @@
 //! How a server behaves all the time, as opposed to the faults of single requests.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
 
@@ -33,6 +33,9 @@ pub struct Behaviour {
     /// Until when credentials hold, by the clock of the world. A name is an access key or any part of a
     /// token; credentials that are not named here hold for ever.
     pub credentials_until: BTreeMap<String, SystemTime>,
+    /// How far the `Date` of each answer is ahead of the clock that dates objects, as behind a proxy that has a clock of
+    /// its own. None: it is the time of this machine.
+    pub date_ahead: Option<Duration>,
 }
 
 /// A life-cycle rule for objects whose names begin with a prefix and that have all of some tags; in days.
@@ -66,11 +69,20 @@ impl Default for Behaviour {
             storm: 0.0,
             lifecycle: Vec::new(),
             credentials_until: BTreeMap::new(),
+            date_ahead: None,
         }
     }
 }
 
 impl Behaviour {
+    /// Dates an answer at a time of the world.
+    pub(crate) fn date<B>(&self, answer: &mut http::Response<B>, now: SystemTime) {
+        let Some(ahead) = self.date_ahead else { return };
+        if let Ok(date) = httpdate::fmt_http_date(now + ahead).parse() {
+            answer.headers_mut().insert(http::header::DATE, date);
+        }
+    }
+
     /// Tells whether the credentials of a request have expired.
     pub(crate) fn expired(&self, headers: &HeaderMap, now: SystemTime) -> bool {
         let shown = ["authorization", "x-amz-security-token"].map(|name| {

@@ -138,6 +138,29 @@ async fn delays_take_the_time_of_the_world() {
 }
 
 #[tokio::test]
+async fn answers_have_the_date_of_another_clock() {
+    let server = server();
+    let client = client(&server);
+    let ahead = Duration::from_secs(10 * 60);
+    server
+        .switches()
+        .set(|behaviour| behaviour.date_ahead = Some(ahead));
+    put(&client, "a", "x").await;
+    let answer = crate::raw::send(&server.endpoint(), "HEAD", "/bucket/a", &[], "").await;
+    let answer = answer.expect("an answer");
+    let date = answer.header("date").expect("there is a date");
+    let date = httpdate::parse_http_date(date).expect("a date");
+    let ours = server.world().now();
+    assert!(date + Duration::from_secs(60) > ours + ahead, "{date:?}");
+    let dated = server
+        .world()
+        .get("bucket", "a")
+        .expect("there")
+        .last_modified;
+    assert!(dated <= ours);
+}
+
+#[tokio::test]
 async fn a_held_request_is_delivered_though_its_client_is_gone() {
     let server = server();
     let client = client(&server);
