@@ -14,17 +14,24 @@
 //!    nothing is committed. If a cutoff of an earlier one is, then only once every chunk of the session was seen to
 //!    exist.
 //!
-//! A collection that opens later finds the lease. Times are those of the store: of the objects themselves.
+//! A collection that opens later finds the lease. Times are those of the store, and come from [fresh objects](store_time):
+//! state and leases are replaced, and say in their content when that was. What lies ahead of the store's time is neither
+//! believed nor waited for: it is dated anew, and then counts like what was written just now.
+
+mod lease;
+mod time;
 
 use std::time::{Duration, SystemTime};
 
-use futures::TryStreamExt;
-use icefield_format::{ChunkId, layout};
-use icefield_storage::{
-    Entropy, Key, ListOptions, ObjectMeta, Prefix, PutMode, PutOptions, PutOutcome, Storage,
-    StorageError, StorageExt,
-};
+use icefield_format::layout;
+use icefield_storage::{Key, ObjectMeta, PutMode, PutOptions, Storage, StorageError, StorageExt};
 use serde::{Deserialize, Serialize};
+
+pub use lease::Lease;
+pub use time::{
+    CLOCK_MARGIN, CLOCK_TOLERANCE, ClocksApart, StoreTimeError, agreed_time, probes, store_time,
+    time_of,
+};
 
 use crate::micros_of_time;
 
@@ -33,9 +40,6 @@ pub const LEASED_AFTER: Duration = Duration::from_secs(15 * 60);
 
 /// A collection that has not said for so long that it runs has stopped. It says so more often than that.
 pub const STOPPED_AFTER: Duration = Duration::from_secs(60 * 60);
-
-/// Leases read at a time.
-const LEASES_AHEAD: usize = 16;
 
 /// Most bytes of a state or lease that are read; a good one has some hundred.
 const MAX_BYTES: u64 = 64 << 10;
@@ -69,6 +73,10 @@ pub struct CollectionState {
     /// How often it was written, so that no two states are alike.
     #[serde(default)]
     pub beats: u64,
+    /// When it last said that it runs, by the store's clock, in microseconds since 1970. Programs of before did not say;
+    /// [`CollectionState::read`] then takes the date of the object.
+    #[serde(default)]
+    pub alive_at: Option<u64>,
 }
 
 /// The version of the layout that this program writes, and reads.
@@ -92,7 +100,7 @@ impl CollectionState {
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error),
         };
-        let state = match serde_json::from_slice::<Self>(&bytes) {
+        let mut state = match serde_json::from_slice::<Self>(&bytes) {
             Ok(state) if state.version <= STATE_VERSION => state,
             _ => Self {
                 version: STATE_VERSION,
@@ -101,104 +109,58 @@ impl CollectionState {
                 earlier: u64::MAX,
                 beats: 0,
                 run: String::new(),
+                alive_at: None,
             },
         };
-        if state.phase != CollectionPhase::Done && meta.last_modified.is_none() {
-            meta.last_modified = Some(time_of(storage, &key).await?);
+        if state.phase != CollectionPhase::Done && state.alive_at.is_none() {
+            if meta.last_modified.is_none() {
+                meta.last_modified = Some(time_of(storage, &key).await?);
+            }
+            state.alive_at = meta.last_modified.map(micros_of_time);
         }
         Ok(Some((state, meta)))
     }
-}
 
-/// A lease as a collection finds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lease {
-    /// The object.
-    pub object: ObjectMeta,
-    /// When its session began, by the store's clock, in microseconds since 1970; 0 if the lease does not tell yet, or
-    /// cannot be read.
-    pub started: u64,
-}
-
-/// What is in a lease.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct LeaseFile {
-    started: u64,
-}
-
-impl Lease {
-    /// Returns the key of a lease.
-    pub(crate) fn key(id: [u8; 12]) -> Key {
-        own_key(&format!("leases/{}", ChunkId::from_bytes(id)))
+    /// Whether that collection may still delete something at a time of the store, in microseconds.
+    pub fn may_delete(&self, now: u64) -> bool {
+        let said = self.alive_at.unwrap_or(u64::MAX);
+        self.phase != CollectionPhase::Done && now < said.saturating_add(micros(STOPPED_AFTER))
     }
 
-    /// Lists all leases, the dead ones too, in the order of their keys.
+    /// Whether that collection last spoke when the store's clock stood ahead of a time in microseconds. It would seem to run
+    /// until then.
+    pub fn is_ahead(&self, now: u64) -> bool {
+        let said = self.alive_at.unwrap_or(u64::MAX);
+        self.phase != CollectionPhase::Done && said > now.saturating_add(micros(CLOCK_TOLERANCE))
+    }
+
+    /// Replaces a stored state that lies [ahead](Self::is_ahead) by one that says the same as of now: if its collection is
+    /// dead, others wait for an hour, as for any that was stopped; if not, it finds out and stops. A state that was replaced
+    /// meanwhile stays as it is.
     ///
     /// # Errors
     /// What the store says.
-    pub async fn list(storage: &dyn Storage) -> Result<Vec<Self>, StorageError> {
-        let prefix = Prefix::parse(&format!("{}/leases", layout::OWN))?;
-        // A lease that is left out does not protect its session.
-        let objects = storage.list_strict(ListOptions::prefix(prefix));
-        let leases = objects.map_ok(|object| async move {
-            let read = storage.try_read_at_most(&object.key, MAX_BYTES).await?;
-            // One that is gone is that of a session that has just committed.
-            Ok(read.map(|(bytes, _)| {
-                let file = serde_json::from_slice::<LeaseFile>(&bytes);
-                let started = file.map_or(0, |file| file.started);
-                Self { object, started }
-            }))
-        });
-        let leases = leases.try_buffered(LEASES_AHEAD);
-        leases
-            .try_filter_map(futures::future::ok)
-            .try_collect()
-            .await
-    }
-
-    /// Returns the key of a lease that nobody else has.
-    pub(crate) fn fresh_key(entropy: &dyn Entropy) -> Key {
-        let mut id = [0; 12];
-        entropy.fill(&mut id);
-        Self::key(id)
-    }
-
-    /// Writes or renews a lease; returns the store's time of the write.
-    pub(crate) async fn write(
+    pub async fn date_anew(
+        self,
         storage: &dyn Storage,
-        key: &Key,
-        started: u64,
-    ) -> Result<SystemTime, StorageError> {
-        let file = serde_json::to_vec(&LeaseFile { started }).unwrap_or_default();
-        let options = PutOptions::mode(PutMode::Overwrite).with_content_type("application/json");
-        match storage.put(key, file.into(), options).await? {
-            PutOutcome::Written(written) => match written.store_time {
-                Some(time) => Ok(time),
-                None => time_of(storage, key).await,
-            },
-            PutOutcome::Refused => unreachable!("BUG: an unconditional put is not refused"),
-            PutOutcome::Unknown(source) => Err(source),
-        }
+        stored: &ObjectMeta,
+        now: SystemTime,
+    ) -> Result<(), StorageError> {
+        let state = Self {
+            alive_at: Some(micros_of_time(now)),
+            beats: self.beats.saturating_add(1),
+            ..self
+        };
+        let options = PutOptions::mode(PutMode::Update(stored.version.clone()))
+            .with_content_type("application/json");
+        let bytes = serde_json::to_vec(&state).unwrap_or_default();
+        let key = Self::key();
+        storage.put(&key, bytes.into(), options).await.map(drop)
     }
 }
 
-/// Returns when the store wrote an object.
-///
-/// # Errors
-/// What the store says.
-pub async fn time_of(storage: &dyn Storage, key: &Key) -> Result<SystemTime, StorageError> {
-    let meta = storage.head(key).await?;
-    meta.last_modified.ok_or_else(|| StorageError::Unsupported {
-        store: storage.to_string(),
-        what: "telling when an object was written".to_owned(),
-    })
-}
-
-/// Returns whether a collection may still delete something at a time of the store.
-pub(crate) fn may_delete(state: &CollectionState, meta: &ObjectMeta, now: SystemTime) -> bool {
-    let said = meta.last_modified.map_or(u64::MAX, micros_of_time);
-    let stopped = said.saturating_add(STOPPED_AFTER.as_micros() as u64);
-    state.phase != CollectionPhase::Done && micros_of_time(now) < stopped
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn own_key(name: &str) -> Key {

@@ -502,14 +502,17 @@ impl Objects {
         put_fresh(&*self.storage, &parse_key(&key)?, file, options).await
     }
 
-    pub(crate) async fn put_chunk(&self, id: ChunkId, bytes: Bytes) -> Result<(), SessionError> {
+    /// Puts a chunk; returns the store's time of it, where that is known.
+    pub(crate) async fn put_chunk(
+        &self,
+        id: ChunkId,
+        bytes: Bytes,
+    ) -> Result<Option<SystemTime>, SessionError> {
         let options = PutOptions::mode(PutMode::Create)
             .with_class(ObjectClass::Chunk)
             .with_content_type("application/octet-stream");
         let key = parse_key(&layout::chunk_key(id))?;
-        put_fresh(&*self.storage, &key, bytes, options)
-            .await
-            .map(drop)
+        put_fresh(&*self.storage, &key, bytes, options).await
     }
 }
 

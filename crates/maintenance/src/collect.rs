@@ -10,6 +10,8 @@
 //!
 //! - Nothing younger than the *floor* is deleted, by the store's clock, nor anything that a live lease covers
 //!   (`icefield_core::collection` has that protocol).
+//! - The store's time is the date of an object that was just created, and must agree with this machine's clock to within
+//!   five minutes. It is asked again before each batch of deletions. What has a date in the future stays, and is named.
 //! - Anything that cannot be read or decoded ends the collection before it deletes.
 //! - Refs are read again before each batch of deletions, and what they reach by then is spared.
 //! - Only keys that the format makes of ids are deleted. Refs, tombstones, the configuration, the first snapshot and
@@ -37,7 +39,7 @@ use std::time::{Duration, SystemTime};
 use icefield_core::{Interrupt, Repository, micros_of_time};
 
 pub use error::CollectError;
-pub use report::{CollectReport, Marking, Swept};
+pub use report::{CollectReport, DatedAhead, Marking, Swept, TimeSource};
 
 use crate::Progress;
 use lock::{Bound, Lock};
@@ -116,7 +118,8 @@ impl Collect {
         self
     }
 
-    /// Deletes nothing and writes nothing; the report tells what would be deleted.
+    /// Deletes nothing; the report tells what would be deleted, by the same clock as a run. For that it creates one object
+    /// below `icefield/`, and deletes it. On a store that takes no writes, ages are told by this machine's clock.
     pub fn dry_run(mut self, dry_run: bool) -> Self {
         self.dry_run = dry_run;
         self

@@ -9,8 +9,9 @@ mod plan;
 mod policy;
 
 use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
+use icefield_core::collection::{ClocksApart, StoreTimeError, agreed_time};
 use icefield_core::{Interrupt, Interrupted, Repository, RepositoryError};
 use icefield_format::SnapshotId;
 use icefield_refs::{BranchName, EditOutcome, RefEdit, RefsError, TagName};
@@ -49,6 +50,9 @@ pub enum ExpireError {
         /// Whose clock.
         clock: &'static str,
     },
+    /// The store and this machine disagree about the time.
+    #[error(transparent)]
+    ClocksApart(#[from] ClocksApart),
     /// Others were at work each time.
     #[error(
         "others changed refs or histories {tries} times while it was decided what expires: run it again when it is quieter"
@@ -177,18 +181,19 @@ impl Expire {
         self
     }
 
-    /// Decides what would expire, and changes nothing. Memory grows with the number of snapshots, by some hundred bytes
+    /// Decides what would expire, and changes nothing. With a bound of age it asks the store for the time, by an object that
+    /// it creates and deletes; a store that takes no writes is not asked. Memory grows with the number of snapshots, by some hundred bytes
     /// each.
     ///
     /// # Errors
-    /// [`ExpireError::NoRules`], [`ExpireError::NoBound`], [`ExpireError::FutureBound`]; refs and snapshots that cannot be
+    /// [`ExpireError::NoRules`], [`ExpireError::NoBound`], [`ExpireError::FutureBound`], [`ExpireError::ClocksApart`]; refs and snapshots that cannot be
     /// read: where one cannot, nobody knows what it keeps.
     pub async fn plan(
         &self,
         repository: &Repository,
         progress: &dyn Progress,
     ) -> Result<Plan, ExpireError> {
-        self.check(repository)?;
+        self.check(repository).await?;
         self.decide(repository, &mut Known::default(), progress)
             .await
     }
@@ -214,12 +219,12 @@ impl Expire {
         repository: &Repository,
         progress: &dyn Progress,
     ) -> Result<Expired, ExpireError> {
-        self.check(repository)?;
         let storage = repository.storage();
         if !storage.capabilities().safe_commits() {
             let location = storage.to_string();
             return Err(RefsError::NoConditions { location }.into());
         }
+        self.check(repository).await?;
         // Refs that an overtaken try has deleted belong into the report.
         let (mut branches, mut tags) = (Vec::new(), Vec::new());
         let mut known = Known::default();
@@ -244,7 +249,7 @@ impl Expire {
         Err(ExpireError::Busy { tries: TRIES })
     }
 
-    fn check(&self, repository: &Repository) -> Result<(), ExpireError> {
+    async fn check(&self, repository: &Repository) -> Result<(), ExpireError> {
         if !self.policy.has_rules() {
             return Err(ExpireError::NoRules);
         }
@@ -254,23 +259,20 @@ impl Expire {
                 false => Ok(()),
             };
         };
-        let now = repository.clock().now();
-        let ours = Some((now, "this machine's clock"));
-        // Known once this handle has committed, where the two are far apart.
-        let theirs = repository.clock_ahead().and_then(|seconds| {
-            let by = Duration::from_secs(seconds.unsigned_abs());
-            let time = match seconds > 0 {
-                true => now.checked_sub(by),
-                false => now.checked_add(by),
-            };
-            Some((time?, "the store's clock"))
-        });
-        for (now, clock) in ours.into_iter().chain(theirs) {
-            if bound > now {
-                return Err(ExpireError::FutureBound { bound, now, clock });
-            }
+        let clock = &**repository.clock();
+        let now = clock.now();
+        if bound > now {
+            let clock = "this machine's clock";
+            return Err(ExpireError::FutureBound { bound, now, clock });
         }
-        Ok(())
+        let (storage, entropy) = (&**repository.storage(), &**repository.entropy());
+        match agreed_time(storage, entropy, clock).await {
+            Ok(_) => Ok(()),
+            // Only planned, since nothing can be changed there.
+            Err(error) if error.is_for_want_of_writes() => Ok(()),
+            Err(StoreTimeError::ClocksApart(apart)) => Err(apart.into()),
+            Err(StoreTimeError::Storage(error)) => Err(error.into()),
+        }
     }
 
     /// Does what was planned, as long as nobody else is at work.

@@ -26,12 +26,14 @@ pub use check::{
     RenamedRef, Repair, RepairError, RepairOutcome, RepairReport, RestoredBranch, Severity,
 };
 pub use collect::{
-    Collect, CollectError, CollectReport, DEFAULT_FLOOR, LEAST_FLOOR, Marking, Swept,
+    Collect, CollectError, CollectReport, DEFAULT_FLOOR, DatedAhead, LEAST_FLOOR, Marking, Swept,
+    TimeSource,
 };
 pub use copy::{
     ConfigAction, CopiedRef, CopyError, CopyReport, CopyRepository, Moved, RefAction, RefChoice,
 };
 pub use expire::{Expire, ExpireError, Expired, Fate, NewParent, Plan, Policy, Reason, Stuck};
+pub use icefield_core::collection::ClocksApart;
 pub use progress::Progress;
 pub use usage::{Amount, GarbageUsage, Usage, UsageError, UsageRow, UsageSummary, UsageTable};
 

@@ -211,6 +211,9 @@ fn failed(error: ExpireError) -> Failure {
             let said = format!("the bound {bound} lies in the future: {clock} shows {now}");
             Failure::new(Exit::Usage, said).hint("give a bound that has passed")
         }
+        ExpireError::ClocksApart(apart) => {
+            Failure::new(Exit::Failure, said).hint(super::gc::clocks(&apart))
+        }
         ExpireError::NoRules => Failure::new(Exit::Usage, said)
             .hint("--older-than WHEN, --keep-last N and --keep PERIODS are rules; --dry-run shows what they do"),
         ExpireError::NoBound => Failure::new(Exit::Usage, said),

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use icefield::maintenance::{Collect, CollectError, CollectReport, Swept};
+use icefield::maintenance::{ClocksApart, Collect, CollectError, CollectReport, Swept, TimeSource};
 use serde::Serialize;
 
 use super::Context;
@@ -93,6 +93,24 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     if report.stopped_early {
         writeln!(out, "what those snapshots refer to was spared")?;
     }
+    for (key, date) in &report.dated_ahead.keys {
+        let date = output::time(icefield::time_of_micros(*date));
+        writeln!(
+            out,
+            "kept: {} has the date {date}, which lies in the future",
+            printable(key)
+        )?;
+    }
+    let unnamed = report.dated_ahead.objects - report.dated_ahead.keys.len() as u64;
+    if unnamed > 0 {
+        writeln!(out, "kept: {unnamed} more with dates in the future")?;
+    }
+    if report.time_source == TimeSource::ThisMachine {
+        writeln!(
+            out,
+            "the store takes no writes and cannot be asked for the time: ages are by this machine's clock"
+        )?;
+    }
     let cutoff = output::time(icefield::time_of_micros(report.cutoff));
     if let Some(lease) = &report.held_back_by {
         writeln!(
@@ -116,6 +134,15 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
+/// Says what both clocks show.
+pub(super) fn clocks(apart: &ClocksApart) -> String {
+    let (store, host) = (
+        output::time(apart.store_time),
+        output::time(apart.host_time),
+    );
+    format!("the store dates a new object {store}, and this machine's clock shows {host}")
+}
+
 fn failed(error: CollectError) -> Failure {
     let said = chain(&error);
     match error {
@@ -132,6 +159,12 @@ fn failed(error: CollectError) -> Failure {
         CollectError::Refs(error) => error.into(),
         CollectError::Repository(error) => error.into(),
         CollectError::Storage(error) => icefield::RepositoryError::from(error).into(),
+        CollectError::ClocksApart(apart) => Failure::new(Exit::Failure, said).hint(clocks(&apart)),
+        CollectError::ClockWentBack { began, now, .. } => {
+            let (began, now) = (output::time(began), output::time(now));
+            let clocks = format!("the store dated a new object {began} at first, and {now} now");
+            Failure::new(Exit::Failure, said).hint(clocks)
+        }
         _ => Failure::new(Exit::Failure, said),
     }
 }

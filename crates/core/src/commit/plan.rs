@@ -539,6 +539,7 @@ async fn store(
     stored_manifests?;
     if let Some(store_time) = stored_snapshot? {
         shared.compare_clocks(store_time);
+        session.lease().note_written(store_time);
     }
     let log_file = stored_log?;
     if upgraded? {

@@ -3,7 +3,8 @@
 //! A young session needs none, because nothing young is ever collected. [`crate::collection`] has the rules.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -14,7 +15,9 @@ use tokio::sync::Mutex;
 
 use super::Session;
 use crate::change_set::PendingChunk;
-use crate::collection::{self, CollectionPhase, CollectionState, LEASED_AFTER, Lease, time_of};
+use crate::collection::{
+    CLOCK_MARGIN, CollectionPhase, CollectionState, LEASED_AFTER, Lease, store_time, time_of,
+};
 use crate::repository::Shared;
 use crate::{Repository, RepositoryError, SessionError, micros_of_time};
 
@@ -24,9 +27,6 @@ const RENEWED_FOR_COMMIT: Duration = Duration::from_secs(60);
 const GUARDED_FOR: Duration = Duration::from_secs(5 * 60);
 /// Chunks that are looked for at a time.
 const LOOKS: usize = 64;
-
-/// Sessions began at most so much earlier than their lease says: clocks run at slightly different speeds.
-const SLACK: Duration = Duration::from_secs(60);
 
 /// A moment on both clocks of this machine: the monotonic one stands still while a machine sleeps, the other one may be
 /// set. What has passed is the longer of what both say.
@@ -62,6 +62,10 @@ pub(crate) struct SessionLease {
     /// When the session began, by the store's clock, if another process has found out.
     started: Option<u64>,
     told: Mutex<Option<Told>>,
+    /// The earliest and the latest time that the store gave to what was written.
+    written: std::sync::Mutex<Option<(SystemTime, SystemTime)>>,
+    /// Whether the session was old when it was last guarded.
+    guarded: AtomicBool,
     /// A lease beside it, of a session that takes chunks over from elsewhere.
     hold: Mutex<Option<Key>>,
 }
@@ -73,8 +77,22 @@ struct Told {
     started: u64,
     /// When the lease was last renewed.
     at: Moment,
-    /// The same by the store's clock.
-    store_time: SystemTime,
+    /// The same by the store's clock. None of one that was just created: its own date tells.
+    store_time: Option<SystemTime>,
+    /// How far apart the times were that the store had given by then.
+    spread: Duration,
+}
+
+impl Told {
+    /// Of a lease that holds back everything.
+    fn of_hold(clock: &dyn Clock) -> Self {
+        Self {
+            started: 0,
+            at: Moment::now(clock),
+            store_time: None,
+            spread: Duration::ZERO,
+        }
+    }
 }
 
 /// A lease on its way to another process.
@@ -97,6 +115,8 @@ impl SessionLease {
             age_before: Duration::ZERO,
             started: None,
             told: Mutex::new(None),
+            written: std::sync::Mutex::new(None),
+            guarded: AtomicBool::new(false),
             hold: Mutex::new(None),
         }
     }
@@ -114,7 +134,27 @@ impl SessionLease {
     }
 
     fn age(&self, clock: &dyn Clock) -> Duration {
-        self.opened.elapsed(clock).saturating_add(self.age_before)
+        self.age_here(clock).saturating_add(self.age_before)
+    }
+
+    /// The age without that of before it came to this process. A session is at least as old as the store's times of what
+    /// it wrote are apart: where a clock goes back and forth, that shows nowhere else.
+    fn age_here(&self, clock: &dyn Clock) -> Duration {
+        self.opened.elapsed(clock).max(self.spread())
+    }
+
+    /// Notes when the store says that it wrote something of the session.
+    pub(crate) fn note_written(&self, time: SystemTime) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let (first, last) = written.unwrap_or((time, time));
+        *written = Some((first.min(time), last.max(time)));
+    }
+
+    fn spread(&self) -> Duration {
+        let written = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.map_or(Duration::ZERO, |(first, last)| {
+            last.duration_since(first).unwrap_or_default()
+        })
     }
 }
 
@@ -170,43 +210,51 @@ impl Session {
         let (shared, lease) = (self.shared(), self.lease());
         let clock = &*shared.clock;
         let mut told = lease.told.lock().await;
+        let spread = lease.spread();
         if let Some(told) = *told
             && told.at.elapsed(clock) < recent
+            && spread <= told.spread.saturating_add(CLOCK_MARGIN)
         {
             return Ok(told);
         }
         let key = Lease::key(*lease.id.get_or_init(|| self.random()));
-        let storage = &*shared.storage;
-        let started = match told.map(|told| told.started).or(lease.started) {
-            Some(started) => started,
-            None => {
-                // Until it is known when the session began by the store's clock, the lease holds everything back.
-                let now = Lease::write(storage, &key, 0).await?;
-                let age = (lease.age(clock) + SLACK).as_micros();
-                micros_of_time(now).saturating_sub(u64::try_from(age).unwrap_or(u64::MAX))
-            }
+        let (storage, entropy) = (&*shared.storage, &*shared.entropy);
+        let at = Moment::now(clock);
+        let now = store_time(storage, entropy).await?;
+        // What another process has found out is believed, if it can be true.
+        let sent = (lease.started).filter(|started| *started <= micros_of_time(now));
+        let age = match sent {
+            Some(_) => lease.age_here(clock),
+            None => lease.age(clock),
         };
-        let store_time = Lease::write(storage, &key, started).await?;
+        let age = age.saturating_add(CLOCK_MARGIN).as_micros();
+        let by_age = micros_of_time(now).saturating_sub(u64::try_from(age).unwrap_or(u64::MAX));
+        // Never later than before, and never by a clock that stood ahead.
+        let started = (told.map(|told| told.started).into_iter())
+            .chain(sent)
+            .fold(by_age, u64::min);
+        Lease::renew(storage, entropy, &key, started, now).await?;
         let renewed = Told {
             started,
-            at: Moment::now(clock),
-            store_time,
+            at,
+            store_time: Some(now),
+            spread,
         };
         *told = Some(renewed);
         Ok(renewed)
     }
 
-    /// Writes the lease that holds back everything, under a name of its own.
-    async fn hold_all(&self) -> Result<Told, SessionError> {
+    /// Writes the lease that holds back everything, under a name of its own. Returns its key, too.
+    async fn hold_all(&self) -> Result<(Key, Told), SessionError> {
         let shared = self.shared();
         let mut hold = self.lease().hold.lock().await;
-        let key = hold.get_or_insert_with(|| Lease::key(self.random()));
-        let store_time = Lease::write(&*shared.storage, key, 0).await?;
-        Ok(Told {
-            started: 0,
-            at: Moment::now(&*shared.clock),
-            store_time,
-        })
+        let told = Told::of_hold(&*shared.clock);
+        let key = Lease::create(&*shared.storage, &*shared.entropy).await?;
+        // A collection that began before this one was there is seen by whoever looks now.
+        if let Some(before) = hold.replace(key.clone()) {
+            end(shared, before).await;
+        }
+        Ok((key, told))
     }
 
     /// Makes sure that nothing of what an old session is about to publish was collected, or will be. `published` is a
@@ -216,15 +264,20 @@ impl Session {
         let shared = self.shared();
         let mut exposed = Exposed::Nothing;
         let mut told = None;
-        if !self.is_young() {
+        let is_old = !self.is_young();
+        self.lease().guarded.store(is_old, Ordering::Relaxed);
+        if is_old {
             let own = self.renew(RENEWED_FOR_COMMIT).await?;
-            (exposed, told) = (Exposed::Since(own.started), Some(own));
+            let key = Lease::key(*self.lease().id.get_or_init(|| self.random()));
+            (exposed, told) = (Exposed::Since(own.started), Some((key, own)));
         }
         if !taken.is_empty() {
             told = Some(self.hold_all().await?);
         }
-        let Some(told) = told else { return Ok(()) };
-        let Some((state, may_delete)) = look(shared, &told).await? else {
+        let Some((key, told)) = told else {
+            return Ok(());
+        };
+        let Some((state, may_delete)) = look(shared, &key, &told).await? else {
             return Ok(());
         };
         if !taken.is_empty() {
@@ -253,7 +306,10 @@ impl Session {
         guarded: &Moment,
         published: SnapshotId,
     ) -> Result<(), SessionError> {
-        match guarded.elapsed(&*self.shared().clock) < GUARDED_FOR {
+        let is_recent = guarded.elapsed(&*self.shared().clock) < GUARDED_FOR;
+        // It may have seemed young then, until the store's times of what it has written showed that it was not.
+        let is_guarded = self.lease().guarded.load(Ordering::Relaxed) || self.is_young();
+        match is_recent && is_guarded {
             true => Ok(()),
             false => self.guard(Some(published)).await,
         }
@@ -326,17 +382,34 @@ async fn end(shared: &Shared, lease: Key) {
 const PAUSES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Reads the state of the last collection, and whether it may still delete something. One that is opening is waited for.
+/// Reads the state of the last collection, and whether it may still delete something, at the time when a lease was written.
+/// One that is opening is waited for.
 async fn look(
     shared: &Shared,
+    lease: &Key,
     told: &Told,
 ) -> Result<Option<(CollectionState, bool)>, StorageError> {
+    let storage = &*shared.storage;
+    let mut store_time = told.store_time;
     for pause in 0.. {
-        let Some((state, meta)) = CollectionState::read(&*shared.storage).await? else {
+        let Some((state, meta)) = CollectionState::read(storage).await? else {
             break;
         };
-        let now = told.store_time + told.at.elapsed(&*shared.clock);
-        let may_delete = collection::may_delete(&state, &meta, now);
+        if state.phase == CollectionPhase::Done {
+            return Ok(Some((state, false)));
+        }
+        // No time is added to it: a clock of this machine that is set must not make a collection look stopped.
+        let now = match store_time {
+            Some(now) => now,
+            None => *store_time.insert(time_of(storage, lease).await?),
+        };
+        let may_delete = state.may_delete(micros_of_time(now));
+        if state.is_ahead(micros_of_time(now)) {
+            let dated = state.clone().date_anew(storage, &meta, now).await;
+            if let Err(error) = dated {
+                tracing::warn!(%error, "the state of a collection, which lies in the future, stays");
+            }
+        }
         if may_delete && state.phase == CollectionPhase::Opening && pause < PAUSES {
             shared.clock.sleep(PAUSE).await;
             continue;
@@ -418,8 +491,11 @@ impl CollectionHold {
     pub async fn keep(&self) -> Result<(), RepositoryError> {
         let mut told = self.told.lock().await;
         if told.at.elapsed(&*self.shared.clock) >= LEASED_AFTER {
-            told.store_time = Lease::write(&*self.shared.storage, &self.key, 0).await?;
-            told.at = Moment::now(&*self.shared.clock);
+            let (storage, entropy) = (&*self.shared.storage, &*self.shared.entropy);
+            let at = Moment::now(&*self.shared.clock);
+            let now = store_time(storage, entropy).await?;
+            Lease::renew(storage, entropy, &self.key, 0, now).await?;
+            (told.at, told.store_time) = (at, Some(now));
         }
         Ok(())
     }
@@ -432,20 +508,15 @@ impl CollectionHold {
     /// Reads the state of the last collection that began before, and whether it may still delete something.
     async fn look(&self) -> Result<Option<(CollectionState, bool)>, StorageError> {
         let told = *self.told.lock().await;
-        look(&self.shared, &told).await
+        look(&self.shared, &self.key, &told).await
     }
 }
 
 impl Repository {
     async fn hold(&self) -> Result<CollectionHold, RepositoryError> {
         let shared = self.shared();
-        let key = Lease::fresh_key(&*shared.entropy);
-        let store_time = Lease::write(&*shared.storage, &key, 0).await?;
-        let told = Told {
-            started: 0,
-            at: Moment::now(&*shared.clock),
-            store_time,
-        };
+        let told = Told::of_hold(&*shared.clock);
+        let key = Lease::create(&*shared.storage, &*shared.entropy).await?;
         Ok(CollectionHold {
             shared: Arc::clone(shared),
             key,

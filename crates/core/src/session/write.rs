@@ -228,7 +228,10 @@ impl Session {
             return Ok(StoredChunk::Inline);
         }
         let id = ChunkId::from_bytes(self.random());
-        self.shared().objects.put_chunk(id, bytes.clone()).await?;
+        let stored = self.shared().objects.put_chunk(id, bytes.clone()).await?;
+        if let Some(time) = stored {
+            self.lease().note_written(time);
+        }
         self.keep_lease().await;
         Ok(StoredChunk::Native(id))
     }

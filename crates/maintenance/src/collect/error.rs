@@ -1,7 +1,8 @@
 //! Why nothing was collected, or not everything.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use icefield_core::collection::{ClocksApart, StoreTimeError};
 use icefield_core::{FetchError, Interrupted, RefsError, RepositoryError, SnapshotId};
 use icefield_format::FormatError;
 use icefield_storage::StorageError;
@@ -36,6 +37,22 @@ pub enum CollectError {
         "this collection was silent for so long that others take it for stopped: it deletes nothing more, run it again"
     )]
     TakenOver,
+    /// The store and this machine disagree about the time.
+    #[error(transparent)]
+    ClocksApart(#[from] ClocksApart),
+    /// The store's clock was set back while this ran.
+    #[error(
+        "the clock of {location} went back by {} seconds since the collection began: nothing more is deleted, run it again once the clock is right",
+        began.duration_since(*.now).unwrap_or_default().as_secs()
+    )]
+    ClockWentBack {
+        /// The store.
+        location: String,
+        /// Its time when the collection began.
+        began: SystemTime,
+        /// Its time now.
+        now: SystemTime,
+    },
     /// Somebody wished so.
     #[error(
         "the collection was interrupted: what it has deleted was garbage, run it again to go on"
@@ -85,6 +102,15 @@ pub enum CollectError {
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+impl From<StoreTimeError> for CollectError {
+    fn from(error: StoreTimeError) -> Self {
+        match error {
+            StoreTimeError::ClocksApart(apart) => apart.into(),
+            StoreTimeError::Storage(error) => error.into(),
+        }
+    }
 }
 
 impl CollectError {

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use icefield_core::collection::{
-    CollectionPhase, CollectionState, Lease, STATE_VERSION, STOPPED_AFTER, time_of,
+    CLOCK_MARGIN, CLOCK_TOLERANCE, CollectionPhase, CollectionState, Lease, STATE_VERSION,
+    STOPPED_AFTER, agreed_time,
 };
-use icefield_core::{Clock, Repository, micros_of_time};
+use icefield_core::{Clock, Repository, micros_of_time, time_of_micros};
 use icefield_format::{ChunkId, layout};
 use icefield_storage::{
-    Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt, Version,
+    Entropy, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt, Version,
 };
 
+use super::report::TimeSource;
 use super::{CollectError, LEAST_FLOOR};
 
 /// A collection says at least this often that it is still running.
@@ -45,66 +47,86 @@ impl Bound {
 pub(super) struct Lock {
     storage: Arc<dyn Storage>,
     clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
     state: CollectionState,
     /// The stored state; none of a dry run.
     version: Option<Version>,
-    /// On the monotonic clock, which stands still while a machine sleeps, and on the other.
+    /// When the store was asked for the time of the state, on the monotonic clock, which stands still while a machine sleeps,
+    /// and on the other.
     beaten: (Duration, SystemTime),
     /// The store's time when it began, in microseconds.
     opened_at: u64,
+    /// The store's time when it was last asked.
+    now: u64,
+    source: TimeSource,
     held_back_by: Option<Key>,
     leases: Vec<Lease>,
     alive: Duration,
 }
 
 impl Lock {
-    /// Takes the right, and settles the cutoff with the writers.
-    pub(super) async fn take(repository: &Repository, bound: Bound) -> Result<Self, CollectError> {
-        refuse_upgraded(repository).await?;
-        let (storage, clock) = (
-            Arc::clone(repository.storage()),
-            Arc::clone(repository.clock()),
-        );
-        let mut run = [0; 12];
-        repository.entropy().fill(&mut run);
-        let found = CollectionState::read(&*storage).await?;
-        let mut lock = Self {
-            beaten: (clock.monotonic(), clock.now()),
+    fn new(
+        repository: &Repository,
+        bound: Bound,
+        beaten: (Duration, SystemTime),
+        now: u64,
+    ) -> Self {
+        Self {
+            storage: Arc::clone(repository.storage()),
+            clock: Arc::clone(repository.clock()),
+            entropy: Arc::clone(repository.entropy()),
             state: CollectionState {
                 version: STATE_VERSION,
                 phase: CollectionPhase::Opening,
                 cutoff: u64::MAX,
-                // What was deleted before stays deleted. One that never got further than opening deleted nothing.
-                earlier: (found.as_ref()).map_or(0, |(state, _)| match state.phase {
-                    CollectionPhase::Opening => state.earlier,
-                    _ => state.cutoff.max(state.earlier),
-                }),
+                earlier: 0,
                 beats: 0,
-                run: ChunkId::from_bytes(run).to_string(),
+                run: String::new(),
+                alive_at: Some(now),
             },
-            storage,
-            clock,
             version: None,
-            opened_at: 0,
+            beaten,
+            opened_at: now,
+            now,
+            source: TimeSource::Store,
             held_back_by: None,
             leases: Vec::new(),
-            alive: LEAST_FLOOR,
-        };
-        let mode = match &found {
-            None => PutMode::Create,
-            Some((_, meta)) => PutMode::Update(meta.version.clone()),
-        };
-        let running = found
-            .as_ref()
-            .filter(|(state, _)| state.phase != CollectionPhase::Done);
-        if let Some((_, meta)) = running {
-            // Only the store knows what time it is there.
-            let now = lock.store_time().await?;
-            let said = meta.last_modified.map_or(u64::MAX, micros_of_time);
-            if now < said.saturating_add(STOPPED_AFTER.as_micros() as u64) {
-                return Err(CollectError::Running);
-            }
+            alive: bound.alive(now),
         }
+    }
+
+    /// Takes the right, and settles the cutoff with the writers.
+    pub(super) async fn take(repository: &Repository, bound: Bound) -> Result<Self, CollectError> {
+        refuse_upgraded(repository).await?;
+        let (storage, clock) = (&**repository.storage(), &**repository.clock());
+        let beaten = (clock.monotonic(), clock.now());
+        let store_time = agreed_time(storage, &**repository.entropy(), clock).await?;
+        let now = micros_of_time(store_time);
+        let mut lock = Self::new(repository, bound, beaten, now);
+        let mut run = [0; 12];
+        repository.entropy().fill(&mut run);
+        lock.state.run = ChunkId::from_bytes(run).to_string();
+        let found = CollectionState::read(storage).await?;
+        let mode = match found {
+            None => PutMode::Create,
+            Some((state, meta)) => {
+                if state.is_ahead(now) {
+                    state.date_anew(storage, &meta, store_time).await?;
+                    return Err(CollectError::Running);
+                }
+                if state.may_delete(now) {
+                    return Err(CollectError::Running);
+                }
+                // What was deleted before stays deleted. One that never got further than opening deleted nothing. Sessions of
+                // now began before now, whatever a clock once said.
+                let earlier = match state.phase {
+                    CollectionPhase::Opening => state.earlier,
+                    _ => state.cutoff.max(state.earlier),
+                };
+                lock.state.earlier = earlier.min(now);
+                PutMode::Update(meta.version)
+            }
+        };
         lock.store(mode, CollectError::Running).await?;
         match lock.open(bound).await {
             Ok(()) => Ok(lock),
@@ -119,69 +141,77 @@ impl Lock {
 
     /// Tells the writers the cutoff, which may become lower, and then what it is.
     async fn open(&mut self, bound: Bound) -> Result<(), CollectError> {
-        let key = CollectionState::key();
-        self.opened_at = micros_of_time(time_of(&*self.storage, &key).await?);
-        self.alive = bound.alive(self.opened_at);
         let wanted = bound.cutoff(self.opened_at);
         self.state.cutoff = wanted;
         self.update().await?;
         self.leases = Lease::list(&*self.storage).await?;
         self.settle(wanted);
+        for lease in self.leases.iter().filter(|it| it.is_ahead(self.now)) {
+            let now = time_of_micros(self.now);
+            lease.date_anew(&*self.storage, &*self.entropy, now).await?;
+        }
         self.state.phase = CollectionPhase::Running;
         self.update().await
     }
 
     /// Lowers the cutoff for leases that were written since. Nobody need be told: they were told of a later one.
     pub(super) async fn lower(&mut self) -> Result<(), CollectError> {
+        self.check_clock().await?;
         self.leases = Lease::list(&*self.storage).await?;
         self.settle(self.state.cutoff);
         Ok(())
     }
 
-    /// Settles the cutoff as a collection would now, without a word to anybody.
+    /// Settles the cutoff as a collection would now, without a word to anybody. Of a store that takes no writes, this
+    /// machine's clock must tell the time.
     pub(super) async fn pretend(
         repository: &Repository,
         bound: Bound,
     ) -> Result<Self, CollectError> {
-        let (storage, clock) = (
-            Arc::clone(repository.storage()),
-            Arc::clone(repository.clock()),
-        );
-        let opened_at = micros_of_time(clock.now());
-        let mut lock = Self {
-            beaten: (clock.monotonic(), clock.now()),
-            state: CollectionState {
-                version: STATE_VERSION,
-                phase: CollectionPhase::Done,
-                cutoff: 0,
-                earlier: 0,
-                beats: 0,
-                run: String::new(),
-            },
-            leases: Lease::list(&*storage).await?,
-            storage,
-            clock,
-            version: None,
-            opened_at,
-            held_back_by: None,
-            alive: bound.alive(opened_at),
+        let (storage, clock) = (&**repository.storage(), &**repository.clock());
+        let beaten = (clock.monotonic(), clock.now());
+        let (now, source) = match agreed_time(storage, &**repository.entropy(), clock).await {
+            Ok(now) => (now, TimeSource::Store),
+            Err(error) if error.is_for_want_of_writes() => (beaten.1, TimeSource::ThisMachine),
+            Err(error) => return Err(error.into()),
         };
-        lock.settle(bound.cutoff(opened_at));
+        let mut lock = Self::new(repository, bound, beaten, micros_of_time(now));
+        lock.source = source;
+        lock.state.phase = CollectionPhase::Done;
+        lock.leases = Lease::list(storage).await?;
+        lock.settle(bound.cutoff(lock.opened_at));
         Ok(lock)
     }
 
-    /// The cutoff is the older of the wanted one and the start of every live lease.
+    /// The cutoff is the older of the wanted one and the start of every live lease. One that lies ahead is live, and does
+    /// not know when its session began.
     fn settle(&mut self, wanted: u64) {
         let dead = self.opened_at.saturating_sub(micros(self.alive));
-        let live = |lease: &&Lease| renewed_at(lease) >= dead;
-        let oldest = self.leases.iter().filter(live).min_by_key(|it| it.started);
+        let live = self.leases.iter().filter(|lease| lease.renewed >= dead);
+        let started = |lease: &Lease| match lease.is_ahead(self.now) {
+            true => 0,
+            false => lease.started.saturating_sub(micros(CLOCK_MARGIN)),
+        };
+        let oldest = live
+            .map(|lease| (started(lease), lease))
+            .min_by_key(|it| it.0);
         self.state.cutoff = wanted;
-        if let Some(lease) = oldest
-            && lease.started < wanted
+        if let Some((started, lease)) = oldest
+            && started < wanted
         {
-            self.state.cutoff = lease.started;
+            self.state.cutoff = started;
             self.held_back_by = Some(lease.object.key.clone());
         }
+    }
+
+    /// Whether a date lies in the future, as the store's clock goes.
+    pub(super) fn is_ahead(&self, time: u64) -> bool {
+        let now = self.now.saturating_add(micros(self.silence()));
+        time > now.saturating_add(micros(CLOCK_TOLERANCE))
+    }
+
+    pub(super) fn source(&self) -> TimeSource {
+        self.source
     }
 
     pub(super) fn cutoff(&self) -> u64 {
@@ -203,9 +233,7 @@ impl Lock {
     /// The leases of sessions that have ended for certain.
     pub(super) fn dead_leases(&self) -> impl Iterator<Item = &Lease> {
         let long_ago = (self.opened_at).saturating_sub(micros(self.alive).saturating_mul(2));
-        self.leases
-            .iter()
-            .filter(move |it| renewed_at(it) < long_ago)
+        self.leases.iter().filter(move |it| it.renewed < long_ago)
     }
 
     /// Says that this collection still runs, if that was not said for a while. One that was silent for so long that
@@ -219,18 +247,56 @@ impl Lock {
         self.beat_after(RECENT).await
     }
 
-    async fn beat_after(&mut self, silence: Duration) -> Result<(), CollectError> {
+    /// How long ago the store was asked for the time of the state.
+    fn silence(&self) -> Duration {
         let (monotonic, wall) = self.beaten;
-        let now = (self.clock.monotonic(), self.clock.now());
-        let since = now.0.saturating_sub(monotonic);
-        let since = since.max(now.1.duration_since(wall).unwrap_or_default());
-        if self.version.is_none() || since < silence {
+        let since = self.clock.monotonic().saturating_sub(monotonic);
+        let by_wall = self.clock.now().duration_since(wall);
+        since.max(by_wall.unwrap_or_default())
+    }
+
+    async fn beat_after(&mut self, silence: Duration) -> Result<(), CollectError> {
+        if self.version.is_none() || self.silence() < silence {
             return Ok(());
         }
-        if since >= STOPPED_AFTER {
+        if self.silence() >= STOPPED_AFTER {
             return Err(CollectError::TakenOver);
         }
-        self.update().await
+        self.beat_by_clock(silence).await
+    }
+
+    /// Asks the store what time it is. Where its clock went back, what is written now has dates before the cutoff; where it
+    /// went forward, others take this collection for stopped. It is asked after garbage was found, and before the refs are
+    /// read again and something is deleted.
+    pub(super) async fn check_clock(&mut self) -> Result<(), CollectError> {
+        match self.version {
+            Some(_) => self.beat_by_clock(RECENT).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Asks the store what time it is, and says that this collection runs, if that was not said for a while.
+    async fn beat_by_clock(&mut self, silence: Duration) -> Result<(), CollectError> {
+        let silent = self.silence();
+        let beaten = (self.clock.monotonic(), self.clock.now());
+        let now = agreed_time(&*self.storage, &*self.entropy, &*self.clock).await?;
+        let now = micros_of_time(now);
+        if now.saturating_add(micros(CLOCK_TOLERANCE)) < self.opened_at {
+            return Err(CollectError::ClockWentBack {
+                location: self.storage.to_string(),
+                began: time_of_micros(self.opened_at),
+                now: time_of_micros(now),
+            });
+        }
+        if silent >= STOPPED_AFTER || !self.state.may_delete(now) {
+            return Err(CollectError::TakenOver);
+        }
+        self.now = now;
+        if silent >= silence {
+            (self.state.alive_at, self.beaten) = (Some(now), beaten);
+            self.update().await?;
+        }
+        Ok(())
     }
 
     /// Whether this is more than a dry run.
@@ -257,7 +323,6 @@ impl Lock {
     /// Writes the state; `lost` if somebody else has.
     async fn store(&mut self, mode: PutMode, lost: CollectError) -> Result<(), CollectError> {
         self.state.beats += 1;
-        let beaten = (self.clock.monotonic(), self.clock.now());
         let bytes = serde_json::to_vec(&self.state).unwrap_or_default();
         let options = PutOptions::mode(mode).with_content_type("application/json");
         let key = CollectionState::key();
@@ -270,7 +335,6 @@ impl Lock {
                 self.version = Some(stored.ok_or(CollectError::Storage(source))?);
             }
         }
-        self.beaten = beaten;
         Ok(())
     }
 
@@ -279,31 +343,6 @@ impl Lock {
         let stored = CollectionState::read(&*self.storage).await?;
         Ok(stored.and_then(|(state, meta)| (state == self.state).then_some(meta.version)))
     }
-
-    /// Asks the store what time it is, by writing something of no importance. Others may do so at the same moment: it is
-    /// no earlier then.
-    async fn store_time(&self) -> Result<u64, CollectError> {
-        let key = Key::parse("icefield/gc/now").map_err(StorageError::from)?;
-        let put = self
-            .storage
-            .put(&key, "{}".into(), PutMode::Overwrite.into());
-        let time = match put.await? {
-            PutOutcome::Written(_) => time_of(&*self.storage, &key).await,
-            PutOutcome::Refused => unreachable!("BUG: an unconditional put is not refused"),
-            PutOutcome::Unknown(source) => return Err(source.into()),
-        };
-        if time.as_ref().is_err_and(StorageError::is_not_found) {
-            // Another one that asks has deleted it.
-            return Err(CollectError::Running);
-        }
-        // It is of no use to anybody.
-        drop(self.storage.delete_one(key.into()).await);
-        Ok(micros_of_time(time?))
-    }
-}
-
-fn renewed_at(lease: &Lease) -> u64 {
-    lease.object.last_modified.map_or(u64::MAX, micros_of_time)
 }
 
 fn micros(duration: Duration) -> u64 {

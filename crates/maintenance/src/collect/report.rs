@@ -1,11 +1,12 @@
 //! What a collection did.
 
-use icefield_storage::Key;
+use icefield_core::micros_of_time;
+use icefield_storage::{Key, ObjectMeta};
 use serde::Serialize;
 
 use super::lock::Lock;
 
-/// Deletions that failed, of which so many are named.
+/// Deletions that failed, and objects with dates in the future, of which so many are named.
 const NAMED: usize = 100;
 
 /// What a collection did, or would do.
@@ -18,7 +19,9 @@ pub struct CollectReport {
     pub cutoff: u64,
     /// The lease that made the cutoff older than the floor asks for, if one did.
     pub held_back_by: Option<String>,
-    /// When it began, by the store's clock, in microseconds since 1970.
+    /// Whose clock ages were told by.
+    pub time_source: TimeSource,
+    /// When it began, by that clock, in microseconds since 1970.
     pub started_at: u64,
     /// When it ended, by this machine's clock.
     pub ended_at: u64,
@@ -34,6 +37,8 @@ pub struct CollectReport {
     pub chunks: Swept,
     /// Leases of sessions that ended without a commit.
     pub leases: Swept,
+    /// What the store dates in the future. A wrong clock did that once, or someone has set it; all of it was kept.
+    pub dated_ahead: DatedAhead,
     /// Whether some snapshots could not be deleted, so that nothing else was: run it again.
     pub stopped_early: bool,
     /// Whether the store did not say of some deletions what became of them: until it must have, for an hour, sessions that
@@ -41,6 +46,27 @@ pub struct CollectReport {
     pub unknown: bool,
     /// Deletions that failed: key and reason, the first hundred.
     pub failures: Vec<(String, String)>,
+}
+
+/// Whose clock told the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TimeSource {
+    /// The store's: the date of an object that was created for it.
+    Store,
+    /// This machine's: of a dry run on a store that takes no writes.
+    ThisMachine,
+}
+
+/// Objects with dates in the future.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DatedAhead {
+    /// How many.
+    pub objects: u64,
+    /// Key of each and its date in microseconds since 1970, of the first hundred.
+    pub keys: Vec<(String, u64)>,
 }
 
 /// What marking took.
@@ -100,6 +126,7 @@ impl CollectReport {
             dry_run,
             cutoff: lock.cutoff(),
             held_back_by: lock.held_back_by().map(Key::to_string),
+            time_source: lock.source(),
             started_at: lock.opened_at(),
             ended_at: 0,
             marking: Marking::default(),
@@ -108,6 +135,7 @@ impl CollectReport {
             manifests: Swept::default(),
             chunks: Swept::default(),
             leases: Swept::default(),
+            dated_ahead: DatedAhead::default(),
             stopped_early: false,
             unknown: false,
             failures: Vec::new(),
@@ -132,6 +160,17 @@ impl CollectReport {
             deleted_bytes: sum.deleted_bytes + it.deleted_bytes,
             failed: sum.failed + it.failed,
         })
+    }
+
+    /// Counts an object whose date lies in the future.
+    pub(super) fn note_date(&mut self, object: &ObjectMeta, lock: &Lock) {
+        let date = object.last_modified.map_or(0, micros_of_time);
+        if lock.is_ahead(date) {
+            self.dated_ahead.objects += 1;
+            if self.dated_ahead.keys.len() < NAMED {
+                self.dated_ahead.keys.push((object.key.to_string(), date));
+            }
+        }
     }
 
     pub(super) fn note_failure(&mut self, key: &Key, reason: &dyn std::fmt::Display) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use icefield_core::{Interrupt, Interrupted, Repository, micros_of_time};
+use icefield_core::{Interrupt, Interrupted, Repository, collection, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ManifestId, SnapshotId};
 use icefield_storage::{
@@ -28,6 +28,9 @@ const BATCH: usize = 1000;
 /// Chunks that refs reach since they were marked, of which so many are held. Manifests with more are read again for each
 /// batch.
 pub(super) const MOST_SPARED: usize = 4 << 20;
+
+/// What was created to ask for the time, and is so many microseconds old, was left behind.
+const LEFT_AFTER: u64 = 3_600_000_000;
 
 /// A sweep.
 pub(super) struct Sweep<'a> {
@@ -139,7 +142,8 @@ impl Sweep<'_> {
             self.listed(kind, &mut spared).await?;
         }
         self.chunks(&mut spared).await?;
-        self.leases().await
+        self.leases().await?;
+        self.probes().await
     }
 
     /// Whether an object was written before the cutoff.
@@ -165,6 +169,7 @@ impl Sweep<'_> {
         let mut garbage = Vec::new();
         for (id, object) in std::mem::take(&mut self.marked.stored) {
             self.collect.progress.advance(1, 0);
+            self.report.note_date(&object, self.lock);
             let kept = self.marked.remembered.has_snapshot(&id) || id == SnapshotId::INITIAL;
             if self.marked.young.contains(&id) {
                 self.swept(kind).spare(object.size);
@@ -208,6 +213,7 @@ impl Sweep<'_> {
         let mut objects = self.list(kind)?;
         let mut batch = Vec::new();
         while let Some((id, object)) = objects.next().await? {
+            self.report.note_date(&object, self.lock);
             let kept = match id {
                 IdKey::Snapshot(id) | IdKey::TransactionLog(id) => {
                     self.marked.remembered.has_snapshot(&id) || id == SnapshotId::INITIAL
@@ -243,7 +249,7 @@ impl Sweep<'_> {
         spared: &mut Spared,
     ) -> Result<(), CollectError> {
         self.throttle(batch.len()).await?;
-        self.lock.beat_now().await?;
+        self.lock.check_clock().await?;
         let interrupt = &self.collect.interrupt;
         interrupt.unless(self.look_again(spared)).await??;
         let mut of_large = HashSet::new();
@@ -401,6 +407,26 @@ impl Sweep<'_> {
             return Ok(());
         }
         self.delete_all(dead, |report| &mut report.leases).await;
+        Ok(())
+    }
+
+    /// Objects that were created to ask for the time, by whoever was stopped before deleting them. They are of no use, and
+    /// nobody is told.
+    async fn probes(&self) -> Result<(), CollectError> {
+        if self.collect.dry_run {
+            return Ok(());
+        }
+        let storage = self.repository.storage();
+        let prefix = Prefix::parse(&collection::probes()).map_err(StorageError::from)?;
+        let listed: Vec<ObjectMeta> = storage.list_all(&prefix).await?;
+        let is_left = |object: &ObjectMeta| {
+            let date = object.last_modified.map_or(u64::MAX, micros_of_time);
+            self.lock.is_ahead(date) || date.saturating_add(LEFT_AFTER) < self.lock.opened_at()
+        };
+        let left = listed.into_iter().filter(is_left).map(|it| it.key.into());
+        let left: Vec<Deletion> = left.collect();
+        let deleted = storage.delete(stream::iter(left).boxed());
+        deleted.for_each(|_| std::future::ready(())).await;
         Ok(())
     }
 }

@@ -1,20 +1,23 @@
 //! Collecting garbage.
 
+mod clocks;
 mod flushed;
 mod incremental;
 mod interleaved;
 mod interrupted;
 mod leases;
 mod model;
+mod stepping;
 mod stopped;
 mod strays;
+mod three;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use icefield_core::{BranchName, SnapshotId, TagName};
 use icefield_format::layout;
-use icefield_maintenance::{Collect, CollectError, CollectReport};
+use icefield_maintenance::{Collect, CollectError, CollectReport, TimeSource};
 use icefield_storage::Storage;
 use icefield_storage::wrap::{CountingStorage, ReadOnlyStorage};
 use icefield_testkit::stores;
@@ -109,7 +112,12 @@ async fn a_dry_run_writes_and_deletes_nothing_and_says_the_same() {
         "{refused:?}"
     );
     let dry = Collect::default().dry_run(true).run(&repository).await;
-    assert_eq!(dry.expect("looked").total().deleted, 0);
+    let dry = dry.expect("looked");
+    assert_eq!(
+        (dry.total().deleted, dry.time_source),
+        (0, TimeSource::ThisMachine)
+    );
+    assert_eq!(wet.time_source, TimeSource::Store);
 }
 
 #[tokio::test]

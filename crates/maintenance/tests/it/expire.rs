@@ -1,5 +1,6 @@
 //! Expiration: who stays, what is rewritten, and what is left when it is disturbed.
 
+mod clocks;
 mod costs;
 mod disturbed;
 mod logs;
@@ -48,6 +49,12 @@ impl Lab {
             clock,
             repository,
         }
+    }
+
+    /// An empty store on the same clock.
+    fn empty(&self) -> Arc<dyn Storage> {
+        let storage = MemoryStorage::builder().clock(Arc::new(self.clock.clone()));
+        Arc::new(storage.build())
     }
 
     /// Opens it as another process would, through another store perhaps.

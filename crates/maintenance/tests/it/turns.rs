@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use async_trait::async_trait;
 use futures::future::{BoxFuture, FutureExt, poll_fn};
 use futures::stream::{BoxStream, StreamExt};
+use icefield_core::collection;
 use icefield_storage::{
     Advice, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions,
     Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
@@ -21,6 +22,13 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    /// Waits for the turn for an operation on an object, and takes it.
+    async fn take_for(&self, key: &Key) {
+        if !is_private(key.as_str()) {
+            self.take().await;
+        }
+    }
+
     /// Waits for the turn, and takes it.
     fn take(&self) -> impl Future<Output = ()> + Send + 'static {
         let turn = self.clone();
@@ -95,6 +103,12 @@ impl<T> Actor<T> {
     }
 }
 
+/// Whether nobody else ever touches an object: that which is created to ask the store for its time. When that is done makes
+/// no difference to others, and orders that differ in it alone are one.
+fn is_private(key: &str) -> bool {
+    key.starts_with(&collection::probes())
+}
+
 /// A store whose operations each need a turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
@@ -136,7 +150,7 @@ impl Storage for Turns {
     }
 
     async fn head(&self, key: &Key) -> Result<ObjectMeta, StorageError> {
-        self.turn.take().await;
+        self.turn.take_for(key).await;
         self.inner.head(key).await
     }
 
@@ -146,14 +160,16 @@ impl Storage for Turns {
         payload: Payload,
         options: PutOptions,
     ) -> Result<PutOutcome, StorageError> {
-        self.turn.take().await;
+        self.turn.take_for(key).await;
         self.inner.put(key, payload, options).await
     }
 
     fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
         let this = self.clone();
         let list = async move {
-            this.turn.take().await;
+            if !is_private(options.prefix.as_str()) {
+                this.turn.take().await;
+            }
             this.inner.list(options)
         };
         list.flatten_stream().boxed()
@@ -167,7 +183,7 @@ impl Storage for Turns {
         let each = deletions.then(move |deletion| {
             let this = this.clone();
             async move {
-                this.turn.take().await;
+                this.turn.take_for(&deletion.key).await;
                 let one = futures::stream::iter([deletion]).boxed();
                 let mut outcomes = this.inner.delete(one);
                 outcomes.next().await.expect("one outcome for each")

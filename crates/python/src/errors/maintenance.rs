@@ -21,6 +21,7 @@ impl Coded for ExpireError {
     fn code(&self) -> &'static str {
         match self {
             Self::NoRules | Self::NoBound | Self::FutureBound { .. } => "invalid-argument",
+            Self::ClocksApart(_) => "not-allowed",
             Self::Busy { .. } => "update-attempts-exhausted",
             Self::Unknown { .. } => "outcome-unknown",
             Self::Interrupted(_) => INTERRUPTED,
@@ -35,9 +36,12 @@ impl Coded for ExpireError {
 impl Coded for CollectError {
     fn code(&self) -> &'static str {
         match self {
-            Self::FloorTooLow { .. } | Self::Running | Self::TakenOver | Self::NoRefs => {
-                "not-allowed"
-            }
+            Self::FloorTooLow { .. }
+            | Self::Running
+            | Self::TakenOver
+            | Self::ClocksApart(_)
+            | Self::ClockWentBack { .. }
+            | Self::NoRefs => "not-allowed",
             Self::Interrupted(_) => INTERRUPTED,
             Self::UnsafeStore { .. } => "read-only-storage",
             Self::Upgraded => "unsupported-spec-version",

@@ -22,6 +22,7 @@ impl Sweep<'_> {
                 // It is not below the prefix of another kind.
                 continue;
             };
+            self.report.note_date(&object, self.lock);
             if !self.is_old(&object) {
                 self.swept(kind).spare(object.size);
                 continue;

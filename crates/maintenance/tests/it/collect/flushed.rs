@@ -23,6 +23,7 @@ async fn begin_collection(world: &World) {
         earlier: 0,
         run: "a run".to_owned(),
         beats: 1,
+        alive_at: Some(micros_of_time(world.clock.now())),
     };
     let bytes = serde_json::to_vec(&state).expect("encoded");
     stores::put(&world.storage, "icefield/gc/state.json", bytes).await;

@@ -181,38 +181,6 @@ async fn b26_a_reader_of_what_was_collected_gets_an_error_and_never_other_bytes(
 }
 
 #[tokio::test]
-async fn c38_c39_only_the_clock_of_the_store_counts() {
-    for skew in [-40 * 24, -30, 30, 40 * 24] {
-        let world = World::new(17).await;
-        // This machine believes that it is another time.
-        let now = icefield_core::time_of_micros(
-            (icefield_core::micros_of_time(icefield_core::Clock::now(&world.clock)) as i64
-                + skew * 3_600_000_000) as u64,
-        );
-        let own = icefield_core::ManualClock::new(now);
-        let repository = icefield_core::Repository::builder(std::sync::Arc::clone(&world.storage))
-            .clock(std::sync::Arc::new(own))
-            .open()
-            .await
-            .expect("opened");
-        let session = world.session("main").await;
-        write(&session, 0, 0).await;
-        world.clock.advance(2 * HOUR);
-        let report = Collect::default()
-            .run(&repository)
-            .await
-            .expect("collected");
-        assert_eq!(report.chunks.deleted, 0, "{skew} hours off");
-        world.clock.advance(30 * HOUR);
-        let report = Collect::default()
-            .run(&repository)
-            .await
-            .expect("collected");
-        assert_eq!(report.chunks.deleted, 1, "{skew} hours off");
-    }
-}
-
-#[tokio::test]
 async fn a_machine_that_slept_does_not_believe_that_its_sessions_are_young() {
     let world = World::new(18).await;
     let session = world.session("main").await;

@@ -71,7 +71,7 @@ async fn histories(repository: &Repository) -> Vec<(String, Vec<SnapshotId>)> {
 async fn stopped_anywhere_every_history_is_complete_and_running_again_ends_it() {
     let lab = prepared().await;
     let whole = {
-        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let storage = lab.empty();
         copy_all(&lab.storage, &storage).await;
         let counted = FaultyStorage::new(Arc::clone(&storage), Plan::none());
         let through: Arc<dyn Storage> = Arc::new(counted.clone());
@@ -91,7 +91,7 @@ async fn stopped_anywhere_every_history_is_complete_and_running_again_ends_it() 
     assert!(expected.len() < before.len() && operations > 20);
     for k in 0..operations {
         for when in When::ALL {
-            let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+            let storage = lab.empty();
             copy_all(&lab.storage, &storage).await;
             let faulty = FaultyStorage::new(Arc::clone(&storage), Plan::none());
             let through: Arc<dyn Storage> = Arc::new(faulty.clone());
@@ -137,7 +137,7 @@ async fn interrupted_anywhere_every_history_is_complete_and_running_again_ends_i
     let before = histories(&lab.repository).await;
     let (mut ends, mut between) = (BTreeSet::new(), BTreeSet::new());
     for calls in 0.. {
-        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let storage = lab.empty();
         copy_all(&lab.storage, &storage).await;
         let repository = lab.open(&storage).await;
         let interrupt = Interrupt::new();
@@ -246,7 +246,9 @@ fn c35_c36_whatever_else_happens_meanwhile_every_history_is_complete() {
     let mut restarts = 0;
     for seed in 0..300 {
         let clock = Arc::new(StepClock::new(seed));
-        let plain: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let now = icefield_storage::ManualClock::new(at(MONDAY + 9 * DAY));
+        let plain = MemoryStorage::builder().clock(Arc::new(now)).build();
+        let plain: Arc<dyn Storage> = Arc::new(plain);
         runtime.block_on(copy_all(&lab.storage, &plain));
         let slow = LatencyStorage::new(Arc::clone(&plain), Duration::from_millis(1));
         let slow: Arc<dyn Storage> =
