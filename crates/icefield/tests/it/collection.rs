@@ -397,16 +397,93 @@ fn on_a_local_disk() {
     ));
 }
 
+/// A session that is open for two days beside a state of collections from three days ahead, on a real file system.
 #[test]
-fn on_s3() {
-    let server = S3Server::start(S3Options::default());
-    let world = Arc::clone(server.world());
+fn on_a_local_disk_a_state_whose_date_was_set_neither_deletes_nor_blocks() {
+    let root: PathBuf = folder();
+    let storage = LocalStorage::builder(&root).fsync(Fsync::None).open();
+    let storage: Arc<dyn Storage> = Arc::new(storage.expect("a new directory opens"));
+    run(async {
+        let place = Place {
+            storage: Arc::clone(&storage),
+            age: Box::new(|_| {}),
+        };
+        let world = World::new(place).await;
+        let collect = async |dry_run| {
+            // By the clock of the machine.
+            let repository = Repository::open(Arc::clone(&storage))
+                .await
+                .expect("opened");
+            let collect = Collect::default().dry_run(dry_run);
+            collect.run(&repository).await.expect("collected")
+        };
+        collect(false).await;
+        let state = root.join("icefield/gc/state.json");
+        let ahead = SystemClock.now() + 3 * DAY;
+        let file = std::fs::File::options().write(true).open(&state);
+        file.and_then(|file| file.set_modified(ahead)).expect("set");
+        let session = world.session("main").await;
+        write(&session, 1).await;
+        let (dry, wet) = (collect(true).await, collect(false).await);
+        assert_eq!(
+            (dry.total(), wet.chunks.deleted),
+            (wet.total(), 0),
+            "{wet:#?}"
+        );
+        assert!(wet.started_at < icefield::micros_of_time(ahead - 2 * DAY));
+        world.commit(&session).await;
+        world.reads(&[1]).await;
+        assert_eq!(world.count("icefield/now/").await, 0);
+    });
+}
+
+fn s3_of(server: &S3Server) -> impl Storage + use<> {
     let storage = S3Builder::new("bucket")
         .endpoint(server.endpoint())
         .credentials(Credentials::new(server.access_key(), server.secret_key()))
         .open();
+    storage.expect("the settings are sound")
+}
+
+/// A proxy in front of the store, or one of its nodes, has a clock of its own, which dates the answers.
+#[test]
+fn on_s3_an_old_session_keeps_its_chunks_though_answers_have_the_date_of_another_clock() {
+    for ahead in [Duration::from_secs(10 * 60), HOUR] {
+        let server = S3Server::start(S3Options::default());
+        let ours = Arc::clone(server.world());
+        server
+            .switches()
+            .set(|behaviour| behaviour.date_ahead = Some(ahead));
+        let storage: Arc<dyn Storage> = Arc::new(s3_of(&server));
+        run(async {
+            let place = Place {
+                storage,
+                age: Box::new(move |by| ours.move_clock_forward(by)),
+            };
+            let world = World::new(place).await;
+            let session = world.session("main").await;
+            write(&session, 0).await;
+            world.pass(Duration::from_secs(16 * 60));
+            write(&session, 1).await;
+            for _ in 0..2 {
+                world.pass(20 * HOUR);
+                session.renew_lease().await.expect("renewed");
+            }
+            let report = Collect::default().run(&world.repository).await;
+            let report = report.expect("collected");
+            assert_eq!(report.chunks.deleted, 0, "{ahead:?} ahead: {report:#?}");
+            world.commit(&session).await;
+            world.reads(&[0, 1]).await;
+        });
+    }
+}
+
+#[test]
+fn on_s3() {
+    let server = S3Server::start(S3Options::default());
+    let world = Arc::clone(server.world());
     // The world dates objects, and the machine the answers.
-    let storage = Shifted::new(storage.expect("the settings are sound"), false);
+    let storage = Shifted::new(s3_of(&server), false);
     run(a_collection_deletes_garbage_and_keeps_what_is_reachable(
         Place {
             storage: Arc::new(storage.clone()),

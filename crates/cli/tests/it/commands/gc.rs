@@ -1,5 +1,7 @@
 //! `icefield gc`
 
+use std::time::Duration;
+
 use crate::world::World;
 
 /// A world with the repository `r`, of which a branch with one commit was deleted.
@@ -66,4 +68,44 @@ fn what_cannot_be_read_stops_it() {
         let wrong = world.run(&["gc", "r", &format!("--older-than={age}")]);
         assert_eq!(wrong.code, 2, "{age}: {wrong:?}");
     }
+}
+
+#[test]
+fn the_date_of_a_file_of_ours_tells_no_time() {
+    let world = world();
+    world.ok(&["gc", "r"]);
+    let state = world.path("r/icefield/gc/state.json");
+    let file = std::fs::File::options()
+        .write(true)
+        .open(&state)
+        .expect("a file");
+    let dated = file
+        .metadata()
+        .and_then(|it| it.modified())
+        .expect("a date");
+    let ahead = dated + Duration::from_secs(3 * 24 * 3600);
+    file.set_modified(ahead).expect("set");
+    world.tree("more", 40, 3);
+    world.ok(&["import", "more", "r", "--group", "/h", "-m", "just now"]);
+    // Nothing refers to a chunk that a session has just written.
+    let young = "r/chunks/ZZZZZZZZZZZZZZZZZZZG";
+    world.file(young, vec![7; 600]);
+    let dry = world.facts(&["gc", "r", "--dry-run"]);
+    let wet = world.facts(&["gc", "r"]);
+    assert_eq!(
+        (&dry["total"], &wet["total"]["deleted"]),
+        (&wet["total"], &0.into())
+    );
+    assert!(world.path(young).exists());
+    assert_eq!(wet["time_source"], "store");
+    // A chunk from the future is kept, and named.
+    let file = std::fs::File::options().write(true).open(world.path(young));
+    file.and_then(|file| file.set_modified(ahead)).expect("set");
+    let facts = world.facts(&["gc", "r"]);
+    assert_eq!(facts["dated_ahead"]["objects"], 1);
+    let text = world.ok(&["gc", "r"]);
+    assert!(
+        text.contains("ZZZZZZZZZZZZZZZZZZZG") && text.contains("future"),
+        "{text}"
+    );
 }
