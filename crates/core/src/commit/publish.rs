@@ -96,7 +96,10 @@ pub(super) async fn resolve(
             // The first one may still arrive.
             source: StorageError::Failed {
                 action: "second attempt to move",
-                target: session.branch().map(ToString::to_string).unwrap_or_default(),
+                target: session
+                    .branch()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
                 source: "it was refused, and the branch is where it was".into(),
             },
         }));

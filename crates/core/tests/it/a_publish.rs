@@ -466,7 +466,13 @@ async fn a5_a_refusal_that_the_branch_does_not_explain_settles_nothing() {
     let seen: Arc<dyn Storage> = Arc::new(handle.clone());
     let other = trial("a5, other");
     other.ids();
-    commit_edits(&other.open(&seen).await, "other", &[("/other", group())], &[]).await;
+    commit_edits(
+        &other.open(&seen).await,
+        "other",
+        &[("/other", group())],
+        &[],
+    )
+    .await;
     let looks = Matcher::verb(Verb::Get).below("refs/");
     let stale = (0..8).fold(Plan::none(), |plan, n| {
         plan.on(looks.clone(), n, Decision::Stale(1))
@@ -476,8 +482,17 @@ async fn a5_a_refusal_that_the_branch_does_not_explain_settles_nothing() {
     let (session, outcome) = resolving.await.expect("no panic");
     is!(outcome, Ok(CommitOutcome::Unknown { snapshot, .. }) if snapshot == unknown);
     handle.set_plan(Plan::none());
-    assert!(handle.deliver_pending().await.iter().all(|it| !it.took_effect));
-    is!(session.resolve().await, Ok(CommitOutcome::BranchMoved { .. }));
+    assert!(
+        handle
+            .deliver_pending()
+            .await
+            .iter()
+            .all(|it| !it.took_effect)
+    );
+    is!(
+        session.resolve().await,
+        Ok(CommitOutcome::BranchMoved { .. })
+    );
     assert_sound(&inner).await;
 }
 
