@@ -206,8 +206,9 @@ impl Bench {
         let planned = Self::expiration().plan(repository, &()).await;
         assert!(planned.is_err(), "{when}");
         let to: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-        let copied = CopyRepository::new().run(repository, Arc::clone(&to), &());
-        let Err(CopyError::SourceRefs(error)) = copied.await else {
+        let copy = CopyRepository::new();
+        let copied = copy.run(repository, Arc::clone(&to), &()).await;
+        let Err(CopyError::SourceRefs(error)) = copied else {
             panic!("{when}: copied");
         };
         not_understood(&error, &when);
@@ -218,10 +219,8 @@ impl Bench {
         assert_eq!(self.listing().await, before, "{when}");
         // One branch by its name can be copied all the same.
         let main = icefield::maintenance::RefChoice::parse("branch:main").expect("a ref");
-        let copied = CopyRepository::new().refs([main]).run(repository, to, &());
-        copied
-            .await
-            .unwrap_or_else(|error| panic!("{when}: {error:?}"));
+        let copied = copy.refs([main]).run(repository, to, &()).await;
+        copied.unwrap_or_else(|error| panic!("{when}: {error:?}"));
         // It is damage, and a repair leaves it alone.
         let builder = Repository::builder(self.storage());
         let repaired = Repair::new(Check::new(self.storage()), builder).dry_run();

@@ -93,9 +93,10 @@ fn names(world: &World) -> Vec<PathBuf> {
     }
     let mut found = Vec::new();
     walk(world.path("r"), &mut found);
+    let root = world.path("r");
     let own = |path: &PathBuf| {
-        path.iter()
-            .any(|it| it == "icefield" || it == ".icefield-local")
+        let below = path.strip_prefix(&root).unwrap();
+        below.starts_with("icefield") || below.starts_with(".icefield-local")
     };
     found.retain(|path| !own(path));
     found.sort();
