@@ -92,10 +92,12 @@ async fn commit(repository: &Repository, branch: &str, index: u32) -> SnapshotId
     let document = r#"{"zarr_format": 3, "node_type": "array", "shape": [40], "data_type": "int8",
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
         "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [{"name": "bytes"}]}"#;
-    let set = session.set_metadata(&a(), document.into(), WriteMode::Overwrite);
+    let array = a();
+    let set = session.set_metadata(&array, document.into(), WriteMode::Overwrite);
     set.await.expect("set");
     let chunk = vec![index as u8 + 1; 600].into();
-    let set = session.set_chunk(&a(), &[index], chunk, WriteMode::Overwrite);
+    let index = [index];
+    let set = session.set_chunk(&array, &index, chunk, WriteMode::Overwrite);
     set.await.expect("set");
     match session.commit("a commit").await {
         Ok(CommitOutcome::Committed(id)) => id,
