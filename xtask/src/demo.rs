@@ -34,7 +34,7 @@ struct Version {
 pub fn command() -> Result<()> {
     println!(
         "This builds the program icefield, for the local disk and NetCDF only, and runs it on three small files.\n\
-         The first build takes about five minutes on two cores; the demo itself takes seconds.\n"
+         The first build takes a few minutes; the demo itself takes seconds.\n"
     );
     if !has_c_compiler() {
         bail!(

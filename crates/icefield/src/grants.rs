@@ -29,7 +29,7 @@ use crate::{Error, Location, LocationError, Schemes};
 
 pub use bucket::GrantedBucket;
 pub use identity::Identity;
-use identity::{Environment, Nobody};
+use identity::{Anonymous, Environment};
 
 /// Grants a repository access to what lies below a prefix, such as `s3://archive/2015?region=eu-west-1`. What the grant does not say of the
 /// place, the repository's configuration may say, but for where requests go: an endpoint, and for Azure with credentials
@@ -126,7 +126,7 @@ impl Place {
         let mut place = Self {
             location,
             options,
-            identity: Arc::new(Nobody),
+            identity: Arc::new(Anonymous),
         };
         match identity {
             Some(identity) => place.identity = identity,

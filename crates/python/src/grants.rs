@@ -21,7 +21,7 @@ use crate::storage::description::{
 };
 use crate::storage::functions::Function;
 
-/// Who asks for what lies below a prefix.
+/// The credentials with which objects below a prefix are read.
 #[derive(Clone, Deserialize)]
 #[serde(tag = "service", rename_all = "snake_case", deny_unknown_fields)]
 enum Grant {
@@ -98,32 +98,32 @@ pub(crate) fn access(
                 format!("the credentials for {location} lack their function, or have one in vain"),
             ));
         }
-        let who = Who {
+        let identity = BucketIdentity {
             credentials,
             function: function.map(Function::new),
         };
-        access = grant_as(access, &text, Arc::new(who))?;
+        access = grant_as(access, &text, Arc::new(identity))?;
     }
     Ok(access)
 }
 
 /// Whose credentials a bucket is asked with.
 #[derive(Clone)]
-struct Who {
+struct BucketIdentity {
     credentials: Grant,
     function: Option<Function>,
 }
 
-impl fmt::Debug for Who {
+impl fmt::Debug for BucketIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Who")
+        f.debug_struct("BucketIdentity")
             .field("service", &self.credentials.service())
             .finish_non_exhaustive()
     }
 }
 
 #[async_trait]
-impl Identity for Who {
+impl Identity for BucketIdentity {
     fn signs(&self, bucket: &GrantedBucket) -> bool {
         match bucket.service {
             "s3" => !matches!(self.of_s3(bucket), S3Identity::Anonymous),
@@ -142,7 +142,7 @@ impl Identity for Who {
     }
 }
 
-impl Who {
+impl BucketIdentity {
     /// Credentials of the environment, which nobody named, go to the usual server only, and to no bucket that needs none.
     fn may_use_environment(bucket: &GrantedBucket) -> bool {
         bucket.endpoint.is_none() && bucket.preset.is_none() && !bucket.is_public

@@ -19,7 +19,8 @@
 //! A file system with locks ([`flock`](https://man7.org/linux/man-pages/man2/flock.2.html)) and with rename or
 //! link that refuse to replace. Before its first write a handle tries both and refuses what is not safe. Whether locks
 //! reach writers on other machines cannot be tried: the type of the file system and its mount options tell, and where
-//! they do not, conditional writes are refused unless the caller vouches for them ([`Locks`]). Keys that the file system would confuse (`Main` and `main` where case is ignored) are refused.
+//! they do not, conditional writes are refused unless the caller vouches for them ([`Locks`]). Keys that the file system
+//! would confuse (`Main` and `main` where case is ignored) are refused.
 //!
 //! Its own files lie in `.icefield-local/` in the root, which is never listed.
 //!

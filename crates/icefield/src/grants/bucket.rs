@@ -4,9 +4,13 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use icefield_format::config::{S3Options, VirtualStore};
+use icefield_storage::remote::RemoteSettings;
 
 use super::Place;
 use crate::{Error, Location, LocationError};
+
+/// A connection may be silent for so long where the repository sets no limit.
+const NO_LIMIT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// A bucket that a grant leads to, and the prefix in it. Its endpoint and the fields that make somebody pay are the reader's
 /// own words; a region, the style of paths and time-outs may be those of the repository's configuration.
@@ -35,7 +39,7 @@ pub struct GrantedBucket {
     pub requester_pays: bool,
     /// The project of Google that pays for requests.
     pub user_project: Option<String>,
-    /// Whether the repository's configuration says that nobody needs to sign.
+    /// Whether the repository's configuration says that requests need no signature.
     pub is_public: bool,
     /// How long a connection may be silent; zero for no limit.
     pub stall_timeout: Option<Duration>,
@@ -44,6 +48,17 @@ pub struct GrantedBucket {
 }
 
 impl GrantedBucket {
+    /// The settings of its connections: defaults, but for what the repository says of time.
+    pub(super) fn settings(&self) -> RemoteSettings {
+        let mut settings = RemoteSettings::default();
+        match self.stall_timeout {
+            None => {}
+            Some(Duration::ZERO) => settings.stall_timeout = NO_LIMIT,
+            Some(time) => settings.stall_timeout = time,
+        }
+        settings
+    }
+
     /// The location of the bucket, as this crate opens it.
     pub(super) fn location(&self) -> Result<Location, LocationError> {
         let (service, name, path) = (self.service, &self.name, &self.path);
@@ -213,6 +228,8 @@ fn is_in_clear_text(url: &str) -> bool {
         return false;
     };
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    // Of `localhost:x@host`, the server is behind the `@`.
+    let authority = authority.rsplit('@').next().unwrap_or_default();
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Who asks for what was granted.
+//! The credentials with which granted buckets are opened.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ pub trait Identity: fmt::Debug + Send + Sync + 'static {
 
 /// No credentials, and nothing of the environment.
 #[derive(Debug)]
-pub(super) struct Nobody;
+pub(super) struct Anonymous;
 
 #[async_trait]
-impl Identity for Nobody {
+impl Identity for Anonymous {
     fn signs(&self, _: &GrantedBucket) -> bool {
         false
     }
@@ -36,7 +36,11 @@ impl Identity for Nobody {
     async fn open(&self, bucket: &GrantedBucket) -> Result<Arc<dyn Storage>, BoxError> {
         let schemes = Schemes::none();
         #[cfg(feature = "s3")]
-        let schemes = schemes.with("s3", Arc::new(crate::ConnectS3::anonymous()));
+        let schemes = {
+            let mut connect = crate::ConnectS3::anonymous();
+            connect.settings = bucket.settings();
+            schemes.with("s3", Arc::new(connect))
+        };
         #[cfg(feature = "gcs")]
         let schemes = schemes.with("gs", Arc::new(crate::ConnectGcs::anonymous()));
         #[cfg(feature = "azure")]
@@ -56,6 +60,7 @@ impl Identity for Environment {
     }
 
     async fn open(&self, bucket: &GrantedBucket) -> Result<Arc<dyn Storage>, BoxError> {
-        Ok(Schemes::standard().storage(&bucket.location()?).await?)
+        let schemes = Schemes::standard().with_remote(&bucket.settings());
+        Ok(schemes.storage(&bucket.location()?).await?)
     }
 }
