@@ -143,6 +143,13 @@ impl World {
         files(&self.path(root))
     }
 
+    /// The objects of a repository on a disk, without what the disk needs beside them.
+    pub(crate) fn objects(&self, root: &str) -> BTreeMap<String, Vec<u8>> {
+        let mut found = self.files(root);
+        found.retain(|name, _| !name.starts_with(".icefield-local/"));
+        found
+    }
+
     /// The ids of main's history, newest first.
     pub(crate) fn history(&self, repository: &str) -> Vec<String> {
         let log = self.facts(&["log", repository]);

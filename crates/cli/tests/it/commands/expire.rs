@@ -42,7 +42,7 @@ const FIRST: &str = "Repository initialized";
 #[test]
 fn a_dry_run_says_what_goes_and_stays_and_why_and_changes_nothing() {
     let world = world();
-    let before = world.files("r");
+    let before = world.objects("r");
     let text = world.ok(&["expire", "r", "--keep-last", "1", "--dry-run"]);
     let lines: Vec<&str> = text.lines().collect();
     let expected = [
@@ -71,7 +71,7 @@ fn a_dry_run_says_what_goes_and_stays_and_why_and_changes_nothing() {
         (&facts["dry_run"], &facts["expired"]),
         (&json!(true), &json!(1))
     );
-    assert_eq!(world.files("r"), before);
+    assert_eq!(world.objects("r"), before);
 }
 
 #[test]

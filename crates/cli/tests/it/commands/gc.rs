@@ -22,11 +22,11 @@ fn world() -> World {
 #[test]
 fn what_is_young_stays_and_what_is_old_goes() {
     let world = world();
-    let before = world.files("r");
+    let before = world.objects("r");
     let dry = world.facts(&["gc", "r", "--dry-run"]);
     assert_eq!(dry["total"]["deleted"], 0);
     assert_eq!(dry["snapshots"]["young"], 1);
-    assert_eq!(world.files("r"), before, "a dry run writes nothing");
+    assert_eq!(world.objects("r"), before, "a dry run writes nothing");
     let text = world.ok(&["gc", "r"]);
     assert!(text.starts_with("0 objects deleted (0 B)"), "{text}");
     let refused = world.run(&["gc", "r", "--older-than", "0s"]);

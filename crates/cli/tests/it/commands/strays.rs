@@ -44,7 +44,7 @@ const ODDITIES: [Oddity; 32] = [
     File("branch.x/ref.json", r#"{"a":1}"#),
     File("branch.x/ref.json", r#"{"snapshot":"no id"}"#),
     File("branch./ref.json", ""),
-    File("branch.#/ref.json", ""),
+    File("tag.y/ref.json", "[]"),
     File("tag.x/ref.json", ""),
     Link("branch.x/ref.json", "../branch.main/ref.json"),
     Link("branch.x/ref.json", "nowhere"),

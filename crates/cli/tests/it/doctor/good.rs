@@ -114,7 +114,13 @@ fn a_web_server() {
     place.is_well();
     assert_eq!(
         place.verdicts(),
-        ["read good", "list note", "write note", "repository good"]
+        [
+            "read good",
+            "list note",
+            "write note",
+            "repository good",
+            "refs note"
+        ]
     );
     let said = place.said("list note");
     assert!(said.contains("by name"), "{said}");
@@ -143,7 +149,13 @@ fn a_bucket_that_may_be_read_and_not_listed() {
         place.is_well();
         assert_eq!(
             place.verdicts(),
-            ["read good", "list note", "rules note", "repository good"]
+            [
+                "read good",
+                "list note",
+                "rules note",
+                "repository good",
+                "refs note"
+            ]
         );
         let said = place.said("list note");
         assert!(said.contains("no permission to list"), "{said}");
