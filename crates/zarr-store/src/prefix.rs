@@ -1,5 +1,7 @@
 //! Prefixes of keys, and the chunks whose keys lie below them.
 
+use std::ops::Range;
+
 use icefield_core::{NodePath, Session};
 
 use crate::ZarrStoreError;
@@ -118,6 +120,13 @@ impl ChunkScope {
     /// array's metadata in the middle of a listing, does not.
     pub(crate) fn contains(&self, index: &[u32]) -> bool {
         index.len() == self.keys.rank() && index.starts_with(&self.leading)
+    }
+
+    /// Returns the box that the chunks lie in. It does not end with the grid, which another task may change.
+    pub(crate) fn within(&self) -> Vec<Range<u32>> {
+        let rows = self.leading.iter().map(|at| *at..at.saturating_add(1));
+        let rest = self.keys.rank().saturating_sub(self.leading.len());
+        rows.chain(std::iter::repeat_n(0..u32::MAX, rest)).collect()
     }
 
     /// Returns the key of a chunk.

@@ -1,13 +1,14 @@
 //! Erasing values, one by one and by prefix.
 
-use std::ops::Range;
-
 use icefield_core::SessionError;
 
 use super::ZarrStore;
 use crate::ZarrStoreError;
 use crate::key::ZarrKey;
 use crate::prefix::Prefix;
+
+/// Most times that the chunks below a prefix are erased, when their array changes each time.
+const MOST_TRIES: usize = 16;
 
 impl ZarrStore {
     /// Erases a value; one that is absent counts as erased.
@@ -24,7 +25,11 @@ impl ZarrStore {
                 Ok(())
             }
             ZarrKey::Chunk { array, index } => {
-                unless_gone(self.session.delete_chunk(&array, &index).await)
+                match self.session.delete_chunk(&array, &index).await {
+                    // The array was replaced, or has no such coordinates any more: the chunk went with them.
+                    Err(SessionError::ArrayChanged { .. }) => Ok(()),
+                    deleted => unless_gone(deleted),
+                }
             }
             ZarrKey::V2Metadata | ZarrKey::Nothing(_) => self.check_writable(),
         }
@@ -38,7 +43,8 @@ impl ZarrStore {
     /// prefix meanwhile is a conflict. A prefix is whole segments: `a/` leaves `ab/zarr.json` alone.
     ///
     /// # Errors
-    /// [`ZarrStoreError::InvalidPrefix`]; [`ZarrStoreError::Session`] if the session takes no writes.
+    /// [`ZarrStoreError::InvalidPrefix`]; [`ZarrStoreError::Session`] if the session takes no writes, or if other tasks change
+    /// the array again and again meanwhile: its chunks are then as they were.
     pub async fn erase_prefix(&self, prefix: &str) -> Result<(), ZarrStoreError> {
         self.erase_below(&Prefix::parse(prefix)?).await
     }
@@ -52,20 +58,22 @@ impl ZarrStore {
     }
 
     async fn erase_below(&self, prefix: &Prefix) -> Result<(), ZarrStoreError> {
-        let scope = prefix.chunks_of_ancestor(&self.session)?;
+        let mut scope = prefix.chunks_of_ancestor(&self.session)?;
         self.session.delete_below(prefix.path()).await?;
-        let Some(scope) = scope else {
-            return Ok(());
-        };
-        let array = match self.session.array(&scope.array) {
-            Ok(array) => array,
-            Err(error) => return unless_gone(Err(error)),
-        };
-        let rows = scope.leading.iter().map(|at| *at..at.saturating_add(1));
-        let rest = array.chunk_counts.iter().skip(scope.leading.len());
-        let within: Vec<Range<u32>> = rows.chain(rest.map(|count| 0..*count)).collect();
-        let deleted = self.session.delete_chunks(&scope.array, &within).await;
-        unless_gone(deleted.map(drop))
+        let mut tries = 0;
+        while let Some(chunks) = scope {
+            let within = chunks.within();
+            let deleted = self.session.delete_chunks(&chunks.array, &within).await;
+            tries += 1;
+            match deleted {
+                // Another task has resized or replaced the array, and nothing is erased yet.
+                Err(SessionError::ArrayChanged { .. }) if tries < MOST_TRIES => {
+                    scope = prefix.chunks_of_ancestor(&self.session)?;
+                }
+                deleted => return unless_gone(deleted.map(drop)),
+            }
+        }
+        Ok(())
     }
 
     /// Refuses also those writes that would change nothing, so that a mistake shows at once.
@@ -84,7 +92,6 @@ fn unless_gone(result: Result<(), SessionError>) -> Result<(), ZarrStoreError> {
         | Err(
             SessionError::NodeNotFound { .. }
             | SessionError::NotAnArray { .. }
-            | SessionError::ArrayChanged { .. }
             | SessionError::OutOfGrid { .. },
         ) => Ok(()),
         Err(error) => Err(error.into()),

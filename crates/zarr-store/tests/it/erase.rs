@@ -1,5 +1,12 @@
 //! Erasing values, one by one and by prefix.
 
+use std::time::{Duration, SystemTime};
+
+use futures::future::BoxFuture;
+use icefield_storage::wrap::FaultyStorage;
+use icefield_storage::wrap::fault::{Decision, Matcher, Plan, Verb};
+use icefield_storage::{Clock, Storage};
+
 use super::*;
 
 /// Nodes and chunks whose names are easy to mix up.
@@ -218,4 +225,48 @@ async fn erased_chunks_stay_erased_after_the_commit() {
     committed(&store).await;
     let store = writable(&repository).await;
     assert_eq!(all_keys(&store).await, ["x/c/1/0", "x/zarr.json"]);
+}
+
+/// A clock whose sleepers let other tasks go first, once.
+#[derive(Debug)]
+struct Yielding;
+
+impl Clock for Yielding {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::task::yield_now())
+    }
+}
+
+#[tokio::test]
+async fn a_prefix_is_erased_though_its_array_is_resized_meanwhile() {
+    let inner: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let created = Repository::create(Arc::clone(&inner)).await.unwrap();
+    let first = writable(&created).await;
+    set_all(
+        &first,
+        [
+            ("a/zarr.json", array(&[2], SLASH)),
+            ("a/c/0", "0".into()),
+            ("a/c/1", "1".into()),
+        ],
+    )
+    .await;
+    committed(&first).await;
+    let reads = Matcher::verb(Verb::Get).below("manifests/");
+    let plan = Plan::none().on(reads, 0, Decision::Delay(Duration::from_secs(1)));
+    let slow = FaultyStorage::new(inner, plan).with_clock(Arc::new(Yielding));
+    let store = writable(&Repository::open(Arc::new(slow)).await.unwrap()).await;
+    let mut erasing = std::pin::pin!(store.erase_prefix("a/c/"));
+    assert!(futures::poll!(erasing.as_mut()).is_pending());
+    set_all(&store, [("a/zarr.json", array(&[3], SLASH))]).await;
+    erasing.await.unwrap();
+    assert!(keys_below(&store, "a/c/").await.is_empty());
 }
