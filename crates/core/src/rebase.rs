@@ -221,7 +221,7 @@ impl Session {
         let carried = carried_over(solver.detector(), &sides).map_err(RebaseError::Merged)?;
         let mut carried = Arc::new(carried);
         for (conflict, answer) in conflicts.iter().zip(&answers) {
-            if settle(conflict, answer, &sides, &mut carried).is_err() {
+            if settle(conflict, answer, solver.detector(), &sides, &mut carried).is_err() {
                 return Ok(Passed::Stopped(conflicts));
             }
         }

@@ -10,7 +10,7 @@ use icefield_storage::BoxError;
 use super::conflict::Conflict;
 use super::detect::{Detector, Sides};
 use crate::Session;
-use crate::change_set::{BaseView, ChangeSet, NodeChange, PendingChunk, WrittenNode, within};
+use crate::change_set::{BaseView, ChangeSet, NodeChange, WrittenNode, within};
 
 /// The answer to one conflict.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,6 +181,7 @@ pub(crate) struct NotPossible;
 pub(crate) fn settle(
     conflict: &Conflict,
     resolution: &Resolution,
+    detector: Detector,
     sides: &Sides<'_>,
     changes: &mut Arc<ChangeSet>,
 ) -> Result<(), NotPossible> {
@@ -207,10 +208,9 @@ pub(crate) fn settle(
         | (Conflict::ChunksUpdatedInDeletedArray { node, chunks, .. }, Resolution::Theirs) => {
             let names_all = match conflict {
                 Conflict::ChunkDoubleUpdate { .. } => false,
-                // What we erased needs no place there, and is named only where all edits of the array are.
-                Conflict::ChunksUpdatedInUpdatedArray { .. } => chunks
-                    .iter()
-                    .any(|index| sides.ours.chunk(node, index) == Some(PendingChunk::Deleted)),
+                // By the strict rules, what we erased needs no place there, and stays erased. The others name all edits of the
+                // array, though not each cell of a large box.
+                Conflict::ChunksUpdatedInUpdatedArray { .. } => detector == Detector::Compatible,
                 _ => true,
             };
             if names_all {

@@ -262,6 +262,25 @@ async fn a_box_costs_the_chunks_that_are_there_however_many_cells_it_has() {
     );
 }
 
+/// Of a large box a conflict names the first cell only; the chunk that was written there again must not hide the box.
+#[tokio::test]
+async fn a_large_box_in_an_updated_array_gives_way_with_what_was_written_into_it() {
+    let repository = long().await;
+    let ours = writer(&repository).await;
+    assert_eq!(erase_box(&ours, "/long", 0..1_000_000).await, 0);
+    apply(&ours, &[Chunk("/long", 0, 1)]).await;
+    let updated = array(LONG, &attributes(r#"{"x":1}"#));
+    commit_edits(&repository, &[Meta("/long", updated)]).await;
+    let mut theirs = BasicSolver::of(VersionSelection::UseTheirs);
+    theirs.detector = Detector::Compatible;
+    let outcome = ours.rebase(&theirs).await;
+    assert!(matches!(outcome, Ok(RebaseOutcome::Rebased { .. })));
+    assert!(!ours.has_changes().expect("sound"));
+    commit_edits(&repository, &[Chunk("/long", 7, 2)]).await;
+    assert_eq!(collisions(&ours, Detector::Strict).await, []);
+    assert_eq!(byte(&ours, "/long", 7).await, Some(2));
+}
+
 /// The log of a large box does not name the cells that had no chunk, so that a later commit may write there: it comes after.
 #[tokio::test]
 async fn a_chunk_that_comes_after_a_large_box_is_kept() {
