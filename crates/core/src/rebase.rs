@@ -121,7 +121,7 @@ impl Session {
     ) -> Result<RebaseOutcome, RebaseError> {
         let shared = self.shared();
         let branch = self.branch().ok_or(SessionError::ReadOnly)?;
-        let Some(tip) = shared.refs.branch(branch).await? else {
+        let Some(tip) = shared.refs.branch_of(branch, from).await? else {
             return Ok(RebaseOutcome::BranchGone);
         };
         let missed = missed::missed(shared, from.snapshot, tip.snapshot).await?;

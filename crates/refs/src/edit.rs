@@ -1,7 +1,7 @@
 //! Edits of refs, what must hold for them to land, and what became of them.
 
 use icefield_format::SnapshotId;
-use icefield_storage::{BoxError, StorageError, Version};
+use icefield_storage::{BoxError, Key, StorageError, Version};
 
 use crate::{BranchName, TagName};
 
@@ -14,6 +14,8 @@ pub struct Tip {
     pub snapshot: SnapshotId,
     /// The state of the stored ref.
     pub version: Version,
+    /// Where the stored ref is. A bucket may have another branch under the other spelling of the name.
+    pub(crate) key: Key,
 }
 
 /// One change to one ref. It lands whole, and only if what it expects holds.

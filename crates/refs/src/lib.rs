@@ -75,6 +75,15 @@ impl Refs {
         self.files.branch(name).await
     }
 
+    /// Returns where the branch stands now that a tip was read of, `None` if it is gone. In a bucket, a branch whose name is
+    /// the other spelling of this one is another branch, also where [`Refs::branch`] would find it.
+    ///
+    /// # Errors
+    /// As [`Refs::branch`].
+    pub async fn branch_of(&self, name: &BranchName, tip: &Tip) -> Result<Option<Tip>, RefsError> {
+        self.files.branch_of(name, tip).await
+    }
+
     /// Returns what is known of a tag name.
     ///
     /// # Errors
@@ -263,7 +272,7 @@ impl Refs {
         target: SnapshotId,
         expected: &Tip,
     ) -> Result<Trace, RefsError> {
-        let Some(tip) = self.branch(name).await? else {
+        let Some(tip) = self.branch_of(name, expected).await? else {
             return Ok(Trace::Lost(Refusal::BranchGone));
         };
         if tip.version == expected.version {
@@ -289,22 +298,13 @@ impl Refs {
     }
 
     /// Returns the state of a branch that is to be replaced or deleted whatever it points to, also if its ref
-    /// file is damaged.
+    /// file is damaged. In a bucket, the name is that of the list: one in the other spelling is not looked for.
     ///
     /// # Errors
     /// [`RefsError::BranchNotFound`] and what the store says.
     pub async fn branch_to_replace(&self, name: &BranchName) -> Result<Tip, RefsError> {
-        match self.resolve_branch(name).await {
-            Err(RefsError::InvalidRefFile { .. }) => {
-                let version = self.files.branch_version(name).await?;
-                Ok(Tip {
-                    // It points nowhere; no snapshot has this id.
-                    snapshot: SnapshotId::from_bytes([0; 12]),
-                    version: version.ok_or_else(|| RefsError::BranchNotFound(name.clone()))?,
-                })
-            }
-            tip => tip,
-        }
+        let tip = self.files.branch_to_replace(name).await?;
+        tip.ok_or_else(|| RefsError::BranchNotFound(name.clone()))
     }
 
     /// Reads the stored configuration, `None` if none is stored.

@@ -55,7 +55,11 @@ impl RefFiles {
             key: key.clone(),
             source,
         })?;
-        Ok(Some(Tip { snapshot, version }))
+        Ok(Some(Tip {
+            snapshot,
+            version,
+            key: key.clone(),
+        }))
     }
 
     pub(crate) async fn branch(&self, name: &BranchName) -> Result<Option<Tip>, RefsError> {
@@ -72,14 +76,54 @@ impl RefFiles {
         self.read(&branch_key(name, form)?).await
     }
 
-    /// The state of the object that holds a branch, whatever is in it.
-    pub(crate) async fn branch_version(
+    /// Where the branch stands now that a tip was read of: as [`RefFiles::branch`], but in a bucket only under the key that
+    /// the tip has.
+    pub(crate) async fn branch_of(
         &self,
         name: &BranchName,
-    ) -> Result<Option<icefield_storage::Version>, RefsError> {
-        let form = self.form_of_branch(name).await?;
-        let read = self.storage.try_read(&branch_key(name, form)?).await?;
-        Ok(read.map(|(_, version)| version))
+        tip: &Tip,
+    ) -> Result<Option<Tip>, RefsError> {
+        self.read(&self.key_of(name, tip).await?).await
+    }
+
+    /// The key of the branch that a tip was read of. In a bucket it never changes: the other spelling is another branch, which
+    /// may have the same bytes. Elsewhere a repair may have changed it.
+    async fn key_of(&self, name: &BranchName, tip: &Tip) -> Result<Key, RefsError> {
+        if self.form != KeyForm::Raw {
+            return branch_key(name, self.form_of_branch(name).await?);
+        }
+        if let Some(second) = layout::second_form(name.as_str(), self.form) {
+            let key = branch_key(name, second)?;
+            if key == tip.key {
+                return Ok(key);
+            }
+        }
+        branch_key(name, self.form)
+    }
+
+    /// Where a branch stands that is to be replaced or deleted, whatever its file holds. In a bucket, a name means no other one
+    /// here: a request that is sent again after it succeeded must not find the next branch.
+    pub(crate) async fn branch_to_replace(
+        &self,
+        name: &BranchName,
+    ) -> Result<Option<Tip>, RefsError> {
+        let form = match self.form {
+            KeyForm::Raw => KeyForm::Raw,
+            KeyForm::ObjectStorePath => self.form_of_branch(name).await?,
+        };
+        let key = branch_key(name, form)?;
+        match self.read(&key).await {
+            Err(RefsError::InvalidRefFile { .. }) => {
+                let read = self.storage.try_read(&key).await?;
+                Ok(read.map(|(_, version)| Tip {
+                    // It points nowhere; no snapshot has this id.
+                    snapshot: SnapshotId::from_bytes([0; 12]),
+                    version,
+                    key,
+                }))
+            }
+            tip => tip,
+        }
     }
 
     pub(crate) async fn tag(&self, name: &TagName) -> Result<TagState, RefsError> {
@@ -145,10 +189,10 @@ impl RefFiles {
         file: Bytes,
         expected: &Tip,
     ) -> Result<EditOutcome, RefsError> {
-        let key = branch_key(name, self.form_of_branch(name).await?)?;
+        let key = self.key_of(name, expected).await?;
         let mode = PutMode::Update(expected.version.clone());
         match self.put_ref(&key, file, mode, target).await? {
-            EditOutcome::Refused(_) => match self.branch(name).await {
+            EditOutcome::Refused(_) => match self.branch_of(name, expected).await {
                 Ok(Some(tip)) => Ok(EditOutcome::Refused(Refusal::BranchMoved {
                     found: tip.snapshot,
                 })),
@@ -166,11 +210,15 @@ impl RefFiles {
         name: &BranchName,
         expected: &Tip,
     ) -> Result<EditOutcome, RefsError> {
-        let key = branch_key(name, self.form_of_branch(name).await?)?;
+        let key = self.key_of(name, expected).await?;
+        if self.form == KeyForm::Raw && key != branch_key(name, self.form)? {
+            // The tip is that of a branch with another name, which stands for a missing one only where nothing is deleted.
+            return Ok(EditOutcome::Refused(Refusal::BranchGone));
+        }
         let conditional = self.storage.capabilities().conditional_delete;
         if !conditional {
             // The nearest to a condition: what happens between this look and the delete is not noticed.
-            match self.branch(name).await? {
+            match self.branch_of(name, expected).await? {
                 None => return Ok(EditOutcome::Refused(Refusal::BranchGone)),
                 Some(tip) if tip.version != expected.version => {
                     return Ok(EditOutcome::Refused(Refusal::BranchMoved {
@@ -186,14 +234,16 @@ impl RefFiles {
         };
         let outcome = match self.storage.delete_one(deletion).await? {
             DeleteOutcome::Deleted => EditOutcome::Done(None),
-            DeleteOutcome::Refused => EditOutcome::Refused(match self.branch(name).await? {
-                Some(tip) => Refusal::BranchMoved {
-                    found: tip.snapshot,
-                },
-                None => Refusal::BranchGone,
-            }),
+            DeleteOutcome::Refused => {
+                EditOutcome::Refused(match self.branch_of(name, expected).await? {
+                    Some(tip) => Refusal::BranchMoved {
+                        found: tip.snapshot,
+                    },
+                    None => Refusal::BranchGone,
+                })
+            }
             // Gone is gone, whoever did it; present in the same state, the delete may still come.
-            DeleteOutcome::Unknown(source) => match self.branch(name).await {
+            DeleteOutcome::Unknown(source) => match self.branch_of(name, expected).await {
                 Ok(None) => EditOutcome::Done(None),
                 Ok(Some(tip)) if tip.version != expected.version && conditional => {
                     EditOutcome::Refused(Refusal::BranchMoved {
@@ -232,13 +282,18 @@ impl RefFiles {
     }
 
     pub(crate) async fn delete_tag(&self, name: &TagName) -> Result<EditOutcome, RefsError> {
-        match self.tag(name).await? {
+        // In a bucket, a name means no other one here, as of branches.
+        let form = match self.form {
+            KeyForm::Raw => KeyForm::Raw,
+            KeyForm::ObjectStorePath => self.form_of_tag(name).await?,
+        };
+        match self.tag_in(name, form).await? {
             TagState::Present(_) => {}
             TagState::Absent | TagState::Deleted => {
                 return Ok(EditOutcome::Refused(Refusal::NotFound));
             }
         }
-        let key = tombstone_key(name, self.form_of_tag(name).await?)?;
+        let key = tombstone_key(name, form)?;
         let outcome = match self
             .storage
             .put(&key, Bytes::new().into(), ref_options(PutMode::Create))

@@ -506,10 +506,10 @@ async fn store(
 ) -> Result<Written, CommitError> {
     let shared = session.shared();
     let objects = &shared.objects;
-    let branch = tip.and(session.branch());
+    let stand = session.branch().zip(tip);
     let look = async {
-        match branch {
-            Some(branch) => shared.refs.branch(branch).await,
+        match stand {
+            Some((branch, tip)) => shared.refs.branch_of(branch, tip).await,
             None => Ok(None),
         }
     };
@@ -546,7 +546,7 @@ async fn store(
         return Err(CommitError::Upgraded);
     }
     let found = found?;
-    if let Some(branch) = branch
+    if let Some((branch, _)) = stand
         && found.as_ref() != tip
     {
         shared.note_lost_race(branch);

@@ -11,7 +11,8 @@ use icefield::storage::wrap::CountingStorage;
 use icefield::storage::{Key, KeyForm, Storage, StorageExt};
 use icefield::{Fsync, LocalStorage, MemoryStorage};
 use icefield_core::{
-    BranchName, ByteRange, CommitOutcome, NodePath, Repository, SnapshotId, TagName, WriteMode,
+    BranchName, ByteRange, CommitOutcome, Detector, EditOutcome, NodePath, RebaseOutcome,
+    RefsError, Refusal, Repository, RepositoryError, SnapshotId, TagName, WriteMode,
 };
 use icefield_storage_s3::{Credentials, S3Builder};
 use icefield_testservers::world::Draft;
@@ -298,6 +299,69 @@ fn an_encoded_name_in_a_bucket_is_itself_and_found_by_what_it_encodes() {
             (refs.branches[&wip], refs.branches[&encoded]),
             (first, next)
         );
+    });
+}
+
+/// In a bucket, a missing name may be found by its encoded spelling, which is another ref all the same.
+#[test]
+fn what_is_done_to_a_missing_ref_is_not_done_to_the_one_that_is_found_for_it() {
+    run(async {
+        let memory = MemoryStorage::builder().key_form(KeyForm::Raw).build();
+        let storage: Arc<dyn Storage> = Arc::new(memory);
+        let there = Repository::create(storage).await.expect("made");
+        let first = commit(&there, "main", 0).await;
+        for name in ["wip#1", "wip%231"] {
+            drop(there.create_branch(name, first).await.expect("made"));
+        }
+        drop(there.create_tag("v%231", first).await.expect("made"));
+        let wip = BranchName::parse("wip#1").expect("a name");
+        let encoded = BranchName::parse("wip%231").expect("a name");
+        let stale = there.ref_store().branch(&wip).await.expect("read");
+        let stale = stale.expect("there");
+        let session = there.write_session(wip.clone()).await.expect("a session");
+        let chunk = vec![9; 600].into();
+        let set = session.set_chunk(&a(), &[1], chunk, WriteMode::Overwrite);
+        set.await.expect("set");
+
+        let deleted = there.delete_branch(&wip).await.expect("an answer");
+        assert!(matches!(deleted, EditOutcome::Done(_)), "{deleted:?}");
+        let again = there.delete_branch(&wip).await;
+        assert!(
+            matches!(
+                again,
+                Err(RepositoryError::Refs(RefsError::BranchNotFound(_)))
+            ),
+            "{again:?}"
+        );
+        let late = session.commit("too late").await;
+        assert!(
+            matches!(late, Ok(CommitOutcome::BranchMoved { found: None, .. })),
+            "{late:?}"
+        );
+        let rebased = session.rebase(&Detector::Strict).await;
+        assert!(
+            matches!(rebased, Ok(RebaseOutcome::BranchGone)),
+            "{rebased:?}"
+        );
+        let store = there.ref_store();
+        let now = store.branch_of(&wip, &stale).await.expect("read");
+        assert!(now.is_none(), "{now:?}");
+        let found = store.branch(&encoded).await.expect("read").expect("there");
+        assert_eq!(found.snapshot, first);
+
+        // What is opened by that name goes on where it was found.
+        let next = commit(&there, "wip#1", 2).await;
+        let found = store.branch(&encoded).await.expect("read").expect("there");
+        assert_eq!(found.snapshot, next);
+
+        let (tag, kept) = (TagName::parse("v#1"), TagName::parse("v%231"));
+        let (tag, kept) = (tag.expect("a name"), kept.expect("a name"));
+        let deleted = there.delete_tag(&tag).await.expect("an answer");
+        assert!(
+            matches!(deleted, EditOutcome::Refused(Refusal::NotFound)),
+            "{deleted:?}"
+        );
+        assert_eq!(store.resolve_tag(&kept).await.expect("read"), first);
     });
 }
 
