@@ -3,7 +3,7 @@
 use icefield_format::SnapshotId;
 use icefield_storage::{BoxError, Key, StorageError, Version};
 
-use crate::{BranchName, TagName};
+use crate::{BranchName, RefsError, TagName};
 
 /// Where a branch stands: the snapshot, and the state of the stored ref that said so.
 ///
@@ -106,11 +106,20 @@ pub enum EditOutcome {
 
 impl EditOutcome {
     /// A refusal that cannot be told from a success whose reply was lost.
-    pub(crate) fn unchecked(branch: &BranchName, source: BoxError) -> Self {
+    pub(crate) fn unchecked(target: String, source: BoxError) -> Self {
         Self::Unknown(StorageError::Failed {
-            action: "check of a refused move",
-            target: format!("branch {branch}"),
+            action: "check of a refused edit",
+            target,
             source,
         })
+    }
+
+    /// As [`EditOutcome::unchecked`], of what kept the ref from being read: a refusal may be the answer to a repetition, sent by
+    /// a client below us, of a request that landed.
+    pub(crate) fn unread(target: String, error: RefsError) -> Self {
+        match error {
+            RefsError::Storage(source) => Self::Unknown(source),
+            error => Self::unchecked(target, error.into()),
+        }
     }
 }

@@ -237,9 +237,9 @@ impl Refs {
             // A reset leads to a snapshot that other histories have, too.
             (Ok(Trace::Below(refusal)), EditOutcome::Refused(_)) => {
                 let source = format!("{refusal:?}, and its history has the target").into();
-                Ok(EditOutcome::unchecked(name, source))
+                Ok(EditOutcome::unchecked(format!("branch {name}"), source))
             }
-            (Err(error), EditOutcome::Refused(_)) => Ok(EditOutcome::unchecked(name, error.into())),
+            (Err(error), EditOutcome::Refused(_)) => Ok(EditOutcome::unchecked(format!("branch {name}"), error.into())),
             // Unknown as before. Refused where the branch is in the expected state: by the store, for a reason of its own.
             (Ok(Trace::Still | Trace::Lost(_) | Trace::Below(_)) | Err(_), outcome) => {
                 Ok(outcome)

@@ -197,9 +197,7 @@ impl RefFiles {
                     found: tip.snapshot,
                 })),
                 Ok(None) => Ok(EditOutcome::Refused(Refusal::BranchGone)),
-                // What refused may be a repetition, sent by a client below us, of a request that landed.
-                Err(RefsError::Storage(source)) => Ok(EditOutcome::Unknown(source)),
-                Err(error) => Ok(EditOutcome::unchecked(name, error.into())),
+                Err(error) => Ok(EditOutcome::unread(format!("branch {name}"), error)),
             },
             outcome => Ok(outcome),
         }
@@ -234,14 +232,13 @@ impl RefFiles {
         };
         let outcome = match self.storage.delete_one(deletion).await? {
             DeleteOutcome::Deleted => EditOutcome::Done(None),
-            DeleteOutcome::Refused => {
-                EditOutcome::Refused(match self.branch_of(name, expected).await? {
-                    Some(tip) => Refusal::BranchMoved {
-                        found: tip.snapshot,
-                    },
-                    None => Refusal::BranchGone,
-                })
-            }
+            DeleteOutcome::Refused => match self.branch_of(name, expected).await {
+                Ok(Some(tip)) => EditOutcome::Refused(Refusal::BranchMoved {
+                    found: tip.snapshot,
+                }),
+                Ok(None) => EditOutcome::Refused(Refusal::BranchGone),
+                Err(error) => EditOutcome::unread(format!("branch {name}"), error),
+            },
             // Gone is gone, whoever did it; present in the same state, the delete may still come.
             DeleteOutcome::Unknown(source) => match self.branch_of(name, expected).await {
                 Ok(None) => EditOutcome::Done(None),
@@ -263,22 +260,23 @@ impl RefFiles {
     ) -> Result<EditOutcome, RefsError> {
         // A deleted tag keeps its ref file, so the create-only put alone refuses its name.
         let key = tag_key(name, self.form)?;
-        let is_spelled_otherwise =
-            self.form != KeyForm::Raw && self.form_of_tag(name).await? != self.form;
-        let outcome = match is_spelled_otherwise {
-            true => EditOutcome::Refused(Refusal::AlreadyExists),
-            false => {
-                self.put_ref(&key, encode_ref(target), PutMode::Create, target)
-                    .await?
-            }
-        };
-        match outcome {
-            EditOutcome::Refused(_) => Ok(EditOutcome::Refused(match self.tag(name).await? {
+        let taken = |state| {
+            EditOutcome::Refused(match state {
                 TagState::Deleted => Refusal::NameTaken,
                 _ => Refusal::AlreadyExists,
-            })),
-            outcome => Ok(outcome),
+            })
+        };
+        if self.form != KeyForm::Raw && self.form_of_tag(name).await? != self.form {
+            return Ok(taken(self.tag(name).await?));
         }
+        let put = self.put_ref(&key, encode_ref(target), PutMode::Create, target);
+        Ok(match put.await? {
+            EditOutcome::Refused(_) => match self.tag(name).await {
+                Ok(state) => taken(state),
+                Err(error) => EditOutcome::unread(format!("tag {name}"), error),
+            },
+            outcome => outcome,
+        })
     }
 
     pub(crate) async fn delete_tag(&self, name: &TagName) -> Result<EditOutcome, RefsError> {

@@ -6,6 +6,7 @@ use icefield_core::test_suite::walk::assert_sound;
 use icefield_core::test_suite::words::*;
 use icefield_core::{BranchName, CommitError, CommitOutcome, EditOutcome, Session, SessionError};
 use icefield_core::{Refusal, Settings, SnapshotId};
+use icefield_refs::RefEdit;
 use icefield_storage::Storage;
 use icefield_storage::wrap::fault::{Decision, Delivery, Matcher, Plan, Verb, When};
 use icefield_testkit::forge::{Forge, ForgedSnapshot};
@@ -556,4 +557,38 @@ async fn an_edit_of_a_ref_is_acknowledged_when_it_is_durable_and_not_before() {
             .reset_branch(&branch("main"), id, Some(one))
             .await,
     );
+}
+
+/// What is refused may be the repetition of a request that landed, and an error would say that nothing was changed.
+#[tokio::test]
+async fn a7_a_refused_edit_of_a_ref_that_cannot_be_read_is_unknown() {
+    let trial = trial("a7, unread");
+    let (inner, repository) = trial.create().await;
+    done(repository.create_branch("dev", SnapshotId::INITIAL).await);
+    let id = commit_edits(&repository, "base", &[("/a", group())], &[]).await;
+    let (handle, storage) = faulty(&inner, Plan::none());
+    let faulty = trial.open(&storage).await;
+    let refs = faulty.ref_store();
+    let blind = |plan: Plan| {
+        [Verb::Get, Verb::Head]
+            .into_iter()
+            .fold(plan, |plan, verb| {
+                plan.always(Matcher::verb(verb).below("refs/"), Decision::FailBefore)
+            })
+    };
+
+    handle.set_plan(blind(Plan::none().on(ref_puts(), 0, Decision::Retried)));
+    let edit = RefEdit::CreateTag {
+        name: "v1".parse().expect("a name"),
+        target: id,
+    };
+    is!(refs.publish(edit).await, Ok(EditOutcome::Unknown(_)));
+
+    handle.set_plan(Plan::none());
+    let name = BranchName::parse("dev").expect("a name");
+    let expected = refs.resolve_branch(&name).await.expect("there");
+    done(repository.reset_branch(&name, id, None).await);
+    handle.set_plan(blind(Plan::none()));
+    let edit = RefEdit::DeleteBranch { name, expected };
+    is!(refs.publish(edit).await, Ok(EditOutcome::Unknown(_)));
 }
