@@ -226,7 +226,10 @@ impl RefFiles {
         for (name, spelled) in branches {
             let key = |form| branch_key(&name, self.key_form(name.as_str(), form));
             match spelled.form() {
-                Some(form) => keys.push((key(form)?, name)),
+                Some(form) => {
+                    let own = (form == Form::Second).then(|| key(Form::Own));
+                    keys.push((key(form)?, own.transpose()?, name));
+                }
                 None => {
                     let (own, other) = (key(Form::Own)?, key(Form::Second)?);
                     let twice = RefsError::SpelledTwice { own, other };
@@ -253,7 +256,11 @@ impl RefFiles {
                     }
                     list.deleted_tags.insert(name);
                 }
-                Some(form) => keys.push((tag_key(&name, forms(form))?, name)),
+                Some(form) => {
+                    let key = |form| tag_key(&name, forms(form));
+                    let own = (form == Form::Second).then(|| key(Form::Own));
+                    keys.push((key(form)?, own.transpose()?, name));
+                }
                 None => {
                     let key = |form| match spelled.files.contains(&form) {
                         true => tag_key(&name, forms(form)),
@@ -269,13 +276,20 @@ impl RefFiles {
         Ok(())
     }
 
-    /// Reads many refs; one deleted since it was listed is left out, one that is damaged stays as such.
+    /// Reads many refs; one deleted since it was listed is left out, one that is damaged stays as such. Beside the key of a
+    /// misspelled ref is the store's own, which a repair may have given it since it was listed.
     async fn resolve<N: Ord>(
         &self,
-        keys: Vec<(Key, N)>,
+        keys: Vec<(Key, Option<Key>, N)>,
     ) -> Result<BTreeMap<N, Result<SnapshotId, RefsError>>, RefsError> {
         let mut tips = futures::stream::iter(keys)
-            .map(|(key, name)| async move { (name, self.read(&key).await) })
+            .map(|(key, own, name)| async move {
+                let tip = match (self.read(&key).await, own) {
+                    (Ok(None), Some(own)) => self.read(&own).await,
+                    (tip, _) => tip,
+                };
+                (name, tip)
+            })
             .buffered(READS);
         let mut resolved = BTreeMap::new();
         while let Some((name, tip)) = tips.next().await {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::StreamExt;
 use icefield_core::test_suite::walk::assert_sound;
 use icefield_core::test_suite::words::*;
-use icefield_core::{Refusal, RepositoryError};
-use icefield_storage::wrap::fault::{Decision, Plan, Verb};
+use icefield_core::{EditOutcome, Refusal, RepositoryError, SnapshotId};
+use icefield_storage::wrap::fault::{Decision, Matcher, Plan, Verb};
 use icefield_storage::{Storage, StorageError, StorageExt};
 use icefield_storage_memory::MemoryStorage;
 
@@ -138,4 +138,36 @@ async fn a_repository_is_created_in_a_folder_of_a_console_and_not_beside_what_ca
             .await
             .is_none()
     );
+}
+
+#[tokio::test]
+async fn a_ref_that_is_respelled_between_a_list_and_its_read_is_listed() {
+    let trial = trial("respelled");
+    let (inner, repository) = trial.create().await;
+    done(repository.create_tag("v1", SnapshotId::INITIAL).await);
+    let file = objects(&inner).await["refs/tag.v1/ref.json"].clone();
+    let found = ["refs/branch.a#b/ref.json", "refs/tag.a#b/ref.json"];
+    for at in found {
+        put(&inner, at, file.clone()).await;
+    }
+    for at in found {
+        let gate = Gate::new();
+        let delay = Decision::Delay(std::time::Duration::from_secs(1));
+        let plan = Plan::none().on(Matcher::verb(Verb::Get).below(at), 0, delay);
+        let (handle, _) = faulty(&inner, plan);
+        let slow: Arc<dyn Storage> = Arc::new(handle.with_clock(Arc::new(gate.clone())));
+        let lister = trial.open(&slow).await;
+        let listing = tokio::spawn(async move { lister.refs().await });
+        gate.reached().await;
+        let store = repository.ref_store();
+        let misspelled = store.list().await.expect("listed").misspelled;
+        let one = misspelled.iter().find(|it| it.found.as_str() == at);
+        let respelled = store.respell(one.expect("misspelled")).await;
+        is!(respelled, Ok(EditOutcome::Done(_)));
+        gate.pass();
+        let list = listing.await.expect("no panic").expect("listed");
+        let list = list.require_understood().expect("all of them");
+        assert!(list.branches.contains_key(&branch("a#b")), "{at}");
+        assert_eq!(list.tags.len(), 2, "{at}");
+    }
 }
