@@ -261,7 +261,7 @@ impl RepositoryBuilder {
         while let Some(object) = objects.next().await {
             let key = match object {
                 Ok(object) => object.key,
-                // Whoever has just made the folder in a console has left one.
+                // A folder that was made in a console has one.
                 Err(error) if error.is_directory_marker() => continue,
                 Err(error) if error.is_unreadable_key() => {
                     let main = Key::parse(&main).map_err(StorageError::from)?;

@@ -250,7 +250,7 @@ impl Session {
         let mut hold = self.lease().hold.lock().await;
         let told = Told::of_hold(&*shared.clock);
         let key = Lease::create(&*shared.storage, &*shared.entropy).await?;
-        // A collection that began before this one was there is seen by whoever looks now.
+        // A look from now on sees every collection that began before this lease was there.
         if let Some(before) = hold.replace(key.clone()) {
             end(shared, before).await;
         }
