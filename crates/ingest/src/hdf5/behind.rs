@@ -88,8 +88,15 @@ pub(super) struct Unfilled<'a> {
     pub(super) behind: Behind<'a>,
     /// Whether chunks that are not there read as zeros in the file, and not as the fill value of the array.
     pub(super) has_zeros: bool,
-    /// Bytes of chunks that may be made.
+    /// Bytes of memory that the chunks that are made may take.
     pub(super) most: u64,
+}
+
+/// Returns how many bytes of memory a chunk takes that is made: its entry, its coordinates and its encoded bytes.
+fn taken(rank: usize, encoded: usize) -> u64 {
+    let index = rank.saturating_mul(size_of::<u32>());
+    let entry = size_of::<(ChunkIndex, Bytes)>().saturating_add(index);
+    entry.saturating_add(encoded) as u64
 }
 
 /// Why chunks cannot be made.
@@ -104,20 +111,20 @@ pub(super) enum NotMade {
 
 impl Unfilled<'_> {
     /// Makes the chunks whose bytes in the file are not those of the array, and takes them from the extents. `read` reads
-    /// the bytes of the file.
+    /// the bytes of the file. Returns how many bytes of memory the chunks take.
     pub(super) fn made(
         &self,
         array: &mut ArchiveArray,
         read: impl Fn(u64, u64) -> Result<Vec<u8>, hdf5_reader::error::Error>,
-    ) -> Result<(), NotMade> {
+    ) -> Result<u64, NotMade> {
         let extents = match &array.chunks {
             ArchiveChunks::InFiles(extents) => extents,
             ArchiveChunks::Recoded { extents, .. } => {
                 let mut rows = extents.rows();
                 let is_whole = !self.has_zeros && !rows.any(|row| self.behind.is_cut(row.index));
-                return is_whole.then_some(()).ok_or(NotMade::Refused(UNKNOWN));
+                return is_whole.then_some(0).ok_or(NotMade::Refused(UNKNOWN));
             }
-            ArchiveChunks::Mixed { .. } | ArchiveChunks::Made { .. } => return Ok(()),
+            ArchiveChunks::Mixed { .. } | ArchiveChunks::Made { .. } => return Ok(0),
         };
         let elements = self.behind.chunk_shape.iter();
         let elements = elements.fold(1u64, |all, one| all.saturating_mul(*one));
@@ -127,7 +134,7 @@ impl Unfilled<'_> {
         let mut add = |made: &mut Vec<(ChunkIndex, Bytes)>, index: &[u32], plain: Vec<u8>| {
             let encoded = encoding()?.encoded(plain);
             let encoded = encoded.ok_or(NotMade::Refused(UNKNOWN))?;
-            let rest = left.checked_sub(encoded.len() as u64);
+            let rest = left.checked_sub(taken(index.len(), encoded.len()));
             left = rest.ok_or(NotMade::TooLong)?;
             made.push((ChunkIndex::from(index.to_vec()), encoded.into()));
             Ok::<_, NotMade>(())
@@ -175,7 +182,7 @@ impl Unfilled<'_> {
                 made,
             };
         }
-        Ok(())
+        Ok(self.most.saturating_sub(left))
     }
 }
 
@@ -238,6 +245,39 @@ mod tests {
         let mut chunk = [1, 2, 3, 4, 5, 6];
         assert!(behind.fill(&[0, 0], &mut chunk, &[9]));
         assert_eq!(chunk, [1, 2, 3, 9, 9, 9]);
+    }
+
+    #[test]
+    fn a_chunk_of_one_byte_counts_with_its_entry_and_coordinates() {
+        let unfilled = |most| Unfilled {
+            behind: Behind {
+                own: &[4],
+                shape: &[5],
+                chunk_shape: &[1],
+            },
+            has_zeros: true,
+            most,
+        };
+        let mut array = ArchiveArray {
+            shape: vec![5],
+            chunk_shape: vec![1],
+            data_type: "uint8".into(),
+            fill_value: 9.into(),
+            codecs: vec![json!({ "name": "bytes" })],
+            dimension_names: Vec::new(),
+            attributes: serde_json::Map::new(),
+            chunks: ArchiveChunks::InFiles(ChunkExtents::new(1)),
+        };
+        // Four chunks; their encoded bytes alone are four.
+        let all = 4 * taken(1, 1);
+        let refused = unfilled(all - 1).made(&mut array, |_, _| Ok(Vec::new()));
+        assert!(matches!(refused, Err(NotMade::TooLong)));
+        let made = unfilled(all).made(&mut array, |_, _| Ok(Vec::new()));
+        assert!(made.is_ok_and(|bytes| bytes == all && bytes > 4 * 16));
+        let ArchiveChunks::Mixed { made, .. } = &array.chunks else {
+            panic!("chunks are made")
+        };
+        assert_eq!(made.len(), 4);
     }
 
     #[test]

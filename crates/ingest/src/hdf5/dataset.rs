@@ -298,18 +298,11 @@ impl Reader<'_> {
             Ok(bytes.to_vec())
         };
         match unfilled.made(array, read) {
-            Ok(()) => {}
-            Err(NotMade::Refused(reason)) => return Err(self.file.refused(&node.path, reason)),
-            Err(NotMade::TooLong) => return Err(self.too_long(node)),
-            Err(NotMade::Read(error)) => {
-                return Err(self.file.failed(&node.path, "the chunks", error));
-            }
+            Ok(bytes) => self.spend(node, bytes),
+            Err(NotMade::Refused(reason)) => Err(self.file.refused(&node.path, reason)),
+            Err(NotMade::TooLong) => Err(self.too_long(node)),
+            Err(NotMade::Read(error)) => Err(self.file.failed(&node.path, "the chunks", error)),
         }
-        let made = match &array.chunks {
-            ArchiveChunks::Mixed { made, .. } => made.iter().map(|(_, bytes)| bytes.len()).sum(),
-            _ => 0,
-        };
-        self.spend(node, made as u64)
     }
 
     /// Counts what is kept of a node.
