@@ -123,6 +123,9 @@ impl Listed {
 
 /// Returns whether one of several things, in byte order of their keys, lies below a node.
 pub(crate) fn has_below<T>(things: &[T], key: impl Fn(&T) -> &str, node: &str) -> bool {
+    if node.is_empty() {
+        return !things.is_empty();
+    }
     let directory = format!("{node}/");
     let at = things.partition_point(|it| key(it) < directory.as_str());
     things

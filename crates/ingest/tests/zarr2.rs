@@ -552,6 +552,25 @@ async fn what_only_consolidated_metadata_lists_is_imported_if_it_has_chunks_and_
 }
 
 #[tokio::test]
+async fn a_root_without_a_document_keeps_the_attributes_of_its_copy() {
+    let mut tree = consolidated();
+    let mut all = json_of(&tree, ".zmetadata");
+    all["metadata"][".zattrs"] = json!({"title": "x"});
+    tree.insert(".zmetadata".to_owned(), all.to_string().into_bytes());
+    tree.remove(".zgroup");
+    let archive = read(&tree).await.unwrap();
+    assert!(
+        archive.warnings[0].starts_with("there is no document of /:"),
+        "{:?}",
+        archive.warnings
+    );
+    let ArchiveNode::Group(attributes) = &archive.nodes[&NodePath::root()] else {
+        panic!("a group")
+    };
+    assert_eq!(attributes["title"], "x");
+}
+
+#[tokio::test]
 async fn copies_in_a_group_of_format_3_hide_nothing() {
     let mut tree = Tree::new();
     let array = json!({
