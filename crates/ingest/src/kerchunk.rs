@@ -22,9 +22,9 @@ use serde_json::Value;
 use crate::archive::values::base64_bytes;
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place};
 use crate::names::{MAX_DOCUMENT, check_formats, is_format_2, is_format_3};
-use crate::zarr_tree::{format3, has_below};
-use crate::zarr2::{self, Documents};
-use crate::{SourceError, consolidated, lossy};
+use crate::zarr_tree::{self, format3, has_below};
+use crate::zarr2::Documents;
+use crate::{SourceError, lossy};
 
 pub use directory::is_kerchunk_parquet;
 #[cfg(not(feature = "kerchunk-parquet"))]
@@ -153,45 +153,23 @@ async fn read_nodes(
 /// Makes nodes of documents by key, of one format. The consolidated ones stand in for those that are missing; `has_keys`
 /// tells whether anything lies below a node.
 fn nodes_of(
-    mut documents: Vec<(String, Value)>,
+    documents: Vec<(String, Value)>,
     name: &str,
     has_keys: impl Fn(&str) -> bool,
 ) -> Result<KeyedNodes, SourceError> {
     let called = |key: &str| format!("{key} in {name}");
     let keys = documents.iter().map(|(key, _)| key.as_str());
     let mut said = check_formats(keys, called)?;
-    let mut nodes = if documents.iter().any(|(key, _)| is_format_3(key)) {
-        documents.retain(|(key, _)| is_format_3(key));
-        said.extend(consolidated::reconcile_inline(
-            &mut documents,
-            has_keys,
-            called,
-        ));
-        format3::nodes(documents, name)?
+    let found = zarr_tree::Documents::reconciled(documents, has_keys, called)?;
+    said.extend(found.warnings);
+    let mut nodes = if found.all.iter().any(|(key, _)| is_format_3(key)) {
+        format3::nodes(found.all, name)?
     } else {
-        let place = documents
-            .iter()
-            .position(|(key, _)| key == zarr2::CONSOLIDATED);
-        let copies = place.map(|place| documents.swap_remove(place).1);
-        documents.retain(|(key, _)| zarr2::is_document(key));
-        if let Some(Value::Object(copies)) = copies.map(|mut all| all["metadata"].take()) {
-            let copies = copies
-                .into_iter()
-                .filter(|(key, _)| zarr2::is_document(key));
-            if documents.is_empty() {
-                documents.extend(copies);
-            } else {
-                let (parted, mut added) =
-                    consolidated::reconcile(&documents, copies.collect(), "", has_keys);
-                documents.append(&mut added);
-                said.extend(parted.warnings(&called(zarr2::CONSOLIDATED)));
-            }
+        let mut documents = Documents::default();
+        for (key, document) in found.all {
+            documents.add(&key, &called(&key), document)?;
         }
-        let mut found = Documents::default();
-        for (key, document) in documents {
-            found.add(&key, &called(&key), document)?;
-        }
-        found.nodes(name)?
+        documents.nodes(name)?
     };
     if nodes.is_empty() {
         let problem = "it has no document of a Zarr array or group";

@@ -150,11 +150,11 @@ fn add_file(
     Ok(())
 }
 
-/// Documents, and what whoever imports should know of them.
-#[derive(Debug, Default)]
-struct Documents {
-    all: Vec<(String, Value)>,
-    warnings: Vec<String>,
+/// Documents of nodes by key, and the warnings of an import of them.
+#[derive(Debug)]
+pub(crate) struct Documents {
+    pub(crate) all: Vec<(String, Value)>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Documents {
@@ -169,56 +169,78 @@ impl Documents {
         let keys = values.iter().map(|value| value.key.as_str());
         let mut said = check_formats(keys, name)?;
         let of_3 = |value: &Item| is_format_3(&value.key);
-        let mut found;
-        if values.iter().any(of_3) {
-            found = Self::parsed(values.into_iter().filter(of_3).collect()).await?;
-            said.extend(consolidated::reconcile_inline(
-                &mut found.all,
-                has_keys,
-                name,
-            ));
-        } else {
-            found = Self::parsed(values).await?;
-            let place = found
-                .all
-                .iter()
-                .position(|(key, _)| key == zarr2::CONSOLIDATED);
-            if let Some(place) = place {
-                let (key, copies) = found.all.swap_remove(place);
-                said.extend(reconciled(&mut found.all, copies, has_keys, &name(&key))?);
-            }
-        }
-        found.warnings.append(&mut said);
+        let values = match values.iter().any(of_3) {
+            true => values.into_iter().filter(of_3).collect(),
+            false => values,
+        };
+        let (documents, mut warnings) = parsed(values).await?;
+        let mut found = Self::reconciled(documents, has_keys, name)?;
+        warnings.append(&mut said);
+        warnings.append(&mut found.warnings);
+        found.warnings = warnings;
         Ok(found)
     }
 
-    /// Reads documents: keys, and what they hold.
-    async fn parsed(values: Vec<Item>) -> Result<Self, SourceError> {
-        let reads = values.into_iter().map(|Item { key, file }| async move {
-            if file.size() > MAX_DOCUMENT {
-                let problem = "it is longer than 64 MiB, the most that is read of a document";
-                return Err(SourceError::damaged(file.url(), problem));
-            }
-            let bytes = file.read(0..file.size()).await?;
-            match lossy::parse(&key, &bytes) {
-                Ok((document, warnings)) => Ok((key, document, warnings)),
-                Err(error) => {
-                    let problem = format!("it is not JSON: {error}");
-                    Err(SourceError::damaged(file.url(), problem))
+    /// Reconciles documents with the copies of them in the consolidated metadata among them. Those of format 3 count if
+    /// there is one. `has_keys` tells whether anything lies below a node; `name` makes of a key what messages call it.
+    ///
+    /// # Errors
+    /// [`SourceError::Damaged`] for consolidated metadata that is none.
+    pub(crate) fn reconciled(
+        mut documents: Vec<(String, Value)>,
+        has_keys: impl Fn(&str) -> bool,
+        name: impl Fn(&str) -> String,
+    ) -> Result<Self, SourceError> {
+        let warnings = if documents.iter().any(|(key, _)| is_format_3(key)) {
+            documents.retain(|(key, _)| is_format_3(key));
+            consolidated::reconcile_inline(&mut documents, has_keys, name)
+        } else {
+            let place = documents
+                .iter()
+                .position(|(key, _)| key == zarr2::CONSOLIDATED);
+            let copies = place.map(|place| documents.swap_remove(place).1);
+            documents.retain(|(key, _)| zarr2::is_document(key));
+            match copies {
+                Some(copies) => {
+                    let name = name(zarr2::CONSOLIDATED);
+                    reconciled(&mut documents, copies, has_keys, &name)?
                 }
+                None => Vec::new(),
             }
-        });
-        let mut found = Self::default();
-        let mut reads = stream::iter(reads).buffered(AT_ONCE);
-        while let Some((key, document, warnings)) = reads.try_next().await? {
-            // Of the copies of documents that are there themselves, those say it.
-            if key != zarr2::CONSOLIDATED {
-                found.warnings.extend(warnings);
-            }
-            found.all.push((key, document));
-        }
-        Ok(found)
+        };
+        Ok(Self {
+            all: documents,
+            warnings,
+        })
     }
+}
+
+/// Reads documents: keys, and what they hold. Returns them, and the warnings of what they hold.
+async fn parsed(values: Vec<Item>) -> Result<(Vec<(String, Value)>, Vec<String>), SourceError> {
+    let reads = values.into_iter().map(|Item { key, file }| async move {
+        if file.size() > MAX_DOCUMENT {
+            let problem = "it is longer than 64 MiB, the most that is read of a document";
+            return Err(SourceError::damaged(file.url(), problem));
+        }
+        let bytes = file.read(0..file.size()).await?;
+        match lossy::parse(&key, &bytes) {
+            Ok((document, warnings)) => Ok((key, document, warnings)),
+            Err(error) => {
+                let problem = format!("it is not JSON: {error}");
+                Err(SourceError::damaged(file.url(), problem))
+            }
+        }
+    });
+    let (mut documents, mut said) = (Vec::new(), Vec::new());
+    let mut reads = stream::iter(reads).buffered(AT_ONCE);
+    while let Some((key, document, warnings)) = reads.try_next().await? {
+        // Of the copies of documents that are there themselves, those say it.
+        if key != zarr2::CONSOLIDATED {
+            said.extend(warnings);
+        }
+        documents.push((key, document));
+    }
+    Ok((documents, said))
 }
 
 /// Reconciles the documents of format 2 with their copies in `.zmetadata`. A tree without any other document is what the

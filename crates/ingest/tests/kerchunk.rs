@@ -209,6 +209,32 @@ async fn documents_among_the_references_count_and_others_are_not_left_out() {
 }
 
 #[tokio::test]
+async fn consolidated_metadata_that_is_none_is_refused() {
+    for copies in ["[]", "7", "{}", r#"{"metadata": []}"#] {
+        let mut all = references(json!({}));
+        all[".zmetadata"] = copies.into();
+        let refused = problem(&all).await;
+        assert!(refused.contains("no object \"metadata\""), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn consolidated_metadata_that_is_the_only_document_is_named() {
+    let all = references(json!({}));
+    let array: Value = serde_json::from_str(all["a/.zarray"].as_str().unwrap()).unwrap();
+    let copies = json!({"metadata": {"a/.zarray": array}}).to_string();
+    let archive = read(&json!({".zmetadata": copies, "a/0": ["x.bin", 0, 1]}))
+        .await
+        .unwrap();
+    assert_eq!(rows(&archive).len(), 1);
+    assert!(
+        archive.warnings[0].starts_with("the tree has no document but .zmetadata in"),
+        "{:?}",
+        archive.warnings
+    );
+}
+
+#[tokio::test]
 async fn references_that_lead_nowhere_are_refused() {
     let one = |value: Value| references(json!({ "a/0": value }));
     assert!(
