@@ -13,6 +13,7 @@ mod references;
 mod targets;
 mod template;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use async_trait::async_trait;
@@ -144,10 +145,32 @@ async fn read_nodes(
         documents.push((key, document));
     }
     let keys = OnceCell::new();
-    let has_keys = |node: &str| has_below(keys.get_or_init(|| outline.keys()), |key| &**key, node);
+    let has_keys = |node: &str| {
+        let keys = keys.get_or_init(|| all_keys(outline, &templates, name));
+        has_below(keys, |key| &**key, node)
+    };
     let mut nodes = nodes_of(documents, name, has_keys)?;
     said.into_iter().for_each(|warning| nodes.warn(warning));
     Ok(nodes)
+}
+
+/// Returns what shows of a node whether anything lies below it, sorted: the keys of the map, and of those that rules make
+/// the directories, with a final slash.
+fn all_keys<'a>(outline: &Outline<'a>, templates: &Templates, name: &str) -> Vec<Cow<'a, str>> {
+    let mut keys = outline.keys();
+    let mut left = generate::MOST;
+    for rule in &outline.generators {
+        // The errors of a rule are reported when its chunks are read.
+        let _looked = generate::for_each(rule, templates, name, &mut left, |mut key, _| {
+            key.truncate(key.rfind('/').map_or(0, |slash| slash + 1));
+            if keys.last().is_none_or(|last| *last != key) {
+                keys.push(key.into());
+            }
+            Ok(())
+        });
+    }
+    keys.sort_unstable();
+    keys
 }
 
 /// Makes nodes of documents by key, of one format. The consolidated ones stand in for those that are missing; `has_keys`

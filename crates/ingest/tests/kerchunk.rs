@@ -165,6 +165,25 @@ async fn a_rule_stands_for_references() {
 }
 
 #[tokio::test]
+async fn a_rule_shows_that_an_array_with_no_document_but_a_copy_has_chunks() {
+    let mut all = references(json!({}));
+    let array: Value = serde_json::from_str(all["a/.zarray"].as_str().unwrap()).unwrap();
+    all[".zmetadata"] = json!({"metadata": {"a/.zarray": array, "b/.zarray": array}})
+        .to_string()
+        .into();
+    let rule = json!({"key": "b/{{i}}", "url": "x.bin", "dimensions": {"i": {"stop": 1}}});
+    let archive = read(&json!({"version": 1, "gen": [rule], "refs": all}))
+        .await
+        .unwrap();
+    assert!(archive.nodes.contains_key(&NodePath::parse("/b").unwrap()));
+    assert!(
+        archive.warnings[0].starts_with("there is no document of /b:"),
+        "{:?}",
+        archive.warnings
+    );
+}
+
+#[tokio::test]
 async fn a_rule_that_makes_a_document_is_refused() {
     let all = references(json!({}));
     let rule = json!({"key": "{{n}}/.zarray", "url": "x.bin", "dimensions": {"n": ["b"]}});
