@@ -132,14 +132,8 @@ pub(crate) fn reconcile_inline(
     let (mut adopted, mut said) = (BTreeMap::new(), Vec::new());
     for (key, document) in groups {
         let group = node_of(key);
-        let below = |path: &str| match group {
-            "" => format!("{path}/{DOCUMENT}"),
-            group => format!("{group}/{path}/{DOCUMENT}"),
-        };
-        let copies = copies_of(document).map(|(path, copy)| (below(path), copy.clone()));
-        let copies = copies
-            .filter(|(key, _)| !adopted.contains_key(key))
-            .collect();
+        let copies = copies_by_key(key, document).filter(|(key, _)| !adopted.contains_key(key));
+        let copies = copies.map(|(key, copy)| (key, copy.clone())).collect();
         let (parted, added) = reconcile(part(documents, group), copies, group, &has_keys);
         said.extend(parted.warnings(&name(key)));
         adopted.extend(added);
@@ -208,6 +202,18 @@ pub(crate) fn copies_of(document: &Value) -> impl Iterator<Item = (&str, &Value)
         .and_then(|it| it.get("metadata")?.as_object());
     let copies = copies.into_iter().flatten();
     copies.map(|(path, copy)| (path.trim_matches('/'), copy))
+}
+
+/// The copies in the document of a group, whose key is given, by the keys of the documents that they are copies of.
+pub(crate) fn copies_by_key<'a>(
+    key: &str,
+    document: &'a Value,
+) -> impl Iterator<Item = (String, &'a Value)> + use<'a> {
+    let group = node_of(key).to_owned();
+    copies_of(document).map(move |(path, copy)| match group.as_str() {
+        "" => (format!("{path}/{DOCUMENT}"), copy),
+        group => (format!("{group}/{path}/{DOCUMENT}"), copy),
+    })
 }
 
 #[cfg(test)]

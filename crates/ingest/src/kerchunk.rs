@@ -20,12 +20,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::SourceError;
 use crate::archive::values::base64_bytes;
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place};
+use crate::lossy::{self, Lossy};
 use crate::names::{MAX_DOCUMENT, check_formats, is_format_2, is_format_3};
 use crate::zarr_tree::{self, format3, has_below};
 use crate::zarr2::Documents;
-use crate::{SourceError, lossy};
 
 pub use directory::is_kerchunk_parquet;
 #[cfg(not(feature = "kerchunk-parquet"))]
@@ -71,9 +72,9 @@ pub async fn read_kerchunk(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Arc
         ));
     }
     let bytes = file.read(0..file.size()).await?;
-    let bytes = references::plain(bytes, name)?;
+    let (bytes, is_quoted) = references::plain(bytes, name)?;
     let outline = Outline::read(&bytes, name)?;
-    let nodes = read_nodes(&outline, &file, files).await?;
+    let nodes = read_nodes(&outline, is_quoted, &file, files).await?;
     let mut references = References {
         nodes,
         targets: Targets::new(name),
@@ -104,9 +105,10 @@ fn is_document(key: &str) -> bool {
     is_format_2(key) || is_format_3(key)
 }
 
-/// Reads the documents among the references.
+/// Reads the documents among the references. `is_quoted` tells whether the file has numbers that JSON lacks.
 async fn read_nodes(
     outline: &Outline<'_>,
+    is_quoted: bool,
     file: &ArchiveFile,
     files: &dyn OpenUrl,
 ) -> Result<KeyedNodes, SourceError> {
@@ -119,11 +121,15 @@ async fn read_nodes(
         Ok(())
     })?;
     let templates = Templates::new(outline.templates, name)?;
-    let (mut documents, mut said) = (Vec::new(), Vec::new());
+    let (mut documents, mut lossy) = (Vec::new(), Vec::new());
+    let mut is_rounded = None;
     for (key, reference) in found {
         let called = format!("{key} in {name}");
         let bytes = match reference {
             Reference::Document(document) => {
+                // Only the whole file shows what its text was.
+                let is_rounded = *is_rounded.get_or_insert_with(|| outline.has_large_integers());
+                lossy.extend(lossy::of_parsed(&key, &document, is_quoted, is_rounded));
                 documents.push((key, document));
                 continue;
             }
@@ -139,9 +145,9 @@ async fn read_nodes(
                 file.read(range.0..range.0.saturating_add(range.1)).await?
             }
         };
-        let (document, warnings) = lossy::parse(&key, &bytes)
+        let (document, found) = lossy::parse(&key, &bytes)
             .map_err(|error| SourceError::damaged(&called, format!("it is not JSON: {error}")))?;
-        said.extend(warnings);
+        lossy.extend(found);
         documents.push((key, document));
     }
     let keys = OnceCell::new();
@@ -149,9 +155,7 @@ async fn read_nodes(
         let keys = keys.get_or_init(|| all_keys(outline, &templates, name));
         has_below(keys, |key| &**key, node)
     };
-    let mut nodes = nodes_of(documents, name, has_keys)?;
-    said.into_iter().for_each(|warning| nodes.warn(warning));
-    Ok(nodes)
+    nodes_of(documents, lossy, name, has_keys)
 }
 
 /// Returns what shows of a node whether anything lies below it, sorted: the keys of the map, and of those that rules make
@@ -174,16 +178,17 @@ fn all_keys<'a>(outline: &Outline<'a>, templates: &Templates, name: &str) -> Vec
 }
 
 /// Makes nodes of documents by key, of one format. The consolidated ones stand in for those that are missing; `has_keys`
-/// tells whether anything lies below a node.
+/// tells whether anything lies below a node. `lossy` are the attributes that the documents do not hold exactly.
 fn nodes_of(
     documents: Vec<(String, Value)>,
+    lossy: Vec<Lossy>,
     name: &str,
     has_keys: impl Fn(&str) -> bool,
 ) -> Result<KeyedNodes, SourceError> {
     let called = |key: &str| format!("{key} in {name}");
     let keys = documents.iter().map(|(key, _)| key.as_str());
     let mut said = check_formats(keys, called)?;
-    let found = zarr_tree::Documents::reconciled(documents, has_keys, called)?;
+    let found = zarr_tree::Documents::reconciled(documents, lossy, has_keys, called)?;
     said.extend(found.warnings);
     let mut nodes = if found.all.iter().any(|(key, _)| is_format_3(key)) {
         format3::nodes(found.all, name)?

@@ -15,8 +15,9 @@ use icefield_storage::{ListOptions, Prefix, Storage, StorageExt};
 use serde_json::Value;
 
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place, explained};
+use crate::lossy::{self, Lossy};
 use crate::names::{MAX_DOCUMENT, check_formats, is_format_3};
-use crate::{SourceError, consolidated, lossy, zarr2};
+use crate::{SourceError, consolidated, zarr2};
 
 pub use zip::read_zip;
 
@@ -173,26 +174,28 @@ impl Documents {
             true => values.into_iter().filter(of_3).collect(),
             false => values,
         };
-        let (documents, mut warnings) = parsed(values).await?;
-        let mut found = Self::reconciled(documents, has_keys, name)?;
-        warnings.append(&mut said);
-        warnings.append(&mut found.warnings);
-        found.warnings = warnings;
+        let (documents, lossy) = parsed(values).await?;
+        let mut found = Self::reconciled(documents, lossy, has_keys, name)?;
+        found.warnings.append(&mut said);
         Ok(found)
     }
 
     /// Reconciles documents with the copies of them in the consolidated metadata among them. Those of format 3 count if
-    /// there is one. `has_keys` tells whether anything lies below a node; `name` makes of a key what messages call it.
+    /// there is one. `has_keys` tells whether anything lies below a node; `name` makes of a key what messages call it,
+    /// and `lossy` are the attributes that the documents do not hold exactly.
     ///
     /// # Errors
     /// [`SourceError::Damaged`] for consolidated metadata that is none.
     pub(crate) fn reconciled(
         mut documents: Vec<(String, Value)>,
+        lossy: Vec<Lossy>,
         has_keys: impl Fn(&str) -> bool,
         name: impl Fn(&str) -> String,
     ) -> Result<Self, SourceError> {
-        let warnings = if documents.iter().any(|(key, _)| is_format_3(key)) {
+        let own;
+        let mut said = if documents.iter().any(|(key, _)| is_format_3(key)) {
             documents.retain(|(key, _)| is_format_3(key));
+            own = documents.len();
             consolidated::reconcile_inline(&mut documents, has_keys, name)
         } else {
             let place = documents
@@ -200,6 +203,7 @@ impl Documents {
                 .position(|(key, _)| key == zarr2::CONSOLIDATED);
             let copies = place.map(|place| documents.swap_remove(place).1);
             documents.retain(|(key, _)| zarr2::is_document(key));
+            own = documents.len();
             match copies {
                 Some(copies) => {
                     let name = name(zarr2::CONSOLIDATED);
@@ -208,6 +212,10 @@ impl Documents {
                 None => Vec::new(),
             }
         };
+        // Copies that were adopted come behind the documents of the tree.
+        let adopted = documents.iter().skip(own).map(|(key, _)| key);
+        let mut warnings = lossy::warnings(lossy, adopted);
+        warnings.append(&mut said);
         Ok(Self {
             all: documents,
             warnings,
@@ -215,8 +223,8 @@ impl Documents {
     }
 }
 
-/// Reads documents: keys, and what they hold. Returns them, and the warnings of what they hold.
-async fn parsed(values: Vec<Item>) -> Result<(Vec<(String, Value)>, Vec<String>), SourceError> {
+/// Reads documents: keys, and what they hold. Returns them, and the attributes that they do not hold exactly.
+async fn parsed(values: Vec<Item>) -> Result<(Vec<(String, Value)>, Vec<Lossy>), SourceError> {
     let reads = values.into_iter().map(|Item { key, file }| async move {
         if file.size() > MAX_DOCUMENT {
             let problem = "it is longer than 64 MiB, the most that is read of a document";
@@ -224,23 +232,20 @@ async fn parsed(values: Vec<Item>) -> Result<(Vec<(String, Value)>, Vec<String>)
         }
         let bytes = file.read(0..file.size()).await?;
         match lossy::parse(&key, &bytes) {
-            Ok((document, warnings)) => Ok((key, document, warnings)),
+            Ok((document, lossy)) => Ok((key, document, lossy)),
             Err(error) => {
                 let problem = format!("it is not JSON: {error}");
                 Err(SourceError::damaged(file.url(), problem))
             }
         }
     });
-    let (mut documents, mut said) = (Vec::new(), Vec::new());
+    let (mut documents, mut all) = (Vec::new(), Vec::new());
     let mut reads = stream::iter(reads).buffered(AT_ONCE);
-    while let Some((key, document, warnings)) = reads.try_next().await? {
-        // Of the copies of documents that are there themselves, those say it.
-        if key != zarr2::CONSOLIDATED {
-            said.extend(warnings);
-        }
+    while let Some((key, document, lossy)) = reads.try_next().await? {
+        all.extend(lossy);
         documents.push((key, document));
     }
-    Ok((documents, said))
+    Ok((documents, all))
 }
 
 /// Reconciles the documents of format 2 with their copies in `.zmetadata`. A tree without any other document is what the

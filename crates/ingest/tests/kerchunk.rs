@@ -228,6 +228,24 @@ async fn documents_among_the_references_count_and_others_are_not_left_out() {
 }
 
 #[tokio::test]
+async fn attributes_that_an_object_does_not_hold_exactly_are_named() {
+    let files = Files::new(&[("x.bin", vec![1])]).await;
+    for (value, problem) in [
+        ("NaN", "has numbers that JSON lacks"),
+        ("123456789012345678901234567890", "has whole numbers"),
+    ] {
+        let text =
+            format!(r#"{{".zgroup": {{"zarr_format": 2}}, ".zattrs": {{"x": {value}, "y": 1}}}}"#);
+        let warnings = files.read("refs.json", text).await.unwrap().warnings;
+        assert!(
+            warnings.len() == 1
+                && warnings[0].starts_with(&format!("the attribute \"x\" of / {problem}")),
+            "{warnings:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn consolidated_metadata_that_is_none_is_refused() {
     for copies in ["[]", "7", "{}", r#"{"metadata": []}"#] {
         let mut all = references(json!({}));

@@ -666,6 +666,23 @@ async fn values_that_are_not_quite_those_of_the_document_are_named() {
         "{warnings:?}"
     );
     assert_eq!(warnings.len(), 2);
+    // Of a copy, if it stands in for the document.
+    let mut tree = consolidated();
+    let all = String::from_utf8(tree[".zmetadata"].clone()).unwrap();
+    let all = all.replace("{\"a\":1}", "{\"a\":NaN}");
+    assert!(all.contains("NaN"), "{all}");
+    tree.insert(".zmetadata".to_owned(), all.into_bytes());
+    let lossy = "the attribute \"a\" of /a has numbers that JSON lacks";
+    let said = read(&tree).await.unwrap().warnings;
+    assert!(!said.iter().any(|it| it.starts_with(lossy)), "{said:?}");
+    tree.remove("a/.zarray");
+    tree.remove("a/.zattrs");
+    let said = read(&tree).await.unwrap().warnings;
+    assert!(said[0].starts_with(lossy), "{said:?}");
+    // No other document is there.
+    tree.remove(".zgroup");
+    let said = read(&tree).await.unwrap().warnings;
+    assert!(said[0].starts_with(lossy), "{said:?}");
 }
 
 #[tokio::test]

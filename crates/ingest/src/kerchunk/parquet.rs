@@ -130,7 +130,7 @@ async fn read_documents(
 ) -> Result<(KeyedNodes, u64), SourceError> {
     let damaged = |problem: String| SourceError::damaged(name, problem);
     let bytes = read(storage, object, name).await?;
-    let (mut document, said) = lossy::parse(zarr2::CONSOLIDATED, &bytes)
+    let (mut document, found) = lossy::parse(zarr2::CONSOLIDATED, &bytes)
         .map_err(|error| damaged(format!("it is not JSON: {error}")))?;
     let rows = document
         .get("record_size")
@@ -142,7 +142,8 @@ async fn read_documents(
         return Err(damaged("it has no object \"metadata\"".to_owned()));
     };
     // It holds the documents themselves.
-    let mut nodes = nodes_of(documents.into_iter().collect(), name, |_| true)?;
+    let said = lossy::warnings(found, documents.keys());
+    let mut nodes = nodes_of(documents.into_iter().collect(), Vec::new(), name, |_| true)?;
     said.into_iter().for_each(|warning| nodes.warn(warning));
     Ok((nodes, rows))
 }

@@ -60,12 +60,12 @@ struct Fields<'a> {
     refs: Option<&'a RawValue>,
 }
 
-/// Returns the text of a file without numbers that JSON lacks.
-pub(super) fn plain(bytes: Bytes, name: &str) -> Result<Bytes, SourceError> {
+/// Returns the text of a file without numbers that JSON lacks, and whether it had any.
+pub(super) fn plain(bytes: Bytes, name: &str) -> Result<(Bytes, bool), SourceError> {
     match serde_json::from_slice::<de::IgnoredAny>(&bytes) {
-        Ok(_) => Ok(bytes),
+        Ok(_) => Ok((bytes, false)),
         Err(error) => zarr2::quoted_json(&bytes)
-            .map(Bytes::from)
+            .map(|quoted| (quoted.into(), true))
             .ok_or_else(|| not_json(name, &error)),
     }
 }
@@ -117,6 +117,11 @@ impl<'a> Outline<'a> {
         });
         keys.sort_unstable();
         keys
+    }
+
+    /// Returns whether the map has whole numbers beyond 64 bits.
+    pub(super) fn has_large_integers(&self) -> bool {
+        zarr2::has_large_integers(self.references.as_bytes())
     }
 
     /// Looks at all references of the map, in the order of the file.
