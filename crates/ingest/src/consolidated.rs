@@ -196,7 +196,7 @@ fn is_same(document: &Value, copy: &Value) -> bool {
 }
 
 /// The copies in the document of a group, by path from there.
-pub(crate) fn copies_of(document: &Value) -> impl Iterator<Item = (&str, &Value)> {
+fn copies_of(document: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let copies = document
         .get(MEMBER)
         .and_then(|it| it.get("metadata")?.as_object());

@@ -8,7 +8,7 @@ use std::fs;
 
 use common::{After, Tree, array, chain, exported, files, group, path, refused, repository, run};
 use icefield_core::{BranchName, ByteRange, ChunkKeyEncoding, CommitOutcome, Interrupt};
-use icefield_ingest::{Export, ImportError, Limits, PlanError, SourceError, ZarrDirectory};
+use icefield_ingest::{Export, ImportError, Limits, PlanError, Source, SourceError, ZarrDirectory};
 use serde_json::{Value, json};
 
 /// A tree with one of everything.
@@ -176,6 +176,23 @@ async fn copies_in_a_group_hide_nothing_and_stand_in_for_lost_documents() {
         (&found["x/c/2"][..], &found["g/lost/c/1"][..]),
         (&[1][..], &[2][..])
     );
+}
+
+#[tokio::test]
+async fn a_copy_that_stands_in_for_a_document_keeps_its_numbers() {
+    let number = "123456789012345678901234567890";
+    let mut copied = array(&[2], &[1], &["t"]);
+    copied["attributes"] = json!({"big": 0});
+    let mut root = group(json!({}));
+    root["consolidated_metadata"] = json!({"kind": "inline", "metadata": {"lost": copied}});
+    let root = root.to_string();
+    let root = root.replace("\"big\":0", &format!("\"big\":{number}"));
+    let tree = Tree::new();
+    tree.file("zarr.json", root).file("lost/c/1", [2]);
+    let hierarchy = tree.source().hierarchy().await.unwrap();
+    let document = hierarchy.nodes[&path("/lost")].document();
+    let document = std::str::from_utf8(document).unwrap();
+    assert!(document.contains(number), "{document}");
 }
 
 #[tokio::test]

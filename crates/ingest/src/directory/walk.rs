@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use futures::TryStreamExt;
-use icefield_core::{MetadataError, NodePath};
+use icefield_core::NodePath;
 use icefield_zarr_fs::{RawEntry, RawKind, TreeError, TreePrefix};
-
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::Root;
 use crate::consolidated;
@@ -46,11 +47,23 @@ fn json(document: &[u8]) -> Value {
     serde_json::from_slice(document).unwrap_or_default()
 }
 
+/// The members of an object, as the text has them; none of what is no object.
+fn members(text: &[u8]) -> BTreeMap<String, &RawValue> {
+    serde_json::from_slice(text).unwrap_or_default()
+}
+
+/// Returns the member of an object by its name.
+fn member<'a>(text: &'a [u8], name: &str) -> &'a [u8] {
+    members(text)
+        .remove(name)
+        .map_or(&[][..], |it| it.get().as_bytes())
+}
+
 struct Walk<'a> {
     root: &'a Root,
     nodes: BTreeMap<NodePath, SourceNode>,
-    /// What the consolidated metadata of groups says of nodes below them.
-    copies: BTreeMap<NodePath, Value>,
+    /// What the consolidated metadata of groups says of nodes below them, byte for byte.
+    copies: BTreeMap<NodePath, Bytes>,
     /// Directories without a document that are nodes by such a copy.
     adopted: BTreeSet<NodePath>,
     ignored: Ignored,
@@ -61,7 +74,7 @@ impl Walk<'_> {
     async fn visit(&mut self, directory: &TreePrefix, path: NodePath) -> Result<(), SourceError> {
         let mut node = self.document(directory).await?;
         if node.is_none()
-            && let Some(copy) = self.copies.get(&path)
+            && let Some(copy) = self.copies.get(&path).cloned()
         {
             node = Some(self.copied(directory, copy)?);
             self.adopted.insert(path.clone());
@@ -107,24 +120,24 @@ impl Walk<'_> {
 
     /// Notes what a group's document says of the nodes below it. Of two copies, that of the upper group counts.
     fn note_copies(&mut self, group: &NodePath, document: &[u8]) {
-        for (path, copy) in consolidated::copies_of(&json(document)) {
-            if let Ok(path) = group.join(path) {
-                self.copies.entry(path).or_insert_with(|| copy.clone());
+        let copies = member(member(document, consolidated::MEMBER), "metadata");
+        for (path, copy) in members(copies) {
+            if let Ok(path) = group.join(path.trim_matches('/')) {
+                let copy = || Bytes::copy_from_slice(copy.get().as_bytes());
+                self.copies.entry(path).or_insert_with(copy);
             }
         }
     }
 
     /// The node that a copy describes, whose directory has no document.
-    fn copied(&self, directory: &TreePrefix, copy: &Value) -> Result<SourceNode, SourceError> {
+    fn copied(&self, directory: &TreePrefix, copy: Bytes) -> Result<SourceNode, SourceError> {
         let refused = |source| SourceError::Metadata {
             name: self
                 .root
                 .name_of(&format!("{}{DOCUMENT}", directory.as_str())),
             source,
         };
-        let document = serde_json::to_vec(copy);
-        let document = document.map_err(|error| refused(MetadataError::Json(error)))?;
-        SourceNode::parse(document.into(), MAX_DOCUMENT as usize).map_err(refused)
+        SourceNode::parse(copy, MAX_DOCUMENT as usize).map_err(refused)
     }
 
     /// Says where the consolidated metadata and the documents part.
