@@ -179,6 +179,23 @@ async fn copies_in_a_group_hide_nothing_and_stand_in_for_lost_documents() {
 }
 
 #[tokio::test]
+async fn a_copy_makes_no_node_of_a_directory_without_files() {
+    let mut root = group(json!({}));
+    let copies = json!({"gone": array(&[2], &[1], &["t"])});
+    root["consolidated_metadata"] = json!({"kind": "inline", "metadata": copies});
+    let tree = Tree::new();
+    tree.json("zarr.json", &root);
+    fs::create_dir_all(tree.path().join("gone/c")).unwrap();
+    let hierarchy = tree.source().hierarchy().await.unwrap();
+    assert!(!hierarchy.nodes.contains_key(&path("/gone")));
+    assert!(
+        hierarchy.warnings[0].contains("lists /gone, of which"),
+        "{:?}",
+        hierarchy.warnings
+    );
+}
+
+#[tokio::test]
 async fn a_copy_that_stands_in_for_a_document_keeps_its_numbers() {
     let number = "123456789012345678901234567890";
     let mut copied = array(&[2], &[1], &["t"]);

@@ -75,6 +75,7 @@ impl Walk<'_> {
         let mut node = self.document(directory).await?;
         if node.is_none()
             && let Some(copy) = self.copies.get(&path).cloned()
+            && self.has_files(directory).await?
         {
             node = Some(self.copied(directory, copy)?);
             self.adopted.insert(path.clone());
@@ -92,6 +93,18 @@ impl Walk<'_> {
             }
         }
         self.enter(directory, &path, is_node).await
+    }
+
+    /// Returns whether anything but directories lies below one.
+    async fn has_files(&self, directory: &TreePrefix) -> Result<bool, SourceError> {
+        let mut entries = self.root.0.raw_entries(directory, |_| true);
+        let fail = |error| self.root.explained(directory.as_str(), error);
+        while let Some(entry) = entries.try_next().await.map_err(fail)? {
+            if entry.kind != RawKind::Directory {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     async fn document(&self, directory: &TreePrefix) -> Result<Option<SourceNode>, SourceError> {
