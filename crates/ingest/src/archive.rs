@@ -36,7 +36,7 @@ pub struct Archive {
     pub nodes: BTreeMap<NodePath, ArchiveNode>,
     /// What lies between the nodes and is none.
     pub ignored: Ignored,
-    /// What whoever imports should know.
+    /// Warnings of an import.
     pub warnings: Vec<String>,
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Parted {
 }
 
 impl Parted {
-    /// Says what whoever imports should know; `name` is what messages call the document with the copies.
+    /// Returns the warnings of an import; `name` is what messages call the document with the copies.
     pub(crate) fn warnings(&self, name: &str) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut say = |nodes: &BTreeSet<String>, text: &dyn Fn(String) -> String| {
@@ -42,7 +42,7 @@ impl Parted {
         };
         say(&self.changed, &|nodes| {
             format!(
-                "the consolidated metadata in {name} is out of date for {nodes}: their own documents were imported; consolidate the tree again for those who read it"
+                "the consolidated metadata in {name} is out of date for {nodes}: their own documents were imported; consolidate the tree again for its readers"
             )
         });
         say(&self.adopted, &|nodes| {
@@ -116,7 +116,7 @@ pub(crate) fn reconcile(
 }
 
 /// Reconciles the documents of a tree of format 3 with the copies in those of groups, upper groups first, and adds the
-/// copies that stand in for documents. `name` makes of a key what messages call it. Returns what whoever imports should know.
+/// copies that stand in for documents. `name` makes of a key what messages call it. Returns the warnings of an import.
 pub(crate) fn reconcile_inline(
     documents: &mut Vec<(String, Value)>,
     has_keys: impl Fn(&str) -> bool,

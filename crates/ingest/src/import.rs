@@ -44,7 +44,7 @@ pub struct ImportReport {
     pub compared_chunks: u64,
     /// What lay in the source and belongs to no node.
     pub ignored: Ignored,
-    /// What whoever imports should know of the sources.
+    /// Warnings of the sources.
     pub warnings: Vec<String>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn is_format_2(key: &str) -> bool {
 }
 
 /// Checks that the nodes of a tree are all of one format, or have documents of both: then that of format 3 counts, as
-/// for zarr-python. `name` makes of a key what messages call it. Returns what whoever imports should know.
+/// for zarr-python. `name` makes of a key what messages call it. Returns the warnings of an import.
 ///
 /// # Errors
 /// [`SourceError::MixedFormats`]: readers of either format would not see the nodes of the other.

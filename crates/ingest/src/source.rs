@@ -50,7 +50,7 @@ pub struct Hierarchy {
     pub nodes: BTreeMap<NodePath, SourceNode>,
     /// What lies between the nodes and is none.
     pub ignored: Ignored,
-    /// What whoever imports should know.
+    /// Warnings of an import.
     pub warnings: Vec<String>,
 }
 

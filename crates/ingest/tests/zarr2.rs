@@ -686,7 +686,7 @@ async fn values_that_are_not_quite_those_of_the_document_are_named() {
 }
 
 #[tokio::test]
-async fn a_field_that_nobody_must_understand_is_left_out_by_name_and_another_one_is_refused() {
+async fn a_field_that_need_not_be_understood_is_left_out_by_name_and_another_one_is_refused() {
     for node in ["group", "array"] {
         let mut document = json!({
             "zarr_format": 3, "node_type": node, "foo": {"name": "x", "must_understand": false},

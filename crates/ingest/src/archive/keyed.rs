@@ -118,7 +118,7 @@ impl KeyedNodes {
         self.ignored.note(name);
     }
 
-    /// Notes something that whoever imports should know.
+    /// Adds a warning of the import.
     pub(crate) fn warn(&mut self, warning: String) {
         self.warnings.push(warning);
     }

@@ -440,7 +440,7 @@ impl Reader<'_> {
             match value {
                 Some(value) => map.insert(fill.name.clone(), value),
                 None => {
-                    // That of texts stands in the array, and nobody masks them by it.
+                    // That of texts stands in the array, and masks nothing.
                     if !matches!(data_type.kind, Kind::Text(_) | Kind::LongText) {
                         let what =
                             "its attribute \"_FillValue\" is no value of its type and left out";

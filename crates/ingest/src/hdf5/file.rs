@@ -95,7 +95,7 @@ impl Hdf5 {
         Within::new(&self.ranges)
     }
 
-    /// Takes note of what whoever imports should know of a node.
+    /// Adds a warning of a node.
     pub(super) fn warn(&self, path: &NodePath, what: impl Display) {
         let mut warnings = self.warnings.borrow_mut();
         match warnings.len() {

@@ -41,7 +41,7 @@ impl Held {
         match self.bytes.get().saturating_add(bytes as u64) <= self.most {
             true => Ok(()),
             false => Err(Error::ResourceLimit(format!(
-                "its contents take more than {} bytes of memory, because its links or indexes lead to one part many times: leave links out",
+                "its contents take more than {} bytes of memory, the most for a file of its length (32 MiB and 16 bytes for each byte of the file): leave links out, which can lead to one part many times, or repack the file with fewer objects",
                 self.most
             ))),
         }

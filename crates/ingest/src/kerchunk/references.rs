@@ -110,7 +110,7 @@ impl<'a> Outline<'a> {
     /// Returns the keys of all references of the map, sorted.
     pub(super) fn keys(&self) -> Vec<Cow<'a, str>> {
         let mut keys = Vec::new();
-        // What is wrong with the text is said by those who read it.
+        // An error in the text is reported when the references are read.
         let _looked = self.for_each(|key, _| {
             keys.push(key);
             Ok(())

@@ -9,7 +9,7 @@ use crate::archive::{ArchiveArray, ArchiveChunks, ChunkExtents, KeyedNodes};
 use crate::consolidated::MEMBER;
 use crate::names::{DOCUMENT, MAX_DOCUMENT};
 
-/// What an array's document may have, besides what nobody must understand.
+/// What an array's document may have, besides what need not be understood.
 const ARRAY_FIELDS: [&str; 11] = [
     "zarr_format",
     "node_type",
@@ -57,7 +57,7 @@ pub(crate) fn nodes(documents: Vec<(String, Value)>, url: &str) -> Result<KeyedN
         };
         for field in left_out(&fields, known).map_err(|it| SourceError::variable(url, &path, it))? {
             nodes.warn(format!(
-                "the field {field:?} of the document of {path} was left out: it says that nobody must understand it"
+                "the field {field:?} of the document of {path} was left out: it need not be understood"
             ));
         }
         let attributes = match fields.remove("attributes") {
