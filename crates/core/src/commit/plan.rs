@@ -341,7 +341,7 @@ impl Planner<'_> {
             return Ok(PlannedManifests::None);
         };
         let table = changes.chunks_of(&node);
-        let written = table.is_some_and(|it| it.len() > 0);
+        let written = table.is_some_and(|it| !it.is_empty());
         let view = changes.view_of(&node);
         let is_shifted = view.is_some_and(BaseView::is_shifted);
         let mut held = Vec::new();
