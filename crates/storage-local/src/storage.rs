@@ -35,6 +35,7 @@ impl Storage for LocalStorage {
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::full(KeyForm::ObjectStorePath);
         capabilities.user_metadata = false;
+        capabilities.host_dates = true;
         capabilities.writable = !self.0.read_only;
         capabilities.durable = self.0.fsync != Fsync::None;
         let conditions = self.0.promises_conditions();

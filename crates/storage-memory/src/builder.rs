@@ -7,12 +7,13 @@ use icefield_storage::{Clock, KeyForm, SystemClock};
 use crate::state::State;
 use crate::{MemoryStorage, Shared};
 
-/// Chooses the clock and the form of the keys of a [`MemoryStorage`].
+/// Chooses the clock and the form of the keys of a [`MemoryStorage`], and what it reports of its dates.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct MemoryStorageBuilder {
     clock: Arc<dyn Clock>,
     key_form: KeyForm,
+    host_dates: bool,
 }
 
 impl Default for MemoryStorageBuilder {
@@ -20,6 +21,7 @@ impl Default for MemoryStorageBuilder {
         Self {
             clock: Arc::new(SystemClock),
             key_form: KeyForm::ObjectStorePath,
+            host_dates: false,
         }
     }
 }
@@ -37,12 +39,20 @@ impl MemoryStorageBuilder {
         self
     }
 
+    /// Reports that the clock of the machine dates the objects, as on a local disk; default: a clock of the store's own
+    /// does, as in a bucket.
+    pub fn host_dates(mut self) -> Self {
+        self.host_dates = true;
+        self
+    }
+
     /// Returns an empty store.
     pub fn build(self) -> MemoryStorage {
         MemoryStorage(Arc::new(Shared {
             state: Mutex::new(State::default()),
             clock: self.clock,
             key_form: self.key_form,
+            host_dates: self.host_dates,
         }))
     }
 }

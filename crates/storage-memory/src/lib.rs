@@ -34,6 +34,7 @@ struct Shared {
     state: Mutex<State>,
     clock: Arc<dyn Clock>,
     key_form: KeyForm,
+    host_dates: bool,
 }
 
 /// What a put said about an object besides its bytes.
@@ -64,6 +65,7 @@ impl MemoryStorage {
             state: Mutex::new(self.state().clone()),
             clock: Arc::clone(&self.0.clock),
             key_form: self.0.key_form,
+            host_dates: self.0.host_dates,
         }))
     }
 
@@ -123,6 +125,7 @@ impl Storage for MemoryStorage {
 
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::full(self.0.key_form);
+        capabilities.host_dates = self.0.host_dates;
         capabilities.durable = false;
         capabilities
     }

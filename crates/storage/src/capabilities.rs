@@ -34,6 +34,9 @@ pub struct Capabilities {
     pub hides_missing: bool,
     /// User metadata and content types are kept.
     pub user_metadata: bool,
+    /// Objects are dated by the clock of the machine that writes them, as on a local disk: where that clock is set, the
+    /// dates jump with it, and a comparison of the two shows nothing.
+    pub host_dates: bool,
     /// An acknowledged, [synchronised](crate::Storage::sync) write survives a loss of power.
     pub durable: bool,
 }
@@ -51,6 +54,7 @@ impl Capabilities {
             exact_versions: true,
             hides_missing: false,
             user_metadata: true,
+            host_dates: false,
             durable: true,
         }
     }

@@ -114,6 +114,11 @@ impl ChunkTable {
         self.kind.iter().all(|kind| *kind == Kind::Deleted)
     }
 
+    /// Returns whether a chunk of the store was set.
+    pub(crate) fn has_native(&self) -> bool {
+        self.kind.contains(&Kind::Native)
+    }
+
     pub(super) fn erased(&self) -> &ErasedBoxes {
         &self.erased
     }

@@ -74,6 +74,11 @@ struct Stored {
 pub(crate) struct WrittenManifests(HashMap<NodeId, Stored>);
 
 impl WrittenManifests {
+    /// Whether no earlier attempt stored anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// What an earlier attempt stored for a job, if it would come out the same.
     pub(super) fn find(&self, job: &ManifestJob, changes: &ChangeSet) -> Option<Vec<NewManifest>> {
         let stored = self.0.get(&job.node)?;

@@ -529,17 +529,21 @@ async fn store(
             .await?;
         Ok::<_, SessionError>(file)
     };
-    let (stored_manifests, stored_snapshot, stored_log, upgraded, found) = futures::join!(
+    let (stored_manifests, stored_snapshot, stored_log, upgraded, found, collection) = futures::join!(
         put_manifests,
         objects.put_snapshot(snapshot_id, snapshot.clone()),
         put_log,
         shared.storage.exists(&repo_key),
         look,
+        session.last_collection(),
     );
     stored_manifests?;
     if let Some(store_time) = stored_snapshot? {
         shared.compare_clocks(store_time);
         session.lease().note_written(store_time);
+    }
+    if let Some(collection) = collection? {
+        session.note_collection(&collection);
     }
     let log_file = stored_log?;
     if upgraded? {

@@ -83,6 +83,9 @@ pub(super) async fn resolve(
     if let Some(outcome) = look(session, snapshot, tip).await? {
         return Ok(outcome);
     }
+    if let Some(collection) = session.last_collection().await? {
+        session.note_collection(&collection);
+    }
     // What it wrote may have waited for long.
     session.guard(Some(snapshot)).await?;
     // The attempt may have been stopped before it made its objects durable.

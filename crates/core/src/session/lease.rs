@@ -1,6 +1,8 @@
 //! The lease of a session: what keeps its chunks from being collected before they are committed.
 //!
-//! A young session needs none, because nothing young is ever collected. [`crate::collection`] has the rules.
+//! A young session needs none, because nothing young is ever collected. [`crate::collection`] has the rules. Where this
+//! machine's clock dates the objects, a collection may have run while that clock stood ahead, and nothing else shows it:
+//! there a young session with chunks in the store reads how far collections have deleted, too.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,6 +68,9 @@ pub(crate) struct SessionLease {
     written: std::sync::Mutex<Option<(SystemTime, SystemTime)>>,
     /// Whether the session was old when it was last guarded.
     guarded: AtomicBool,
+    /// Whether a collection had a cutoff after the session began, young as the session is: it ran under a clock that stood
+    /// ahead, or without a floor. The session counts as old from then on.
+    exposed: AtomicBool,
     /// A lease beside it, of a session that takes chunks over from elsewhere.
     hold: Mutex<Option<Key>>,
 }
@@ -117,6 +122,7 @@ impl SessionLease {
             told: Mutex::new(None),
             written: std::sync::Mutex::new(None),
             guarded: AtomicBool::new(false),
+            exposed: AtomicBool::new(false),
             hold: Mutex::new(None),
         }
     }
@@ -148,6 +154,16 @@ impl SessionLease {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let (first, last) = written.unwrap_or((time, time));
         *written = Some((first.min(time), last.max(time)));
+    }
+
+    /// A time before anything of the session was written, in microseconds, where the store's clock is this machine's.
+    fn began_by(&self, clock: &dyn Clock) -> u64 {
+        let written = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let age = u64::try_from(self.age(clock).as_micros()).unwrap_or(u64::MAX);
+        let by_age = micros_of_time(clock.now()).saturating_sub(age);
+        let first = written.map_or(u64::MAX, |(first, _)| micros_of_time(first));
+        let margin = u64::try_from(CLOCK_MARGIN.as_micros()).unwrap_or(u64::MAX);
+        by_age.min(first).saturating_sub(margin)
     }
 
     fn spread(&self) -> Duration {
@@ -202,7 +218,45 @@ impl Session {
     }
 
     fn is_young(&self) -> bool {
-        self.lease().age(&*self.shared().clock) < LEASED_AFTER
+        let lease = self.lease();
+        !lease.exposed.load(Ordering::Relaxed) && lease.age(&*self.shared().clock) < LEASED_AFTER
+    }
+
+    /// Reads the state of the last collection for a young session, where only that can show that its chunks were not young
+    /// for a moment. It depends on nothing, so that it goes out together with other requests.
+    pub(crate) async fn last_collection(&self) -> Result<Option<CollectionState>, SessionError> {
+        let storage = &*self.shared().storage;
+        let asks = storage.capabilities().host_dates && self.is_young() && self.has_stored()?;
+        if !asks {
+            return Ok(None);
+        }
+        let read = CollectionState::read(storage).await?;
+        Ok(read.map(|(state, _)| state))
+    }
+
+    /// Lets the session count as old if a collection may have deleted what it wrote. Guarding it finds out more.
+    pub(crate) fn note_collection(&self, state: &CollectionState) {
+        let lease = self.lease();
+        // One that is only opening has deleted nothing by its own cutoff.
+        let cutoff = match state.phase {
+            CollectionPhase::Opening => 0,
+            _ => state.cutoff,
+        };
+        let began = lease.began_by(&*self.shared().clock);
+        // The state of a newer program tells no cutoff. That does not hold back a session that is young.
+        let known = |cutoff: &u64| *cutoff != u64::MAX;
+        let mut cutoffs = [cutoff, state.earlier].into_iter().filter(known);
+        if cutoffs.any(|cutoff| cutoff > began) {
+            lease.exposed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether something of the session is in the store that nothing refers to yet: chunks, or manifests of a commit that
+    /// did not land.
+    fn has_stored(&self) -> Result<bool, SessionError> {
+        let state = self.state()?;
+        let mut tables = state.changes.chunks().values();
+        Ok(!state.written.is_empty() || tables.any(|table| table.has_native()))
     }
 
     /// Renews the lease, unless it was within `recent`.

@@ -7,6 +7,7 @@ use icefield_core::test_suite::words::*;
 use icefield_core::{BranchName, ByteRange, Repository};
 use icefield_storage::Storage;
 use icefield_storage::wrap::{Cost, Meter};
+use icefield_storage_memory::MemoryStorage;
 
 use crate::support::trial;
 
@@ -104,6 +105,27 @@ async fn a_commit_of_one_changed_chunk_takes_three_rounds() {
     show("the next session", &cost);
     assert_eq!((cost.rounds, cost.counts.total.requests()), (1, 1));
     is!(session.has_changes(), Ok(false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_this_machine_dates_the_objects_a_commit_of_stored_chunks_reads_one_object_more() {
+    let trial = trial("host dates");
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::builder().host_dates().build());
+    let created = trial.builder(&storage).create().await;
+    let repository = created.expect("an empty store takes a repository");
+    let nodes = [("/a", array(&[4], &[1])), ("/b", array(&[4], &[1]))];
+    commit_edits(&repository, "one", &nodes, &[]).await;
+    let meter = Meter::new(Arc::clone(&storage));
+    let repository = trial.open(&meter.storage()).await;
+    for (at, length, reads) in [("/a", 1000, 1), ("/b", 10, 0)] {
+        let session = writer(&repository).await;
+        write(&session, at, &[0], pattern(1, length)).await;
+        let (_, cost) = meter.measure(commit(&session, "two")).await;
+        show("the commit", &cost);
+        assert_eq!(cost.rounds, 2, "objects, then the ref");
+        let own = cost.counts.of("icefield");
+        assert_eq!((own.get, own.requests()), (reads, reads), "{at}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use icefield_core::{
     Session, Settings, SnapshotId, WriteMode,
 };
 use icefield_storage::{Entropy, Storage, StorageExt};
-use icefield_storage_memory::MemoryStorage;
+use icefield_storage_memory::{MemoryStorage, MemoryStorageBuilder};
 use icefield_testkit::stores;
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
@@ -45,11 +45,19 @@ pub(crate) fn bytes(seed: u64) -> Vec<u8> {
 impl World {
     /// A repository with an array of 100 chunks, none of which is written.
     pub(crate) async fn new(seed: u64) -> Self {
+        Self::on(seed, |store| store).await
+    }
+
+    /// The same on a store that says that the machine's clock dates its objects, as a local disk does.
+    pub(crate) async fn with_host_dates(seed: u64) -> Self {
+        Self::on(seed, MemoryStorageBuilder::host_dates).await
+    }
+
+    async fn on(seed: u64, set_up: fn(MemoryStorageBuilder) -> MemoryStorageBuilder) -> Self {
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         let clock = ManualClock::new(start);
-        let storage = MemoryStorage::builder()
-            .clock(Arc::new(clock.clone()))
-            .build();
+        let storage = MemoryStorage::builder().clock(Arc::new(clock.clone()));
+        let storage = set_up(storage).build();
         let storage: Arc<dyn Storage> = Arc::new(storage);
         let repository = Repository::builder(Arc::clone(&storage))
             .clock(Arc::new(clock.clone()))

@@ -313,3 +313,50 @@ async fn leases_and_states_of_older_programs_are_dated_by_their_objects() {
     assert_eq!(report.chunks.deleted, 0, "{report:?}");
     assert_eq!(state(&world).await.earlier, started);
 }
+
+/// The session and the store agree that a minute has passed, and both are right.
+#[tokio::test]
+async fn a_chunk_that_went_while_the_clock_stood_ahead_is_missed_by_its_young_session() {
+    let world = World::with_host_dates(81).await;
+    let session = world.session("main").await;
+    write(&session, 0, 0).await;
+    let right = world.clock.now();
+    world.clock.set(right + 3 * DAY);
+    assert_eq!(collect(&world).await.chunks.deleted, 1);
+    world.clock.set(right + MINUTE);
+    let late = session.commit("late").await;
+    let collected = matches!(
+        late,
+        Err(CommitError::Session(SessionError::Collected { .. }))
+    );
+    assert!(collected, "{late:?}");
+    world.everything_is_there("after the refusal").await;
+    write(&session, 0, 0).await;
+    lands(&session, "with the chunk written again").await;
+    let next = world.session("main").await;
+    write(&next, 1, 1).await;
+    lands(&next, "beside a cutoff that lies ahead").await;
+    world.everything_is_there("afterwards").await;
+    assert_eq!(world.count("icefield/leases").await, 0);
+}
+
+#[tokio::test]
+async fn a_young_session_is_not_held_back_by_a_state_that_cannot_be_read_or_only_opens() {
+    for (seed, state) in [
+        (82, "{\"version\":99}".to_owned()),
+        (
+            83,
+            format!(
+                "{{\"version\":1,\"phase\":\"opening\",\"cutoff\":{},\"run\":\"a run\"}}",
+                u64::MAX
+            ),
+        ),
+    ] {
+        let world = World::with_host_dates(seed).await;
+        stores::put(&world.storage, "icefield/gc/state.json", state).await;
+        let session = world.session("main").await;
+        write(&session, 0, 0).await;
+        lands(&session, "while it is young").await;
+        world.everything_is_there("afterwards").await;
+    }
+}
