@@ -36,8 +36,8 @@ struct LeaseFile {
     /// None in one that was created and never renewed: its own date tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     renewed: Option<u64>,
-    /// Random. No two states of a lease have the same bytes, so that one that was renewed is never deleted for the dead one
-    /// that was listed, also where versions are digests.
+    /// Random. No two states of a lease have the same bytes. So one that was renewed is never deleted for the dead one that was
+    /// listed, wherever a store deletes on a condition; also where versions are digests.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     nonce: String,
 }

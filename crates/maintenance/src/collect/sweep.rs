@@ -311,14 +311,15 @@ impl Sweep<'_> {
     ) {
         let sizes: Vec<u64> = batch.iter().map(|object| object.size).collect();
         let capabilities = self.repository.storage().capabilities();
-        let exact = capabilities.conditional_delete && capabilities.exact_versions;
-        // A lease may have been renewed, and a snapshot given another parent.
-        let may_change = |key: &Key| {
+        // A lease may have been renewed: no two of its states have the same bytes, so that a digest tells them apart. A
+        // snapshot may have been given another parent, and its former one again.
+        let is_conditional = |key: &Key| {
             let key = key.as_str();
-            key.starts_with(layout::SNAPSHOTS) || key.starts_with(layout::OWN)
+            let exact = capabilities.exact_versions && key.starts_with(layout::SNAPSHOTS);
+            capabilities.conditional_delete && (exact || key.starts_with(layout::OWN))
         };
         let deletions: Vec<Deletion> = (batch.into_iter())
-            .map(|it| match exact && may_change(&it.key) {
+            .map(|it| match is_conditional(&it.key) {
                 true => Deletion::of(it.key, it.version),
                 false => it.key.into(),
             })

@@ -114,14 +114,27 @@ fn is_private(key: &str) -> bool {
 pub(crate) struct Turns {
     inner: Arc<dyn Storage>,
     turn: Turn,
+    capabilities: Capabilities,
 }
 
 impl Turns {
     pub(crate) fn on(inner: &Arc<dyn Storage>) -> (Arc<dyn Storage>, Turn) {
+        Self::reporting(inner, inner.capabilities())
+    }
+
+    /// The same, reported as a store whose versions are digests, as those of S3 are.
+    pub(crate) fn with_digests(inner: &Arc<dyn Storage>) -> (Arc<dyn Storage>, Turn) {
+        let mut capabilities = inner.capabilities();
+        capabilities.exact_versions = false;
+        Self::reporting(inner, capabilities)
+    }
+
+    fn reporting(inner: &Arc<dyn Storage>, capabilities: Capabilities) -> (Arc<dyn Storage>, Turn) {
         let turn = Turn::default();
         let turns = Self {
             inner: Arc::clone(inner),
             turn: turn.clone(),
+            capabilities,
         };
         (Arc::new(turns), turn)
     }
@@ -141,7 +154,7 @@ impl Storage for Turns {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+        self.capabilities
     }
 
     async fn get(&self, key: &Key, options: GetOptions) -> Result<Object, StorageError> {

@@ -1,9 +1,12 @@
 //! Sessions that are older than what a collection spares.
 
+use std::sync::Arc;
+
 use icefield_core::{CommitError, CommitOutcome, Session, SessionError, VersionSelection};
 use icefield_maintenance::Collect;
 
 use super::collect;
+use crate::turns::{Actor, Turns};
 use crate::world::*;
 
 async fn outcome(session: &Session) -> Result<CommitOutcome, CommitError> {
@@ -244,4 +247,36 @@ async fn what_was_taken_over_from_unreachable_snapshots_is_committed_whole_or_no
         assert!(collected, "through a fork: {through_fork}: {late:?}");
         world.everything_is_there("afterwards").await;
     }
+}
+
+#[tokio::test]
+async fn a_dead_lease_that_is_renewed_at_any_moment_stays_also_where_versions_are_digests() {
+    let mut refused = 0;
+    for stop in 0.. {
+        let world = World::new(30).await;
+        let session = world.session("main").await;
+        session.renew_lease().await.expect("renewed");
+        world.clock.advance(3 * DAY);
+        let (storage, turn) = Turns::with_digests(&world.storage);
+        let clock = world.clock.clone();
+        let mut running = Actor::new(&turn, async move {
+            let builder = icefield_core::Repository::builder(storage);
+            let opened = builder.clock(Arc::new(clock)).open().await;
+            Collect::default().run(&opened.expect("opened")).await
+        });
+        for _ in 0..stop {
+            running.step();
+        }
+        let ended = running.is_done();
+        session.renew_lease().await.expect("renewed");
+        running.finish();
+        let report = running.into_result().expect("collected");
+        let left = world.count("icefield/leases").await;
+        assert_eq!(left, 1, "renewed at {stop}");
+        refused += report.leases.failed;
+        if ended {
+            break;
+        }
+    }
+    assert!(refused > 1, "{refused}");
 }
