@@ -143,7 +143,10 @@ impl Sweep<'_> {
         }
         self.chunks(&mut spared).await?;
         self.leases().await?;
-        self.probes().await
+        if let Err(error) = self.probes().await {
+            tracing::debug!(%error, "objects that told the time stay until another collection");
+        }
+        Ok(())
     }
 
     /// Whether an object was written before the cutoff.
@@ -411,15 +414,17 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Objects that were created to ask for the time, by whoever was stopped before deleting them. They are of no use, and
-    /// nobody is told.
-    async fn probes(&self) -> Result<(), CollectError> {
+    /// Deletes objects that were created to ask for the time, where the program was stopped before it deleted them. They do no
+    /// harm, and the report leaves them out.
+    async fn probes(&self) -> Result<(), StorageError> {
         if self.collect.dry_run {
             return Ok(());
         }
         let storage = self.repository.storage();
-        let prefix = Prefix::parse(&collection::probes()).map_err(StorageError::from)?;
-        let listed: Vec<ObjectMeta> = storage.list_all(&prefix).await?;
+        let prefix = Prefix::parse(&collection::probes())?;
+        // An unreadable name is none of these.
+        let listed = storage.list_objects(ListOptions::prefix(prefix).without_versions());
+        let listed: Vec<ObjectMeta> = listed.try_collect().await?;
         let is_left = |object: &ObjectMeta| {
             let date = object.last_modified.map_or(u64::MAX, micros_of_time);
             self.lock.is_ahead(date) || date.saturating_add(LEFT_AFTER) < self.lock.opened_at()

@@ -18,6 +18,8 @@ pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
 
 pub(crate) struct World {
     pub(crate) storage: Arc<dyn Storage>,
+    /// The same store.
+    pub(crate) memory: MemoryStorage,
     pub(crate) clock: ManualClock,
     pub(crate) seed: u64,
     pub(crate) repository: Repository,
@@ -57,8 +59,8 @@ impl World {
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         let clock = ManualClock::new(start);
         let storage = MemoryStorage::builder().clock(Arc::new(clock.clone()));
-        let storage = set_up(storage).build();
-        let storage: Arc<dyn Storage> = Arc::new(storage);
+        let memory = set_up(storage).build();
+        let storage: Arc<dyn Storage> = Arc::new(memory.clone());
         let repository = Repository::builder(Arc::clone(&storage))
             .clock(Arc::new(clock.clone()))
             .entropy(Arc::new(SeededEntropy::new(seed)))
@@ -67,6 +69,7 @@ impl World {
             .expect("made");
         let world = Self {
             storage,
+            memory,
             clock,
             seed,
             repository,

@@ -289,6 +289,18 @@ async fn what_asked_for_the_time_and_was_left_behind_does_no_harm_and_goes() {
 }
 
 #[tokio::test]
+async fn a_marker_among_the_objects_that_tell_the_time_does_not_fail_a_collection() {
+    let world = World::new(84).await;
+    write(&world.session("main").await, 0, 0).await;
+    stores::put(&world.storage, "icefield/now/left", "{}").await;
+    assert!(world.memory.plant_unreadable(b"icefield/now/", 0));
+    world.clock.advance(2 * DAY);
+    assert_eq!(collect(&world).await.chunks.deleted, 1);
+    assert!(world.memory.remove_unreadable(b"icefield/now/"), "it stays");
+    assert_eq!(world.count("icefield/now").await, 0);
+}
+
+#[tokio::test]
 async fn leases_and_states_of_older_programs_are_dated_by_their_objects() {
     let world = World::new(80).await;
     write(&world.session("main").await, 0, 0).await;

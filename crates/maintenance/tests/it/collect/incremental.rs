@@ -136,16 +136,17 @@ async fn marks_that_are_damaged_stop_a_collection_that_needs_them_and_the_next_g
 
 /// All objects, in a store with another clock.
 async fn copy(world: &World, clock: ManualClock) -> World {
-    let storage = MemoryStorage::builder()
+    let memory = MemoryStorage::builder()
         .clock(Arc::new(clock.clone()))
         .build();
-    let storage: Arc<dyn Storage> = Arc::new(storage);
+    let storage: Arc<dyn Storage> = Arc::new(memory.clone());
     stores::copy_all(&world.storage, &storage).await;
     let builder = icefield_core::Repository::builder(Arc::clone(&storage));
     let builder = builder.clock(Arc::new(clock.clone()));
     World {
         repository: builder.open().await.expect("opened"),
         storage,
+        memory,
         clock,
         seed: world.seed,
     }
