@@ -13,7 +13,8 @@
 //! - The store's time is the date of an object that was just created, and must agree with this machine's clock to within
 //!   five minutes. It is asked again before each batch of deletions. What has a date in the future stays, and is named.
 //! - Anything that cannot be read or decoded ends the collection before it deletes.
-//! - Refs are read again before each batch of deletions, and what they reach by then is spared.
+//! - Refs that are not understood end it before it writes anything. They are read again before each batch of deletions, and
+//!   what they reach by then is spared.
 //! - Only keys that the format makes of ids are deleted. Refs, tombstones, the configuration, the first snapshot and
 //!   foreign objects never are.
 //!
@@ -177,7 +178,9 @@ impl Collect {
                 location: storage.to_string(),
             });
         }
-        self.interrupt.check()?;
+        // Refs that are not understood end it in any case: better before it has written anything.
+        let refs = self.interrupt.unless(repository.refs()).await??;
+        mark::tips(refs)?;
         let bound = Bound {
             floor: self.floor,
             older_than: self.older_than,

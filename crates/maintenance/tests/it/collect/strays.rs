@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use icefield_core::RefsError;
 use icefield_maintenance::{Collect, CollectError};
-use icefield_storage::{Key, StorageExt};
+use icefield_storage::wrap::CountingStorage;
+use icefield_storage::{Key, Storage, StorageExt};
 use icefield_testkit::stores;
 
 use super::with_garbage;
@@ -72,4 +73,31 @@ async fn c43_a_stray_that_comes_at_any_moment_ends_a_collection_that_has_not_del
     }
     // While it marks, and while it looks again before it deletes for the first time.
     assert!(refused > 5 && done > 1, "{refused} {done}");
+}
+
+#[tokio::test]
+async fn c43_a_collection_beside_strays_writes_nothing_at_all() {
+    let world = with_garbage().await;
+    // One that is dated ahead would be dated anew.
+    let right = world.clock.now();
+    world.clock.set(right + 300 * DAY);
+    let session = world.session("main").await;
+    session.renew_lease().await.expect("renewed");
+    world.clock.set(right + 2 * DAY);
+    stores::put(&world.storage, "refs/branch.x/other.json", "{}").await;
+    let counting = CountingStorage::new(Arc::clone(&world.storage));
+    let storage: Arc<dyn Storage> = Arc::new(counting.clone());
+    let repository = world.open_on(&storage, 2).await;
+    counting.reset();
+    for dry_run in [true, false] {
+        let refused = Collect::default().dry_run(dry_run).run(&repository).await;
+        assert!(
+            matches!(
+                refused,
+                Err(CollectError::Refs(RefsError::NotUnderstood { .. }))
+            ),
+            "{refused:?}"
+        );
+        assert_eq!(counting.reset().total.writes(), 0, "dry run: {dry_run}");
+    }
 }
