@@ -182,8 +182,8 @@ impl Expire {
     }
 
     /// Decides what would expire, and changes nothing. With a bound of age it asks the store for the time, by an object that
-    /// it creates and deletes; a store that takes no writes is not asked. Memory grows with the number of snapshots, by some hundred bytes
-    /// each.
+    /// it creates and deletes; where the store cannot be asked, it goes by this machine's clock. Memory grows with the number
+    /// of snapshots, by some hundred bytes each.
     ///
     /// # Errors
     /// [`ExpireError::NoRules`], [`ExpireError::NoBound`], [`ExpireError::FutureBound`], [`ExpireError::ClocksApart`]; refs and snapshots that cannot be
@@ -193,7 +193,7 @@ impl Expire {
         repository: &Repository,
         progress: &dyn Progress,
     ) -> Result<Plan, ExpireError> {
-        self.check(repository).await?;
+        self.check(repository, true).await?;
         self.decide(repository, &mut Known::default(), progress)
             .await
     }
@@ -212,8 +212,8 @@ impl Expire {
     /// Lets snapshots expire. One whose changes nobody can tell stays where it is, and is told in the report.
     ///
     /// # Errors
-    /// As [`Expire::plan`]; [`ExpireError::Busy`]; [`ExpireError::Unknown`]; what the store says. A part may be done
-    /// then, and every history is complete.
+    /// As [`Expire::plan`]; [`ExpireError::Busy`]; [`ExpireError::Unknown`]; what the store says, such as, with a bound of
+    /// age, that it cannot be asked for the time. A part may be done then, and every history is complete.
     pub async fn run(
         &self,
         repository: &Repository,
@@ -224,7 +224,7 @@ impl Expire {
             let location = storage.to_string();
             return Err(RefsError::NoConditions { location }.into());
         }
-        self.check(repository).await?;
+        self.check(repository, false).await?;
         // Refs that an overtaken try has deleted belong into the report.
         let (mut branches, mut tags) = (Vec::new(), Vec::new());
         let mut known = Known::default();
@@ -249,7 +249,8 @@ impl Expire {
         Err(ExpireError::Busy { tries: TRIES })
     }
 
-    async fn check(&self, repository: &Repository) -> Result<(), ExpireError> {
+    /// Checks the rules, and that the clocks agree if something is to expire for its age.
+    async fn check(&self, repository: &Repository, is_dry: bool) -> Result<(), ExpireError> {
         if !self.policy.has_rules() {
             return Err(ExpireError::NoRules);
         }
@@ -268,8 +269,8 @@ impl Expire {
         let (storage, entropy) = (&**repository.storage(), &**repository.entropy());
         match agreed_time(storage, entropy, clock).await {
             Ok(_) => Ok(()),
-            // Only planned, since nothing can be changed there.
-            Err(error) if error.is_for_want_of_writes() => Ok(()),
+            // A plan changes nothing. A store that cannot be asked may take other writes all the same.
+            Err(error) if is_dry && error.is_for_want_of_writes() => Ok(()),
             Err(StoreTimeError::ClocksApart(apart)) => Err(apart.into()),
             Err(StoreTimeError::Storage(error)) => Err(error.into()),
         }
