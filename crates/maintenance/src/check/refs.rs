@@ -27,7 +27,7 @@ pub(super) struct Found {
     pub(super) lost: Vec<BranchName>,
     /// Objects of refs that are not in the store's own spelling.
     pub(super) misspelled: Vec<Misspelled>,
-    /// Whether there may be refs that nobody can read.
+    /// Whether there may be refs that cannot be read.
     pub(super) may_have_more: bool,
     /// None if it cannot be read.
     pub(super) config: Option<RepositoryConfig>,

@@ -45,7 +45,7 @@ pub(super) struct Run<'a> {
     broken: HashSet<SnapshotId>,
     lost: BTreeMap<BranchName, Option<SnapshotId>>,
     misspelled: Vec<Misspelled>,
-    /// Whether there may be refs that nobody can read.
+    /// Whether there may be refs that cannot be read.
     may_have_more: bool,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Whether garbage and strays are looked for: only who follows every ref knows what nobody needs.
+    /// Whether garbage and strays are looked for: only a check that follows every ref can tell what is not needed.
     fn is_whole(&self) -> bool {
         self.check.only.is_none() && self.check.histories
     }
@@ -335,7 +335,7 @@ impl<'a> Run<'a> {
         for (prefix, found) in others.garbage.by_prefix {
             self.garbage.add(&prefix, found.objects, found.bytes);
         }
-        // Without its refs and snapshots, nobody knows what a repository needs.
+        // Without its refs and snapshots, it is not known what a repository needs.
         self.garbage.certain &=
             self.broken.is_empty() && self.lost.is_empty() && !self.may_have_more;
         if self.garbage.objects > 0 {
