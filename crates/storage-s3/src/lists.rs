@@ -110,8 +110,8 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
 
 /// Returns the byte that two hexadecimal digits say; a number in Rust may have a sign, too.
 fn hex_byte(digits: &[u8]) -> Option<u8> {
-    let digits = digits.iter().map(|digit| char::from(*digit).to_digit(16));
-    let value = digits.fold(Some(0), |value, digit| Some(value? * 16 + digit?));
+    let mut digits = digits.iter().map(|digit| char::from(*digit).to_digit(16));
+    let value = digits.try_fold(0, |value, digit| Some(value * 16 + digit?));
     u8::try_from(value?).ok()
 }
 

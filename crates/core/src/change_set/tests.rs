@@ -342,10 +342,12 @@ mod blobs {
         let mut old = b"ICEFORK\0\x04".to_vec();
         old.extend(zstd::encode_all(&packed[..], 3).expect("in memory"));
         let opened = repository.open_fork(&old).await.expect("it is read");
-        let state = opened.state().expect("sound");
-        let table = &state.changes.chunks()[&array];
-        assert_eq!(table.get(&[1]), Some(PendingChunk::Deleted));
-        assert!(!table.has_boxes());
+        {
+            let state = opened.state().expect("sound");
+            let table = &state.changes.chunks()[&array];
+            assert_eq!(table.get(&[1]), Some(PendingChunk::Deleted));
+            assert!(!table.has_boxes());
+        }
         old[8] = 3;
         let refused = repository.open_fork(&old).await;
         assert!(matches!(
