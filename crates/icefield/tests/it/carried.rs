@@ -320,7 +320,8 @@ fn what_is_done_to_a_missing_ref_is_not_done_to_the_one_that_is_found_for_it() {
         let stale = stale.expect("there");
         let session = there.write_session(wip.clone()).await.expect("a session");
         let chunk = vec![9; 600].into();
-        let set = session.set_chunk(&a(), &[1], chunk, WriteMode::Overwrite);
+        let array = a();
+        let set = session.set_chunk(&array, &[1], chunk, WriteMode::Overwrite);
         set.await.expect("set");
 
         let deleted = there.delete_branch(&wip).await.expect("an answer");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use icefield_core::RefsError;
 use icefield_maintenance::{Collect, CollectError};
 use icefield_storage::wrap::CountingStorage;
-use icefield_storage::{Key, Storage, StorageExt};
+use icefield_storage::{Clock, Key, Storage, StorageExt};
 use icefield_testkit::stores;
 
 use super::{collect, with_garbage};
