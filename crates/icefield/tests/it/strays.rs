@@ -128,19 +128,14 @@ struct Bench {
     world: World,
     place: &'static str,
     /// Plants a thing under a name, relative to the root; returns whether the store can hold it.
-    plant: Box<dyn Fn(&[u8], Thing) -> bool>,
-    uproot: Box<dyn Fn(&[u8])>,
+    plant: Plant,
+    uproot: Uproot,
     /// Of a branch that was deleted: garbage, unless a ref keeps it.
     orphan: SnapshotId,
 }
 
 impl Bench {
-    async fn new(
-        place: &'static str,
-        store: Place,
-        plant: Box<dyn Fn(&[u8], Thing) -> bool>,
-        uproot: Box<dyn Fn(&[u8])>,
-    ) -> Self {
+    async fn new(place: &'static str, store: Place, plant: Plant, uproot: Uproot) -> Self {
         let world = World::new(store).await;
         let first = world.commit_chunk("main", 0).await;
         let created = world.repository.create_branch("side", first).await;
@@ -414,9 +409,11 @@ fn nothing_is_deleted_on_a_disk_beside_what_is_not_understood() {
 }
 
 type Plant = Box<dyn Fn(&[u8], Thing) -> bool>;
+/// Takes it away again.
+type Uproot = Box<dyn Fn(&[u8])>;
 
 /// Ways to plant into a bucket of a server of ours, and to uproot from it.
-fn of_bucket(objects: &Arc<Objects>, bucket: &str) -> (Plant, Box<dyn Fn(&[u8])>) {
+fn of_bucket(objects: &Arc<Objects>, bucket: &str) -> (Plant, Uproot) {
     let (planted, uprooted) = (Arc::clone(objects), Arc::clone(objects));
     let (one, other) = (bucket.to_owned(), bucket.to_owned());
     let plant = move |name: &[u8], thing: Thing| match (std::str::from_utf8(name), thing) {
