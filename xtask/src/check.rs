@@ -43,7 +43,7 @@ fn doc() -> Result<()> {
 }
 
 /// Checks what other builds never see, because they have all features: the facade with none and with each one alone,
-/// the crates below it without theirs. `cargo check` alone, in one target directory, which keeps it cheap.
+/// the crates below it without theirs, the command line with what the demo needs. `cargo check` alone, in one target directory, which keeps it cheap.
 fn features() -> Result<()> {
     let facade = [
         "local", "memory", "ingest", "alpha", "zarrs", "rolling", "s3", "gcs", "azure", "http",
@@ -58,7 +58,10 @@ fn features() -> Result<()> {
         }
         process::run(&mut cargo)?;
     }
-    Ok(())
+    // The program of the demo.
+    let mut cargo = process::cargo();
+    cargo.args(["check", "--package", "icefield-cli"]);
+    process::run(cargo.args(["--no-default-features", "--features", "local,netcdf"]))
 }
 
 /// Packages every published crate. `--allow-dirty`, because what is looked for is a package that cannot
