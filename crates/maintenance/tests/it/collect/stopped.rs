@@ -169,7 +169,7 @@ async fn an_unreachable_store_is_an_error_and_nothing_else() {
     faulty.set_plan(Plan::stop_at(0, When::Before));
     let failed = Collect::default().run(&repository).await;
     assert!(
-        matches!(failed, Err(CollectError::Storage(_))),
+        matches!(failed, Err(CollectError::Repository(_))),
         "{failed:?}"
     );
     world.everything_is_there("afterwards").await;
