@@ -345,9 +345,9 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
 
     @property
     def authorized_virtual_container_prefixes(self) -> set[str]:
-        """The prefixes of URLs for which credentials were given."""
+        """The prefixes of URLs for which credentials were given, without the options behind them."""
         if self._place is not None:
-            return set(self._place.access or {})
+            return {prefix.partition("?")[0] for prefix in self._place.access or {}}
         return set(self._repository.granted_prefixes())
 
     @property
