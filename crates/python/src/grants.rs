@@ -143,7 +143,8 @@ impl Identity for BucketIdentity {
 }
 
 impl BucketIdentity {
-    /// Credentials of the environment, which nobody named, go to the usual server only, and to no bucket that needs none.
+    /// Credentials of the environment, which the caller did not name, go to the usual server only, and to no bucket that
+    /// needs none.
     fn may_use_environment(bucket: &GrantedBucket) -> bool {
         bucket.endpoint.is_none() && bucket.preset.is_none() && !bucket.is_public
     }

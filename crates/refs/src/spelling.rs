@@ -128,7 +128,7 @@ impl RefFiles {
         let outcome = match storage.delete_one(conditional(found, version)).await? {
             DeleteOutcome::Deleted => EditOutcome::Done(None),
             DeleteOutcome::Unknown(source) => EditOutcome::Unknown(source),
-            // Another program has moved the ref since it was read: what was copied is not where it stands.
+            // Another program has moved the ref since it was read: the copy is out of date.
             DeleteOutcome::Refused => {
                 if let Some(written) = written {
                     let _ = storage.delete_one(conditional(own, written)).await?;

@@ -84,7 +84,7 @@ impl Strays {
 
     /// Tells it on standard error, beside a list of refs.
     pub(super) fn warn(&self) {
-        // Where nobody can be told, the list is still worth printing.
+        // The list is worth printing also where standard error is closed.
         let _ = self.write(&mut io::stderr().lock());
     }
 }

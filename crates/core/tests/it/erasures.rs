@@ -339,7 +339,7 @@ async fn forks_that_erase_and_write_one_chunk_collide_in_any_order() {
                 []
             );
             assert_eq!(byte(&session, "/b", 7).await, Some(1));
-            // What was merged is still an edit.
+            // An edit that was merged stays an edit.
             commit_edits(&repository, &[Chunk("/b", 9, 1)]).await;
             let found = collisions(&session, Detector::Strict).await;
             assert_eq!(doubly_written(&found), [9], "{eraser:?} {is_answer}");

@@ -12,7 +12,7 @@ use crate::{Error, Location, LocationError};
 /// A connection may be silent for so long where the repository sets no limit.
 const NO_LIMIT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// A bucket that a grant leads to, and the prefix in it. Its endpoint and the fields that make somebody pay are the reader's
+/// A bucket that a grant leads to, and the prefix in it. Its endpoint and the fields that cost money are the reader's
 /// own words; a region, the style of paths and time-outs may be those of the repository's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

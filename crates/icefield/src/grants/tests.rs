@@ -170,7 +170,7 @@ fn tokens_go_through_no_network_in_clear_text() {
         ] {
             for place in both(&format!("{prefix}endpoint={url}")) {
                 let nothing = VirtualStore::InMemory;
-                opened(&place, &nothing).expect("nobody reads along");
+                opened(&place, &nothing).expect("no other reader");
             }
         }
     }

@@ -103,7 +103,7 @@ impl<T> Actor<T> {
     }
 }
 
-/// Whether nobody else ever touches an object: that which is created to ask the store for its time. When that is done makes
+/// Whether no other program touches an object: that which is created to ask the store for its time. When that is done makes
 /// no difference to others, and orders that differ in it alone are one.
 fn is_private(key: &str) -> bool {
     key.starts_with(&collection::probes())

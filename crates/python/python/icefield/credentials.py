@@ -174,7 +174,8 @@ def containers_credentials(
     `region`, `path_style`, `preset`, `requester_pays` (S3), `endpoint`, `user_project` (Google), `account`, `endpoint`
     (Azure), `private`, `headers` (web servers).
 
-    `None` stands for the environment, or nobody: credentials of the environment go to the usual server of a bucket only.
+    `None` stands for the environment, or for no credentials: those of the environment go to the usual server of a
+    bucket only.
     """
     return {prefix: _access(prefix, credential) for prefix, credential in m.items()}
 

@@ -76,7 +76,7 @@ def test_credentials_go_to_the_endpoint_that_the_reader_names(credential: str) -
         assert read(store) == list(BYTES)
         for sent in server.headers("authorization"):
             assert ("Credential=GIVEN/" in sent) == (credential in ("static", "function"))
-            # Those that nobody named go nowhere but to Amazon.
+            # Those that the caller did not name go nowhere but to Amazon.
             assert ("FROMENV" in sent) == (credential == "environment")
 
 

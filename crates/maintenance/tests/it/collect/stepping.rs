@@ -1,5 +1,5 @@
 //! A clock that goes back and forth while a collection runs and a session is at work, at each of their operations. It dates
-//! the objects and is that of the machine, as on a local disk: nobody has another one to compare it with.
+//! the objects and is that of the machine, as on a local disk: there is no other to compare it with.
 
 use std::sync::Arc;
 
