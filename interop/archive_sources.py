@@ -92,10 +92,10 @@ def netcdf_by_default(work):
     both_ways(work, names, "--concat", "time", arrays=arrays_of_netcdf(*names))
 
 
-def lagging(work, **how):
-    """Two files with a variable that has fewer records than its dimension; in the second one, it has all."""
+def lagging(work, counts=(3, 5), **how):
+    """Two files with variables that have so many of the five records of their dimension."""
     names, expected = [], {"time": [], "v": [], "g/w": []}
-    for number, written in enumerate([3, 5]):
+    for number, written in enumerate(counts):
         names.append(str(folder_of(work) / f"{number}.nc"))
         first = 5 * number
         with netCDF4.Dataset(names[-1], "w") as file:
@@ -113,7 +113,9 @@ def lagging(work, **how):
 
 @case
 def records_that_lag(work):
-    for number, how in enumerate([{}, {"fill_value": -1}, {"fill_value": False}]):
+    # Without a fill value, netCDF has one behind the last record only: files of which some lag have two.
+    unfilled = {"counts": (3, 4), "fill_value": False}
+    for number, how in enumerate([{}, {"fill_value": -1}, unfilled]):
         inner = work / str(number)
         inner.mkdir()
         names, arrays = lagging(inner, **how)
