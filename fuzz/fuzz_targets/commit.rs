@@ -73,7 +73,9 @@ impl World {
         let repository = Repository::create(Arc::clone(&storage)).await;
         repository.expect("created");
         let world = Self { storage, rank };
-        world.put(&layout::manifest_key(manifest.id()), file.clone()).await;
+        world
+            .put(&layout::manifest_key(manifest.id()), file.clone())
+            .await;
         let writer = Writer::default();
         let mut encoder = ManifestEncoder::new(OWN);
         encoder.begin_array(node).expect("the first");
@@ -83,20 +85,22 @@ impl World {
         let own = encoder.finish(&writer).expect("small");
         world.put(&layout::manifest_key(OWN), own.bytes).await;
         let shape = world.shape(input);
+        let metadata = BTreeMap::new();
+        let manifest_files = [
+            own.info,
+            ManifestFileInfo {
+                id: manifest.id(),
+                size_bytes: one_of(input, 1, &[file.len() as u64, 1 << 30, u64::MAX]),
+                num_chunk_refs: one_of(input, 2, &[1, 1 << 20, u32::MAX]),
+            },
+        ];
         let mut encoder = SnapshotEncoder::new(NewSnapshot {
             id: BASE,
             parent_id: Some(SnapshotId::INITIAL),
             flushed_at: 1_600_000_000_000_000,
             message: "base",
-            metadata: &BTreeMap::new(),
-            manifest_files: &[
-                own.info,
-                ManifestFileInfo {
-                    id: manifest.id(),
-                    size_bytes: one_of(input, 1, &[file.len() as u64, 1 << 30, u64::MAX]),
-                    num_chunk_refs: one_of(input, 2, &[1, 1 << 20, u32::MAX]),
-                },
-            ],
+            metadata: &metadata,
+            manifest_files: &manifest_files,
         });
         let dimensions: Vec<DimensionShape> = (shape.iter())
             .map(|length| DimensionShape {
@@ -108,10 +112,11 @@ impl World {
             id,
             extents: Extents::new(world.extents(input, salt)),
         };
+        let user_data = document(&shape);
         let array = NewNode {
             id: node,
             path: "/a",
-            user_data: document(&shape).as_bytes(),
+            user_data: user_data.as_bytes(),
             data: NewNodeData::Array {
                 shape: &dimensions,
                 dimension_names: None,
@@ -135,8 +140,14 @@ impl World {
     fn extents(&self, input: &[u8], salt: u64) -> Vec<Range<u32>> {
         let (all, last) = (u32::MAX, u32::MAX - 1);
         let axes = 0..self.rank as u64;
-        axes.map(|axis| one_of(input, salt + axis, &[0..1, 0..all, 1..7, last..all, all..all, 2..2]))
-            .collect()
+        axes.map(|axis| {
+            one_of(
+                input,
+                salt + axis,
+                &[0..1, 0..all, 1..7, last..all, all..all, 2..2],
+            )
+        })
+        .collect()
     }
 }
 
@@ -176,14 +187,28 @@ async fn commit(input: &[u8]) {
     }
     let origin = ChunkIndex::from(vec![0; world.rank]);
     let chunk = || bytes::Bytes::from_static(b"new");
-    let written = session.set_chunk(&at, &origin, chunk(), WriteMode::Overwrite).await;
+    let written = session
+        .set_chunk(&at, &origin, chunk(), WriteMode::Overwrite)
+        .await;
     assert!(written.expect("in the grid"));
-    let outcome = session.commit("one").rewrite_manifests(number_of(input, 5) % 2 == 0).await;
+    let outcome = session
+        .commit("one")
+        .rewrite_manifests(number_of(input, 5) % 2 == 0)
+        .await;
     // Manifests may be refused. What is accepted holds what was written.
     let Ok(outcome) = outcome else { return };
-    assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
-    let repository = Repository::builder(world.storage).open().await.expect("opened");
-    let session = repository.read_session(BranchName::main()).await.expect("opened");
+    assert!(
+        matches!(outcome, CommitOutcome::Committed(_)),
+        "{outcome:?}"
+    );
+    let repository = Repository::builder(world.storage)
+        .open()
+        .await
+        .expect("opened");
+    let session = repository
+        .read_session(BranchName::main())
+        .await
+        .expect("opened");
     let read = session.chunk(&at, &origin, ByteRange::All).await;
     assert_eq!(read.expect("readable"), Some(chunk()));
 }
