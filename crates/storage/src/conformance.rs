@@ -1,5 +1,5 @@
 //! The conformance suite: what every backend has to pass, one test for each promise of
-//! [`Storage`].
+//! [`Storage`](crate::Storage).
 //!
 //! A backend runs it from `tests/conformance.rs`:
 //!
