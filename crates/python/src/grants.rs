@@ -1,7 +1,7 @@
 //! Access to virtual chunks, as a user grants it: a prefix of locations, and the credentials for what lies below it.
 //!
 //! Where requests go, and what of the repository's configuration is heeded, the facade decides, as for the command line.
-//! Here is only who asks.
+//! This file supplies the identities alone.
 
 use std::collections::BTreeMap;
 use std::fmt;

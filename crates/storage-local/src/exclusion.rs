@@ -77,7 +77,9 @@ impl Store {
     fn no_exclusion(&self, facts: &Facts) -> Option<String> {
         match facts.locks {
             Exclusion::Everywhere => None,
-            Exclusion::Nothing => Some("file locks on this file system keep nobody out".to_owned()),
+            Exclusion::Nothing => {
+                Some("file locks on this file system exclude no other writer".to_owned())
+            }
             Exclusion::Here => Some(match self.standing.get() {
                 Some(it) => format!("on {}, {}; {OPT_IN}", it.kind, it.consequence()),
                 None => OPT_IN.to_owned(),

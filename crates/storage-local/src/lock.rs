@@ -92,8 +92,8 @@ impl KeyLock {
                 file,
                 deleted: (stat.size > 0).then_some(stat.mtime),
             };
-            // A network file system remembers for a while which file a name led to. Who held the lock before, on
-            // another machine, may have replaced it.
+            // A network file system remembers for a while which file a name led to. The former holder of
+            // the lock, on another machine, may have replaced it.
             if store.is_shared() {
                 let fail = |errno| error::of_place("compare", key.as_str(), errno);
                 store.sys.refresh(folder).map_err(fail)?;

@@ -74,7 +74,7 @@ impl Standing {
         }
     }
 
-    /// Returns what follows for those who write here.
+    /// Returns what follows for writers.
     pub(crate) fn consequence(&self) -> String {
         match &self.reach {
             Reach::Machine => {

@@ -94,7 +94,7 @@ fn element(text: &str) -> Option<(&str, &str, &str)> {
 /// Returns whether a path made of a name is that name.
 fn is_kept(name: &str) -> bool {
     !name.starts_with(MARK)
-        // Those who read XML may take these for layout.
+        // Readers of XML may take these for layout.
         && name.trim() == name
         && !name.contains(char::is_control)
         && Path::parse(name).is_ok_and(|path| path.as_ref() == name)

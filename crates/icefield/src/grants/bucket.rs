@@ -201,7 +201,7 @@ impl Place {
         }
     }
 
-    /// An endpoint that the repository's configuration names must be the one that the reader names: anybody who can write
+    /// An endpoint that the repository's configuration names must be the one that the reader names: every writer
     /// to the repository may have written it.
     fn check_endpoint(&self, said: Option<&str>) -> Result<(), Error> {
         match (self.option("endpoint"), said) {

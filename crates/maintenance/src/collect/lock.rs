@@ -162,7 +162,7 @@ impl Lock {
         Ok(())
     }
 
-    /// Settles the cutoff as a collection would now, without a word to anybody. Of a store that takes no writes, this
+    /// Settles the cutoff as a collection would now, and publishes nothing. Of a store that takes no writes, this
     /// machine's clock must tell the time.
     pub(super) async fn pretend(
         repository: &Repository,

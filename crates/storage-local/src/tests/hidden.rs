@@ -1,4 +1,4 @@
-//! Case 69 in the hidden directory: what is there and is none of ours is named, and nobody waits for it.
+//! Case 69 in the hidden directory: what is there and is none of ours is named, and no operation waits for it.
 
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;

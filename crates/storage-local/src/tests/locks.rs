@@ -58,7 +58,7 @@ fn conditional_writes_are_refused_where_locks_may_end_at_this_machine() {
                 says_how(unsupported(put));
             }
             assert!(rig.store.keys().await.is_empty());
-            // Reading, and what replaces without a condition, asks nobody.
+            // Reading, and what replaces without a condition, needs no lock.
             let version = rig.store.write(REF, "1", PutMode::Overwrite).await;
             let update = PutMode::Update(version.clone());
             let put = rig
@@ -110,7 +110,7 @@ fn a_caller_cannot_vouch_for_locks_that_do_not_work_here_either() {
                 .store
                 .try_put(REF, "1", PutMode::Create, ObjectClass::Metadata)
                 .await;
-            assert!(unsupported(put).contains("keep nobody out"));
+            assert!(unsupported(put).contains("exclude no other writer"));
         });
     }
 }
