@@ -94,6 +94,163 @@ impl<'a> ::flatbuffers::Verifiable for NodeData {
 impl ::flatbuffers::SimpleToVerifyInSlice for NodeData {}
 pub struct NodeDataUnionTableOffset {}
 
+#[deprecated(
+    since = "2.0.0",
+    note = "Use associated constants instead. This will no longer be generated in 2021."
+)]
+pub const ENUM_MIN_UPDATE_TYPE: u8 = 0;
+#[deprecated(
+    since = "2.0.0",
+    note = "Use associated constants instead. This will no longer be generated in 2021."
+)]
+pub const ENUM_MAX_UPDATE_TYPE: u8 = 16;
+#[deprecated(
+    since = "2.0.0",
+    note = "Use associated constants instead. This will no longer be generated in 2021."
+)]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_UPDATE_TYPE: [UpdateType; 17] = [
+    UpdateType::NONE,
+    UpdateType::RepoInitializedUpdate,
+    UpdateType::RepoMigratedUpdate,
+    UpdateType::ConfigChangedUpdate,
+    UpdateType::MetadataChangedUpdate,
+    UpdateType::TagCreatedUpdate,
+    UpdateType::TagDeletedUpdate,
+    UpdateType::BranchCreatedUpdate,
+    UpdateType::BranchDeletedUpdate,
+    UpdateType::BranchResetUpdate,
+    UpdateType::NewCommitUpdate,
+    UpdateType::CommitAmendedUpdate,
+    UpdateType::NewDetachedSnapshotUpdate,
+    UpdateType::GCRanUpdate,
+    UpdateType::ExpirationRanUpdate,
+    UpdateType::FeatureFlagChangedUpdate,
+    UpdateType::RepoStatusChangedUpdate,
+];
+
+/// What an update did. Tags count from 1 in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct UpdateType(pub u8);
+#[allow(non_upper_case_globals)]
+impl UpdateType {
+    pub const NONE: Self = Self(0);
+    pub const RepoInitializedUpdate: Self = Self(1);
+    pub const RepoMigratedUpdate: Self = Self(2);
+    pub const ConfigChangedUpdate: Self = Self(3);
+    pub const MetadataChangedUpdate: Self = Self(4);
+    pub const TagCreatedUpdate: Self = Self(5);
+    pub const TagDeletedUpdate: Self = Self(6);
+    pub const BranchCreatedUpdate: Self = Self(7);
+    pub const BranchDeletedUpdate: Self = Self(8);
+    pub const BranchResetUpdate: Self = Self(9);
+    pub const NewCommitUpdate: Self = Self(10);
+    pub const CommitAmendedUpdate: Self = Self(11);
+    pub const NewDetachedSnapshotUpdate: Self = Self(12);
+    pub const GCRanUpdate: Self = Self(13);
+    pub const ExpirationRanUpdate: Self = Self(14);
+    pub const FeatureFlagChangedUpdate: Self = Self(15);
+    pub const RepoStatusChangedUpdate: Self = Self(16);
+
+    pub const ENUM_MIN: u8 = 0;
+    pub const ENUM_MAX: u8 = 16;
+    pub const ENUM_VALUES: &'static [Self] = &[
+        Self::NONE,
+        Self::RepoInitializedUpdate,
+        Self::RepoMigratedUpdate,
+        Self::ConfigChangedUpdate,
+        Self::MetadataChangedUpdate,
+        Self::TagCreatedUpdate,
+        Self::TagDeletedUpdate,
+        Self::BranchCreatedUpdate,
+        Self::BranchDeletedUpdate,
+        Self::BranchResetUpdate,
+        Self::NewCommitUpdate,
+        Self::CommitAmendedUpdate,
+        Self::NewDetachedSnapshotUpdate,
+        Self::GCRanUpdate,
+        Self::ExpirationRanUpdate,
+        Self::FeatureFlagChangedUpdate,
+        Self::RepoStatusChangedUpdate,
+    ];
+    /// Returns the variant's name or "" if unknown.
+    pub fn variant_name(self) -> Option<&'static str> {
+        match self {
+            Self::NONE => Some("NONE"),
+            Self::RepoInitializedUpdate => Some("RepoInitializedUpdate"),
+            Self::RepoMigratedUpdate => Some("RepoMigratedUpdate"),
+            Self::ConfigChangedUpdate => Some("ConfigChangedUpdate"),
+            Self::MetadataChangedUpdate => Some("MetadataChangedUpdate"),
+            Self::TagCreatedUpdate => Some("TagCreatedUpdate"),
+            Self::TagDeletedUpdate => Some("TagDeletedUpdate"),
+            Self::BranchCreatedUpdate => Some("BranchCreatedUpdate"),
+            Self::BranchDeletedUpdate => Some("BranchDeletedUpdate"),
+            Self::BranchResetUpdate => Some("BranchResetUpdate"),
+            Self::NewCommitUpdate => Some("NewCommitUpdate"),
+            Self::CommitAmendedUpdate => Some("CommitAmendedUpdate"),
+            Self::NewDetachedSnapshotUpdate => Some("NewDetachedSnapshotUpdate"),
+            Self::GCRanUpdate => Some("GCRanUpdate"),
+            Self::ExpirationRanUpdate => Some("ExpirationRanUpdate"),
+            Self::FeatureFlagChangedUpdate => Some("FeatureFlagChangedUpdate"),
+            Self::RepoStatusChangedUpdate => Some("RepoStatusChangedUpdate"),
+            _ => None,
+        }
+    }
+}
+impl ::core::fmt::Debug for UpdateType {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+        if let Some(name) = self.variant_name() {
+            f.write_str(name)
+        } else {
+            f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+        }
+    }
+}
+impl<'a> ::flatbuffers::Follow<'a> for UpdateType {
+    type Inner = Self;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+        Self(b)
+    }
+}
+
+impl ::flatbuffers::Push for UpdateType {
+    type Output = UpdateType;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for UpdateType {
+    type Scalar = u8;
+    #[inline]
+    fn to_little_endian(self) -> u8 {
+        self.0.to_le()
+    }
+    #[inline]
+    #[allow(clippy::wrong_self_convention)]
+    fn from_little_endian(v: u8) -> Self {
+        let b = u8::from_le(v);
+        Self(b)
+    }
+}
+
+impl<'a> ::flatbuffers::Verifiable for UpdateType {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        u8::run_verifier(v, pos)
+    }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for UpdateType {}
+pub struct UpdateTypeUnionTableOffset {}
+
 /// Snapshot, manifest or chunk id.
 // struct ObjectId12, aligned to 1
 #[repr(transparent)]
@@ -4105,6 +4262,3620 @@ impl ::core::fmt::Debug for TransactionLog<'_> {
         ds.field("updated_groups", &self.updated_groups());
         ds.field("updated_chunks", &self.updated_chunks());
         ds.field("moved_nodes", &self.moved_nodes());
+        ds.field("extra", &self.extra());
+        ds.finish()
+    }
+}
+pub enum RefOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// A branch or a tag.
+pub struct Ref<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Ref<'a> {
+    type Inner = Ref<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> Ref<'a> {
+    pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
+    pub const VT_SNAPSHOT_INDEX: ::flatbuffers::VOffsetT = 6;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        Ref { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args RefArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<Ref<'bldr>> {
+        let mut builder = RefBuilder::new(_fbb);
+        builder.add_snapshot_index(args.snapshot_index);
+        if let Some(x) = args.name {
+            builder.add_name(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn name(&self) -> &'a str {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<&str>>(Ref::VT_NAME, None)
+                .unwrap()
+        }
+    }
+    /// Position in `Repo.snapshots`.
+    #[inline]
+    pub fn snapshot_index(&self) -> u32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<u32>(Ref::VT_SNAPSHOT_INDEX, Some(0))
+                .unwrap()
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for Ref<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
+            .visit_field::<u32>("snapshot_index", Self::VT_SNAPSHOT_INDEX, false)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct RefArgs<'a> {
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub snapshot_index: u32,
+}
+impl<'a> Default for RefArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        RefArgs {
+            name: None, // required field
+            snapshot_index: 0,
+        }
+    }
+}
+
+pub struct RefBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RefBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(Ref::VT_NAME, name);
+    }
+    #[inline]
+    pub fn add_snapshot_index(&mut self, snapshot_index: u32) {
+        self.fbb_
+            .push_slot::<u32>(Ref::VT_SNAPSHOT_INDEX, snapshot_index, 0);
+    }
+    #[inline]
+    pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RefBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        RefBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<Ref<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_.required(o, Ref::VT_NAME, "name");
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for Ref<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("Ref");
+        ds.field("name", &self.name());
+        ds.field("snapshot_index", &self.snapshot_index());
+        ds.finish()
+    }
+}
+pub enum SnapshotInfoOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// A snapshot that the repository knows, whether a ref reaches it or not.
+pub struct SnapshotInfo<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for SnapshotInfo<'a> {
+    type Inner = SnapshotInfo<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> SnapshotInfo<'a> {
+    pub const VT_ID: ::flatbuffers::VOffsetT = 4;
+    pub const VT_PARENT_OFFSET: ::flatbuffers::VOffsetT = 6;
+    pub const VT_FLUSHED_AT: ::flatbuffers::VOffsetT = 8;
+    pub const VT_MESSAGE: ::flatbuffers::VOffsetT = 10;
+    pub const VT_METADATA: ::flatbuffers::VOffsetT = 12;
+    pub const VT_PRUNED_ANCESTOR_TX_LOGS: ::flatbuffers::VOffsetT = 14;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        SnapshotInfo { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args SnapshotInfoArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<SnapshotInfo<'bldr>> {
+        let mut builder = SnapshotInfoBuilder::new(_fbb);
+        builder.add_flushed_at(args.flushed_at);
+        if let Some(x) = args.pruned_ancestor_tx_logs {
+            builder.add_pruned_ancestor_tx_logs(x);
+        }
+        if let Some(x) = args.metadata {
+            builder.add_metadata(x);
+        }
+        if let Some(x) = args.message {
+            builder.add_message(x);
+        }
+        builder.add_parent_offset(args.parent_offset);
+        if let Some(x) = args.id {
+            builder.add_id(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn id(&self) -> &'a ObjectId12 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<ObjectId12>(SnapshotInfo::VT_ID, None)
+                .unwrap()
+        }
+    }
+    /// Position of the parent in `Repo.snapshots`, despite the name; -1 for none.
+    #[inline]
+    pub fn parent_offset(&self) -> i32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<i32>(SnapshotInfo::VT_PARENT_OFFSET, Some(0))
+                .unwrap()
+        }
+    }
+    /// Microseconds since the Unix epoch.
+    #[inline]
+    pub fn flushed_at(&self) -> u64 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<u64>(SnapshotInfo::VT_FLUSHED_AT, Some(0))
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn message(&self) -> &'a str {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<&str>>(SnapshotInfo::VT_MESSAGE, None)
+                .unwrap()
+        }
+    }
+    /// Values are FlexBuffers, also where the snapshot's file is of spec 1.
+    #[inline]
+    pub fn metadata(
+        &self,
+    ) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<MetadataItem<'a>>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<MetadataItem>>,
+            >>(SnapshotInfo::VT_METADATA, None)
+        }
+    }
+    /// Spec 2.1: ids of ancestors that expiration took out between the parent and this snapshot, oldest first.
+    #[inline]
+    pub fn pruned_ancestor_tx_logs(&self) -> Option<::flatbuffers::Vector<'a, ObjectId12>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ObjectId12>>>(
+                    SnapshotInfo::VT_PRUNED_ANCESTOR_TX_LOGS,
+                    None,
+                )
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for SnapshotInfo<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<ObjectId12>("id", Self::VT_ID, true)?
+            .visit_field::<i32>("parent_offset", Self::VT_PARENT_OFFSET, false)?
+            .visit_field::<u64>("flushed_at", Self::VT_FLUSHED_AT, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("message", Self::VT_MESSAGE, true)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<MetadataItem>>,
+            >>("metadata", Self::VT_METADATA, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ObjectId12>>>(
+                "pruned_ancestor_tx_logs",
+                Self::VT_PRUNED_ANCESTOR_TX_LOGS,
+                false,
+            )?
+            .finish();
+        Ok(())
+    }
+}
+pub struct SnapshotInfoArgs<'a> {
+    pub id: Option<&'a ObjectId12>,
+    pub parent_offset: i32,
+    pub flushed_at: u64,
+    pub message: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub metadata: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<MetadataItem<'a>>>,
+        >,
+    >,
+    pub pruned_ancestor_tx_logs:
+        Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ObjectId12>>>,
+}
+impl<'a> Default for SnapshotInfoArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        SnapshotInfoArgs {
+            id: None, // required field
+            parent_offset: 0,
+            flushed_at: 0,
+            message: None, // required field
+            metadata: None,
+            pruned_ancestor_tx_logs: None,
+        }
+    }
+}
+
+pub struct SnapshotInfoBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> SnapshotInfoBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_id(&mut self, id: &ObjectId12) {
+        self.fbb_
+            .push_slot_always::<&ObjectId12>(SnapshotInfo::VT_ID, id);
+    }
+    #[inline]
+    pub fn add_parent_offset(&mut self, parent_offset: i32) {
+        self.fbb_
+            .push_slot::<i32>(SnapshotInfo::VT_PARENT_OFFSET, parent_offset, 0);
+    }
+    #[inline]
+    pub fn add_flushed_at(&mut self, flushed_at: u64) {
+        self.fbb_
+            .push_slot::<u64>(SnapshotInfo::VT_FLUSHED_AT, flushed_at, 0);
+    }
+    #[inline]
+    pub fn add_message(&mut self, message: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(SnapshotInfo::VT_MESSAGE, message);
+    }
+    #[inline]
+    pub fn add_metadata(
+        &mut self,
+        metadata: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<MetadataItem<'b>>>,
+        >,
+    ) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(SnapshotInfo::VT_METADATA, metadata);
+    }
+    #[inline]
+    pub fn add_pruned_ancestor_tx_logs(
+        &mut self,
+        pruned_ancestor_tx_logs: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, ObjectId12>>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            SnapshotInfo::VT_PRUNED_ANCESTOR_TX_LOGS,
+            pruned_ancestor_tx_logs,
+        );
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> SnapshotInfoBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        SnapshotInfoBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<SnapshotInfo<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_.required(o, SnapshotInfo::VT_ID, "id");
+        self.fbb_.required(o, SnapshotInfo::VT_MESSAGE, "message");
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for SnapshotInfo<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("SnapshotInfo");
+        ds.field("id", &self.id());
+        ds.field("parent_offset", &self.parent_offset());
+        ds.field("flushed_at", &self.flushed_at());
+        ds.field("message", &self.message());
+        ds.field("metadata", &self.metadata());
+        ds.field("pruned_ancestor_tx_logs", &self.pruned_ancestor_tx_logs());
+        ds.finish()
+    }
+}
+pub enum RepoStatusOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct RepoStatus<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for RepoStatus<'a> {
+    type Inner = RepoStatus<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> RepoStatus<'a> {
+    pub const VT_AVAILABILITY: ::flatbuffers::VOffsetT = 4;
+    pub const VT_SET_AT: ::flatbuffers::VOffsetT = 6;
+    pub const VT_LIMITED_AVAILABILITY_REASON: ::flatbuffers::VOffsetT = 8;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        RepoStatus { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args RepoStatusArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<RepoStatus<'bldr>> {
+        let mut builder = RepoStatusBuilder::new(_fbb);
+        builder.add_set_at(args.set_at);
+        if let Some(x) = args.limited_availability_reason {
+            builder.add_limited_availability_reason(x);
+        }
+        builder.add_availability(args.availability);
+        builder.finish()
+    }
+
+    /// 0 online, 1 read-only, 2 offline.
+    #[inline]
+    pub fn availability(&self) -> u8 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<u8>(RepoStatus::VT_AVAILABILITY, Some(0))
+                .unwrap()
+        }
+    }
+    /// Microseconds since the Unix epoch.
+    #[inline]
+    pub fn set_at(&self) -> u64 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<u64>(RepoStatus::VT_SET_AT, Some(0))
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn limited_availability_reason(&self) -> Option<&'a str> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(
+                RepoStatus::VT_LIMITED_AVAILABILITY_REASON,
+                None,
+            )
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for RepoStatus<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<u8>("availability", Self::VT_AVAILABILITY, false)?
+            .visit_field::<u64>("set_at", Self::VT_SET_AT, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>(
+                "limited_availability_reason",
+                Self::VT_LIMITED_AVAILABILITY_REASON,
+                false,
+            )?
+            .finish();
+        Ok(())
+    }
+}
+pub struct RepoStatusArgs<'a> {
+    pub availability: u8,
+    pub set_at: u64,
+    pub limited_availability_reason: Option<::flatbuffers::WIPOffset<&'a str>>,
+}
+impl<'a> Default for RepoStatusArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        RepoStatusArgs {
+            availability: 0,
+            set_at: 0,
+            limited_availability_reason: None,
+        }
+    }
+}
+
+pub struct RepoStatusBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RepoStatusBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_availability(&mut self, availability: u8) {
+        self.fbb_
+            .push_slot::<u8>(RepoStatus::VT_AVAILABILITY, availability, 0);
+    }
+    #[inline]
+    pub fn add_set_at(&mut self, set_at: u64) {
+        self.fbb_.push_slot::<u64>(RepoStatus::VT_SET_AT, set_at, 0);
+    }
+    #[inline]
+    pub fn add_limited_availability_reason(
+        &mut self,
+        limited_availability_reason: ::flatbuffers::WIPOffset<&'b str>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            RepoStatus::VT_LIMITED_AVAILABILITY_REASON,
+            limited_availability_reason,
+        );
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> RepoStatusBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        RepoStatusBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<RepoStatus<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for RepoStatus<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("RepoStatus");
+        ds.field("availability", &self.availability());
+        ds.field("set_at", &self.set_at());
+        ds.field(
+            "limited_availability_reason",
+            &self.limited_availability_reason(),
+        );
+        ds.finish()
+    }
+}
+pub enum RepoInitializedUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct RepoInitializedUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for RepoInitializedUpdate<'a> {
+    type Inner = RepoInitializedUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> RepoInitializedUpdate<'a> {
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        RepoInitializedUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        _args: &'args RepoInitializedUpdateArgs,
+    ) -> ::flatbuffers::WIPOffset<RepoInitializedUpdate<'bldr>> {
+        let mut builder = RepoInitializedUpdateBuilder::new(_fbb);
+        builder.finish()
+    }
+}
+
+impl ::flatbuffers::Verifiable for RepoInitializedUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?.finish();
+        Ok(())
+    }
+}
+pub struct RepoInitializedUpdateArgs {}
+impl<'a> Default for RepoInitializedUpdateArgs {
+    #[inline]
+    fn default() -> Self {
+        RepoInitializedUpdateArgs {}
+    }
+}
+
+pub struct RepoInitializedUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RepoInitializedUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> RepoInitializedUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        RepoInitializedUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<RepoInitializedUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for RepoInitializedUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("RepoInitializedUpdate");
+        ds.finish()
+    }
+}
+pub enum RepoMigratedUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct RepoMigratedUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for RepoMigratedUpdate<'a> {
+    type Inner = RepoMigratedUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> RepoMigratedUpdate<'a> {
+    pub const VT_FROM_VERSION: ::flatbuffers::VOffsetT = 4;
+    pub const VT_TO_VERSION: ::flatbuffers::VOffsetT = 6;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        RepoMigratedUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args RepoMigratedUpdateArgs,
+    ) -> ::flatbuffers::WIPOffset<RepoMigratedUpdate<'bldr>> {
+        let mut builder = RepoMigratedUpdateBuilder::new(_fbb);
+        builder.add_to_version(args.to_version);
+        builder.add_from_version(args.from_version);
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn from_version(&self) -> u8 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<u8>(RepoMigratedUpdate::VT_FROM_VERSION, Some(0))
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn to_version(&self) -> u8 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<u8>(RepoMigratedUpdate::VT_TO_VERSION, Some(0))
+                .unwrap()
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for RepoMigratedUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<u8>("from_version", Self::VT_FROM_VERSION, false)?
+            .visit_field::<u8>("to_version", Self::VT_TO_VERSION, false)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct RepoMigratedUpdateArgs {
+    pub from_version: u8,
+    pub to_version: u8,
+}
+impl<'a> Default for RepoMigratedUpdateArgs {
+    #[inline]
+    fn default() -> Self {
+        RepoMigratedUpdateArgs {
+            from_version: 0,
+            to_version: 0,
+        }
+    }
+}
+
+pub struct RepoMigratedUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RepoMigratedUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_from_version(&mut self, from_version: u8) {
+        self.fbb_
+            .push_slot::<u8>(RepoMigratedUpdate::VT_FROM_VERSION, from_version, 0);
+    }
+    #[inline]
+    pub fn add_to_version(&mut self, to_version: u8) {
+        self.fbb_
+            .push_slot::<u8>(RepoMigratedUpdate::VT_TO_VERSION, to_version, 0);
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> RepoMigratedUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        RepoMigratedUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<RepoMigratedUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for RepoMigratedUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("RepoMigratedUpdate");
+        ds.field("from_version", &self.from_version());
+        ds.field("to_version", &self.to_version());
+        ds.finish()
+    }
+}
+pub enum ConfigChangedUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct ConfigChangedUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for ConfigChangedUpdate<'a> {
+    type Inner = ConfigChangedUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> ConfigChangedUpdate<'a> {
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        ConfigChangedUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        _args: &'args ConfigChangedUpdateArgs,
+    ) -> ::flatbuffers::WIPOffset<ConfigChangedUpdate<'bldr>> {
+        let mut builder = ConfigChangedUpdateBuilder::new(_fbb);
+        builder.finish()
+    }
+}
+
+impl ::flatbuffers::Verifiable for ConfigChangedUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?.finish();
+        Ok(())
+    }
+}
+pub struct ConfigChangedUpdateArgs {}
+impl<'a> Default for ConfigChangedUpdateArgs {
+    #[inline]
+    fn default() -> Self {
+        ConfigChangedUpdateArgs {}
+    }
+}
+
+pub struct ConfigChangedUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> ConfigChangedUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> ConfigChangedUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        ConfigChangedUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<ConfigChangedUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for ConfigChangedUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("ConfigChangedUpdate");
+        ds.finish()
+    }
+}
+pub enum MetadataChangedUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct MetadataChangedUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for MetadataChangedUpdate<'a> {
+    type Inner = MetadataChangedUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> MetadataChangedUpdate<'a> {
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        MetadataChangedUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        _args: &'args MetadataChangedUpdateArgs,
+    ) -> ::flatbuffers::WIPOffset<MetadataChangedUpdate<'bldr>> {
+        let mut builder = MetadataChangedUpdateBuilder::new(_fbb);
+        builder.finish()
+    }
+}
+
+impl ::flatbuffers::Verifiable for MetadataChangedUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?.finish();
+        Ok(())
+    }
+}
+pub struct MetadataChangedUpdateArgs {}
+impl<'a> Default for MetadataChangedUpdateArgs {
+    #[inline]
+    fn default() -> Self {
+        MetadataChangedUpdateArgs {}
+    }
+}
+
+pub struct MetadataChangedUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> MetadataChangedUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> MetadataChangedUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        MetadataChangedUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<MetadataChangedUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for MetadataChangedUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("MetadataChangedUpdate");
+        ds.finish()
+    }
+}
+pub enum TagCreatedUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct TagCreatedUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for TagCreatedUpdate<'a> {
+    type Inner = TagCreatedUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> TagCreatedUpdate<'a> {
+    pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        TagCreatedUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args TagCreatedUpdateArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<TagCreatedUpdate<'bldr>> {
+        let mut builder = TagCreatedUpdateBuilder::new(_fbb);
+        if let Some(x) = args.name {
+            builder.add_name(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn name(&self) -> &'a str {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<&str>>(TagCreatedUpdate::VT_NAME, None)
+                .unwrap()
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for TagCreatedUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct TagCreatedUpdateArgs<'a> {
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+}
+impl<'a> Default for TagCreatedUpdateArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        TagCreatedUpdateArgs {
+            name: None, // required field
+        }
+    }
+}
+
+pub struct TagCreatedUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TagCreatedUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(TagCreatedUpdate::VT_NAME, name);
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> TagCreatedUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        TagCreatedUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<TagCreatedUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_.required(o, TagCreatedUpdate::VT_NAME, "name");
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for TagCreatedUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("TagCreatedUpdate");
+        ds.field("name", &self.name());
+        ds.finish()
+    }
+}
+pub enum TagDeletedUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct TagDeletedUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for TagDeletedUpdate<'a> {
+    type Inner = TagDeletedUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> TagDeletedUpdate<'a> {
+    pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
+    pub const VT_PREVIOUS_SNAP_ID: ::flatbuffers::VOffsetT = 6;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        TagDeletedUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args TagDeletedUpdateArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<TagDeletedUpdate<'bldr>> {
+        let mut builder = TagDeletedUpdateBuilder::new(_fbb);
+        if let Some(x) = args.previous_snap_id {
+            builder.add_previous_snap_id(x);
+        }
+        if let Some(x) = args.name {
+            builder.add_name(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn name(&self) -> &'a str {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<&str>>(TagDeletedUpdate::VT_NAME, None)
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn previous_snap_id(&self) -> &'a ObjectId12 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<ObjectId12>(TagDeletedUpdate::VT_PREVIOUS_SNAP_ID, None)
+                .unwrap()
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for TagDeletedUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
+            .visit_field::<ObjectId12>("previous_snap_id", Self::VT_PREVIOUS_SNAP_ID, true)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct TagDeletedUpdateArgs<'a> {
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub previous_snap_id: Option<&'a ObjectId12>,
+}
+impl<'a> Default for TagDeletedUpdateArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        TagDeletedUpdateArgs {
+            name: None,             // required field
+            previous_snap_id: None, // required field
+        }
+    }
+}
+
+pub struct TagDeletedUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TagDeletedUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(TagDeletedUpdate::VT_NAME, name);
+    }
+    #[inline]
+    pub fn add_previous_snap_id(&mut self, previous_snap_id: &ObjectId12) {
+        self.fbb_.push_slot_always::<&ObjectId12>(
+            TagDeletedUpdate::VT_PREVIOUS_SNAP_ID,
+            previous_snap_id,
+        );
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> TagDeletedUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        TagDeletedUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<TagDeletedUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_.required(o, TagDeletedUpdate::VT_NAME, "name");
+        self.fbb_
+            .required(o, TagDeletedUpdate::VT_PREVIOUS_SNAP_ID, "previous_snap_id");
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for TagDeletedUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("TagDeletedUpdate");
+        ds.field("name", &self.name());
+        ds.field("previous_snap_id", &self.previous_snap_id());
+        ds.finish()
+    }
+}
+pub enum BranchCreatedUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct BranchCreatedUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for BranchCreatedUpdate<'a> {
+    type Inner = BranchCreatedUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> BranchCreatedUpdate<'a> {
+    pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        BranchCreatedUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args BranchCreatedUpdateArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<BranchCreatedUpdate<'bldr>> {
+        let mut builder = BranchCreatedUpdateBuilder::new(_fbb);
+        if let Some(x) = args.name {
+            builder.add_name(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn name(&self) -> &'a str {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<&str>>(BranchCreatedUpdate::VT_NAME, None)
+                .unwrap()
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for BranchCreatedUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct BranchCreatedUpdateArgs<'a> {
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+}
+impl<'a> Default for BranchCreatedUpdateArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        BranchCreatedUpdateArgs {
+            name: None, // required field
+        }
+    }
+}
+
+pub struct BranchCreatedUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> BranchCreatedUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(BranchCreatedUpdate::VT_NAME, name);
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> BranchCreatedUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        BranchCreatedUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<BranchCreatedUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_.required(o, BranchCreatedUpdate::VT_NAME, "name");
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for BranchCreatedUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("BranchCreatedUpdate");
+        ds.field("name", &self.name());
+        ds.finish()
+    }
+}
+pub enum BranchDeletedUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct BranchDeletedUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for BranchDeletedUpdate<'a> {
+    type Inner = BranchDeletedUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> BranchDeletedUpdate<'a> {
+    pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
+    pub const VT_PREVIOUS_SNAP_ID: ::flatbuffers::VOffsetT = 6;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        BranchDeletedUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args BranchDeletedUpdateArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<BranchDeletedUpdate<'bldr>> {
+        let mut builder = BranchDeletedUpdateBuilder::new(_fbb);
+        if let Some(x) = args.previous_snap_id {
+            builder.add_previous_snap_id(x);
+        }
+        if let Some(x) = args.name {
+            builder.add_name(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn name(&self) -> &'a str {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<&str>>(BranchDeletedUpdate::VT_NAME, None)
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn previous_snap_id(&self) -> &'a ObjectId12 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<ObjectId12>(BranchDeletedUpdate::VT_PREVIOUS_SNAP_ID, None)
+                .unwrap()
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for BranchDeletedUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
+            .visit_field::<ObjectId12>("previous_snap_id", Self::VT_PREVIOUS_SNAP_ID, true)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct BranchDeletedUpdateArgs<'a> {
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub previous_snap_id: Option<&'a ObjectId12>,
+}
+impl<'a> Default for BranchDeletedUpdateArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        BranchDeletedUpdateArgs {
+            name: None,             // required field
+            previous_snap_id: None, // required field
+        }
+    }
+}
+
+pub struct BranchDeletedUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> BranchDeletedUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(BranchDeletedUpdate::VT_NAME, name);
+    }
+    #[inline]
+    pub fn add_previous_snap_id(&mut self, previous_snap_id: &ObjectId12) {
+        self.fbb_.push_slot_always::<&ObjectId12>(
+            BranchDeletedUpdate::VT_PREVIOUS_SNAP_ID,
+            previous_snap_id,
+        );
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> BranchDeletedUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        BranchDeletedUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<BranchDeletedUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_.required(o, BranchDeletedUpdate::VT_NAME, "name");
+        self.fbb_.required(
+            o,
+            BranchDeletedUpdate::VT_PREVIOUS_SNAP_ID,
+            "previous_snap_id",
+        );
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for BranchDeletedUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("BranchDeletedUpdate");
+        ds.field("name", &self.name());
+        ds.field("previous_snap_id", &self.previous_snap_id());
+        ds.finish()
+    }
+}
+pub enum BranchResetUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct BranchResetUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for BranchResetUpdate<'a> {
+    type Inner = BranchResetUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> BranchResetUpdate<'a> {
+    pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
+    pub const VT_PREVIOUS_SNAP_ID: ::flatbuffers::VOffsetT = 6;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        BranchResetUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args BranchResetUpdateArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<BranchResetUpdate<'bldr>> {
+        let mut builder = BranchResetUpdateBuilder::new(_fbb);
+        if let Some(x) = args.previous_snap_id {
+            builder.add_previous_snap_id(x);
+        }
+        if let Some(x) = args.name {
+            builder.add_name(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn name(&self) -> &'a str {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<&str>>(BranchResetUpdate::VT_NAME, None)
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn previous_snap_id(&self) -> &'a ObjectId12 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<ObjectId12>(BranchResetUpdate::VT_PREVIOUS_SNAP_ID, None)
+                .unwrap()
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for BranchResetUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
+            .visit_field::<ObjectId12>("previous_snap_id", Self::VT_PREVIOUS_SNAP_ID, true)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct BranchResetUpdateArgs<'a> {
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub previous_snap_id: Option<&'a ObjectId12>,
+}
+impl<'a> Default for BranchResetUpdateArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        BranchResetUpdateArgs {
+            name: None,             // required field
+            previous_snap_id: None, // required field
+        }
+    }
+}
+
+pub struct BranchResetUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> BranchResetUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(BranchResetUpdate::VT_NAME, name);
+    }
+    #[inline]
+    pub fn add_previous_snap_id(&mut self, previous_snap_id: &ObjectId12) {
+        self.fbb_.push_slot_always::<&ObjectId12>(
+            BranchResetUpdate::VT_PREVIOUS_SNAP_ID,
+            previous_snap_id,
+        );
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> BranchResetUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        BranchResetUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<BranchResetUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_.required(o, BranchResetUpdate::VT_NAME, "name");
+        self.fbb_.required(
+            o,
+            BranchResetUpdate::VT_PREVIOUS_SNAP_ID,
+            "previous_snap_id",
+        );
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for BranchResetUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("BranchResetUpdate");
+        ds.field("name", &self.name());
+        ds.field("previous_snap_id", &self.previous_snap_id());
+        ds.finish()
+    }
+}
+pub enum NewCommitUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct NewCommitUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for NewCommitUpdate<'a> {
+    type Inner = NewCommitUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> NewCommitUpdate<'a> {
+    pub const VT_BRANCH: ::flatbuffers::VOffsetT = 4;
+    pub const VT_NEW_SNAP_ID: ::flatbuffers::VOffsetT = 6;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        NewCommitUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args NewCommitUpdateArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<NewCommitUpdate<'bldr>> {
+        let mut builder = NewCommitUpdateBuilder::new(_fbb);
+        if let Some(x) = args.new_snap_id {
+            builder.add_new_snap_id(x);
+        }
+        if let Some(x) = args.branch {
+            builder.add_branch(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn branch(&self) -> &'a str {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<&str>>(NewCommitUpdate::VT_BRANCH, None)
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn new_snap_id(&self) -> &'a ObjectId12 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<ObjectId12>(NewCommitUpdate::VT_NEW_SNAP_ID, None)
+                .unwrap()
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for NewCommitUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("branch", Self::VT_BRANCH, true)?
+            .visit_field::<ObjectId12>("new_snap_id", Self::VT_NEW_SNAP_ID, true)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct NewCommitUpdateArgs<'a> {
+    pub branch: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub new_snap_id: Option<&'a ObjectId12>,
+}
+impl<'a> Default for NewCommitUpdateArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        NewCommitUpdateArgs {
+            branch: None,      // required field
+            new_snap_id: None, // required field
+        }
+    }
+}
+
+pub struct NewCommitUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> NewCommitUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_branch(&mut self, branch: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(NewCommitUpdate::VT_BRANCH, branch);
+    }
+    #[inline]
+    pub fn add_new_snap_id(&mut self, new_snap_id: &ObjectId12) {
+        self.fbb_
+            .push_slot_always::<&ObjectId12>(NewCommitUpdate::VT_NEW_SNAP_ID, new_snap_id);
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> NewCommitUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        NewCommitUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<NewCommitUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_.required(o, NewCommitUpdate::VT_BRANCH, "branch");
+        self.fbb_
+            .required(o, NewCommitUpdate::VT_NEW_SNAP_ID, "new_snap_id");
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for NewCommitUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("NewCommitUpdate");
+        ds.field("branch", &self.branch());
+        ds.field("new_snap_id", &self.new_snap_id());
+        ds.finish()
+    }
+}
+pub enum CommitAmendedUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct CommitAmendedUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for CommitAmendedUpdate<'a> {
+    type Inner = CommitAmendedUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> CommitAmendedUpdate<'a> {
+    pub const VT_BRANCH: ::flatbuffers::VOffsetT = 4;
+    pub const VT_PREVIOUS_SNAP_ID: ::flatbuffers::VOffsetT = 6;
+    pub const VT_NEW_SNAP_ID: ::flatbuffers::VOffsetT = 8;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        CommitAmendedUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args CommitAmendedUpdateArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<CommitAmendedUpdate<'bldr>> {
+        let mut builder = CommitAmendedUpdateBuilder::new(_fbb);
+        if let Some(x) = args.new_snap_id {
+            builder.add_new_snap_id(x);
+        }
+        if let Some(x) = args.previous_snap_id {
+            builder.add_previous_snap_id(x);
+        }
+        if let Some(x) = args.branch {
+            builder.add_branch(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn branch(&self) -> &'a str {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<&str>>(CommitAmendedUpdate::VT_BRANCH, None)
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn previous_snap_id(&self) -> &'a ObjectId12 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<ObjectId12>(CommitAmendedUpdate::VT_PREVIOUS_SNAP_ID, None)
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn new_snap_id(&self) -> &'a ObjectId12 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<ObjectId12>(CommitAmendedUpdate::VT_NEW_SNAP_ID, None)
+                .unwrap()
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for CommitAmendedUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("branch", Self::VT_BRANCH, true)?
+            .visit_field::<ObjectId12>("previous_snap_id", Self::VT_PREVIOUS_SNAP_ID, true)?
+            .visit_field::<ObjectId12>("new_snap_id", Self::VT_NEW_SNAP_ID, true)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct CommitAmendedUpdateArgs<'a> {
+    pub branch: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub previous_snap_id: Option<&'a ObjectId12>,
+    pub new_snap_id: Option<&'a ObjectId12>,
+}
+impl<'a> Default for CommitAmendedUpdateArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        CommitAmendedUpdateArgs {
+            branch: None,           // required field
+            previous_snap_id: None, // required field
+            new_snap_id: None,      // required field
+        }
+    }
+}
+
+pub struct CommitAmendedUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> CommitAmendedUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_branch(&mut self, branch: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            CommitAmendedUpdate::VT_BRANCH,
+            branch,
+        );
+    }
+    #[inline]
+    pub fn add_previous_snap_id(&mut self, previous_snap_id: &ObjectId12) {
+        self.fbb_.push_slot_always::<&ObjectId12>(
+            CommitAmendedUpdate::VT_PREVIOUS_SNAP_ID,
+            previous_snap_id,
+        );
+    }
+    #[inline]
+    pub fn add_new_snap_id(&mut self, new_snap_id: &ObjectId12) {
+        self.fbb_
+            .push_slot_always::<&ObjectId12>(CommitAmendedUpdate::VT_NEW_SNAP_ID, new_snap_id);
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> CommitAmendedUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        CommitAmendedUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<CommitAmendedUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_
+            .required(o, CommitAmendedUpdate::VT_BRANCH, "branch");
+        self.fbb_.required(
+            o,
+            CommitAmendedUpdate::VT_PREVIOUS_SNAP_ID,
+            "previous_snap_id",
+        );
+        self.fbb_
+            .required(o, CommitAmendedUpdate::VT_NEW_SNAP_ID, "new_snap_id");
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for CommitAmendedUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("CommitAmendedUpdate");
+        ds.field("branch", &self.branch());
+        ds.field("previous_snap_id", &self.previous_snap_id());
+        ds.field("new_snap_id", &self.new_snap_id());
+        ds.finish()
+    }
+}
+pub enum NewDetachedSnapshotUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct NewDetachedSnapshotUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for NewDetachedSnapshotUpdate<'a> {
+    type Inner = NewDetachedSnapshotUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> NewDetachedSnapshotUpdate<'a> {
+    pub const VT_NEW_SNAP_ID: ::flatbuffers::VOffsetT = 4;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        NewDetachedSnapshotUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args NewDetachedSnapshotUpdateArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<NewDetachedSnapshotUpdate<'bldr>> {
+        let mut builder = NewDetachedSnapshotUpdateBuilder::new(_fbb);
+        if let Some(x) = args.new_snap_id {
+            builder.add_new_snap_id(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn new_snap_id(&self) -> &'a ObjectId12 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<ObjectId12>(NewDetachedSnapshotUpdate::VT_NEW_SNAP_ID, None)
+                .unwrap()
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for NewDetachedSnapshotUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<ObjectId12>("new_snap_id", Self::VT_NEW_SNAP_ID, true)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct NewDetachedSnapshotUpdateArgs<'a> {
+    pub new_snap_id: Option<&'a ObjectId12>,
+}
+impl<'a> Default for NewDetachedSnapshotUpdateArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        NewDetachedSnapshotUpdateArgs {
+            new_snap_id: None, // required field
+        }
+    }
+}
+
+pub struct NewDetachedSnapshotUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> NewDetachedSnapshotUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_new_snap_id(&mut self, new_snap_id: &ObjectId12) {
+        self.fbb_.push_slot_always::<&ObjectId12>(
+            NewDetachedSnapshotUpdate::VT_NEW_SNAP_ID,
+            new_snap_id,
+        );
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> NewDetachedSnapshotUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        NewDetachedSnapshotUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<NewDetachedSnapshotUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_
+            .required(o, NewDetachedSnapshotUpdate::VT_NEW_SNAP_ID, "new_snap_id");
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for NewDetachedSnapshotUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("NewDetachedSnapshotUpdate");
+        ds.field("new_snap_id", &self.new_snap_id());
+        ds.finish()
+    }
+}
+pub enum GCRanUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct GCRanUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for GCRanUpdate<'a> {
+    type Inner = GCRanUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> GCRanUpdate<'a> {
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        GCRanUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        _args: &'args GCRanUpdateArgs,
+    ) -> ::flatbuffers::WIPOffset<GCRanUpdate<'bldr>> {
+        let mut builder = GCRanUpdateBuilder::new(_fbb);
+        builder.finish()
+    }
+}
+
+impl ::flatbuffers::Verifiable for GCRanUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?.finish();
+        Ok(())
+    }
+}
+pub struct GCRanUpdateArgs {}
+impl<'a> Default for GCRanUpdateArgs {
+    #[inline]
+    fn default() -> Self {
+        GCRanUpdateArgs {}
+    }
+}
+
+pub struct GCRanUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> GCRanUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> GCRanUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        GCRanUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<GCRanUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for GCRanUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("GCRanUpdate");
+        ds.finish()
+    }
+}
+pub enum ExpirationRanUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct ExpirationRanUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for ExpirationRanUpdate<'a> {
+    type Inner = ExpirationRanUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> ExpirationRanUpdate<'a> {
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        ExpirationRanUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        _args: &'args ExpirationRanUpdateArgs,
+    ) -> ::flatbuffers::WIPOffset<ExpirationRanUpdate<'bldr>> {
+        let mut builder = ExpirationRanUpdateBuilder::new(_fbb);
+        builder.finish()
+    }
+}
+
+impl ::flatbuffers::Verifiable for ExpirationRanUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?.finish();
+        Ok(())
+    }
+}
+pub struct ExpirationRanUpdateArgs {}
+impl<'a> Default for ExpirationRanUpdateArgs {
+    #[inline]
+    fn default() -> Self {
+        ExpirationRanUpdateArgs {}
+    }
+}
+
+pub struct ExpirationRanUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> ExpirationRanUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> ExpirationRanUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        ExpirationRanUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<ExpirationRanUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for ExpirationRanUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("ExpirationRanUpdate");
+        ds.finish()
+    }
+}
+pub enum FeatureFlagChangedUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct FeatureFlagChangedUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for FeatureFlagChangedUpdate<'a> {
+    type Inner = FeatureFlagChangedUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> FeatureFlagChangedUpdate<'a> {
+    pub const VT_ID: ::flatbuffers::VOffsetT = 4;
+    pub const VT_NEW_VALUE: ::flatbuffers::VOffsetT = 6;
+    pub const VT_IS_SET: ::flatbuffers::VOffsetT = 8;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        FeatureFlagChangedUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args FeatureFlagChangedUpdateArgs,
+    ) -> ::flatbuffers::WIPOffset<FeatureFlagChangedUpdate<'bldr>> {
+        let mut builder = FeatureFlagChangedUpdateBuilder::new(_fbb);
+        builder.add_id(args.id);
+        builder.add_is_set(args.is_set);
+        builder.add_new_value(args.new_value);
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn id(&self) -> u16 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<u16>(FeatureFlagChangedUpdate::VT_ID, Some(0))
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn new_value(&self) -> bool {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<bool>(FeatureFlagChangedUpdate::VT_NEW_VALUE, Some(false))
+                .unwrap()
+        }
+    }
+    /// False: back to the default.
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<bool>(FeatureFlagChangedUpdate::VT_IS_SET, Some(false))
+                .unwrap()
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for FeatureFlagChangedUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<u16>("id", Self::VT_ID, false)?
+            .visit_field::<bool>("new_value", Self::VT_NEW_VALUE, false)?
+            .visit_field::<bool>("is_set", Self::VT_IS_SET, false)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct FeatureFlagChangedUpdateArgs {
+    pub id: u16,
+    pub new_value: bool,
+    pub is_set: bool,
+}
+impl<'a> Default for FeatureFlagChangedUpdateArgs {
+    #[inline]
+    fn default() -> Self {
+        FeatureFlagChangedUpdateArgs {
+            id: 0,
+            new_value: false,
+            is_set: false,
+        }
+    }
+}
+
+pub struct FeatureFlagChangedUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> FeatureFlagChangedUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_id(&mut self, id: u16) {
+        self.fbb_
+            .push_slot::<u16>(FeatureFlagChangedUpdate::VT_ID, id, 0);
+    }
+    #[inline]
+    pub fn add_new_value(&mut self, new_value: bool) {
+        self.fbb_
+            .push_slot::<bool>(FeatureFlagChangedUpdate::VT_NEW_VALUE, new_value, false);
+    }
+    #[inline]
+    pub fn add_is_set(&mut self, is_set: bool) {
+        self.fbb_
+            .push_slot::<bool>(FeatureFlagChangedUpdate::VT_IS_SET, is_set, false);
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> FeatureFlagChangedUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        FeatureFlagChangedUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<FeatureFlagChangedUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for FeatureFlagChangedUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("FeatureFlagChangedUpdate");
+        ds.field("id", &self.id());
+        ds.field("new_value", &self.new_value());
+        ds.field("is_set", &self.is_set());
+        ds.finish()
+    }
+}
+pub enum RepoStatusChangedUpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct RepoStatusChangedUpdate<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for RepoStatusChangedUpdate<'a> {
+    type Inner = RepoStatusChangedUpdate<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> RepoStatusChangedUpdate<'a> {
+    pub const VT_STATUS: ::flatbuffers::VOffsetT = 4;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        RepoStatusChangedUpdate { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args RepoStatusChangedUpdateArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<RepoStatusChangedUpdate<'bldr>> {
+        let mut builder = RepoStatusChangedUpdateBuilder::new(_fbb);
+        if let Some(x) = args.status {
+            builder.add_status(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn status(&self) -> RepoStatus<'a> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<RepoStatus>>(
+                    RepoStatusChangedUpdate::VT_STATUS,
+                    None,
+                )
+                .unwrap()
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for RepoStatusChangedUpdate<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<RepoStatus>>(
+                "status",
+                Self::VT_STATUS,
+                true,
+            )?
+            .finish();
+        Ok(())
+    }
+}
+pub struct RepoStatusChangedUpdateArgs<'a> {
+    pub status: Option<::flatbuffers::WIPOffset<RepoStatus<'a>>>,
+}
+impl<'a> Default for RepoStatusChangedUpdateArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        RepoStatusChangedUpdateArgs {
+            status: None, // required field
+        }
+    }
+}
+
+pub struct RepoStatusChangedUpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RepoStatusChangedUpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_status(&mut self, status: ::flatbuffers::WIPOffset<RepoStatus<'b>>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<RepoStatus>>(
+                RepoStatusChangedUpdate::VT_STATUS,
+                status,
+            );
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> RepoStatusChangedUpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        RepoStatusChangedUpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<RepoStatusChangedUpdate<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_
+            .required(o, RepoStatusChangedUpdate::VT_STATUS, "status");
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for RepoStatusChangedUpdate<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("RepoStatusChangedUpdate");
+        ds.field("status", &self.status());
+        ds.finish()
+    }
+}
+pub enum UpdateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// One entry of the operations log.
+pub struct Update<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Update<'a> {
+    type Inner = Update<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> Update<'a> {
+    pub const VT_UPDATE_TYPE_TYPE: ::flatbuffers::VOffsetT = 4;
+    pub const VT_UPDATE_TYPE: ::flatbuffers::VOffsetT = 6;
+    pub const VT_UPDATED_AT: ::flatbuffers::VOffsetT = 8;
+    pub const VT_BACKUP_PATH: ::flatbuffers::VOffsetT = 10;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        Update { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args UpdateArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<Update<'bldr>> {
+        let mut builder = UpdateBuilder::new(_fbb);
+        builder.add_updated_at(args.updated_at);
+        if let Some(x) = args.backup_path {
+            builder.add_backup_path(x);
+        }
+        if let Some(x) = args.update_type {
+            builder.add_update_type(x);
+        }
+        builder.add_update_type_type(args.update_type_type);
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn update_type_type(&self) -> UpdateType {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<UpdateType>(Update::VT_UPDATE_TYPE_TYPE, Some(UpdateType::NONE))
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn update_type(&self) -> ::flatbuffers::Table<'a> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Table<'a>>>(
+                    Update::VT_UPDATE_TYPE,
+                    None,
+                )
+                .unwrap()
+        }
+    }
+    /// Microseconds since the Unix epoch.
+    #[inline]
+    pub fn updated_at(&self) -> u64 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<u64>(Update::VT_UPDATED_AT, Some(0))
+                .unwrap()
+        }
+    }
+    /// Name of the backup that holds `repo` as it was right after this update.
+    #[inline]
+    pub fn backup_path(&self) -> Option<&'a str> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<&str>>(Update::VT_BACKUP_PATH, None)
+        }
+    }
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_repo_initialized_update(&self) -> Option<RepoInitializedUpdate<'a>> {
+        if self.update_type_type() == UpdateType::RepoInitializedUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { RepoInitializedUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_repo_migrated_update(&self) -> Option<RepoMigratedUpdate<'a>> {
+        if self.update_type_type() == UpdateType::RepoMigratedUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { RepoMigratedUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_config_changed_update(&self) -> Option<ConfigChangedUpdate<'a>> {
+        if self.update_type_type() == UpdateType::ConfigChangedUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { ConfigChangedUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_metadata_changed_update(&self) -> Option<MetadataChangedUpdate<'a>> {
+        if self.update_type_type() == UpdateType::MetadataChangedUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { MetadataChangedUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_tag_created_update(&self) -> Option<TagCreatedUpdate<'a>> {
+        if self.update_type_type() == UpdateType::TagCreatedUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { TagCreatedUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_tag_deleted_update(&self) -> Option<TagDeletedUpdate<'a>> {
+        if self.update_type_type() == UpdateType::TagDeletedUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { TagDeletedUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_branch_created_update(&self) -> Option<BranchCreatedUpdate<'a>> {
+        if self.update_type_type() == UpdateType::BranchCreatedUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { BranchCreatedUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_branch_deleted_update(&self) -> Option<BranchDeletedUpdate<'a>> {
+        if self.update_type_type() == UpdateType::BranchDeletedUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { BranchDeletedUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_branch_reset_update(&self) -> Option<BranchResetUpdate<'a>> {
+        if self.update_type_type() == UpdateType::BranchResetUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { BranchResetUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_new_commit_update(&self) -> Option<NewCommitUpdate<'a>> {
+        if self.update_type_type() == UpdateType::NewCommitUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { NewCommitUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_commit_amended_update(&self) -> Option<CommitAmendedUpdate<'a>> {
+        if self.update_type_type() == UpdateType::CommitAmendedUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { CommitAmendedUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_new_detached_snapshot_update(
+        &self,
+    ) -> Option<NewDetachedSnapshotUpdate<'a>> {
+        if self.update_type_type() == UpdateType::NewDetachedSnapshotUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { NewDetachedSnapshotUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_gcran_update(&self) -> Option<GCRanUpdate<'a>> {
+        if self.update_type_type() == UpdateType::GCRanUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { GCRanUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_expiration_ran_update(&self) -> Option<ExpirationRanUpdate<'a>> {
+        if self.update_type_type() == UpdateType::ExpirationRanUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { ExpirationRanUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_feature_flag_changed_update(
+        &self,
+    ) -> Option<FeatureFlagChangedUpdate<'a>> {
+        if self.update_type_type() == UpdateType::FeatureFlagChangedUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { FeatureFlagChangedUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn update_type_as_repo_status_changed_update(&self) -> Option<RepoStatusChangedUpdate<'a>> {
+        if self.update_type_type() == UpdateType::RepoStatusChangedUpdate {
+            let u = self.update_type();
+            // Safety:
+            // Created from a valid Table for this object
+            // Which contains a valid union in this slot
+            Some(unsafe { RepoStatusChangedUpdate::init_from_table(u) })
+        } else {
+            None
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for Update<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+     .visit_union::<UpdateType, _>("update_type_type", Self::VT_UPDATE_TYPE_TYPE, "update_type", Self::VT_UPDATE_TYPE, true, |key, v, pos| {
+        match key {
+          UpdateType::RepoInitializedUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<RepoInitializedUpdate>>("UpdateType::RepoInitializedUpdate", pos),
+          UpdateType::RepoMigratedUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<RepoMigratedUpdate>>("UpdateType::RepoMigratedUpdate", pos),
+          UpdateType::ConfigChangedUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<ConfigChangedUpdate>>("UpdateType::ConfigChangedUpdate", pos),
+          UpdateType::MetadataChangedUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<MetadataChangedUpdate>>("UpdateType::MetadataChangedUpdate", pos),
+          UpdateType::TagCreatedUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<TagCreatedUpdate>>("UpdateType::TagCreatedUpdate", pos),
+          UpdateType::TagDeletedUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<TagDeletedUpdate>>("UpdateType::TagDeletedUpdate", pos),
+          UpdateType::BranchCreatedUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<BranchCreatedUpdate>>("UpdateType::BranchCreatedUpdate", pos),
+          UpdateType::BranchDeletedUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<BranchDeletedUpdate>>("UpdateType::BranchDeletedUpdate", pos),
+          UpdateType::BranchResetUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<BranchResetUpdate>>("UpdateType::BranchResetUpdate", pos),
+          UpdateType::NewCommitUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<NewCommitUpdate>>("UpdateType::NewCommitUpdate", pos),
+          UpdateType::CommitAmendedUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<CommitAmendedUpdate>>("UpdateType::CommitAmendedUpdate", pos),
+          UpdateType::NewDetachedSnapshotUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<NewDetachedSnapshotUpdate>>("UpdateType::NewDetachedSnapshotUpdate", pos),
+          UpdateType::GCRanUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<GCRanUpdate>>("UpdateType::GCRanUpdate", pos),
+          UpdateType::ExpirationRanUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<ExpirationRanUpdate>>("UpdateType::ExpirationRanUpdate", pos),
+          UpdateType::FeatureFlagChangedUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<FeatureFlagChangedUpdate>>("UpdateType::FeatureFlagChangedUpdate", pos),
+          UpdateType::RepoStatusChangedUpdate => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<RepoStatusChangedUpdate>>("UpdateType::RepoStatusChangedUpdate", pos),
+          _ => Ok(()),
+        }
+     })?
+     .visit_field::<u64>("updated_at", Self::VT_UPDATED_AT, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("backup_path", Self::VT_BACKUP_PATH, false)?
+     .finish();
+        Ok(())
+    }
+}
+pub struct UpdateArgs<'a> {
+    pub update_type_type: UpdateType,
+    pub update_type: Option<::flatbuffers::WIPOffset<::flatbuffers::UnionWIPOffset>>,
+    pub updated_at: u64,
+    pub backup_path: Option<::flatbuffers::WIPOffset<&'a str>>,
+}
+impl<'a> Default for UpdateArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        UpdateArgs {
+            update_type_type: UpdateType::NONE,
+            update_type: None, // required field
+            updated_at: 0,
+            backup_path: None,
+        }
+    }
+}
+
+pub struct UpdateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> UpdateBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_update_type_type(&mut self, update_type_type: UpdateType) {
+        self.fbb_.push_slot::<UpdateType>(
+            Update::VT_UPDATE_TYPE_TYPE,
+            update_type_type,
+            UpdateType::NONE,
+        );
+    }
+    #[inline]
+    pub fn add_update_type(
+        &mut self,
+        update_type: ::flatbuffers::WIPOffset<::flatbuffers::UnionWIPOffset>,
+    ) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(Update::VT_UPDATE_TYPE, update_type);
+    }
+    #[inline]
+    pub fn add_updated_at(&mut self, updated_at: u64) {
+        self.fbb_
+            .push_slot::<u64>(Update::VT_UPDATED_AT, updated_at, 0);
+    }
+    #[inline]
+    pub fn add_backup_path(&mut self, backup_path: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(Update::VT_BACKUP_PATH, backup_path);
+    }
+    #[inline]
+    pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> UpdateBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        UpdateBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<Update<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_.required(o, Update::VT_UPDATE_TYPE, "update_type");
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for Update<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("Update");
+        ds.field("update_type_type", &self.update_type_type());
+        match self.update_type_type() {
+            UpdateType::RepoInitializedUpdate => {
+                if let Some(x) = self.update_type_as_repo_initialized_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::RepoMigratedUpdate => {
+                if let Some(x) = self.update_type_as_repo_migrated_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::ConfigChangedUpdate => {
+                if let Some(x) = self.update_type_as_config_changed_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::MetadataChangedUpdate => {
+                if let Some(x) = self.update_type_as_metadata_changed_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::TagCreatedUpdate => {
+                if let Some(x) = self.update_type_as_tag_created_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::TagDeletedUpdate => {
+                if let Some(x) = self.update_type_as_tag_deleted_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::BranchCreatedUpdate => {
+                if let Some(x) = self.update_type_as_branch_created_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::BranchDeletedUpdate => {
+                if let Some(x) = self.update_type_as_branch_deleted_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::BranchResetUpdate => {
+                if let Some(x) = self.update_type_as_branch_reset_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::NewCommitUpdate => {
+                if let Some(x) = self.update_type_as_new_commit_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::CommitAmendedUpdate => {
+                if let Some(x) = self.update_type_as_commit_amended_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::NewDetachedSnapshotUpdate => {
+                if let Some(x) = self.update_type_as_new_detached_snapshot_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::GCRanUpdate => {
+                if let Some(x) = self.update_type_as_gcran_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::ExpirationRanUpdate => {
+                if let Some(x) = self.update_type_as_expiration_ran_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::FeatureFlagChangedUpdate => {
+                if let Some(x) = self.update_type_as_feature_flag_changed_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            UpdateType::RepoStatusChangedUpdate => {
+                if let Some(x) = self.update_type_as_repo_status_changed_update() {
+                    ds.field("update_type", &x)
+                } else {
+                    ds.field(
+                        "update_type",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            _ => {
+                let x: Option<()> = None;
+                ds.field("update_type", &x)
+            }
+        };
+        ds.field("updated_at", &self.updated_at());
+        ds.field("backup_path", &self.backup_path());
+        ds.finish()
+    }
+}
+pub enum RepoOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct Repo<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Repo<'a> {
+    type Inner = Repo<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self {
+            _tab: unsafe { ::flatbuffers::Table::new(buf, loc) },
+        }
+    }
+}
+
+impl<'a> Repo<'a> {
+    pub const VT_SPEC_VERSION: ::flatbuffers::VOffsetT = 4;
+    pub const VT_TAGS: ::flatbuffers::VOffsetT = 6;
+    pub const VT_BRANCHES: ::flatbuffers::VOffsetT = 8;
+    pub const VT_DELETED_TAGS: ::flatbuffers::VOffsetT = 10;
+    pub const VT_SNAPSHOTS: ::flatbuffers::VOffsetT = 12;
+    pub const VT_STATUS: ::flatbuffers::VOffsetT = 14;
+    pub const VT_METADATA: ::flatbuffers::VOffsetT = 16;
+    pub const VT_LATEST_UPDATES: ::flatbuffers::VOffsetT = 18;
+    pub const VT_REPO_BEFORE_UPDATES: ::flatbuffers::VOffsetT = 20;
+    pub const VT_CONFIG: ::flatbuffers::VOffsetT = 22;
+    pub const VT_ENABLED_FEATURE_FLAGS: ::flatbuffers::VOffsetT = 24;
+    pub const VT_DISABLED_FEATURE_FLAGS: ::flatbuffers::VOffsetT = 26;
+    pub const VT_EXTRA: ::flatbuffers::VOffsetT = 28;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        Repo { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args RepoArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<Repo<'bldr>> {
+        let mut builder = RepoBuilder::new(_fbb);
+        if let Some(x) = args.extra {
+            builder.add_extra(x);
+        }
+        if let Some(x) = args.disabled_feature_flags {
+            builder.add_disabled_feature_flags(x);
+        }
+        if let Some(x) = args.enabled_feature_flags {
+            builder.add_enabled_feature_flags(x);
+        }
+        if let Some(x) = args.config {
+            builder.add_config(x);
+        }
+        if let Some(x) = args.repo_before_updates {
+            builder.add_repo_before_updates(x);
+        }
+        if let Some(x) = args.latest_updates {
+            builder.add_latest_updates(x);
+        }
+        if let Some(x) = args.metadata {
+            builder.add_metadata(x);
+        }
+        if let Some(x) = args.status {
+            builder.add_status(x);
+        }
+        if let Some(x) = args.snapshots {
+            builder.add_snapshots(x);
+        }
+        if let Some(x) = args.deleted_tags {
+            builder.add_deleted_tags(x);
+        }
+        if let Some(x) = args.branches {
+            builder.add_branches(x);
+        }
+        if let Some(x) = args.tags {
+            builder.add_tags(x);
+        }
+        builder.add_spec_version(args.spec_version);
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn spec_version(&self) -> u8 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<u8>(Repo::VT_SPEC_VERSION, Some(0)).unwrap() }
+    }
+    /// Sorted by name, as all lists of names.
+    #[inline]
+    pub fn tags(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Ref<'a>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<
+                    ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Ref>>,
+                >>(Repo::VT_TAGS, None)
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn branches(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Ref<'a>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<
+                    ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Ref>>,
+                >>(Repo::VT_BRANCHES, None)
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn deleted_tags(
+        &self,
+    ) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<
+                    ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>,
+                >>(Repo::VT_DELETED_TAGS, None)
+                .unwrap()
+        }
+    }
+    /// Sorted by id.
+    #[inline]
+    pub fn snapshots(
+        &self,
+    ) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<SnapshotInfo<'a>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<
+                    ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<SnapshotInfo>>,
+                >>(Repo::VT_SNAPSHOTS, None)
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn status(&self) -> RepoStatus<'a> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<RepoStatus>>(Repo::VT_STATUS, None)
+                .unwrap()
+        }
+    }
+    /// Sorted by name; values are FlexBuffers.
+    #[inline]
+    pub fn metadata(
+        &self,
+    ) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<MetadataItem<'a>>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<MetadataItem>>,
+            >>(Repo::VT_METADATA, None)
+        }
+    }
+    /// Newest first, at least one.
+    #[inline]
+    pub fn latest_updates(
+        &self,
+    ) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Update<'a>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<
+                    ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Update>>,
+                >>(Repo::VT_LATEST_UPDATES, None)
+                .unwrap()
+        }
+    }
+    /// Name of the backup in which the operations log goes on.
+    #[inline]
+    pub fn repo_before_updates(&self) -> Option<&'a str> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<&str>>(Repo::VT_REPO_BEFORE_UPDATES, None)
+        }
+    }
+    /// FlexBuffers.
+    #[inline]
+    pub fn config(&self) -> Option<::flatbuffers::Vector<'a, u8>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u8>>>(
+                    Repo::VT_CONFIG,
+                    None,
+                )
+        }
+    }
+    /// Sorted, as the next list.
+    #[inline]
+    pub fn enabled_feature_flags(&self) -> Option<::flatbuffers::Vector<'a, u16>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u16>>>(
+                    Repo::VT_ENABLED_FEATURE_FLAGS,
+                    None,
+                )
+        }
+    }
+    #[inline]
+    pub fn disabled_feature_flags(&self) -> Option<::flatbuffers::Vector<'a, u16>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u16>>>(
+                    Repo::VT_DISABLED_FEATURE_FLAGS,
+                    None,
+                )
+        }
+    }
+    /// Reserved.
+    #[inline]
+    pub fn extra(&self) -> Option<::flatbuffers::Vector<'a, u8>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u8>>>(
+                    Repo::VT_EXTRA,
+                    None,
+                )
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for Repo<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<u8>("spec_version", Self::VT_SPEC_VERSION, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Ref>>,
+            >>("tags", Self::VT_TAGS, true)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Ref>>,
+            >>("branches", Self::VT_BRANCHES, true)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<&'_ str>>,
+            >>("deleted_tags", Self::VT_DELETED_TAGS, true)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<SnapshotInfo>>,
+            >>("snapshots", Self::VT_SNAPSHOTS, true)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<RepoStatus>>(
+                "status",
+                Self::VT_STATUS,
+                true,
+            )?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<MetadataItem>>,
+            >>("metadata", Self::VT_METADATA, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Update>>,
+            >>("latest_updates", Self::VT_LATEST_UPDATES, true)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>(
+                "repo_before_updates",
+                Self::VT_REPO_BEFORE_UPDATES,
+                false,
+            )?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, u8>>>(
+                "config",
+                Self::VT_CONFIG,
+                false,
+            )?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, u16>>>(
+                "enabled_feature_flags",
+                Self::VT_ENABLED_FEATURE_FLAGS,
+                false,
+            )?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, u16>>>(
+                "disabled_feature_flags",
+                Self::VT_DISABLED_FEATURE_FLAGS,
+                false,
+            )?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, u8>>>(
+                "extra",
+                Self::VT_EXTRA,
+                false,
+            )?
+            .finish();
+        Ok(())
+    }
+}
+pub struct RepoArgs<'a> {
+    pub spec_version: u8,
+    pub tags: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Ref<'a>>>,
+        >,
+    >,
+    pub branches: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Ref<'a>>>,
+        >,
+    >,
+    pub deleted_tags: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>,
+        >,
+    >,
+    pub snapshots: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<SnapshotInfo<'a>>>,
+        >,
+    >,
+    pub status: Option<::flatbuffers::WIPOffset<RepoStatus<'a>>>,
+    pub metadata: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<MetadataItem<'a>>>,
+        >,
+    >,
+    pub latest_updates: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Update<'a>>>,
+        >,
+    >,
+    pub repo_before_updates: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub config: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, u8>>>,
+    pub enabled_feature_flags: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, u16>>>,
+    pub disabled_feature_flags: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, u16>>>,
+    pub extra: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, u8>>>,
+}
+impl<'a> Default for RepoArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        RepoArgs {
+            spec_version: 0,
+            tags: None,         // required field
+            branches: None,     // required field
+            deleted_tags: None, // required field
+            snapshots: None,    // required field
+            status: None,       // required field
+            metadata: None,
+            latest_updates: None, // required field
+            repo_before_updates: None,
+            config: None,
+            enabled_feature_flags: None,
+            disabled_feature_flags: None,
+            extra: None,
+        }
+    }
+}
+
+pub struct RepoBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RepoBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_spec_version(&mut self, spec_version: u8) {
+        self.fbb_
+            .push_slot::<u8>(Repo::VT_SPEC_VERSION, spec_version, 0);
+    }
+    #[inline]
+    pub fn add_tags(
+        &mut self,
+        tags: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<Ref<'b>>>,
+        >,
+    ) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(Repo::VT_TAGS, tags);
+    }
+    #[inline]
+    pub fn add_branches(
+        &mut self,
+        branches: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<Ref<'b>>>,
+        >,
+    ) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(Repo::VT_BRANCHES, branches);
+    }
+    #[inline]
+    pub fn add_deleted_tags(
+        &mut self,
+        deleted_tags: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<&'b str>>,
+        >,
+    ) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(Repo::VT_DELETED_TAGS, deleted_tags);
+    }
+    #[inline]
+    pub fn add_snapshots(
+        &mut self,
+        snapshots: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<SnapshotInfo<'b>>>,
+        >,
+    ) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(Repo::VT_SNAPSHOTS, snapshots);
+    }
+    #[inline]
+    pub fn add_status(&mut self, status: ::flatbuffers::WIPOffset<RepoStatus<'b>>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<RepoStatus>>(Repo::VT_STATUS, status);
+    }
+    #[inline]
+    pub fn add_metadata(
+        &mut self,
+        metadata: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<MetadataItem<'b>>>,
+        >,
+    ) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(Repo::VT_METADATA, metadata);
+    }
+    #[inline]
+    pub fn add_latest_updates(
+        &mut self,
+        latest_updates: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<Update<'b>>>,
+        >,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            Repo::VT_LATEST_UPDATES,
+            latest_updates,
+        );
+    }
+    #[inline]
+    pub fn add_repo_before_updates(
+        &mut self,
+        repo_before_updates: ::flatbuffers::WIPOffset<&'b str>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            Repo::VT_REPO_BEFORE_UPDATES,
+            repo_before_updates,
+        );
+    }
+    #[inline]
+    pub fn add_config(&mut self, config: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, u8>>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(Repo::VT_CONFIG, config);
+    }
+    #[inline]
+    pub fn add_enabled_feature_flags(
+        &mut self,
+        enabled_feature_flags: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, u16>>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            Repo::VT_ENABLED_FEATURE_FLAGS,
+            enabled_feature_flags,
+        );
+    }
+    #[inline]
+    pub fn add_disabled_feature_flags(
+        &mut self,
+        disabled_feature_flags: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, u16>>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            Repo::VT_DISABLED_FEATURE_FLAGS,
+            disabled_feature_flags,
+        );
+    }
+    #[inline]
+    pub fn add_extra(&mut self, extra: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, u8>>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(Repo::VT_EXTRA, extra);
+    }
+    #[inline]
+    pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RepoBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        RepoBuilder {
+            fbb_: _fbb,
+            start_: start,
+        }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<Repo<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        self.fbb_.required(o, Repo::VT_TAGS, "tags");
+        self.fbb_.required(o, Repo::VT_BRANCHES, "branches");
+        self.fbb_.required(o, Repo::VT_DELETED_TAGS, "deleted_tags");
+        self.fbb_.required(o, Repo::VT_SNAPSHOTS, "snapshots");
+        self.fbb_.required(o, Repo::VT_STATUS, "status");
+        self.fbb_
+            .required(o, Repo::VT_LATEST_UPDATES, "latest_updates");
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for Repo<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("Repo");
+        ds.field("spec_version", &self.spec_version());
+        ds.field("tags", &self.tags());
+        ds.field("branches", &self.branches());
+        ds.field("deleted_tags", &self.deleted_tags());
+        ds.field("snapshots", &self.snapshots());
+        ds.field("status", &self.status());
+        ds.field("metadata", &self.metadata());
+        ds.field("latest_updates", &self.latest_updates());
+        ds.field("repo_before_updates", &self.repo_before_updates());
+        ds.field("config", &self.config());
+        ds.field("enabled_feature_flags", &self.enabled_feature_flags());
+        ds.field("disabled_feature_flags", &self.disabled_feature_flags());
         ds.field("extra", &self.extra());
         ds.finish()
     }
