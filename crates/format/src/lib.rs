@@ -57,6 +57,7 @@ mod compression;
 pub mod config;
 mod envelope;
 mod error;
+mod flexbuffers;
 mod generated;
 mod id;
 mod index;
@@ -78,6 +79,7 @@ pub use envelope::{
     Writer,
 };
 pub use error::{FormatError, FormatFile, MalformedBody, MessagePackError, SortedList};
+pub use flexbuffers::{FlexBuffersError, decode_flexbuffers, encode_flexbuffers};
 pub use id::{ChunkId, IdError, ManifestId, NODE_ID_LEN, NodeId, OBJECT_ID_LEN, SnapshotId};
 pub use index::{ByteRange, ChunkIndex, Extents, MAX_RANK};
 pub use location::{
