@@ -103,10 +103,7 @@ impl World {
             manifest_files: &manifest_files,
         });
         let dimensions: Vec<DimensionShape> = (shape.iter())
-            .map(|length| DimensionShape {
-                array_length: *length,
-                chunk_length: 1,
-            })
+            .map(|length| DimensionShape::regular(*length, 1))
             .collect();
         let reference = |id: ManifestId, salt: u64| ManifestRef {
             id,

@@ -82,8 +82,13 @@ impl fmt::Display for FileKind {
 pub enum SpecVersion {
     /// Refs and configuration are files of their own.
     V1 = 1,
-    /// One mutable repo object. Recognised, not read yet.
+    /// One mutable object, `repo`, has refs, configuration and the graph of snapshots.
     V2 = 2,
+}
+
+impl SpecVersion {
+    /// The latest version that is read and written.
+    pub const LATEST: Self = Self::V2;
 }
 
 impl fmt::Display for SpecVersion {
@@ -140,7 +145,7 @@ impl Header {
             1 => SpecVersion::V1,
             2 => SpecVersion::V2,
             found => {
-                let supported = SpecVersion::V1;
+                let supported = SpecVersion::LATEST;
                 return Err(FormatError::NewerSpecVersion {
                     file,
                     found,
@@ -196,6 +201,9 @@ pub struct DecodeLimits {
     /// Most memory, in bytes, that the metadata of one snapshot may take once it is decoded: its
     /// texts, and 64 bytes for each value and each key of an object. Default: 64 MiB.
     pub max_metadata: u64,
+    /// Latest version of snapshots, manifests and transaction logs. Default: 1, since a repository of spec 1 has no files of
+    /// a later one: there a snapshot without a parent would pass for the first.
+    pub latest: SpecVersion,
 }
 
 impl Default for DecodeLimits {
@@ -205,11 +213,21 @@ impl Default for DecodeLimits {
             max_ratio: 1024,
             ratio_floor: 256 << 20,
             max_metadata: 64 << 20,
+            latest: SpecVersion::V1,
         }
     }
 }
 
 impl DecodeLimits {
+    /// Returns the default limits for a repository of a spec version.
+    #[must_use]
+    pub fn up_to(latest: SpecVersion) -> Self {
+        Self {
+            latest,
+            ..Self::default()
+        }
+    }
+
     /// Returns the most bytes that a body of `compressed` bytes may become.
     #[must_use]
     pub fn for_compressed(&self, compressed: usize) -> u64 {
@@ -259,19 +277,29 @@ impl Writer {
         })
     }
 
-    /// Returns the informative user metadata that the format puts on objects of this kind, where a
-    /// store has such.
+    /// Returns the informative user metadata that the format puts on objects of spec 1 of this kind,
+    /// where a store has such.
     #[must_use]
     pub fn object_metadata(&self, kind: FileKind) -> [(&'static str, String); 4] {
+        self.object_metadata_in(SpecVersion::V1, kind)
+    }
+
+    /// Returns the same for objects of a spec version.
+    #[must_use]
+    pub fn object_metadata_in(
+        &self,
+        version: SpecVersion,
+        kind: FileKind,
+    ) -> [(&'static str, String); 4] {
         [
-            ("ic_spec_ver", SpecVersion::V1.to_string()),
+            ("ic_spec_ver", version.to_string()),
             ("ic_client", self.implementation.clone()),
             ("ic_file_type", kind.metadata_name().to_owned()),
             ("ic_comp_alg", "zstd".to_owned()),
         ]
     }
 
-    fn header(&self, kind: FileKind) -> [u8; HEADER_LEN] {
+    fn header(&self, version: SpecVersion, kind: FileKind) -> [u8; HEADER_LEN] {
         let mut header = [b' '; HEADER_LEN];
         header[..MAGIC.len()].copy_from_slice(&MAGIC);
         let mut end = self.implementation.len().min(IMPLEMENTATION.len());
@@ -279,7 +307,7 @@ impl Writer {
             end -= 1;
         }
         header[IMPLEMENTATION][..end].copy_from_slice(&self.implementation.as_bytes()[..end]);
-        header[36] = SpecVersion::V1 as u8;
+        header[36] = version as u8;
         header[37] = kind as u8;
         header[38] = Compression::Zstd as u8;
         header
@@ -289,6 +317,7 @@ impl Writer {
     pub(crate) fn seal(
         &self,
         file: FormatFile,
+        version: SpecVersion,
         kind: FileKind,
         body: &[u8],
     ) -> Result<Bytes, FormatError> {
@@ -298,7 +327,7 @@ impl Writer {
                 limit: MAX_BODY_LEN,
             });
         }
-        let header = self.header(kind);
+        let header = self.header(version, kind);
         let sealed = compression::compress_after(&header, body, self.level(kind), file)?;
         // What is acknowledged must be readable.
         let limit = DecodeLimits::default().for_compressed(sealed.len() - HEADER_LEN);
@@ -309,20 +338,20 @@ impl Writer {
     }
 }
 
-/// Checks the header and returns the decompressed body.
+/// Checks the header and returns the version of the file with its decompressed body.
 pub(crate) fn open(
     bytes: &[u8],
     file: FormatFile,
     expected: FileKind,
     limits: &DecodeLimits,
-) -> Result<Bytes, FormatError> {
+) -> Result<(SpecVersion, Bytes), FormatError> {
     let header = Header::decode(bytes, file)?;
-    if header.spec_version > SpecVersion::V1 {
+    if header.spec_version > limits.latest && expected != FileKind::RepoInfo {
         let found = header.spec_version as u8;
         return Err(FormatError::NewerSpecVersion {
             file,
             found,
-            supported: SpecVersion::V1,
+            supported: limits.latest,
         });
     }
     if header.kind != expected {
@@ -351,7 +380,7 @@ pub(crate) fn open(
             limit: MAX_BODY_LEN,
         });
     }
-    Ok(Bytes::from(body))
+    Ok((header.spec_version, Bytes::from(body)))
 }
 
 #[cfg(test)]
@@ -362,13 +391,14 @@ mod tests {
 
     fn sealed(body: &[u8]) -> Vec<u8> {
         Writer::default()
-            .seal(FILE, FileKind::Snapshot, body)
+            .seal(FILE, SpecVersion::V1, FileKind::Snapshot, body)
             .unwrap()
             .to_vec()
     }
 
     fn open_snapshot(bytes: &[u8]) -> Result<Bytes, FormatError> {
-        open(bytes, FILE, FileKind::Snapshot, &DecodeLimits::default())
+        let opened = open(bytes, FILE, FileKind::Snapshot, &DecodeLimits::default())?;
+        Ok(opened.1)
     }
 
     #[test]
@@ -382,7 +412,7 @@ mod tests {
     fn what_a_reader_would_refuse_is_not_sealed() {
         let seal = |len: usize| {
             let writer = Writer::default().with_compression_level(1);
-            writer.seal(FILE, FileKind::Snapshot, &vec![0; len])
+            writer.seal(FILE, SpecVersion::V1, FileKind::Snapshot, &vec![0; len])
         };
         let most = DecodeLimits::default().ratio_floor as usize;
         assert_eq!(open_snapshot(&seal(most).unwrap()).unwrap().len(), most);
@@ -396,7 +426,9 @@ mod tests {
             implementation: "ïcefield with a long näme".to_owned(),
             ..Writer::default()
         };
-        let file = writer.seal(FILE, FileKind::Manifest, b"").unwrap();
+        let seal = |version| writer.seal(FILE, version, FileKind::Manifest, b"").unwrap();
+        let file = seal(SpecVersion::V1);
+        assert_eq!(seal(SpecVersion::V2)[36], 2);
         assert_eq!(&file[..12], "ICE🧊CHUNK".as_bytes());
         assert_eq!(&file[12..36], "ïcefield with a long n ".as_bytes());
         assert_eq!(&file[36..39], [1, 2, 1]);
@@ -433,7 +465,11 @@ mod tests {
         ));
         assert!(matches!(
             with(36, 2),
-            FormatError::NewerSpecVersion { found: 2, .. }
+            FormatError::NewerSpecVersion {
+                found: 2,
+                supported: SpecVersion::V1,
+                ..
+            }
         ));
         assert!(matches!(
             with(36, 3),

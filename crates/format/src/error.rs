@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::envelope::{FileKind, SpecVersion};
+use crate::flexbuffers::FlexBuffersError;
 use crate::id::{IdError, ManifestId, NodeId, SnapshotId};
 use crate::path::PathError;
 
@@ -16,6 +17,8 @@ pub enum FormatFile {
     Manifest(ManifestId),
     /// `transactions/ID`, named after its snapshot.
     TransactionLog(SnapshotId),
+    /// `repo` of spec 2, or an earlier version of it.
+    RepoInfo,
     /// A branch's or tag's `ref.json`.
     Ref,
     /// `config.yaml`.
@@ -33,6 +36,7 @@ impl FormatFile {
             Self::Snapshot(_) => Some(FileKind::Snapshot),
             Self::Manifest(_) => Some(FileKind::Manifest),
             Self::TransactionLog(_) => Some(FileKind::TransactionLog),
+            Self::RepoInfo => Some(FileKind::RepoInfo),
             Self::Ref | Self::Config | Self::Unnamed => None,
         }
     }
@@ -44,6 +48,7 @@ impl fmt::Display for FormatFile {
             Self::Snapshot(id) => write!(f, "snapshot {id}"),
             Self::Manifest(id) => write!(f, "manifest {id}"),
             Self::TransactionLog(id) => write!(f, "transaction log {id}"),
+            Self::RepoInfo => f.write_str("repo"),
             Self::Ref => f.write_str("ref.json"),
             Self::Config => f.write_str("config.yaml"),
             Self::Unnamed => f.write_str("file"),
@@ -69,6 +74,18 @@ pub enum SortedList {
     NodeIds,
     /// Arrays with updated chunks in a transaction log, by node id.
     UpdatedChunks,
+    /// Moved nodes of a transaction log, by their new paths, segment by segment.
+    MovedNodes,
+    /// Branches of `repo`, by name.
+    Branches,
+    /// Tags of `repo`, by name.
+    Tags,
+    /// Deleted tags of `repo`, by name.
+    DeletedTags,
+    /// Snapshots of `repo`, by id.
+    Snapshots,
+    /// Feature flags of `repo`, by number.
+    FeatureFlags,
 }
 
 impl fmt::Display for SortedList {
@@ -81,6 +98,12 @@ impl fmt::Display for SortedList {
             Self::ChunkRefs => "chunk refs",
             Self::NodeIds => "node ids",
             Self::UpdatedChunks => "updated chunks",
+            Self::MovedNodes => "moved nodes",
+            Self::Branches => "branches",
+            Self::Tags => "tags",
+            Self::DeletedTags => "deleted tags",
+            Self::Snapshots => "snapshots",
+            Self::FeatureFlags => "feature flags",
         })
     }
 }
@@ -220,7 +243,7 @@ pub enum FormatError {
         /// How many.
         bytes: usize,
     },
-    /// The metadata of a snapshot would take more memory than allowed.
+    /// The metadata of a snapshot or a repository, or the operations log, would take more memory than allowed.
     #[error("{file} has metadata that would take more than {limit} bytes of memory")]
     MetadataTooLarge {
         /// The file.
@@ -394,6 +417,131 @@ pub enum FormatError {
         /// What is wrong.
         reason: MessagePackError,
     },
+    /// A value of metadata, or the configuration of spec 2, is not FlexBuffers, or not a JSON value in it.
+    #[error("{file} has an invalid value for {name:?}: {reason}")]
+    FlexBuffers {
+        /// The file.
+        file: FormatFile,
+        /// Key of the value, `config` for the configuration.
+        name: String,
+        /// What is wrong.
+        reason: FlexBuffersError,
+    },
+    /// A field is absent that files of this version must have, although the schema does not demand it.
+    #[error("{file} lacks the field {field}, which its spec version demands")]
+    MissingField {
+        /// The file.
+        file: FormatFile,
+        /// The field.
+        field: &'static str,
+    },
+    /// The dictionary for the locations of a manifest is none.
+    #[error("{file} has an unusable dictionary for its locations: {reason}")]
+    LocationDictionary {
+        /// The file.
+        file: FormatFile,
+        /// What is wrong.
+        reason: LocationError,
+    },
+    /// The compressed location of a virtual chunk cannot be read.
+    #[error(
+        "{file} has an unreadable compressed location for chunk ref {position} of node {node}: {reason}"
+    )]
+    CompressedLocation {
+        /// The file.
+        file: FormatFile,
+        /// The array.
+        node: NodeId,
+        /// Position of the ref within the array.
+        position: usize,
+        /// What is wrong.
+        reason: LocationError,
+    },
+    /// A ref, or a parent, is at a position where there is no snapshot.
+    #[error(
+        "{file} has no snapshot at position {found}, which position {position} of {list} names"
+    )]
+    DanglingSnapshot {
+        /// The file.
+        file: FormatFile,
+        /// The list that names it.
+        list: SortedList,
+        /// Position in that list.
+        position: usize,
+        /// The position that it names.
+        found: i64,
+    },
+    /// A snapshot is its own ancestor; its history would have no end.
+    #[error("{file} has snapshot {snapshot} as its own ancestor")]
+    OwnAncestor {
+        /// The file.
+        file: FormatFile,
+        /// One of the snapshots on the way round.
+        snapshot: SnapshotId,
+    },
+    /// There is no branch `main`.
+    #[error("{file} has no branch \"main\", which every repository has")]
+    NoMainBranch {
+        /// The file.
+        file: FormatFile,
+    },
+    /// The operations log has no entry.
+    #[error("{file} has no entry in its operations log")]
+    NoUpdates {
+        /// The file.
+        file: FormatFile,
+    },
+    /// An entry of the operations log does not tell what was done.
+    #[error("{file} has an entry in its operations log, at position {position}, that says nothing")]
+    InvalidUpdate {
+        /// The file.
+        file: FormatFile,
+        /// Position of the entry.
+        position: usize,
+    },
+    /// An entry of the operations log of an unknown kind was to be written again.
+    #[error(
+        "{file} has an entry of the unknown kind {tag} in its operations log, at position {position}, which cannot be \
+         written again: an edit moves the list behind a backup"
+    )]
+    UnknownUpdate {
+        /// The file.
+        file: FormatFile,
+        /// Position of the entry.
+        position: usize,
+        /// Its tag.
+        tag: u8,
+    },
+    /// A body was to be written with more tables than readers take.
+    #[error("{file} would have {found} tables, and readers take no more than {limit}")]
+    TooManyTables {
+        /// The file.
+        file: FormatFile,
+        /// How many.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Something was to be written that files of this version cannot have.
+    #[error("{file} cannot hold {what}: spec version {version} has none")]
+    NotInVersion {
+        /// The file.
+        file: FormatFile,
+        /// What it is.
+        what: &'static str,
+        /// The version of the file.
+        version: SpecVersion,
+    },
+    /// A dimension has more chunks than spec 2 can count.
+    #[error("{file} cannot hold the {found} chunks along a dimension of node {node}")]
+    TooManyChunks {
+        /// The file.
+        file: FormatFile,
+        /// The array.
+        node: NodeId,
+        /// Chunks along the dimension.
+        found: u64,
+    },
     /// A ref file is not JSON of the right form.
     #[error("ref.json is not a JSON object with the key `snapshot`")]
     InvalidRef(#[source] serde_json::Error),
@@ -437,6 +585,36 @@ pub enum MessagePackError {
     /// Bytes follow the value.
     #[error("{0} bytes follow the value")]
     Trailing(usize),
+}
+
+/// Tells what is wrong with a dictionary for locations, or with a location that is compressed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocationError {
+    /// zstd cannot use the dictionary.
+    #[error("it is no zstd dictionary")]
+    Dictionary,
+    /// There is no dictionary.
+    #[error("the manifest has no dictionary")]
+    NoDictionary,
+    /// The manifest states another compression than zstd.
+    #[error("the manifest states the compression {found} for locations, which is not zstd")]
+    Algorithm {
+        /// What it states: 0 means none.
+        found: u8,
+    },
+    /// The frame is longer than any location of 1024 bytes needs.
+    #[error("its frame of {len} bytes is longer than any location needs")]
+    TooLong {
+        /// Bytes of the frame.
+        len: usize,
+    },
+    /// It is not exactly one frame made with the dictionary, of at most 1024 bytes.
+    #[error("{0}")]
+    Frame(&'static str),
+    /// The location is not UTF-8.
+    #[error("it is not UTF-8")]
+    Utf8,
 }
 
 impl FormatError {

@@ -78,7 +78,9 @@ pub use envelope::{
     Compression, DecodeLimits, FileKind, HEADER_LEN, Header, MAGIC, MAX_BODY_LEN, SpecVersion,
     Writer,
 };
-pub use error::{FormatError, FormatFile, MalformedBody, MessagePackError, SortedList};
+pub use error::{
+    FormatError, FormatFile, LocationError, MalformedBody, MessagePackError, SortedList,
+};
 pub use flexbuffers::{FlexBuffersError, decode_flexbuffers, encode_flexbuffers};
 pub use id::{ChunkId, IdError, ManifestId, NODE_ID_LEN, NodeId, OBJECT_ID_LEN, SnapshotId};
 pub use index::{ByteRange, ChunkIndex, Extents, MAX_RANK};
@@ -86,17 +88,19 @@ pub use location::{
     LocationRule, MAX_LOCATION_LEN, VirtualLocation, container_prefixes, encoded_key, location_of,
 };
 pub use manifest::{
-    ArrayRefs, Checksum, ChunkRef, EncodedManifest, Manifest, ManifestEncoder, RefRecord,
-    TranslatedManifest,
+    ArrayRefs, Checksum, ChunkRef, EncodedManifest, LocationCompression, LocationDictionary,
+    LocationReader, LocationWriter, Manifest, ManifestEncoder, RefRecord, TranslatedManifest,
 };
 pub use path::{MAX_PATH_LEN, MAX_PATH_SEGMENTS, NodePath, PathError};
 pub use ref_json::{decode_ref, encode_ref, encode_ref_with_nonce};
 pub use snapshot::{
     ArrayRecord, DimensionShape, INITIAL_MESSAGE, ManifestFileInfo, ManifestRef, ManifestRefRecord,
     NewNode, NewNodeData, NewSnapshot, NodeKind, NodeRecord, Snapshot, SnapshotEncoder,
-    initial_snapshot,
+    initial_snapshot, initial_snapshot_in,
 };
-pub use transaction_log::{TransactionLog, TransactionLogEncoder, UpdatedChunks};
+pub use transaction_log::{
+    MovedNode, MovedNodeRecord, TransactionLog, TransactionLogEncoder, UpdatedChunks,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

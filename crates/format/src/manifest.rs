@@ -3,9 +3,13 @@
 //! Rules checked when a file is decoded: the id is the one asked for; arrays strictly ascend by
 //! node id, refs by index; each ref is inline, native or virtual; offset plus length stays within
 //! 64 bits. Indices of an array should have one rank, but files exist in which they do not.
+//!
+//! A manifest of spec 2 may have locations that are compressed (spec 2, §6). Each of them can be read then, too.
 
 mod encode;
 mod intern;
+mod location_dictionary;
+mod locations;
 mod raw;
 mod refs;
 mod search;
@@ -17,14 +21,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::envelope::{self, DecodeLimits, FileKind};
+use crate::envelope::{self, DecodeLimits, FileKind, SpecVersion};
 use crate::error::{FormatError, FormatFile};
 use crate::id::{ChunkId, ManifestId, NodeId};
 use crate::order;
+use locations::Locations;
 use raw::{Table, slot};
 use search::RefBox;
 
 pub use encode::{EncodedManifest, ManifestEncoder};
+pub use location_dictionary::{
+    LocationCompression, LocationDictionary, LocationReader, LocationWriter,
+};
 pub use refs::{ArrayRefs, RefRecord};
 pub use translate::TranslatedManifest;
 
@@ -78,11 +86,14 @@ impl ChunkRef<'_> {
 /// A decoded manifest. Holds the decompressed body and reads it in place; cheap to clone.
 #[derive(Clone)]
 pub struct Manifest {
+    version: SpecVersion,
     body: Bytes,
     id: ManifestId,
     total_refs: u64,
     /// Of the larger arrays, by position of their refs.
     boxes: Arc<[RefBox]>,
+    /// Those that are compressed in the body.
+    locations: Arc<Locations>,
 }
 
 impl Manifest {
@@ -93,8 +104,12 @@ impl Manifest {
     /// id.
     pub fn decode(file: &[u8], id: ManifestId, limits: &DecodeLimits) -> Result<Self, FormatError> {
         let name = FormatFile::Manifest(id);
-        let body = envelope::open(file, name, FileKind::Manifest, limits)?;
-        let facts = verify::verify(&body, name)?;
+        let (version, body) = envelope::open(file, name, FileKind::Manifest, limits)?;
+        // Locations are decompressed twice over, and count as the body does.
+        let limit = limits
+            .for_compressed(file.len())
+            .saturating_sub(body.len() as u64);
+        let facts = verify::verify(&body, name, version, limit)?;
         if facts.id != id {
             let found = FormatFile::Manifest(facts.id);
             return Err(FormatError::WrongObject {
@@ -102,12 +117,38 @@ impl Manifest {
                 found,
             });
         }
-        Ok(Self {
+        Ok(Self::from_facts(version, body, facts))
+    }
+
+    fn from_facts(version: SpecVersion, body: Bytes, facts: verify::Facts) -> Self {
+        Self {
+            version,
             body,
-            id,
+            id: facts.id,
             total_refs: facts.total_refs,
             boxes: facts.boxes.into(),
-        })
+            locations: Arc::new(facts.locations),
+        }
+    }
+
+    /// Returns the version of the format that the file is written in.
+    #[must_use]
+    pub fn spec_version(&self) -> SpecVersion {
+        self.version
+    }
+
+    /// Returns the dictionary with which locations are compressed, if there is one.
+    #[must_use]
+    pub fn location_dictionary(&self) -> Option<&[u8]> {
+        let table = Table::root(&self.body);
+        let dictionary = table.bytes(slot::MANIFEST_DICTIONARY);
+        dictionary.filter(|_| self.version == SpecVersion::V2)
+    }
+
+    /// Returns what a later version of the format may have put into the reserved field `extra`.
+    #[must_use]
+    pub fn extra(&self) -> Option<&[u8]> {
+        Table::root(&self.body).bytes(slot::MANIFEST_EXTRA)
     }
 
     /// Returns the id.
@@ -119,7 +160,7 @@ impl Manifest {
     /// Returns the bytes held, for the weight in a cache.
     #[must_use]
     pub fn body_len(&self) -> usize {
-        self.body.len()
+        self.body.len() + self.locations.bytes()
     }
 
     /// Returns the number of refs of all arrays.

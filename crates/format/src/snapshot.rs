@@ -4,8 +4,13 @@
 //! not its own parent's; nodes strictly ascend by the bytes of their paths, paths are valid, node
 //! ids unique; each node is a group or an array; dimension names have the rank of their array;
 //! metadata ascends by name, manifest files by id; every manifest that a node uses is listed.
+//!
+//! What differs between the versions is where a fact is: a file of spec 2 has its parent in `repo` (spec 2, §3), its
+//! metadata in FlexBuffers, and its manifest files and dimensions in tables, which must be there (spec 2, §5). A file is
+//! read by its own header: a repository that was upgraded has files of both versions.
 
 mod check;
+mod dimension;
 mod encode;
 mod record;
 mod reparent;
@@ -14,8 +19,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::budget::Budget;
-use crate::envelope::{self, DecodeLimits, FileKind};
+use crate::envelope::{self, DecodeLimits, FileKind, SpecVersion};
 use crate::error::{FormatError, FormatFile};
+use crate::flexbuffers;
 use crate::generated as fb;
 use crate::id::{ManifestId, SnapshotId};
 use crate::messagepack;
@@ -23,8 +29,11 @@ use crate::order::search;
 use crate::path::NodePath;
 use crate::verified::{Root, Verified};
 
+pub(crate) use check::unique as unique_ids;
+pub use dimension::DimensionShape;
 pub use encode::{
     ManifestRef, NewNode, NewNodeData, NewSnapshot, SnapshotEncoder, initial_snapshot,
+    initial_snapshot_in,
 };
 pub use record::{ArrayRecord, ManifestRefRecord, NodeKind, NodeRecord};
 
@@ -41,6 +50,7 @@ impl Root for SnapshotRoot {
 /// A decoded snapshot. Holds the decompressed body and reads it in place; cheap to clone.
 #[derive(Clone)]
 pub struct Snapshot {
+    version: SpecVersion,
     body: Verified<SnapshotRoot>,
     max_metadata: u64,
 }
@@ -56,23 +66,50 @@ pub struct ManifestFileInfo {
     pub num_chunk_refs: u32,
 }
 
-/// One dimension of an array.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct DimensionShape {
-    /// Elements along the dimension.
-    pub array_length: u64,
-    /// Elements of a chunk along it. Only good for bounding coordinates: some writers reconstruct
-    /// it, and then it differs from the chunk grid in `zarr.json`.
-    pub chunk_length: u64,
+/// The list of manifest files, as the version of the file has it.
+#[derive(Clone, Copy)]
+enum ManifestFiles<'a> {
+    V1(flatbuffers::Vector<'a, fb::ManifestFileInfo>),
+    V2(flatbuffers::Vector<'a, flatbuffers::ForwardsUOffset<fb::ManifestFileInfoV2<'a>>>),
 }
 
-impl ManifestFileInfo {
-    fn from_generated(info: &fb::ManifestFileInfo) -> Self {
-        Self {
-            id: ManifestId::from_bytes(info.id().0),
-            size_bytes: info.size_bytes(),
-            num_chunk_refs: info.num_chunk_refs(),
+impl<'a> ManifestFiles<'a> {
+    fn len(self) -> usize {
+        match self {
+            Self::V1(files) => files.len(),
+            Self::V2(files) => files.len(),
         }
+    }
+
+    fn id(self, at: usize) -> &'a [u8] {
+        match self {
+            Self::V1(files) => &files.get(at).id().0,
+            // Checked to be there when the file was decoded.
+            Self::V2(files) => files.get(at).id().map_or(&[], |id| &id.0),
+        }
+    }
+
+    fn get(self, at: usize) -> ManifestFileInfo {
+        let (id, size_bytes, num_chunk_refs) = match self {
+            Self::V1(files) => {
+                let info = files.get(at);
+                (Some(info.id().0), info.size_bytes(), info.num_chunk_refs())
+            }
+            Self::V2(files) => {
+                let info = files.get(at);
+                let id = info.id().map(|id| id.0);
+                (id, info.size_bytes(), info.num_chunk_refs())
+            }
+        };
+        ManifestFileInfo {
+            id: ManifestId::from_bytes(id.unwrap_or_default()),
+            size_bytes,
+            num_chunk_refs,
+        }
+    }
+
+    fn position(self, id: &ManifestId) -> Option<usize> {
+        search(0..self.len(), |at| self.id(at).cmp(&id.as_bytes()[..])).ok()
     }
 }
 
@@ -84,9 +121,10 @@ impl Snapshot {
     /// id.
     pub fn decode(file: &[u8], id: SnapshotId, limits: &DecodeLimits) -> Result<Self, FormatError> {
         let name = FormatFile::Snapshot(id);
-        let body = envelope::open(file, name, FileKind::Snapshot, limits)?;
+        let (version, body) = envelope::open(file, name, FileKind::Snapshot, limits)?;
         let body = Verified::new(body).map_err(|error| FormatError::malformed(name, error))?;
         let snapshot = Self {
+            version,
             body,
             max_metadata: limits.max_metadata,
         };
@@ -115,12 +153,21 @@ impl Snapshot {
         SnapshotId::from_bytes(self.root().id().0)
     }
 
-    /// Returns the parent; none in the initial snapshot.
+    /// Returns the version of the format that the file is written in.
+    #[must_use]
+    pub fn spec_version(&self) -> SpecVersion {
+        self.version
+    }
+
+    /// Returns the parent; none in the initial snapshot, and in no file of spec 2: there
+    /// [`RepoInfo`](crate::RepoInfo) has it.
     #[must_use]
     pub fn parent_id(&self) -> Option<SnapshotId> {
-        self.root()
-            .parent_id()
-            .map(|id| SnapshotId::from_bytes(id.0))
+        let parent = match self.version {
+            SpecVersion::V1 => self.root().parent_id(),
+            SpecVersion::V2 => None,
+        };
+        parent.map(|id| SnapshotId::from_bytes(id.0))
     }
 
     /// Returns the time of the commit in microseconds since the Unix epoch.
@@ -138,20 +185,30 @@ impl Snapshot {
     /// Decodes the metadata of the commit.
     ///
     /// # Errors
-    /// [`FormatError::MessagePack`] with the key, if a value is no JSON value in MessagePack;
-    /// [`FormatError::MetadataTooLarge`].
+    /// [`FormatError::MessagePack`], or in spec 2 [`FormatError::FlexBuffers`], with the key, if a value is no JSON
+    /// value in that form; [`FormatError::MetadataTooLarge`].
     pub fn metadata(&self) -> Result<BTreeMap<String, serde_json::Value>, FormatError> {
         let (file, limit) = (self.file(), self.max_metadata);
         let budget = Budget::new(limit);
         let decode = |item: fb::MetadataItem<'_>| {
             let name = item.name().to_owned();
             budget.spend(name.len());
-            match messagepack::decode(item.value().bytes(), &budget) {
-                Ok(value) => Ok((name, value)),
+            let value = item.value().bytes();
+            let decoded = match self.version {
+                SpecVersion::V1 => messagepack::decode(value, &budget).map_err(|reason| {
+                    let name = name.clone();
+                    FormatError::MessagePack { file, name, reason }
+                }),
+                SpecVersion::V2 => flexbuffers::decode(value, &budget).map_err(|reason| {
+                    let name = name.clone();
+                    FormatError::FlexBuffers { file, name, reason }
+                }),
+            };
+            match decoded {
                 Err(_) if budget.is_exceeded() => {
                     Err(FormatError::MetadataTooLarge { file, limit })
                 }
-                Err(reason) => Err(FormatError::MessagePack { file, name, reason }),
+                decoded => Ok((name, decoded?)),
             }
         };
         self.root().metadata().iter().map(decode).collect()
@@ -169,13 +226,14 @@ impl Snapshot {
     /// If the position is not below [`node_count`](Self::node_count).
     #[must_use]
     pub fn node_at(&self, position: usize) -> NodeRecord<'_> {
-        NodeRecord::new(self.root().nodes().get(position))
+        NodeRecord::new(self.root().nodes().get(position), self.version)
     }
 
     /// Returns all nodes in the byte order of their paths.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = NodeRecord<'_>> + DoubleEndedIterator {
         let nodes = self.root().nodes();
-        (0..nodes.len()).map(move |position| NodeRecord::new(nodes.get(position)))
+        let version = self.version;
+        (0..nodes.len()).map(move |position| NodeRecord::new(nodes.get(position), version))
     }
 
     /// Finds the node at a path, by binary search.
@@ -205,16 +263,39 @@ impl Snapshot {
     pub fn manifest_files(
         &self,
     ) -> impl ExactSizeIterator<Item = ManifestFileInfo> + DoubleEndedIterator {
-        let files = self.root().manifest_files();
-        (0..files.len()).map(move |at| ManifestFileInfo::from_generated(files.get(at)))
+        let files = self.files();
+        (0..files.len()).map(move |at| files.get(at))
+    }
+
+    fn files(&self) -> ManifestFiles<'_> {
+        match self.root().manifest_files_v2() {
+            Some(files) if self.version == SpecVersion::V2 => ManifestFiles::V2(files),
+            _ => ManifestFiles::V1(self.root().manifest_files()),
+        }
     }
 
     /// Finds the facts about one manifest, by binary search.
     #[must_use]
     pub fn manifest_file(&self, id: &ManifestId) -> Option<ManifestFileInfo> {
-        let files = self.root().manifest_files();
-        let at = search(0..files.len(), |at| files.get(at).id().0.cmp(id.as_bytes())).ok()?;
-        Some(ManifestFileInfo::from_generated(files.get(at)))
+        let files = self.files();
+        files.position(id).map(|at| files.get(at))
+    }
+
+    /// Returns what a later version of the format may have put into the reserved field `extra` of the snapshot.
+    #[must_use]
+    pub fn extra(&self) -> Option<&[u8]> {
+        self.root().extra().map(|extra| extra.bytes())
+    }
+
+    /// Returns the same of one manifest file.
+    #[must_use]
+    pub fn manifest_file_extra(&self, id: &ManifestId) -> Option<&[u8]> {
+        let files = self.files();
+        let ManifestFiles::V2(tables) = files else {
+            return None;
+        };
+        let extra = tables.get(files.position(id)?).extra();
+        extra.map(|extra| extra.bytes())
     }
 
     /// Returns the bytes held, for the weight in a cache.

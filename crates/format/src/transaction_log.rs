@@ -3,12 +3,16 @@
 //! Rules checked when a file is decoded: the id is the one asked for; every list of ids strictly
 //! ascends, and so do the arrays with updated chunks. The order of coordinates is not checked: some
 //! writers group them by the cells of a split.
+//!
+//! A log of spec 2 has the nodes that moved, too (spec 2, §7). They ascend by their new paths, compared segment by segment,
+//! and each is named once.
 
 mod encode;
+mod moves;
 
 use std::fmt;
 
-use crate::envelope::{self, DecodeLimits, FileKind};
+use crate::envelope::{self, DecodeLimits, FileKind, SpecVersion};
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
 use crate::id::{NodeId, SnapshotId};
@@ -17,6 +21,7 @@ use crate::order::ascending;
 use crate::verified::{Root, Verified};
 
 pub use encode::TransactionLogEncoder;
+pub use moves::{MovedNode, MovedNodeRecord};
 
 /// Marks the root table of a transaction log's body.
 pub(crate) enum LogRoot {}
@@ -30,6 +35,7 @@ type Ids<'a> = flatbuffers::Vector<'a, fb::ObjectId8>;
 /// A decoded transaction log. Holds the decompressed body and reads it in place; cheap to clone.
 #[derive(Clone)]
 pub struct TransactionLog {
+    version: SpecVersion,
     body: Verified<LogRoot>,
 }
 
@@ -45,9 +51,9 @@ impl TransactionLog {
     /// id.
     pub fn decode(file: &[u8], id: SnapshotId, limits: &DecodeLimits) -> Result<Self, FormatError> {
         let name = FormatFile::TransactionLog(id);
-        let body = envelope::open(file, name, FileKind::TransactionLog, limits)?;
+        let (version, body) = envelope::open(file, name, FileKind::TransactionLog, limits)?;
         let body = Verified::new(body).map_err(|error| FormatError::malformed(name, error))?;
-        let log = Self { body };
+        let log = Self { version, body };
         if log.id() != id {
             let found = FormatFile::TransactionLog(log.id());
             return Err(FormatError::WrongObject {
@@ -91,7 +97,7 @@ impl TransactionLog {
                 });
             }
         }
-        Ok(())
+        moves::check(self.moved_nodes(), file)
     }
 
     fn root(&self) -> fb::TransactionLog<'_> {
@@ -102,6 +108,12 @@ impl TransactionLog {
     #[must_use]
     pub fn id(&self) -> SnapshotId {
         SnapshotId::from_bytes(self.root().id().0)
+    }
+
+    /// Returns the version of the format that the file is written in.
+    #[must_use]
+    pub fn spec_version(&self) -> SpecVersion {
+        self.version
     }
 
     /// Returns the groups that were created.
@@ -144,6 +156,25 @@ impl TransactionLog {
         })
     }
 
+    /// Returns the nodes that moved, by their new paths, compared segment by segment
+    /// ([`NodePath::cmp_segments`](crate::NodePath::cmp_segments)). None in spec 1, where a move is a deletion and a
+    /// creation of one id.
+    ///
+    /// Each is the net effect of the commit, and every descendant of a group that moved has an entry of its own.
+    pub fn moved_nodes(&self) -> impl ExactSizeIterator<Item = MovedNodeRecord<'_>> {
+        let moves = self.root().moved_nodes();
+        // What a library of spec 2 leaves in a log of spec 1 is an empty list.
+        let moves = moves.filter(|_| self.version == SpecVersion::V2);
+        let moves = moves.unwrap_or_default();
+        (0..moves.len()).map(move |at| MovedNodeRecord::new(moves.get(at)))
+    }
+
+    /// Returns what a later version of the format may have put into the reserved field `extra`.
+    #[must_use]
+    pub fn extra(&self) -> Option<&[u8]> {
+        self.root().extra().map(|extra| extra.bytes())
+    }
+
     /// Returns the bytes held, for the weight in a cache.
     #[must_use]
     pub fn body_len(&self) -> usize {
@@ -162,6 +193,7 @@ impl fmt::Debug for TransactionLog {
             .field("updated_arrays", &self.updated_arrays().collect::<Vec<_>>())
             .field("updated_groups", &self.updated_groups().collect::<Vec<_>>())
             .field("updated_chunks", &self.updated_chunks().collect::<Vec<_>>())
+            .field("moved_nodes", &self.moved_nodes().collect::<Vec<_>>())
             .finish()
     }
 }

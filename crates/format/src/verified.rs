@@ -21,6 +21,11 @@ use crate::envelope::MAX_BODY_LEN;
 pub(crate) trait Root {
     /// The generated table.
     type Table<'a>: Follow<'a, Inner = Self::Table<'a>> + Verifiable + 'a;
+
+    /// Deepest nesting of tables that a reader takes.
+    const MAX_DEPTH: usize = 64;
+    /// Most tables that a reader takes.
+    const MAX_TABLES: usize = 50_000_000;
 }
 
 /// A body that is a valid flatbuffer with the root table `T`.
@@ -52,10 +57,10 @@ impl<T> fmt::Debug for Verified<T> {
 
 /// The limits of the verifier: those of the format's reference reader. Real files stay far below;
 /// hostile ones cannot make the verifier work for longer than 2 GiB of apparent content.
-fn verifier_options() -> VerifierOptions {
+fn verifier_options<T: Root>() -> VerifierOptions {
     VerifierOptions {
-        max_depth: 64,
-        max_tables: 50_000_000,
+        max_depth: T::MAX_DEPTH,
+        max_tables: T::MAX_TABLES,
         max_apparent_size: MAX_BODY_LEN as usize,
         // Strings without a terminator exist in the wild; nothing here relies on it.
         ignore_missing_null_terminator: true,
@@ -65,7 +70,7 @@ fn verifier_options() -> VerifierOptions {
 impl<T: Root> Verified<T> {
     /// Verifies a body without keeping it.
     pub(crate) fn check(body: &[u8]) -> Result<(), InvalidFlatbuffer> {
-        flatbuffers::root_with_opts::<T::Table<'_>>(&verifier_options(), body).map(drop)
+        flatbuffers::root_with_opts::<T::Table<'_>>(&verifier_options::<T>(), body).map(drop)
     }
 
     /// Verifies the body.

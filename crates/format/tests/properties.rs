@@ -69,11 +69,9 @@ struct Array {
 
 fn array() -> impl Strategy<Value = Array> {
     (0..4_usize).prop_flat_map(|rank| {
-        let dimension =
-            (any::<u64>(), any::<u64>()).prop_map(|(array_length, chunk_length)| DimensionShape {
-                array_length,
-                chunk_length,
-            });
+        let dimension = (any::<u64>(), any::<u64>()).prop_map(|(array_length, chunk_length)| {
+            DimensionShape::regular(array_length, chunk_length)
+        });
         let range = (any::<u32>(), any::<u32>()).prop_map(|(a, b)| a.min(b)..a.max(b));
         let manifest = (any::<[u8; 12]>(), vec(range, rank)).prop_map(|(id, ranges)| ManifestRef {
             id: ManifestId::from_bytes(id),

@@ -119,7 +119,7 @@ impl Repository<'_> {
             .collect();
         value["chunk_shape"] = array
             .shape()
-            .map(|dimension| dimension.chunk_length)
+            .map(|dimension| dimension.chunk_length())
             .collect();
         value["dimension_names"] = json!(array.dimension_names().map(Iterator::collect::<Vec<_>>));
         let mut manifests: Vec<_> = array

@@ -114,7 +114,7 @@ fn node(record: NodeRecord<'_>) -> Value {
         let shape = array.shape().enumerate().map(|(at, dimension)| {
             let mut shape = json!({
                 "array_length": dimension.array_length,
-                "num_chunks": dimension.array_length.div_ceil(dimension.chunk_length.max(1)),
+                "num_chunks": dimension.num_chunks(),
             });
             if let Some(Some(name)) = names.get(at) {
                 shape["name"] = Value::from(*name);

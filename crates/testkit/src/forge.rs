@@ -240,10 +240,7 @@ impl Forge {
         for array in &snapshot.arrays {
             let lengths = array.shape.iter();
             let shape: Vec<_> = lengths
-                .map(|length| DimensionShape {
-                    array_length: *length,
-                    chunk_length: 1,
-                })
+                .map(|length| DimensionShape::regular(*length, 1))
                 .collect();
             let pushed = encoder.push(NewNode {
                 id: array.id,

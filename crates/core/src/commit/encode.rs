@@ -73,10 +73,7 @@ fn dimension_shapes(array: &ArrayMetadata) -> Vec<DimensionShape> {
         .shape
         .iter()
         .zip(&array.chunk_shape)
-        .map(|(length, chunk)| DimensionShape {
-            array_length: *length,
-            chunk_length: *chunk,
-        })
+        .map(|(length, chunk)| DimensionShape::regular(*length, *chunk))
         .collect()
 }
 

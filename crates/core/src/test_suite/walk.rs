@@ -191,7 +191,7 @@ impl Walk {
             return self.problem(format!("{name} is no array"));
         };
         let shape: Vec<u64> = array.shape().map(|it| it.array_length).collect();
-        let chunk: Vec<u64> = array.shape().map(|it| it.chunk_length).collect();
+        let chunk: Vec<u64> = array.shape().map(|it| it.chunk_length()).collect();
         if shape != metadata.shape || chunk != metadata.chunk_shape {
             self.problem(format!(
                 "{name} is {shape:?} by {chunk:?}, not {metadata:?}"

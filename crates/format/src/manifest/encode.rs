@@ -3,11 +3,12 @@
 use std::fmt;
 
 use bytes::Bytes;
-use flatbuffers::{FlatBufferBuilder, WIPOffset};
+use flatbuffers::{FlatBufferBuilder, Vector, WIPOffset};
 
 use super::intern::Interner;
+use super::location_dictionary::{LocationDictionary, LocationWriter};
 use super::{Checksum, ChunkRef};
-use crate::envelope::{FileKind, IDENTIFIER, Writer};
+use crate::envelope::{FileKind, IDENTIFIER, SpecVersion, Writer};
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
 use crate::id::{ManifestId, NodeId};
@@ -40,6 +41,7 @@ const MOST_ROOM: usize = 4 << 20;
 struct Current {
     node: NodeId,
     extents: Option<Extents>,
+    extra: Option<Vec<u8>>,
 }
 
 /// Writes one manifest. Arrays come in the order of node ids, refs in the order of indices.
@@ -47,6 +49,7 @@ struct Current {
 /// Apart from the flatbuffer itself it holds four bytes per ref, and five per distinct location or
 /// ETag.
 pub struct ManifestEncoder {
+    version: SpecVersion,
     id: ManifestId,
     builder: FlatBufferBuilder<'static>,
     strings: Interner,
@@ -57,13 +60,46 @@ pub struct ManifestEncoder {
     /// Index of the last of them.
     last: Vec<u32>,
     total: u64,
+    extra: Option<Vec<u8>>,
+    compression: Option<Compression>,
+}
+
+/// How locations are compressed.
+struct Compression {
+    dictionary: LocationDictionary,
+    writer: LocationWriter,
+    frames: Interner,
+    /// The location compressed last, and what became of it.
+    last: Option<(String, Option<Vec<u8>>)>,
+}
+
+impl Compression {
+    /// Returns the frame of a location, which neighbouring refs often share; none if it is written as it is.
+    fn frame(
+        &mut self,
+        builder: &mut FlatBufferBuilder<'static>,
+        location: &str,
+    ) -> Option<WIPOffset<Vector<'static, u8>>> {
+        let known = self.last.take().filter(|(last, _)| last == location);
+        let known = known.unwrap_or_else(|| (location.to_owned(), self.writer.write(location)));
+        let (_, frame) = self.last.insert(known);
+        let frame = frame.as_ref()?;
+        Some(self.frames.bytes(builder, frame))
+    }
 }
 
 impl ManifestEncoder {
-    /// Begins a manifest.
+    /// Begins a manifest of spec 1.
     #[must_use]
     pub fn new(id: ManifestId) -> Self {
+        Self::for_version(SpecVersion::V1, id)
+    }
+
+    /// Begins a manifest of a spec version.
+    #[must_use]
+    pub fn for_version(version: SpecVersion, id: ManifestId) -> Self {
         Self {
+            version,
             id,
             builder: FlatBufferBuilder::with_capacity(1024),
             strings: Interner::new(),
@@ -72,7 +108,43 @@ impl ManifestEncoder {
             refs: Vec::new(),
             last: Vec::new(),
             total: 0,
+            extra: None,
+            compression: None,
         }
+    }
+
+    /// Compresses locations with a dictionary, in spec 2; spec 1 has none.
+    ///
+    /// # Errors
+    /// `NotInVersion` in spec 1; `LocationDictionary` if the dictionary cannot be used.
+    pub fn with_location_dictionary(
+        mut self,
+        dictionary: LocationDictionary,
+        level: i32,
+    ) -> Result<Self, FormatError> {
+        let file = self.file();
+        if self.version == SpecVersion::V1 {
+            return Err(FormatError::NotInVersion {
+                file,
+                what: "a dictionary for locations",
+                version: self.version,
+            });
+        }
+        let writer = dictionary.writer(level);
+        let writer = writer.map_err(|reason| FormatError::LocationDictionary { file, reason })?;
+        self.compression = Some(Compression {
+            dictionary,
+            writer,
+            frames: Interner::new(),
+            last: None,
+        });
+        Ok(self)
+    }
+
+    /// Sets what [`Manifest::extra`](crate::Manifest::extra) returns. Spec 1 has no such field.
+    pub fn extra(&mut self, extra: &[u8]) -> &mut Self {
+        self.extra = Some(extra.to_vec());
+        self
     }
 
     /// Makes room for so many refs of so many dimensions each to native chunks, so that a large manifest is not moved about
@@ -96,6 +168,19 @@ impl ManifestEncoder {
     /// # Errors
     /// `Unsorted` or `Duplicate` if its id does not come after the one before; `TooLarge`.
     pub fn begin_array(&mut self, node: NodeId) -> Result<(), FormatError> {
+        self.begin_array_with_extra(node, None)
+    }
+
+    /// Begins the refs of an array of which [`ArrayRefs::extra`](crate::ArrayRefs::extra) says this. Spec 1 has no such
+    /// field, and a manifest of it is written without.
+    ///
+    /// # Errors
+    /// As [`begin_array`](Self::begin_array).
+    pub fn begin_array_with_extra(
+        &mut self,
+        node: NodeId,
+        extra: Option<&[u8]>,
+    ) -> Result<(), FormatError> {
         let (file, list, position) = (self.file(), SortedList::Arrays, self.arrays.len());
         if let Some(current) = &self.current {
             order::check(current.node.cmp(&node), file, list, position)?;
@@ -104,8 +189,14 @@ impl ManifestEncoder {
         self.current = Some(Current {
             node,
             extents: None,
+            extra: self.known(extra).map(<[u8]>::to_vec),
         });
         Ok(())
+    }
+
+    /// Returns what is written of a field `extra`.
+    fn known<'b>(&self, extra: Option<&'b [u8]>) -> Option<&'b [u8]> {
+        extra.filter(|_| self.version == SpecVersion::V2)
     }
 
     fn end_array(&mut self) -> Result<(), FormatError> {
@@ -115,13 +206,16 @@ impl ManifestEncoder {
         if self.refs.is_empty() {
             return Ok(());
         }
-        limits::check_room(&self.builder, self.file(), 64 + 4 * self.refs.len())?;
+        let extra = current.extra.as_deref();
+        let room = 64 + 4 * self.refs.len() + extra.map_or(0, <[u8]>::len);
+        limits::check_room(&self.builder, self.file(), room)?;
+        let extra = extra.map(|extra| self.builder.create_vector(extra));
         let node_id = fb::ObjectId8(*current.node.as_bytes());
         let refs = self.builder.create_vector(&self.refs);
         let args = fb::ArrayManifestArgs {
             node_id: Some(&node_id),
             refs: Some(refs),
-            extra: None,
+            extra,
         };
         self.arrays
             .push(fb::ArrayManifest::create(&mut self.builder, &args));
@@ -136,7 +230,22 @@ impl ManifestEncoder {
     /// `RankMismatch`, `RankTooLarge`, `CoordinateTooLarge`, `ChunkRangeOverflow`; `TooLarge` if
     /// the body would exceed the format's 2 GiB. The encoder is unchanged then.
     pub fn push(&mut self, index: &[u32], chunk: ChunkRef<'_>) -> Result<(), FormatError> {
-        self.check(index, &chunk)?;
+        self.push_with_extra(index, chunk, None)
+    }
+
+    /// Adds a ref of which [`RefRecord::extra`](crate::RefRecord::extra) says this. Spec 1 has no such field, and a
+    /// manifest of it is written without.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn push_with_extra(
+        &mut self,
+        index: &[u32],
+        chunk: ChunkRef<'_>,
+        extra: Option<&[u8]>,
+    ) -> Result<(), FormatError> {
+        let extra = self.known(extra);
+        self.check(index, &chunk, extra.map_or(0, <[u8]>::len))?;
         let Some(current) = &mut self.current else {
             return Err(FormatError::NoArrayBegun {
                 file: FormatFile::Manifest(self.id),
@@ -152,6 +261,7 @@ impl ManifestEncoder {
         let builder = &mut self.builder;
         let mut args = fb::ChunkRefArgs {
             index: Some(builder.create_vector(index)),
+            extra: extra.map(|extra| builder.create_vector(extra)),
             ..Default::default()
         };
         let chunk_id;
@@ -167,7 +277,12 @@ impl ManifestEncoder {
                 length,
                 checksum,
             } => {
-                args.location = Some(self.strings.string(builder, location));
+                if let Some(compression) = &mut self.compression {
+                    args.compressed_location = compression.frame(builder, location);
+                }
+                if args.compressed_location.is_none() {
+                    args.location = Some(self.strings.string(builder, location));
+                }
                 (args.offset, args.length) = (offset, length);
                 match checksum {
                     Some(Checksum::ETag(etag)) => {
@@ -183,7 +298,7 @@ impl ManifestEncoder {
         Ok(())
     }
 
-    fn check(&self, index: &[u32], chunk: &ChunkRef<'_>) -> Result<(), FormatError> {
+    fn check(&self, index: &[u32], chunk: &ChunkRef<'_>, extra: usize) -> Result<(), FormatError> {
         let (file, position) = (self.file(), self.refs.len());
         let Some(Current { node, .. }) = self.current else {
             return Err(FormatError::NoArrayBegun { file });
@@ -237,7 +352,8 @@ impl ManifestEncoder {
             });
         }
         let list = 4 * self.refs.len();
-        limits::check_room(&self.builder, file, list + 4 * index.len() + text + 128)
+        let room = list + 4 * index.len() + text + extra + 128;
+        limits::check_room(&self.builder, file, room)
     }
 
     /// Returns the number of refs so far, of all arrays.
@@ -260,19 +376,36 @@ impl ManifestEncoder {
     pub fn finish(mut self, writer: &Writer) -> Result<EncodedManifest, FormatError> {
         self.end_array()?;
         let file = self.file();
-        limits::check_room(&self.builder, file, 64 + 4 * self.arrays.len())?;
+        let dictionary = self.compression.as_ref().map(|it| it.dictionary.as_bytes());
+        let extra = self.known(self.extra.as_deref());
+        let texts = [dictionary, extra].into_iter().flatten().map(<[u8]>::len);
+        let room = 128 + 4 * self.arrays.len() + texts.sum::<usize>();
+        limits::check_room(&self.builder, file, room)?;
+        let builder = &mut self.builder;
+        let location_dictionary = dictionary.map(|it| builder.create_vector(it));
+        let extra = self
+            .extra
+            .as_deref()
+            .filter(|_| self.version == SpecVersion::V2);
+        let extra = extra.map(|it| builder.create_vector(it));
         let id = fb::ObjectId12(*self.id.as_bytes());
         let arrays = self.builder.create_vector(&self.arrays);
         let args = fb::ManifestArgs {
             id: Some(&id),
             arrays: Some(arrays),
-            ..Default::default()
+            location_dictionary,
+            // Zstd is the default, also in spec 1, where it means nothing.
+            compression_algorithm: match self.version {
+                SpecVersion::V2 if location_dictionary.is_none() => 0,
+                _ => 1,
+            },
+            extra,
         };
         let root = fb::Manifest::create(&mut self.builder, &args);
         self.builder.finish(root, Some(IDENTIFIER));
         let body = self.builder.finished_data();
         limits::check_readable::<ManifestRoot>(body, self.strings.shared, file)?;
-        let bytes = writer.seal(file, FileKind::Manifest, body)?;
+        let bytes = writer.seal(file, self.version, FileKind::Manifest, body)?;
         let info = ManifestFileInfo {
             id: self.id,
             size_bytes: bytes.len() as u64,

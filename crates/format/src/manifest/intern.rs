@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 
-use flatbuffers::{FlatBufferBuilder, WIPOffset};
+use flatbuffers::{FlatBufferBuilder, Vector, WIPOffset};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Finds strings already in a builder. Holds four bytes per distinct string: the text stays in the
@@ -36,17 +36,37 @@ impl Interner {
     }
 
     /// Returns the string of this text, writing it if it is new.
-    ///
-    /// Which strings are shared depends on their text alone, never on the hasher's random state.
     pub(super) fn string(
         &mut self,
         builder: &mut FlatBufferBuilder<'static>,
         text: &str,
     ) -> WIPOffset<&'static str> {
-        let bytes = text.as_bytes();
+        let write = |builder: &mut FlatBufferBuilder<'static>| builder.create_string(text).value();
+        WIPOffset::new(self.find_or(builder, text.as_bytes(), write))
+    }
+
+    /// Returns the list of these bytes, writing it if it is new. One interner has either strings or lists.
+    pub(super) fn bytes(
+        &mut self,
+        builder: &mut FlatBufferBuilder<'static>,
+        bytes: &[u8],
+    ) -> WIPOffset<Vector<'static, u8>> {
+        let write = |builder: &mut FlatBufferBuilder<'static>| builder.create_vector(bytes).value();
+        WIPOffset::new(self.find_or(builder, bytes, write))
+    }
+
+    /// Returns where these bytes are.
+    ///
+    /// Which ones are shared depends on themselves alone, never on the hasher's random state.
+    fn find_or(
+        &mut self,
+        builder: &mut FlatBufferBuilder<'static>,
+        bytes: &[u8],
+        write: impl FnOnce(&mut FlatBufferBuilder<'static>) -> u32,
+    ) -> u32 {
         if self.last != 0 && written(builder, self.last) == bytes {
             self.shared += bytes.len();
-            return WIPOffset::new(self.last);
+            return self.last;
         }
         let hash = self.hasher.hash_one(bytes);
         if let Some(offset) = self
@@ -55,13 +75,12 @@ impl Interner {
         {
             self.shared += bytes.len();
             self.last = *offset;
-            return WIPOffset::new(*offset);
+            return self.last;
         }
-        let offset = builder.create_string(text);
-        self.last = offset.value();
+        self.last = write(builder);
         let hasher = &self.hasher;
         let rehash = |offset: &u32| hasher.hash_one(written(builder, *offset));
         self.offsets.insert_unique(hash, self.last, rehash);
-        offset
+        self.last
     }
 }

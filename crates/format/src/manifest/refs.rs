@@ -18,6 +18,7 @@ pub struct ArrayRefs<'a> {
     /// Position of the first item of the list of refs.
     start: usize,
     len: usize,
+    extra: Option<&'a [u8]>,
 }
 
 impl<'a> ArrayRefs<'a> {
@@ -35,6 +36,7 @@ impl<'a> ArrayRefs<'a> {
             body: &manifest.body,
             at,
         };
+        let extra = table.bytes(slot::ARRAY_EXTRA);
         let node = NodeId::from_bytes(*raw::array(
             &manifest.body,
             table.required(slot::ARRAY_NODE_ID),
@@ -45,7 +47,14 @@ impl<'a> ArrayRefs<'a> {
             node,
             start,
             len,
+            extra,
         }
+    }
+
+    /// Returns what a later version of the format may have put into the reserved field `extra`.
+    #[must_use]
+    pub fn extra(&self) -> Option<&'a [u8]> {
+        self.extra
     }
 
     /// Returns the array's node id.
@@ -200,8 +209,8 @@ impl<'a> RefRecord<'a> {
     /// Returns where the chunk is.
     ///
     /// # Errors
-    /// None for the files that can be decoded today: their text has been checked. A location that
-    /// is compressed (spec 2) may turn out to be corrupt only here.
+    /// None for the files that can be decoded today: their text has been checked, and locations that are compressed
+    /// have been read.
     pub fn chunk_ref(&self) -> Result<ChunkRef<'a>, FormatError> {
         let (table, body) = (self.table(), &self.manifest.body);
         let number = |slot| table.field(slot).map_or(0, |at| raw::u64_at(body, at));
@@ -212,7 +221,11 @@ impl<'a> RefRecord<'a> {
                 length: number(slot::REF_LENGTH),
             });
         }
-        if let Some(location) = table.bytes(slot::REF_LOCATION) {
+        let location = match table.bytes(slot::REF_LOCATION) {
+            Some(location) => Some(self.text(location)?),
+            None => self.manifest.locations.get(self.at),
+        };
+        if let Some(location) = location {
             let etag = table
                 .bytes(slot::REF_ETAG)
                 .map(|etag| self.text(etag))
@@ -226,7 +239,7 @@ impl<'a> RefRecord<'a> {
                 (None, seconds) => Some(Checksum::LastModified(seconds)),
             };
             return Ok(ChunkRef::Virtual {
-                location: self.text(location)?,
+                location,
                 offset: number(slot::REF_OFFSET),
                 length: number(slot::REF_LENGTH),
                 checksum,
@@ -235,6 +248,18 @@ impl<'a> RefRecord<'a> {
         Ok(ChunkRef::Inline(
             table.bytes(slot::REF_INLINE).unwrap_or_default(),
         ))
+    }
+
+    /// Returns what a later version of the format may have put into the reserved field `extra`.
+    #[must_use]
+    pub fn extra(&self) -> Option<&'a [u8]> {
+        self.table().bytes(slot::REF_EXTRA)
+    }
+
+    /// Tells whether the location of a virtual chunk is compressed in the file.
+    #[must_use]
+    pub fn is_location_compressed(&self) -> bool {
+        self.manifest.locations.get(self.at).is_some()
     }
 
     fn text(&self, bytes: &'a [u8]) -> Result<&'a str, FormatError> {

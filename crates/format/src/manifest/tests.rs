@@ -2,7 +2,7 @@ use flatbuffers::FlatBufferBuilder;
 
 use super::encode::ManifestRoot;
 use super::*;
-use crate::envelope::Writer;
+use crate::envelope::{SpecVersion, Writer};
 use crate::error::SortedList;
 use crate::generated as fb;
 use crate::verified::Verified;
@@ -28,7 +28,7 @@ fn decode(bytes: &[u8]) -> Result<Manifest, FormatError> {
 
 fn sealed(body: &[u8]) -> Bytes {
     Writer::default()
-        .seal(FILE, FileKind::Manifest, body)
+        .seal(FILE, SpecVersion::V1, FileKind::Manifest, body)
         .unwrap()
 }
 
@@ -424,7 +424,7 @@ fn strings_without_terminator_are_tolerated() {
 /// must not call malformed what that one accepts.
 fn hold_against_the_stock_verifier(body: &[u8]) -> bool {
     let stock = Verified::<ManifestRoot>::check(body);
-    let ours = verify::verify(body, FILE);
+    let ours = verify::verify(body, FILE, SpecVersion::V1, 0);
     match (&ours, &stock) {
         (Ok(_), Err(error)) => panic!("accepted, but {error}"),
         (Err(FormatError::Malformed { source, .. }), Ok(())) => {
@@ -434,12 +434,8 @@ fn hold_against_the_stock_verifier(body: &[u8]) -> bool {
     }
     if let Ok(facts) = ours {
         // And everything that it accepts can be read.
-        let manifest = Manifest {
-            boxes: facts.boxes.into(),
-            body: Bytes::copy_from_slice(body),
-            id: ID,
-            total_refs: 0,
-        };
+        let body = Bytes::copy_from_slice(body);
+        let manifest = Manifest::from_facts(SpecVersion::V1, body, facts);
         for array in manifest.arrays() {
             for record in array.refs() {
                 record.chunk_ref().unwrap();
@@ -454,7 +450,8 @@ fn hold_against_the_stock_verifier(body: &[u8]) -> bool {
 #[test]
 fn d50_d51_hostile_bodies_are_judged_like_the_stock_verifier_does() {
     let file = varied().bytes;
-    let good = envelope::open(&file, FILE, FileKind::Manifest, &DecodeLimits::default()).unwrap();
+    let (_, good) =
+        envelope::open(&file, FILE, FileKind::Manifest, &DecodeLimits::default()).unwrap();
     assert!(hold_against_the_stock_verifier(&good));
     let mut accepted = 0;
     for at in 0..good.len() {
@@ -549,7 +546,7 @@ fn d50_overlapping_refs_cost_no_more_than_the_file() {
         },
     );
     b.finish(root, None);
-    let error = verify::verify(b.finished_data(), FILE).unwrap_err();
+    let error = verify::verify(b.finished_data(), FILE, SpecVersion::V1, 0).unwrap_err();
     assert!(matches!(error, FormatError::Malformed { .. }), "{error}");
 }
 

@@ -72,7 +72,7 @@ impl Manifest {
         let Some(manifest) = self.verified_copy(body.into(), node, by, id) else {
             return Ok(None);
         };
-        let bytes = writer.seal(file, FileKind::Manifest, &manifest.body)?;
+        let bytes = writer.seal(file, self.version, FileKind::Manifest, &manifest.body)?;
         let info = crate::ManifestFileInfo {
             id,
             size_bytes: bytes.len() as u64,
@@ -93,13 +93,10 @@ impl Manifest {
         by: &[i64],
         id: ManifestId,
     ) -> Option<Self> {
-        let facts = verify::verify(&body, FormatFile::Manifest(id)).ok()?;
-        let copy = Self {
-            body,
-            id: facts.id,
-            total_refs: facts.total_refs,
-            boxes: facts.boxes.into(),
-        };
+        // The locations are those of the original, which were within its limit.
+        let (file, limit) = (FormatFile::Manifest(id), u64::from(u32::MAX));
+        let facts = verify::verify(&body, file, self.version, limit).ok()?;
+        let copy = Self::from_facts(self.version, body, facts);
         let same = copy.id == id
             && copy.total_refs == self.total_refs
             && copy.array_count() == 1

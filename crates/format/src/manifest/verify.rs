@@ -12,10 +12,11 @@
 
 use std::cmp::Ordering;
 
+use super::locations::{Collector, Locations};
 use super::raw::{self, slot};
 use super::search::RefBox;
-use crate::envelope::MAX_BODY_LEN;
-use crate::error::{FormatError, FormatFile, MalformedBody, SortedList};
+use crate::envelope::{MAX_BODY_LEN, SpecVersion};
+use crate::error::{FormatError, FormatFile, LocationError, MalformedBody, SortedList};
 use crate::id::{ManifestId, NodeId};
 use crate::index::MAX_RANK;
 use crate::order;
@@ -27,6 +28,7 @@ pub(super) struct Facts {
     pub(super) total_refs: u64,
     /// By position of the refs.
     pub(super) boxes: Vec<RefBox>,
+    pub(super) locations: Locations,
 }
 
 /// Bytes and alignment of each slot of a chunk ref.
@@ -72,10 +74,25 @@ struct Verifier<'a> {
     /// Strings found good last: neighbouring refs often share them.
     good_strings: [usize; 2],
     boxes: Vec<RefBox>,
+    version: SpecVersion,
+    /// Compression that the manifest states for locations.
+    algorithm: u8,
+    /// None before the first location that is compressed.
+    locations: Option<Collector<'a>>,
+    dictionary: Option<&'a [u8]>,
+    location_limit: u64,
 }
 
-/// Verifies a body and returns what it says about itself.
-pub(super) fn verify(body: &[u8], file: FormatFile) -> Result<Facts, FormatError> {
+/// zstd with the dictionary of the manifest. It is the default of the field.
+const ZSTD: u8 = 1;
+
+/// Verifies a body and returns what it says about itself. Locations that are compressed may take so many bytes in all.
+pub(super) fn verify(
+    body: &[u8],
+    file: FormatFile,
+    version: SpecVersion,
+    location_limit: u64,
+) -> Result<Facts, FormatError> {
     let mut verifier = Verifier {
         body,
         file,
@@ -85,14 +102,21 @@ pub(super) fn verify(body: &[u8], file: FormatFile) -> Result<Facts, FormatError
         ref_budget: body.len() / 4,
         good_strings: [0; 2],
         boxes: Vec::new(),
+        version,
+        algorithm: ZSTD,
+        locations: None,
+        dictionary: None,
+        location_limit,
     };
     let (id, total_refs) = verifier.manifest()?;
+    let locations = verifier.locations.map(Collector::finish);
     let mut boxes = verifier.boxes;
     boxes.sort_unstable_by_key(|corners| corners.start);
     Ok(Facts {
         id,
         total_refs,
         boxes,
+        locations: locations.unwrap_or_default(),
     })
 }
 
@@ -205,11 +229,12 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn optional_bytes(&self, table: &Table, slot: usize) -> Result<(), FormatError> {
-        if let Some(at) = self.field(table, slot, 4, 4)? {
-            self.vector(at, 1)?;
-        }
-        Ok(())
+    fn optional_bytes(&self, table: &Table, slot: usize) -> Result<Option<&'a [u8]>, FormatError> {
+        let Some(at) = self.field(table, slot, 4, 4)? else {
+            return Ok(None);
+        };
+        let (start, len) = self.vector(at, 1)?;
+        Ok(Some(&self.body[start..start + len]))
     }
 
     /// Checks everything; returns the id and the number of refs.
@@ -218,8 +243,10 @@ impl<'a> Verifier<'a> {
         let id = self.required(&root, slot::MANIFEST_ID, ManifestId::ID_LEN, 1)?;
         let id = ManifestId::from_bytes(*raw::array(self.body, id));
         let arrays = self.required(&root, slot::MANIFEST_ARRAYS, 4, 4)?;
-        self.optional_bytes(&root, slot::MANIFEST_DICTIONARY)?;
-        self.field(&root, slot::MANIFEST_COMPRESSION, 1, 1)?;
+        self.dictionary = self.optional_bytes(&root, slot::MANIFEST_DICTIONARY)?;
+        if let Some(at) = self.field(&root, slot::MANIFEST_COMPRESSION, 1, 1)? {
+            self.algorithm = self.body[at];
+        }
         self.optional_bytes(&root, slot::MANIFEST_EXTRA)?;
         let (start, len) = self.vector(arrays, 4)?;
         let mut total_refs = 0;
@@ -360,15 +387,15 @@ impl<'a> Verifier<'a> {
                 position,
             });
         }
-        for slot in [
-            slot::REF_INLINE,
-            slot::REF_COMPRESSED_LOCATION,
-            slot::REF_EXTRA,
-        ] {
+        for slot in [slot::REF_INLINE, slot::REF_EXTRA] {
             if let Some(at) = field(slot) {
                 self.vector(at, 1)?;
             }
         }
+        let compressed = match field(slot::REF_COMPRESSED_LOCATION) {
+            Some(at) => Some(self.vector(at, 1)?),
+            None => None,
+        };
         let location = field(slot::REF_LOCATION);
         if let Some(at) = location {
             self.string(at, 0)?;
@@ -376,11 +403,15 @@ impl<'a> Verifier<'a> {
         if let Some(at) = field(slot::REF_ETAG) {
             self.string(at, 1)?;
         }
-        if field(slot::REF_CHUNK_ID)
-            .or(location)
-            .or(field(slot::REF_INLINE))
-            .is_none()
+        let known = field(slot::REF_CHUNK_ID).or(location);
+        if let Some((start, len)) = compressed
+            && known.is_none()
+            && self.version == SpecVersion::V2
         {
+            let frame = &self.body[start..start + len];
+            return self.compressed_location(table, frame, (node, position));
+        }
+        if known.or(field(slot::REF_INLINE)).is_none() {
             return Err(FormatError::NoChunkLocation {
                 file: self.file,
                 node,
@@ -388,6 +419,32 @@ impl<'a> Verifier<'a> {
             });
         }
         Ok(())
+    }
+
+    /// Reads a location that is compressed.
+    fn compressed_location(
+        &mut self,
+        table: usize,
+        frame: &'a [u8],
+        (node, position): (NodeId, usize),
+    ) -> Result<(), FormatError> {
+        let file = self.file;
+        if self.algorithm != ZSTD {
+            let reason = LocationError::Algorithm {
+                found: self.algorithm,
+            };
+            return Err(FormatError::CompressedLocation {
+                file,
+                node,
+                position,
+                reason,
+            });
+        }
+        let collector = match &mut self.locations {
+            Some(collector) => collector,
+            none => none.insert(Collector::new(self.dictionary, self.location_limit, file)?),
+        };
+        collector.read(table, frame, (node, position))
     }
 
     /// Checks a string. A missing terminator is tolerated.

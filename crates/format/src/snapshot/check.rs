@@ -1,7 +1,8 @@
 //! The rules of a snapshot beyond its encoding.
 
-use super::Snapshot;
-use super::record::ManifestRefRecord;
+use super::record::{ArrayRecord, ManifestRefRecord};
+use super::{ManifestFiles, Snapshot};
+use crate::envelope::SpecVersion;
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
 use crate::id::{ManifestId, NodeId};
@@ -11,6 +12,11 @@ use crate::path;
 
 pub(super) fn check(snapshot: &Snapshot) -> Result<(), FormatError> {
     let (root, file) = (snapshot.root(), snapshot.file());
+    let version = snapshot.version;
+    if version == SpecVersion::V2 && root.manifest_files_v2().is_none() {
+        let field = "manifest_files_v2";
+        return Err(FormatError::MissingField { file, field });
+    }
     if snapshot.parent_id() == Some(snapshot.id()) {
         return Err(FormatError::OwnParent { file });
     }
@@ -18,9 +24,15 @@ pub(super) fn check(snapshot: &Snapshot) -> Result<(), FormatError> {
     ascending(metadata.len(), file, SortedList::Metadata, |at| {
         metadata.get(at).name().as_bytes()
     })?;
-    let files = root.manifest_files();
+    let files = snapshot.files();
+    if let ManifestFiles::V2(files) = files
+        && files.iter().any(|info| info.id().is_none())
+    {
+        let field = "id of a manifest file";
+        return Err(FormatError::MissingField { file, field });
+    }
     ascending(files.len(), file, SortedList::ManifestFiles, |at| {
-        &files.get(at).id().0
+        files.id(at)
     })?;
     let nodes = root.nodes();
     ascending(nodes.len(), file, SortedList::Nodes, |at| {
@@ -55,7 +67,11 @@ fn check_array(
     array: fb::ArrayNodeData<'_>,
 ) -> Result<(), FormatError> {
     let file = snapshot.file();
-    let rank = array.shape().len();
+    if snapshot.version == SpecVersion::V2 && array.shape_v2().is_none() {
+        let field = "shape_v2";
+        return Err(FormatError::MissingField { file, field });
+    }
+    let rank = ArrayRecord::new(array, snapshot.version).rank();
     let within_limit = |found: usize| match found > MAX_RANK {
         true => Err(FormatError::RankTooLarge { file, node, found }),
         false => Ok(()),
@@ -91,7 +107,7 @@ fn check_array(
 }
 
 /// Checks that no node id is used twice.
-pub(super) fn unique(mut ids: Vec<NodeId>, file: FormatFile) -> Result<(), FormatError> {
+pub(crate) fn unique(mut ids: Vec<NodeId>, file: FormatFile) -> Result<(), FormatError> {
     ids.sort_unstable();
     match ids.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(FormatError::DuplicateNodeId {

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::{DimensionShape, INITIAL_MESSAGE, ManifestFileInfo, SnapshotRoot, check};
 use crate::budget::Budget;
-use crate::envelope::{DecodeLimits, FileKind, IDENTIFIER, Writer};
+use crate::envelope::{DecodeLimits, FileKind, IDENTIFIER, SpecVersion, Writer};
 use crate::error::{FormatError, FormatFile, SortedList};
+use crate::flexbuffers;
 use crate::generated as fb;
 use crate::id::{ManifestId, NodeId, SnapshotId};
 use crate::index::{Extents, MAX_RANK};
@@ -24,7 +25,7 @@ use crate::path;
 pub struct NewSnapshot<'a> {
     /// Its id.
     pub id: SnapshotId,
-    /// Its parent; none only for the initial snapshot.
+    /// Its parent; none only for the initial snapshot. Not written in spec 2, where `repo` has it.
     pub parent_id: Option<SnapshotId>,
     /// Time of the commit in microseconds since the Unix epoch.
     pub flushed_at: u64,
@@ -75,10 +76,18 @@ pub struct ManifestRef {
     pub extents: Extents,
 }
 
+type Structs = WIPOffset<flatbuffers::Vector<'static, fb::ManifestFileInfo>>;
+type Tables = WIPOffset<
+    flatbuffers::Vector<'static, flatbuffers::ForwardsUOffset<fb::ManifestFileInfoV2<'static>>>,
+>;
+
 /// Writes one snapshot. Nodes come in the byte order of their paths.
 pub struct SnapshotEncoder<'a> {
+    version: SpecVersion,
     header: NewSnapshot<'a>,
     manifest_files: Vec<ManifestFileInfo>,
+    extra: Option<&'a [u8]>,
+    manifest_extras: BTreeMap<ManifestId, &'a [u8]>,
     builder: FlatBufferBuilder<'static>,
     nodes: Vec<WIPOffset<fb::NodeSnapshot<'static>>>,
     ids: Vec<NodeId>,
@@ -86,15 +95,24 @@ pub struct SnapshotEncoder<'a> {
 }
 
 impl<'a> SnapshotEncoder<'a> {
-    /// Begins a snapshot.
+    /// Begins a snapshot of spec 1.
     #[must_use]
     pub fn new(header: NewSnapshot<'a>) -> Self {
+        Self::for_version(SpecVersion::V1, header)
+    }
+
+    /// Begins a snapshot of a spec version.
+    #[must_use]
+    pub fn for_version(version: SpecVersion, header: NewSnapshot<'a>) -> Self {
         let mut manifest_files = header.manifest_files.to_vec();
         manifest_files.sort_unstable();
         manifest_files.dedup_by_key(|info| info.id);
         Self {
+            version,
             header,
             manifest_files,
+            extra: None,
+            manifest_extras: BTreeMap::new(),
             builder: FlatBufferBuilder::with_capacity(1024),
             nodes: Vec::new(),
             ids: Vec::new(),
@@ -116,9 +134,23 @@ impl<'a> SnapshotEncoder<'a> {
     /// # Errors
     /// `Unsorted` or `Duplicate` if its path does not come after the one before; `InvalidPath`; for
     /// arrays what decoding would refuse: `RankMismatch`, `RankTooLarge`, `InvertedExtents`,
-    /// `UnlistedManifest`. `TooLarge` if the body would exceed the format's 2 GiB. The encoder is
-    /// unchanged then.
+    /// `UnlistedManifest`, in spec 2 `TooManyChunks`. `TooLarge` if the body would exceed the format's 2 GiB. The
+    /// encoder is unchanged then.
     pub fn push(&mut self, node: NewNode<'_>) -> Result<(), FormatError> {
+        self.push_with_extra(node, None)
+    }
+
+    /// Adds a node with what [`NodeRecord::extra`](crate::NodeRecord::extra) says of it. Spec 1 has no such field, and a
+    /// snapshot of it is written without.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn push_with_extra(
+        &mut self,
+        node: NewNode<'_>,
+        extra: Option<&[u8]>,
+    ) -> Result<(), FormatError> {
+        let extra = extra.filter(|_| self.version == SpecVersion::V2);
         let (file, position) = (self.file(), self.nodes.len());
         path::check(node.path).map_err(|source| FormatError::InvalidPath {
             file,
@@ -135,7 +167,8 @@ impl<'a> SnapshotEncoder<'a> {
             )?;
         }
         self.check_data(&node)?;
-        limits::check_room(&self.builder, file, size_of_node(&node))?;
+        let room = size_of_node(&node) + extra.map_or(0, <[u8]>::len);
+        limits::check_room(&self.builder, file, room)?;
         let (node_data_type, node_data) = match node.data {
             NewNodeData::Group => {
                 let group = fb::GroupNodeData::create(&mut self.builder, &fb::GroupNodeDataArgs {});
@@ -150,6 +183,7 @@ impl<'a> SnapshotEncoder<'a> {
                 (fb::NodeData::Array, array.as_union_value())
             }
         };
+        let extra = extra.map(|extra| self.builder.create_vector(extra));
         let user_data = self.builder.create_vector(node.user_data);
         let path = self.builder.create_string(node.path);
         let id = fb::ObjectId8(*node.id.as_bytes());
@@ -161,7 +195,7 @@ impl<'a> SnapshotEncoder<'a> {
                 user_data: Some(user_data),
                 node_data_type,
                 node_data: Some(node_data),
-                extra: None,
+                extra,
             },
         );
         self.nodes.push(node_table);
@@ -196,6 +230,15 @@ impl<'a> SnapshotEncoder<'a> {
                 file,
                 node: id,
                 expected,
+                found,
+            });
+        }
+        let counts = shape.iter().map(DimensionShape::num_chunks);
+        let most = counts.max().filter(|_| self.version == SpecVersion::V2);
+        if let Some(found) = most.filter(|found| *found > u64::from(u32::MAX)) {
+            return Err(FormatError::TooManyChunks {
+                file,
+                node: id,
                 found,
             });
         }
@@ -265,26 +308,82 @@ impl<'a> SnapshotEncoder<'a> {
                 .collect();
             builder.create_vector(&names)
         });
-        let shape: Vec<_> = shape
-            .iter()
-            .map(|dimension| {
-                fb::DimensionShape::new(dimension.array_length, dimension.chunk_length)
-            })
-            .collect();
-        let shape = builder.create_vector(&shape);
+        let mut structs = Vec::new();
+        let mut tables = Vec::new();
+        for dimension in shape {
+            let array_length = dimension.array_length;
+            match self.version {
+                SpecVersion::V1 => {
+                    let chunk_length = dimension.chunk_length();
+                    structs.push(fb::DimensionShape::new(array_length, chunk_length));
+                }
+                SpecVersion::V2 => {
+                    let args = fb::DimensionShapeV2Args {
+                        array_length,
+                        num_chunks: u32::try_from(dimension.num_chunks()).unwrap_or(u32::MAX),
+                    };
+                    tables.push(fb::DimensionShapeV2::create(builder, &args));
+                }
+            }
+        }
+        let shape_v2 = match self.version {
+            SpecVersion::V1 => None,
+            SpecVersion::V2 => Some(builder.create_vector(&tables)),
+        };
         let args = fb::ArrayNodeDataArgs {
-            shape: Some(shape),
+            shape: Some(builder.create_vector(&structs)),
             dimension_names,
             manifests: Some(manifests),
-            shape_v2: None,
+            shape_v2,
         };
         fb::ArrayNodeData::create(builder, &args)
+    }
+
+    /// Sets what [`Snapshot::extra`](crate::Snapshot::extra) returns. Spec 1 has no such field.
+    pub fn extra(&mut self, extra: &'a [u8]) -> &mut Self {
+        self.extra = Some(extra);
+        self
+    }
+
+    /// Sets what [`Snapshot::manifest_file_extra`](crate::Snapshot::manifest_file_extra) returns. Spec 1 has no such
+    /// field.
+    pub fn manifest_file_extra(&mut self, id: ManifestId, extra: &'a [u8]) -> &mut Self {
+        self.manifest_extras.insert(id, extra);
+        self
+    }
+
+    /// Writes the lists of manifest files: that of spec 1, empty in spec 2, and that of spec 2.
+    fn files(&mut self) -> (Structs, Option<Tables>) {
+        let builder = &mut self.builder;
+        let mut structs = Vec::new();
+        let mut tables = Vec::new();
+        for info in &self.manifest_files {
+            let id = fb::ObjectId12(*info.id.as_bytes());
+            let (size_bytes, num_chunk_refs) = (info.size_bytes, info.num_chunk_refs);
+            if self.version == SpecVersion::V1 {
+                structs.push(fb::ManifestFileInfo::new(&id, size_bytes, num_chunk_refs));
+                continue;
+            }
+            let extra = self.manifest_extras.get(&info.id);
+            let args = fb::ManifestFileInfoV2Args {
+                id: Some(&id),
+                size_bytes,
+                num_chunk_refs,
+                extra: extra.map(|extra| builder.create_vector(extra)),
+            };
+            tables.push(fb::ManifestFileInfoV2::create(builder, &args));
+        }
+        let second = match self.version {
+            SpecVersion::V1 => None,
+            SpecVersion::V2 => Some(builder.create_vector(&tables)),
+        };
+        (builder.create_vector(&structs), second)
     }
 
     /// Ends the snapshot and returns the whole file.
     ///
     /// # Errors
-    /// `DuplicateNodeId`; `OwnParent`; `MessagePack` if a metadata value is nested too deeply;
+    /// `DuplicateNodeId`; `OwnParent`; `MessagePack` or `FlexBuffers` if a metadata value cannot be written;
     /// `MetadataTooLarge` and `TooLarge` if a reader with the default limits would refuse it.
     pub fn finish(mut self, writer: &Writer) -> Result<Bytes, FormatError> {
         let file = self.file();
@@ -294,26 +393,21 @@ impl<'a> SnapshotEncoder<'a> {
         check::unique(std::mem::take(&mut self.ids), file)?;
         let text: usize = self.header.metadata.keys().map(String::len).sum();
         let fixed = self.header.message.len() + text + 64 * self.header.metadata.len();
-        let lists = 32 * self.manifest_files.len() + 4 * self.nodes.len();
+        let extras = self.manifest_extras.values().copied().chain(self.extra);
+        let extras: usize = extras.map(|extra| 16 + extra.len()).sum();
+        let lists = 48 * self.manifest_files.len() + 4 * self.nodes.len() + extras;
         let metadata = self.metadata(fixed + lists)?;
+        let metadata = self.builder.create_vector(&metadata);
+        let (manifest_files, manifest_files_v2) = self.files();
         let builder = &mut self.builder;
-        let metadata = builder.create_vector(&metadata);
-        let manifest_files: Vec<_> = self
-            .manifest_files
-            .iter()
-            .map(|info| {
-                let id = fb::ObjectId12(*info.id.as_bytes());
-                fb::ManifestFileInfo::new(&id, info.size_bytes, info.num_chunk_refs)
-            })
-            .collect();
-        let manifest_files = builder.create_vector(&manifest_files);
+        let extra = self.extra.filter(|_| self.version == SpecVersion::V2);
+        let extra = extra.map(|extra| builder.create_vector(extra));
         let nodes = builder.create_vector(&self.nodes);
         let message = builder.create_string(self.header.message);
         let id = fb::ObjectId12(*self.header.id.as_bytes());
-        let parent_id = self
-            .header
-            .parent_id
-            .map(|id| fb::ObjectId12(*id.as_bytes()));
+        let parent_id = self.header.parent_id;
+        let parent_id = parent_id.filter(|_| self.version == SpecVersion::V1);
+        let parent_id = parent_id.map(|id| fb::ObjectId12(*id.as_bytes()));
         let root = fb::Snapshot::create(
             builder,
             &fb::SnapshotArgs {
@@ -324,13 +418,14 @@ impl<'a> SnapshotEncoder<'a> {
                 message: Some(message),
                 metadata: Some(metadata),
                 manifest_files: Some(manifest_files),
-                manifest_files_v2: None,
-                extra: None,
+                manifest_files_v2,
+                extra,
             },
         );
         builder.finish(root, Some(IDENTIFIER));
         limits::check_readable::<SnapshotRoot>(builder.finished_data(), 0, file)?;
-        writer.seal(file, FileKind::Snapshot, builder.finished_data())
+        let body = builder.finished_data();
+        writer.seal(file, self.version, FileKind::Snapshot, body)
     }
 
     /// Writes the metadata, leaving room for `rest` bytes; the names and tables of the metadata
@@ -345,12 +440,16 @@ impl<'a> SnapshotEncoder<'a> {
         let budget = Budget::new(limit);
         let mut items = Vec::with_capacity(self.header.metadata.len());
         for (name, value) in self.header.metadata {
-            let fail = |reason| FormatError::MessagePack {
-                file,
-                name: name.clone(),
-                reason,
+            let encoded = match self.version {
+                SpecVersion::V1 => messagepack::encode(value).map_err(|reason| {
+                    let name = name.clone();
+                    FormatError::MessagePack { file, name, reason }
+                })?,
+                SpecVersion::V2 => flexbuffers::encode_flexbuffers(value).map_err(|reason| {
+                    let name = name.clone();
+                    FormatError::FlexBuffers { file, name, reason }
+                })?,
             };
-            let encoded = messagepack::encode(value).map_err(fail)?;
             // A reader would refuse it.
             budget.spend(name.len());
             if budget.spend_on(value).is_err() && budget.is_exceeded() {
@@ -385,20 +484,35 @@ pub(super) fn size_of_node(node: &NewNode<'_>) -> usize {
             let extents: usize = extents
                 .map(|manifest| 64 + 8 * manifest.extents.rank())
                 .sum();
-            16 * shape.len() + names + extents
+            // A table and its place in a list, in spec 2.
+            32 * shape.len() + names + extents
         }
     };
     256 + node.path.len() + node.user_data.len() + data
 }
 
-/// Returns the file of a repository's first snapshot: no parent, no nodes, the fixed id and
+/// Returns the file of the first snapshot of a repository of spec 1: no parent, no nodes, the fixed id and
 /// message.
 ///
 /// # Panics
 /// Never: nothing in it depends on input that could be refused.
 #[must_use]
 pub fn initial_snapshot(flushed_at: u64, writer: &Writer) -> Bytes {
-    let metadata = BTreeMap::from([("__root".to_owned(), Value::Bool(true))]);
+    initial_snapshot_in(SpecVersion::V1, flushed_at, writer)
+}
+
+/// Returns the same of a spec version. What marks it as the first is in its metadata: `__root` in spec 1, `__icechunk` in
+/// spec 2 (spec 1, §6; spec 2, §5).
+///
+/// # Panics
+/// Never, as [`initial_snapshot`].
+#[must_use]
+pub fn initial_snapshot_in(version: SpecVersion, flushed_at: u64, writer: &Writer) -> Bytes {
+    let (name, value) = match version {
+        SpecVersion::V1 => ("__root", Value::Bool(true)),
+        SpecVersion::V2 => ("__icechunk", serde_json::json!({"is_root": true})),
+    };
+    let metadata = BTreeMap::from([(name.to_owned(), value)]);
     let header = NewSnapshot {
         id: SnapshotId::INITIAL,
         parent_id: None,
@@ -407,7 +521,7 @@ pub fn initial_snapshot(flushed_at: u64, writer: &Writer) -> Bytes {
         metadata: &metadata,
         manifest_files: &[],
     };
-    SnapshotEncoder::new(header)
+    SnapshotEncoder::for_version(version, header)
         .finish(writer)
         .expect("BUG: the initial snapshot is always valid")
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::DimensionShape;
+use crate::envelope::SpecVersion;
 use crate::generated as fb;
 use crate::id::{ManifestId, NodeId};
 use crate::index::Extents;
@@ -20,11 +21,11 @@ pub enum NodeKind {
 
 /// One node, borrowed from its snapshot.
 #[derive(Clone, Copy)]
-pub struct NodeRecord<'a>(fb::NodeSnapshot<'a>);
+pub struct NodeRecord<'a>(fb::NodeSnapshot<'a>, SpecVersion);
 
 impl<'a> NodeRecord<'a> {
-    pub(super) fn new(node: fb::NodeSnapshot<'a>) -> Self {
-        Self(node)
+    pub(super) fn new(node: fb::NodeSnapshot<'a>, version: SpecVersion) -> Self {
+        Self(node, version)
     }
 
     /// Returns the id that the node keeps for its life.
@@ -64,7 +65,14 @@ impl<'a> NodeRecord<'a> {
     /// Returns what only arrays have.
     #[must_use]
     pub fn array(&self) -> Option<ArrayRecord<'a>> {
-        self.0.node_data_as_array().map(ArrayRecord)
+        let array = self.0.node_data_as_array()?;
+        Some(ArrayRecord::new(array, self.1))
+    }
+
+    /// Returns what a later version of the format may have put into the reserved field `extra`.
+    #[must_use]
+    pub fn extra(&self) -> Option<&'a [u8]> {
+        self.0.extra().map(|extra| extra.bytes())
     }
 }
 
@@ -80,25 +88,59 @@ impl fmt::Debug for NodeRecord<'_> {
 
 /// What an array has beyond other nodes, borrowed from its snapshot.
 #[derive(Clone, Copy)]
-pub struct ArrayRecord<'a>(fb::ArrayNodeData<'a>);
+pub struct ArrayRecord<'a>(fb::ArrayNodeData<'a>, SpecVersion);
+
+/// The dimensions of an array, as the version of the file has them.
+#[derive(Clone, Copy)]
+enum Shape<'a> {
+    V1(flatbuffers::Vector<'a, fb::DimensionShape>),
+    V2(flatbuffers::Vector<'a, flatbuffers::ForwardsUOffset<fb::DimensionShapeV2<'a>>>),
+}
+
+impl Shape<'_> {
+    fn len(self) -> usize {
+        match self {
+            Self::V1(shape) => shape.len(),
+            Self::V2(shape) => shape.len(),
+        }
+    }
+
+    fn get(self, at: usize) -> DimensionShape {
+        match self {
+            Self::V1(shape) => {
+                let dimension = shape.get(at);
+                DimensionShape::regular(dimension.array_length(), dimension.chunk_length())
+            }
+            Self::V2(shape) => {
+                let dimension = shape.get(at);
+                DimensionShape::counted(dimension.array_length(), dimension.num_chunks())
+            }
+        }
+    }
+}
 
 impl<'a> ArrayRecord<'a> {
+    pub(super) fn new(array: fb::ArrayNodeData<'a>, version: SpecVersion) -> Self {
+        Self(array, version)
+    }
+
+    fn dimensions(&self) -> Shape<'a> {
+        match self.0.shape_v2() {
+            Some(shape) if self.1 == SpecVersion::V2 => Shape::V2(shape),
+            _ => Shape::V1(self.0.shape()),
+        }
+    }
+
     /// Returns the number of dimensions.
     #[must_use]
     pub fn rank(&self) -> usize {
-        self.0.shape().len()
+        self.dimensions().len()
     }
 
     /// Returns the dimensions, outermost first.
     pub fn shape(&self) -> impl ExactSizeIterator<Item = DimensionShape> + use<'a> {
-        let shape = self.0.shape();
-        (0..shape.len()).map(move |at| {
-            let dimension = shape.get(at);
-            DimensionShape {
-                array_length: dimension.array_length(),
-                chunk_length: dimension.chunk_length(),
-            }
-        })
+        let shape = self.dimensions();
+        (0..shape.len()).map(move |at| shape.get(at))
     }
 
     /// Returns the names of the dimensions, if the array has any; each may be missing by itself.

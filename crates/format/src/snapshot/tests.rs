@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::envelope::Writer;
+use crate::envelope::{SpecVersion, Writer};
 use crate::error::SortedList;
 use crate::id::NodeId;
 use crate::index::Extents;
@@ -56,10 +56,7 @@ fn a_snapshot_comes_back() {
     ]);
     let files = [info(8), info(6), info(8)];
     let mut encoder = SnapshotEncoder::new(header(&metadata, &files));
-    let dimension = |array_length, chunk_length| DimensionShape {
-        array_length,
-        chunk_length,
-    };
+    let dimension = DimensionShape::regular;
     let shape = [dimension(10, 3), dimension(u64::MAX, 1)];
     let names = [Some("x".to_owned()), None];
     let manifests = [ManifestRef {
@@ -184,10 +181,7 @@ fn encoder_refuses_what_decoding_would() {
         },
         ..group(2, "/c")
     };
-    let shape = [DimensionShape {
-        array_length: 1,
-        chunk_length: 1,
-    }];
+    let shape = [DimensionShape::regular(1, 1)];
     let mismatch = push(array(&shape, Some(&[]), &[]));
     assert!(matches!(
         mismatch,
@@ -333,7 +327,7 @@ fn raw(raw: &Raw<'_>) -> Result<Snapshot, FormatError> {
     let root = fb::Snapshot::create(&mut b, &args);
     b.finish(root, None);
     let file = FormatFile::Snapshot(ID);
-    decode(&Writer::default().seal(file, FileKind::Snapshot, b.finished_data())?)
+    decode(&Writer::default().seal(file, SpecVersion::V1, FileKind::Snapshot, b.finished_data())?)
 }
 
 #[test]
@@ -491,10 +485,7 @@ fn the_room_for_a_node_is_not_underestimated() {
         100
     ];
     let names = vec![Some("x".to_owned()); 2];
-    let shape = [DimensionShape {
-        array_length: 1,
-        chunk_length: 1,
-    }; 2];
+    let shape = [DimensionShape::regular(1, 1); 2];
     let array = |shape, dimension_names| NewNodeData::Array {
         shape,
         dimension_names,

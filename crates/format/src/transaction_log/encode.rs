@@ -5,8 +5,8 @@ use std::fmt;
 use bytes::Bytes;
 use flatbuffers::{FlatBufferBuilder, Vector, WIPOffset};
 
-use super::LogRoot;
-use crate::envelope::{FileKind, IDENTIFIER, Writer};
+use super::{LogRoot, MovedNode, moves};
+use crate::envelope::{FileKind, IDENTIFIER, SpecVersion, Writer};
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
 use crate::id::{NodeId, SnapshotId};
@@ -17,6 +17,8 @@ use crate::order;
 /// Bytes of the offset that a table begins with.
 const SOFFSET: u32 = 4;
 
+type Moves = WIPOffset<Vector<'static, flatbuffers::ForwardsUOffset<fb::MoveOperation<'static>>>>;
+
 /// The array whose chunks are being given.
 struct Current {
     node: NodeId,
@@ -26,6 +28,7 @@ struct Current {
 /// Writes one transaction log. Node ids may come in any order and more than once; arrays with
 /// updated chunks come in the order of node ids.
 pub struct TransactionLogEncoder {
+    version: SpecVersion,
     id: SnapshotId,
     builder: FlatBufferBuilder<'static>,
     new_groups: Vec<NodeId>,
@@ -39,13 +42,22 @@ pub struct TransactionLogEncoder {
     chunks: Vec<WIPOffset<fb::ChunkIndices<'static>>>,
     /// Where the vtable of all chunks is, once there is one.
     vtable: Option<u32>,
+    moves: Vec<MovedNode>,
+    extra: Option<Vec<u8>>,
 }
 
 impl TransactionLogEncoder {
-    /// Begins the log of a snapshot.
+    /// Begins the log of a snapshot of spec 1.
     #[must_use]
     pub fn new(id: SnapshotId) -> Self {
+        Self::for_version(SpecVersion::V1, id)
+    }
+
+    /// Begins the log of a snapshot of a spec version.
+    #[must_use]
+    pub fn for_version(version: SpecVersion, id: SnapshotId) -> Self {
         Self {
+            version,
             id,
             builder: FlatBufferBuilder::with_capacity(1024),
             new_groups: Vec::new(),
@@ -58,6 +70,8 @@ impl TransactionLogEncoder {
             current: None,
             chunks: Vec::new(),
             vtable: None,
+            moves: Vec::new(),
+            extra: None,
         }
     }
 
@@ -110,6 +124,18 @@ impl TransactionLogEncoder {
     /// Adds groups whose metadata was changed.
     pub fn updated_groups(&mut self, ids: impl IntoIterator<Item = NodeId>) -> &mut Self {
         self.updated_groups.extend(ids);
+        self
+    }
+
+    /// Adds nodes that moved, in any order: the net effect, with every descendant of a group that moved.
+    pub fn moved_nodes(&mut self, moves: impl IntoIterator<Item = MovedNode>) -> &mut Self {
+        self.moves.extend(moves);
+        self
+    }
+
+    /// Sets what [`TransactionLog::extra`](crate::TransactionLog::extra) returns. Spec 1 has no such field.
+    pub fn extra(&mut self, extra: &[u8]) -> &mut Self {
+        self.extra = Some(extra.to_vec());
         self
     }
 
@@ -199,12 +225,49 @@ impl TransactionLogEncoder {
         Ok(())
     }
 
+    /// Writes the nodes that moved; spec 2 has the list also where it is empty, spec 1 has none.
+    fn moves(&mut self) -> Result<Option<Moves>, FormatError> {
+        let file = self.file();
+        if self.version == SpecVersion::V1 {
+            return match self.moves.is_empty() {
+                true => Ok(None),
+                false => Err(FormatError::NotInVersion {
+                    file,
+                    what: "moved nodes",
+                    version: self.version,
+                }),
+            };
+        }
+        let mut moves = std::mem::take(&mut self.moves);
+        moves::sort(&mut moves, file)?;
+        let text = |moved: &MovedNode| moved.from.as_str().len() + moved.to.as_str().len();
+        let text: usize = moves.iter().map(text).sum();
+        limits::check_room(&self.builder, file, text + 64 * moves.len())?;
+        let builder = &mut self.builder;
+        let tables: Vec<_> = moves
+            .iter()
+            .map(|moved| {
+                let node_id = fb::ObjectId8(*moved.id.as_bytes());
+                let args = fb::MoveOperationArgs {
+                    from: Some(builder.create_string(moved.from.as_str())),
+                    to: Some(builder.create_string(moved.to.as_str())),
+                    node_id: Some(&node_id),
+                    node_type: moved.tag(),
+                };
+                fb::MoveOperation::create(builder, &args)
+            })
+            .collect();
+        Ok(Some(builder.create_vector(&tables)))
+    }
+
     /// Ends the log and returns the whole file.
     ///
     /// # Errors
-    /// `TooLarge`.
+    /// `TooLarge`; `NotInVersion` if nodes moved in a log of spec 1; `Duplicate` and `DuplicateNodeId` if two nodes moved
+    /// to one path, or one node twice.
     pub fn finish(mut self, writer: &Writer) -> Result<Bytes, FormatError> {
         self.end_chunks()?;
+        let moved_nodes = self.moves()?;
         let file = self.file();
         let mut lists = [
             self.new_groups,
@@ -215,8 +278,12 @@ impl TransactionLogEncoder {
             self.updated_groups,
         ];
         let ids: usize = lists.iter().map(Vec::len).sum();
-        limits::check_room(&self.builder, file, 256 + 8 * ids + 4 * self.arrays.len())?;
+        let extra = self.extra.take();
+        let extra = extra.filter(|_| self.version == SpecVersion::V2);
+        let room = 256 + 8 * ids + 4 * self.arrays.len() + extra.as_ref().map_or(0, Vec::len);
+        limits::check_room(&self.builder, file, room)?;
         let builder = &mut self.builder;
+        let extra = extra.map(|extra| builder.create_vector(&extra));
         let lists = lists.each_mut().map(|ids| {
             ids.sort_unstable();
             ids.dedup();
@@ -242,13 +309,14 @@ impl TransactionLogEncoder {
             updated_arrays,
             updated_groups,
             updated_chunks,
-            moved_nodes: None,
-            extra: None,
+            moved_nodes,
+            extra,
         };
         let root = fb::TransactionLog::create(builder, &args);
         builder.finish(root, Some(IDENTIFIER));
         limits::check_readable::<LogRoot>(builder.finished_data(), 0, file)?;
-        writer.seal(file, FileKind::TransactionLog, builder.finished_data())
+        let body = builder.finished_data();
+        writer.seal(file, self.version, FileKind::TransactionLog, body)
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::envelope::Writer;
+use crate::envelope::{SpecVersion, Writer};
 
 const ID: SnapshotId = SnapshotId::from_bytes([5; 12]);
 
@@ -83,7 +83,12 @@ fn tables_of_chunks_are_as_the_builder_makes_them() {
         let root = fb::TransactionLog::create(&mut b, &args);
         b.finish(root, Some(crate::envelope::IDENTIFIER));
         let name = FormatFile::TransactionLog(ID);
-        let plain = Writer::default().seal(name, FileKind::TransactionLog, b.finished_data());
+        let plain = Writer::default().seal(
+            name,
+            SpecVersion::V1,
+            FileKind::TransactionLog,
+            b.finished_data(),
+        );
         assert_eq!(file, plain.unwrap(), "{count}");
     }
 }
@@ -170,7 +175,12 @@ fn raw(ids: &[u8], arrays: &[(u8, &[&[u32]])]) -> Result<TransactionLog, FormatE
     let root = fb::TransactionLog::create(&mut b, &args);
     b.finish(root, None);
     let file = FormatFile::TransactionLog(ID);
-    decode(&Writer::default().seal(file, FileKind::TransactionLog, b.finished_data())?)
+    decode(&Writer::default().seal(
+        file,
+        SpecVersion::V1,
+        FileKind::TransactionLog,
+        b.finished_data(),
+    )?)
 }
 
 #[test]

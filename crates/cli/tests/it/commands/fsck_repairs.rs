@@ -142,10 +142,7 @@ impl Parts {
         for node in &self.nodes {
             let lengths = node.array.iter().flat_map(|(shape, ..)| shape);
             let shape: Vec<_> = lengths
-                .map(|length| DimensionShape {
-                    array_length: *length,
-                    chunk_length: 1,
-                })
+                .map(|length| DimensionShape::regular(*length, 1))
                 .collect();
             let data = match &node.array {
                 None => NewNodeData::Group,

@@ -4,7 +4,7 @@ use std::path::Path;
 use flatbuffers::FlatBufferBuilder;
 
 use super::*;
-use crate::envelope::DecodeLimits;
+use crate::envelope::{DecodeLimits, SpecVersion};
 use crate::generated as fb;
 use crate::{Checksum, ChunkId, ManifestEncoder};
 
@@ -210,13 +210,12 @@ fn body(indices: &[[u32; 1]], backwards: bool, shared: bool) -> Vec<u8> {
 }
 
 fn manifest_of(body: &[u8]) -> Option<Manifest> {
-    let facts = verify::verify(body, FormatFile::Manifest(ID)).ok()?;
-    Some(Manifest {
-        body: Bytes::copy_from_slice(body),
-        id: facts.id,
-        total_refs: facts.total_refs,
-        boxes: facts.boxes.into(),
-    })
+    let facts = verify::verify(body, FormatFile::Manifest(ID), SpecVersion::V1, 0).ok()?;
+    Some(Manifest::from_facts(
+        SpecVersion::V1,
+        Bytes::copy_from_slice(body),
+        facts,
+    ))
 }
 
 #[test]

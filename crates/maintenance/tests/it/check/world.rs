@@ -386,10 +386,7 @@ impl Parts {
         for node in &nodes {
             let shape: Vec<DimensionShape> = (node.array.iter())
                 .flat_map(|(shape, ..)| shape)
-                .map(|length| DimensionShape {
-                    array_length: *length,
-                    chunk_length: 1,
-                })
+                .map(|length| DimensionShape::regular(*length, 1))
                 .collect();
             let data = match &node.array {
                 None => NewNodeData::Group,

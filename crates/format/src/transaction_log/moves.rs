@@ -1,0 +1,144 @@
+//! Nodes that moved, in logs of spec 2.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use crate::error::{FormatError, FormatFile, SortedList};
+use crate::generated as fb;
+use crate::id::NodeId;
+use crate::order;
+use crate::path::{self, NodePath};
+use crate::snapshot::{NodeKind, unique_ids};
+
+/// Tag of a group. It is the default, and so may be absent.
+const GROUP: u8 = 0;
+/// Tag of an array.
+const ARRAY: u8 = 1;
+
+/// A node that moved, to be written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MovedNode {
+    /// Its path before the commit.
+    pub from: NodePath,
+    /// Its path after it.
+    pub to: NodePath,
+    /// Its id, which it keeps.
+    pub id: NodeId,
+    /// What it is.
+    pub kind: NodeKind,
+}
+
+impl MovedNode {
+    pub(super) fn tag(&self) -> u8 {
+        match self.kind {
+            NodeKind::Group => GROUP,
+            NodeKind::Array => ARRAY,
+        }
+    }
+}
+
+/// A node that moved, borrowed from its log.
+#[derive(Clone, Copy)]
+pub struct MovedNodeRecord<'a>(fb::MoveOperation<'a>);
+
+impl<'a> MovedNodeRecord<'a> {
+    pub(super) fn new(moved: fb::MoveOperation<'a>) -> Self {
+        Self(moved)
+    }
+
+    /// Returns the path before the commit.
+    #[must_use]
+    pub fn from(&self) -> &'a str {
+        self.0.from()
+    }
+
+    /// Returns the path after it.
+    #[must_use]
+    pub fn to(&self) -> &'a str {
+        self.0.to()
+    }
+
+    /// Returns the id, which the node keeps.
+    #[must_use]
+    pub fn id(&self) -> NodeId {
+        NodeId::from_bytes(self.0.node_id().0)
+    }
+
+    /// Tells what the node is.
+    #[must_use]
+    pub fn kind(&self) -> NodeKind {
+        match self.0.node_type() {
+            ARRAY => NodeKind::Array,
+            _ => NodeKind::Group,
+        }
+    }
+
+    /// Returns the same as a value.
+    #[must_use]
+    pub fn moved(&self) -> MovedNode {
+        MovedNode {
+            from: NodePath::from_checked(self.from()),
+            to: NodePath::from_checked(self.to()),
+            id: self.id(),
+            kind: self.kind(),
+        }
+    }
+}
+
+impl fmt::Debug for MovedNodeRecord<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MovedNodeRecord")
+            .field("from", &self.from())
+            .field("to", &self.to())
+            .field("id", &self.id())
+            .field("kind", &self.kind())
+            .finish()
+    }
+}
+
+/// Compares two paths segment by segment, so that the prefix comes first.
+fn compare(one: &str, other: &str) -> Ordering {
+    one.split('/').cmp(other.split('/'))
+}
+
+/// Checks the rules of a list of moves: valid paths, known kinds, order, each node once.
+pub(super) fn check<'a>(
+    moves: impl ExactSizeIterator<Item = MovedNodeRecord<'a>>,
+    file: FormatFile,
+) -> Result<(), FormatError> {
+    let mut ids = Vec::with_capacity(moves.len());
+    let mut previous: Option<&str> = None;
+    for (position, moved) in moves.enumerate() {
+        for text in [moved.from(), moved.to()] {
+            path::check(text).map_err(|source| FormatError::InvalidPath {
+                file,
+                position,
+                source,
+            })?;
+        }
+        let found = moved.0.node_type();
+        if found > ARRAY {
+            return Err(FormatError::UnknownNodeKind {
+                file,
+                position,
+                found,
+            });
+        }
+        if let Some(order) = previous.map(|previous| compare(previous, moved.to())) {
+            order::check(order, file, SortedList::MovedNodes, position)?;
+        }
+        previous = Some(moved.to());
+        ids.push(moved.id());
+    }
+    unique_ids(ids, file)
+}
+
+/// Puts moves into the order of the format and checks what reading would refuse.
+pub(super) fn sort(moves: &mut [MovedNode], file: FormatFile) -> Result<(), FormatError> {
+    moves.sort_unstable_by(|one, other| one.to.cmp_segments(&other.to));
+    for (before, pair) in moves.windows(2).enumerate() {
+        let order = pair[0].to.cmp_segments(&pair[1].to);
+        order::check(order, file, SortedList::MovedNodes, before + 1)?;
+    }
+    unique_ids(moves.iter().map(|moved| moved.id).collect(), file)
+}
