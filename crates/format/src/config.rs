@@ -1,10 +1,11 @@
-//! `config.yaml`: settings that are stored with a repository of spec 1.
+//! Settings that are stored with a repository: `config.yaml` of spec 1, and the configuration in `repo` of spec 2.
 //!
 //! Every key may be missing or null, which means its default. Unknown keys are kept and written
 //! back, except inside conditions, which are replaced as a whole. All known keys are written, in
 //! the order below, null where unset.
 
 mod containers;
+mod flexbuffers;
 mod manifest;
 mod section;
 mod settings;

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::id::{ChunkId, ManifestId, SnapshotId};
+use crate::id::{ChunkId, ManifestId, OBJECT_ID_LEN, SnapshotId};
 
 /// Prefix of refs, without a slash.
 pub const REFS: &str = "refs";
@@ -27,6 +27,11 @@ pub const REPO: &str = "repo";
 pub const OVERWRITTEN: &str = "overwritten";
 /// Prefix of what only this implementation writes: leases, state of collection, own settings.
 pub const OWN: &str = "icefield";
+
+/// What the time in the name of a backup is counted down from: the year 3000, in milliseconds since the Unix epoch.
+const COUNTDOWN_FROM: u64 = 32_503_680_000_000;
+/// Digits of that time.
+const COUNTDOWN_DIGITS: usize = 14;
 
 const REF_FILE: &str = "ref.json";
 const TOMBSTONE_FILE: &str = "ref.json.deleted";
@@ -136,6 +141,53 @@ fn ref_key(kind: &str, name: &str, file: &str, form: KeyForm) -> String {
     key.push('/');
     key.push_str(file);
     key
+}
+
+/// Returns the name of a backup of [`REPO`], or of [`CONFIG`], that is made at a time in milliseconds since the Unix epoch:
+/// `repo.T.R` (spec 2, §2). Newer ones come first in a listing, up to the year 3000; nothing relies on it.
+///
+/// `repo` itself names its backups so, without the prefix of their keys.
+#[must_use]
+pub fn overwritten_name(object: &str, now_millis: u64, random: [u8; OBJECT_ID_LEN]) -> String {
+    let countdown = COUNTDOWN_FROM.saturating_sub(now_millis);
+    let random = SnapshotId::from_bytes(random);
+    format!("{object}.{countdown:0COUNTDOWN_DIGITS$}.{random}")
+}
+
+/// Returns the key of a backup.
+#[must_use]
+pub fn overwritten_key(name: &str) -> String {
+    format!("{OVERWRITTEN}/{name}")
+}
+
+/// A backup, as its key tells it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OverwrittenKey {
+    /// The object that it is an earlier version of: [`REPO`] or [`CONFIG`].
+    pub object: String,
+    /// When it was made, in milliseconds since the Unix epoch.
+    pub made_at: u64,
+    /// Its name, by which `repo` knows it.
+    pub name: String,
+}
+
+/// Reads the key of a backup; none for anything else.
+#[must_use]
+pub fn parse_overwritten_key(key: &str) -> Option<OverwrittenKey> {
+    let name = key.strip_prefix(OVERWRITTEN)?.strip_prefix('/')?;
+    let (rest, random) = name.rsplit_once('.')?;
+    let (object, countdown) = rest.rsplit_once('.')?;
+    let random: SnapshotId = random.parse().ok()?;
+    let digits = countdown.bytes().all(|byte| byte.is_ascii_digit());
+    let countdown: u64 = countdown.parse().ok().filter(|_| digits)?;
+    let made_at = COUNTDOWN_FROM.checked_sub(countdown)?;
+    let is_ours = matches!(object, REPO | CONFIG)
+        && overwritten_name(object, made_at, *random.as_bytes()) == name;
+    is_ours.then(|| OverwrittenKey {
+        object: object.to_owned(),
+        made_at,
+        name: name.to_owned(),
+    })
 }
 
 /// Reads the key of a ref; none for anything else, which is then a stray file.
@@ -376,6 +428,35 @@ mod tests {
         assert_eq!(encoded_name("wip%231").as_deref(), Some("wip#1"));
         assert_eq!(encoded_name("wip#1"), None);
         assert_eq!(encoded_name("main"), None);
+    }
+
+    #[test]
+    fn backups_are_named_so_that_newer_ones_come_first() {
+        let random = *"WEAJR90VHSKJEVR0SJY0"
+            .parse::<SnapshotId>()
+            .unwrap()
+            .as_bytes();
+        let name = overwritten_name(REPO, 1_795_231_098_566, random);
+        assert_eq!(name, "repo.30708448901434.WEAJR90VHSKJEVR0SJY0");
+        let parsed = parse_overwritten_key(&overwritten_key(&name)).unwrap();
+        assert_eq!(
+            (parsed.made_at, parsed.name),
+            (1_795_231_098_566, name.clone())
+        );
+        assert!(overwritten_name(REPO, 1_795_231_098_567, random) < name);
+        let late = overwritten_name(CONFIG, u64::MAX, random);
+        assert_eq!(late, "config.yaml.00000000000000.WEAJR90VHSKJEVR0SJY0");
+        assert!(parse_overwritten_key(&overwritten_key(&late)).is_some());
+        for other in [
+            "overwritten/repo",
+            "overwritten/repo.1.WEAJR90VHSKJEVR0SJY0",
+            "overwritten/repo.+0708448901434.WEAJR90VHSKJEVR0SJY0",
+            "overwritten/repo.30708448901434.weajr90vhskjevr0sjy0",
+            "overwritten/other.30708448901434.WEAJR90VHSKJEVR0SJY0",
+            "repo.30708448901434.WEAJR90VHSKJEVR0SJY0",
+        ] {
+            assert_eq!(parse_overwritten_key(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | `transactions/ID` | [`TransactionLog`], written by [`TransactionLogEncoder`]: what a commit touched |
 //! | `refs/branch.NAME/ref.json`, `refs/tag.NAME/ref.json` | [`decode_ref`], [`encode_ref`] |
 //! | `config.yaml` | [`RepositoryConfig`] and the rest of [`config`] |
+//! | `repo` (spec 2), `overwritten/repo.T.R` | [`RepoInfo`]: refs, snapshots, status, configuration, operations log |
 //! | `chunks/ID` | raw bytes, nothing to decode |
 //!
 //! Keys come from [`layout`]; ids ([`SnapshotId`], [`ManifestId`], [`ChunkId`], [`NodeId`]), paths
@@ -37,9 +38,17 @@
 //!
 //! # Versions
 //!
-//! Files of spec version 1 are read and written. Those of spec version 2 are recognised and refused
-//! with [`FormatError::NewerSpecVersion`]; what a spec 2 library leaves behind in a repository of
-//! spec 1 is read.
+//! Files of spec versions 1 and 2 are read and written; later ones are refused with
+//! [`FormatError::NewerSpecVersion`]. A file is read by its own header: a repository that was upgraded
+//! has files of both versions. Encoders write spec 1 unless made `for_version`, and decoders refuse spec 2
+//! unless the [`DecodeLimits`] are `up_to` it.
+//!
+//! In spec 2 one mutable object, `repo`, has what spec 1 keeps in refs, `config.yaml` and the parents in
+//! snapshots. [`RepoInfo`] is its content as a value, and [`RepoEdit`] makes the next value of it; what
+//! is to be published, and under which condition, `refs` decides. Metadata and configuration are in
+//! FlexBuffers there ([`decode_flexbuffers`]), locations of virtual chunks may be compressed with a
+//! [`LocationDictionary`], and chunks may have different lengths. What later versions
+//! put into the reserved fields `extra` can be read and written back.
 //!
 //! # Guarantees
 //!
@@ -69,7 +78,9 @@ mod messagepack;
 mod order;
 mod path;
 mod ref_json;
+mod repo_info;
 mod snapshot;
+mod text;
 mod transaction_log;
 mod verified;
 
@@ -93,6 +104,11 @@ pub use manifest::{
 };
 pub use path::{MAX_PATH_LEN, MAX_PATH_SEGMENTS, NodePath, PathError};
 pub use ref_json::{decode_ref, encode_ref, encode_ref_with_nonce};
+pub use repo_info::{
+    Availability, FeatureFlag, FeatureFlags, MAIN_BRANCH, NewRepoInfo, NewSnapshotInfo, OpsLog,
+    OpsLogError, RepoEdit, RepoEditError, RepoInfo, RepoStatus, SnapshotGraph, SnapshotInfo,
+    Update, UpdateKind,
+};
 pub use snapshot::{
     ArrayRecord, DimensionShape, INITIAL_MESSAGE, ManifestFileInfo, ManifestRef, ManifestRefRecord,
     NewNode, NewNodeData, NewSnapshot, NodeKind, NodeRecord, Snapshot, SnapshotEncoder,

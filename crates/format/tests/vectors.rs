@@ -9,14 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use common::{Decoded, decode, directories, samples, v1_repositories, v1_samples};
+use common::{
+    Decoded, decode, directories, v1_repositories, v1_samples, v2_repositories, v2_samples,
+};
 use icefield_format::config::{ContainerEntry, PreloadCondition};
 use icefield_format::layout::{
-    KeyForm, RefKey, manifest_key, parse_ref_key, snapshot_key, transaction_log_key,
+    IdKey, KeyForm, RefKey, manifest_key, overwritten_key, parse_ref_key, snapshot_key,
+    transaction_log_key,
 };
 use icefield_format::{
-    Checksum, ChunkRef, FileKind, FormatError, FormatFile, Header, Manifest, ManifestId, NodeKind,
-    NodeRecord, RepositoryConfig, Snapshot, SnapshotId, SpecVersion, TransactionLog, decode_ref,
+    Availability, Checksum, ChunkRef, DecodeLimits, FormatError, FormatFile, Header, Manifest,
+    ManifestId, NodeKind, NodeRecord, RefRecord, RepoInfo, RepoStatus, RepositoryConfig, Snapshot,
+    SnapshotId, SpecVersion, TransactionLog, Update, UpdateKind, decode_flexbuffers, decode_ref,
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -25,6 +29,10 @@ use sha2::{Digest, Sha256};
 struct Repository<'a> {
     root: &'a Path,
     manifests: BTreeMap<ManifestId, Manifest>,
+}
+
+fn limits() -> DecodeLimits {
+    DecodeLimits::up_to(SpecVersion::V2)
 }
 
 fn sha256(bytes: &[u8]) -> String {
@@ -62,15 +70,15 @@ fn refs(root: &Path) -> [Map<String, Value>; 3] {
 impl Repository<'_> {
     fn manifest(&mut self, id: ManifestId) -> &Manifest {
         let path = self.root.join(manifest_key(id));
-        self.manifests.entry(id).or_insert_with(|| {
-            Manifest::decode(&fs::read(path).unwrap(), id, &Default::default()).unwrap()
-        })
+        self.manifests
+            .entry(id)
+            .or_insert_with(|| Manifest::decode(&fs::read(path).unwrap(), id, &limits()).unwrap())
     }
 
     fn snapshot(&mut self, id: SnapshotId) -> Value {
         let bytes = fs::read(self.root.join(snapshot_key(id))).unwrap();
         let header = Header::decode(&bytes, FormatFile::Snapshot(id)).unwrap();
-        let snapshot = Snapshot::decode(&bytes, id, &Default::default()).unwrap();
+        let snapshot = Snapshot::decode(&bytes, id, &limits()).unwrap();
         let manifest_files: Map<_, _> = snapshot
             .manifest_files()
             .map(|info| {
@@ -82,12 +90,13 @@ impl Repository<'_> {
                 (info.id.to_string(), facts)
             })
             .collect();
+        let version = snapshot.spec_version();
         let nodes: Map<_, _> = snapshot
             .nodes()
             .enumerate()
             .map(|(position, node)| {
                 assert_eq!(snapshot.node_position(&node.node_path()), Ok(position));
-                (node.path().to_owned(), self.node(node))
+                (node.path().to_owned(), self.node(node, version))
             })
             .collect();
         json!({
@@ -102,7 +111,7 @@ impl Repository<'_> {
         })
     }
 
-    fn node(&mut self, node: NodeRecord<'_>) -> Value {
+    fn node(&mut self, node: NodeRecord<'_>, version: SpecVersion) -> Value {
         let mut value = json!({
             "id": node.id(),
             "type": if node.kind() == NodeKind::Array { "array" } else { "group" },
@@ -117,10 +126,13 @@ impl Repository<'_> {
             .shape()
             .map(|dimension| dimension.array_length)
             .collect();
-        value["chunk_shape"] = array
-            .shape()
-            .map(|dimension| dimension.chunk_length())
-            .collect();
+        if version == SpecVersion::V1 {
+            let lengths = array.shape().map(|dimension| dimension.chunk_length());
+            value["chunk_shape"] = lengths.collect();
+        } else {
+            let counts = array.shape().map(|dimension| dimension.num_chunks());
+            value["num_chunks"] = counts.collect();
+        }
         value["dimension_names"] = json!(array.dimension_names().map(Iterator::collect::<Vec<_>>));
         let mut manifests: Vec<_> = array
             .manifests()
@@ -147,7 +159,7 @@ impl Repository<'_> {
                 let key = index
                     .iter()
                     .fold("c".to_owned(), |key, at| format!("{key}/{at}"));
-                chunks.insert(key, describe_chunk(root, chunk.unwrap()));
+                chunks.insert(key, describe_chunk(root, chunk.unwrap(), &record));
             }
         }
         value["chunks"] = Value::Object(chunks);
@@ -158,7 +170,7 @@ impl Repository<'_> {
         let Ok(bytes) = fs::read(self.root.join(transaction_log_key(id))) else {
             return Value::Null;
         };
-        let log = TransactionLog::decode(&bytes, id, &Default::default()).unwrap();
+        let log = TransactionLog::decode(&bytes, id, &limits()).unwrap();
         let chunks: Map<_, _> = log
             .updated_chunks()
             .map(|array| {
@@ -167,7 +179,7 @@ impl Repository<'_> {
                 (array.node_id().to_string(), json!(coordinates))
             })
             .collect();
-        json!({
+        let mut value = json!({
             "new_groups": log.new_groups().collect::<Vec<_>>(),
             "new_arrays": log.new_arrays().collect::<Vec<_>>(),
             "deleted_groups": log.deleted_groups().collect::<Vec<_>>(),
@@ -175,11 +187,23 @@ impl Repository<'_> {
             "updated_groups": log.updated_groups().collect::<Vec<_>>(),
             "updated_arrays": log.updated_arrays().collect::<Vec<_>>(),
             "updated_chunks": chunks,
-        })
+        });
+        if log.spec_version() == SpecVersion::V2 {
+            let moved = log.moved_nodes().map(|moved| {
+                let kind = match moved.kind() {
+                    NodeKind::Group => "group",
+                    NodeKind::Array => "array",
+                };
+                let (from, to) = (moved.from(), moved.to());
+                json!({"from": from, "to": to, "node_id": moved.id(), "node_type": kind})
+            });
+            value["moved_nodes"] = moved.collect();
+        }
+        value
     }
 }
 
-fn describe_chunk(root: &Path, chunk: ChunkRef<'_>) -> Value {
+fn describe_chunk(root: &Path, chunk: ChunkRef<'_>, record: &RefRecord<'_>) -> Value {
     let part = |path: &Path, offset: u64, length: u64| {
         let bytes = fs::read(path).unwrap();
         sha256(&bytes[offset as usize..(offset + length) as usize])
@@ -204,14 +228,15 @@ fn describe_chunk(root: &Path, chunk: ChunkRef<'_>) -> Value {
                 "location": location,
                 "offset": offset,
                 "length": length,
-                "compressed_location": false,
+                "compressed_location": record.is_location_compressed(),
             });
             match checksum {
                 Some(Checksum::ETag(etag)) => value["etag"] = json!(etag),
                 Some(Checksum::LastModified(seconds)) => value["last_modified"] = json!(seconds),
                 None => {}
             }
-            if let Some(name) = location.strip_prefix("file:///tmp/icechunk-vectors/") {
+            let prefixes = ["file:///tmp/icechunk-vectors/", "vcc://data/"];
+            if let Some(name) = prefixes.iter().find_map(|it| location.strip_prefix(it)) {
                 value["sha256"] = json!(part(&root.join("..").join(name), offset, length));
             }
             value
@@ -285,38 +310,296 @@ fn every_file_of_spec_1_survives_writing_and_reading() {
     }
 }
 
+/// Returns what an entry of the operations log says, as the expectations spell it.
+fn describe_update(update: &Update) -> Value {
+    let (kind, mut value) = match &update.kind {
+        UpdateKind::RepoInitialized => ("RepoInitialized", json!({})),
+        UpdateKind::RepoMigrated {
+            from_version,
+            to_version,
+        } => (
+            "RepoMigrated",
+            json!({"from_version": from_version, "to_version": to_version}),
+        ),
+        UpdateKind::ConfigChanged => ("ConfigChanged", json!({})),
+        UpdateKind::MetadataChanged => ("MetadataChanged", json!({})),
+        UpdateKind::TagCreated { name } => ("TagCreated", json!({"name": name})),
+        UpdateKind::TagDeleted { name, previous } => {
+            let value = json!({"name": name, "previous_snap_id": previous});
+            ("TagDeleted", value)
+        }
+        UpdateKind::BranchCreated { name } => ("BranchCreated", json!({"name": name})),
+        UpdateKind::BranchDeleted { name, previous } => {
+            let value = json!({"name": name, "previous_snap_id": previous});
+            ("BranchDeleted", value)
+        }
+        UpdateKind::BranchReset { name, previous } => {
+            let value = json!({"name": name, "previous_snap_id": previous});
+            ("BranchReset", value)
+        }
+        UpdateKind::NewCommit { branch, snapshot } => (
+            "NewCommit",
+            json!({"branch": branch, "new_snap_id": snapshot}),
+        ),
+        UpdateKind::CommitAmended {
+            branch,
+            previous,
+            snapshot,
+        } => (
+            "CommitAmended",
+            json!({"branch": branch, "previous_snap_id": previous, "new_snap_id": snapshot}),
+        ),
+        UpdateKind::NewDetachedSnapshot { snapshot } => {
+            ("NewDetachedSnapshot", json!({"new_snap_id": snapshot}))
+        }
+        UpdateKind::GarbageCollected => ("GCRan", json!({})),
+        UpdateKind::Expired => ("ExpirationRan", json!({})),
+        UpdateKind::FeatureFlagChanged {
+            id,
+            new_value,
+            is_set,
+        } => (
+            "FeatureFlagChanged",
+            json!({"id": id, "new_value": new_value, "is_set": is_set}),
+        ),
+        UpdateKind::StatusChanged { status } => {
+            let value = json!({"status": describe_status(status)});
+            ("RepoStatusChanged", value)
+        }
+        other => panic!("{other:?}"),
+    };
+    value["type"] = json!(kind);
+    value["updated_at"] = json!(update.updated_at);
+    value["backup_path"] = json!(update.backup);
+    value
+}
+
+fn describe_status(status: &RepoStatus) -> Value {
+    let availability = match status.availability {
+        Availability::Online => 0,
+        Availability::ReadOnly => 1,
+        other => panic!("{other:?}"),
+    };
+    json!({"availability": availability, "set_at": status.set_at, "reason": status.reason})
+}
+
+fn describe_repo(info: &RepoInfo) -> Value {
+    let config = info.config_bytes();
+    let config = config.map(|config| decode_flexbuffers(config, 1 << 20).unwrap());
+    let flags = |set: bool| {
+        let flags = info.flags().set().filter(|(_, value)| *value == set);
+        let flags: Vec<_> = flags.map(|(flag, _)| flag.0).collect();
+        (!flags.is_empty()).then_some(flags)
+    };
+    json!({
+        "spec_version": 2,
+        "status": describe_status(info.status()),
+        "metadata": info.metadata(1 << 20).unwrap(),
+        "latest_updates": info.log().updates().map(describe_update).collect::<Vec<_>>(),
+        "repo_before_updates": info.log().continues_in(),
+        "config": config,
+        "enabled_feature_flags": flags(true),
+        "disabled_feature_flags": flags(false),
+    })
+}
+
+fn repo_info(root: &Path) -> RepoInfo {
+    let bytes = fs::read(root.join("repo")).unwrap();
+    RepoInfo::decode(&bytes, &Default::default()).unwrap()
+}
+
 #[test]
-fn every_file_of_spec_2_is_refused_as_newer() {
-    let mut refused = 0;
-    for vector in directories(&common::vectors(), "v2-") {
-        let root = vector.join("repo");
-        let bytes = fs::read(root.join("repo")).unwrap();
-        let header = Header::decode(&bytes, FormatFile::Unnamed).unwrap();
-        assert_eq!(
-            (header.kind, header.spec_version),
-            (FileKind::RepoInfo, SpecVersion::V2)
-        );
-        for sample in samples(&root) {
-            let spec_version = sample.bytes[36];
-            match decode(sample.key, &sample.bytes) {
-                // An upgraded repository keeps its files of spec 1.
-                Ok(_) => assert_eq!(spec_version, 1, "{}", sample.path.display()),
-                Err(error) => {
-                    assert!(
-                        matches!(error, FormatError::NewerSpecVersion { found: 2, .. }),
-                        "{error}"
-                    );
-                    assert!(error.is_unsupported());
-                    assert!(
-                        error.to_string().contains(&common::file_name(&sample.path)),
-                        "{error}"
-                    );
-                    refused += 1;
-                }
+fn repositories_of_spec_2_read_as_expected() {
+    for (root, expected) in v2_repositories() {
+        let name = root.display().to_string();
+        let mut expected: Value = serde_json::from_slice(&fs::read(expected).unwrap()).unwrap();
+        let info = repo_info(&root);
+        let branches: Map<_, _> = info
+            .branches()
+            .map(|(name, id)| (name.to_owned(), json!(id)))
+            .collect();
+        let tags: Map<_, _> = info
+            .tags()
+            .map(|(name, id)| (name.to_owned(), json!(id)))
+            .collect();
+        assert_same(&json!(branches), &expected["branches"], &name);
+        assert_same(&json!(tags), &expected["tags"], &name);
+        let deleted: Vec<_> = info.deleted_tags().collect();
+        assert_eq!(json!(deleted), expected["deleted_tags"], "{name}");
+        assert_same(&describe_repo(&info), &expected["repo"], &name);
+        let mut repository = Repository {
+            root: &root,
+            manifests: BTreeMap::new(),
+        };
+        let snapshots = expected["snapshots"].as_object_mut().unwrap();
+        assert_eq!(info.snapshots().len(), snapshots.len(), "{name}");
+        for (id, expected) in snapshots {
+            let id: SnapshotId = id.parse().unwrap();
+            let known = info.snapshots().get(&id).unwrap();
+            let mut found = repository.snapshot(id);
+            assert_eq!(found["message"], json!(known.message()));
+            assert_eq!(found["flushed_at"], json!(known.flushed_at()));
+            assert_eq!(found["metadata"], json!(known.metadata(1 << 20).unwrap()));
+            if found["file_spec_version"] == 2 {
+                assert_eq!(found["parent_id"], Value::Null);
+            } else if let Some(log) = expected["transaction_log"].as_object_mut() {
+                log.remove("moved_nodes");
             }
+            found["parent_id"] = json!(known.parent_id());
+            let pruned: Vec<_> = known.pruned_ancestor_tx_logs().collect();
+            found["pruned_ancestor_tx_logs"] = match pruned.is_empty() {
+                true => Value::Null,
+                false => json!(pruned),
+            };
+            assert_same(&found, expected, &format!("{name} {id}"));
         }
     }
-    assert!(refused > 100, "{refused}");
+}
+
+#[test]
+fn files_of_spec_2_are_refused_where_only_spec_1_is_expected() {
+    for sample in v2_samples() {
+        let limits = DecodeLimits::default();
+        let error = match sample.key {
+            IdKey::Snapshot(id) => Snapshot::decode(&sample.bytes, id, &limits).map(drop),
+            IdKey::Manifest(id) => Manifest::decode(&sample.bytes, id, &limits).map(drop),
+            IdKey::TransactionLog(id) => {
+                TransactionLog::decode(&sample.bytes, id, &limits).map(drop)
+            }
+            IdKey::Chunk(_) => continue,
+        };
+        let error = error.unwrap_err();
+        assert!(
+            matches!(error, FormatError::NewerSpecVersion { found: 2, .. }),
+            "{error}"
+        );
+        assert!(error.is_unsupported());
+        assert!(
+            error.to_string().contains(&common::file_name(&sample.path)),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn every_file_of_spec_2_survives_writing_and_reading() {
+    let samples = v2_samples();
+    assert!(samples.len() > 150, "{}", samples.len());
+    for sample in samples {
+        let name = sample.path.display();
+        let first = decode(sample.key, &sample.bytes).unwrap();
+        let written = first.encode().unwrap();
+        assert_eq!(written[36], 2, "{name}");
+        let second = decode(sample.key, &written).unwrap();
+        assert_eq!(first.content(), second.content(), "{name}");
+        let again = second.encode().unwrap();
+        assert_eq!(
+            written, again,
+            "{name}: the same content gives the same bytes"
+        );
+        if let Decoded::Manifest(manifest) = &second {
+            common::roundtrip::look_up_everything(manifest);
+        }
+    }
+}
+
+#[test]
+fn every_version_of_repo_survives_writing_and_reading() {
+    for (path, bytes) in common::repo_objects() {
+        let name = path.display();
+        let first = RepoInfo::decode(&bytes, &Default::default()).unwrap();
+        let written = first.encode(&Default::default()).unwrap();
+        let second = RepoInfo::decode(&written, &Default::default()).unwrap();
+        assert_eq!(first, second, "{name}");
+        let again = second.encode(&Default::default()).unwrap();
+        assert_eq!(
+            written, again,
+            "{name}: the same state gives the same bytes"
+        );
+        let header = Header::decode(&written, FormatFile::RepoInfo).unwrap();
+        assert_eq!(header.spec_version, SpecVersion::V2);
+    }
+}
+
+#[test]
+fn the_operations_log_goes_on_in_the_backups() {
+    let mut pages = 0;
+    for (root, _) in v2_repositories() {
+        let info = repo_info(&root);
+        let mut page = info.log().clone();
+        let mut seen: Vec<Update> = Vec::new();
+        loop {
+            seen.extend(page.updates().cloned());
+            let Some(next) = page.continues_in() else {
+                break;
+            };
+            pages += 1;
+            let bytes = fs::read(root.join(overwritten_key(next))).unwrap();
+            let earlier = RepoInfo::decode(&bytes, &Default::default()).unwrap();
+            page = earlier.log().clone();
+        }
+        let times: Vec<_> = seen.iter().map(|update| update.updated_at).collect();
+        assert!(
+            times.is_sorted_by(|newer, older| newer > older),
+            "{}",
+            root.display()
+        );
+        // Every entry but the newest, and those that an upgrade made up, names the state after it.
+        for update in seen.iter().filter_map(|update| update.backup.as_ref()) {
+            assert!(root.join(overwritten_key(update)).exists());
+        }
+        assert_eq!(seen.last().unwrap().kind, UpdateKind::RepoInitialized);
+    }
+    assert!(pages > 1, "{pages}");
+}
+
+#[test]
+fn configurations_of_spec_2_are_read_and_written() {
+    let mut found = 0;
+    for (path, bytes) in common::repo_objects() {
+        let info = RepoInfo::decode(&bytes, &Default::default()).unwrap();
+        let Some(config) = info.config().unwrap() else {
+            continue;
+        };
+        found += 1;
+        let theirs = decode_flexbuffers(info.config_bytes().unwrap(), 1 << 20).unwrap();
+        let written = config.encode_flexbuffers().unwrap();
+        let ours = decode_flexbuffers(&written, 1 << 20).unwrap();
+        assert_eq!(
+            json_without_nulls(&ours),
+            json_without_nulls(&theirs),
+            "{}",
+            path.display()
+        );
+        let again = RepositoryConfig::decode_flexbuffers(&written).unwrap();
+        assert_eq!(again, config, "{}", path.display());
+        // The two forms say the same.
+        let yaml = RepositoryConfig::decode(&config.encode().unwrap()).unwrap();
+        assert_eq!(yaml, config, "{}", path.display());
+    }
+    assert!(found > 10, "{found}");
+    let odd = repo_info(&common::vectors().join("v2-odd-config/repo"));
+    let odd = odd.config().unwrap().unwrap();
+    assert!(odd.containers().count() > 2);
+    let preload = odd.manifest.as_ref().unwrap().preload.as_ref().unwrap();
+    assert!(matches!(
+        &preload.preload_if,
+        Some(PreloadCondition::And(_))
+    ));
+    assert!(!odd.split_rules().is_empty());
+}
+
+/// A missing key says the same as null.
+fn json_without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let kept = map.iter().filter(|(_, value)| !value.is_null());
+            let kept = kept.map(|(key, value)| (key.clone(), json_without_nulls(value)));
+            Value::Object(kept.collect())
+        }
+        Value::Array(items) => items.iter().map(json_without_nulls).collect(),
+        plain => plain.clone(),
+    }
 }
 
 #[test]

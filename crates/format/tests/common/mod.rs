@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use icefield_format::layout::{IdKey, parse_id_key};
-use icefield_format::{DecodeLimits, FormatError, Manifest, Snapshot, TransactionLog};
+use icefield_format::{DecodeLimits, FormatError, Manifest, Snapshot, SpecVersion, TransactionLog};
 
 /// A binary file of a fixture.
 pub struct Sample {
@@ -40,6 +40,51 @@ pub fn v1_repositories() -> Vec<(PathBuf, PathBuf)> {
         upgraded.join("expected-before.json"),
     ));
     assert!(found.len() > 16, "the fixtures are missing");
+    found
+}
+
+/// Returns the roots of the repositories of spec 2, each with its expectations.
+pub fn v2_repositories() -> Vec<(PathBuf, PathBuf)> {
+    let found: Vec<_> = directories(&vectors(), "v2-")
+        .into_iter()
+        .map(|vector| (vector.join("repo"), vector.join("expected.json")))
+        .collect();
+    assert!(found.len() > 14, "the fixtures are missing");
+    found
+}
+
+/// Returns the roots of the repositories of spec 2 that the reference implementation wrote from Rust.
+pub fn v2_rust_repositories() -> Vec<(PathBuf, PathBuf)> {
+    let parent = vectors().with_file_name("vectors-v2");
+    let vectors = directories(&parent, "");
+    let vectors = vectors.into_iter().filter(|vector| vector.is_dir());
+    vectors
+        .map(|vector| (vector.join("repo"), vector.join("expected.json")))
+        .collect()
+}
+
+/// Returns the snapshots, manifests and transaction logs of spec 2 in all repositories.
+pub fn v2_samples() -> Vec<Sample> {
+    let repositories = v2_repositories().into_iter().chain(v2_rust_repositories());
+    let samples = repositories.flat_map(|(repository, _)| samples(&repository));
+    // An upgraded repository keeps its files of spec 1.
+    samples.filter(|sample| sample.bytes[36] == 2).collect()
+}
+
+/// Returns all versions of `repo` in all repositories of spec 2.
+pub fn repo_objects() -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for (repository, _) in v2_repositories().into_iter().chain(v2_rust_repositories()) {
+        let mut paths = vec![repository.join("repo")];
+        if repository.join("overwritten").is_dir() {
+            paths.extend(directories(&repository.join("overwritten"), "repo."));
+        }
+        found.extend(paths.into_iter().map(|path| {
+            let bytes = fs::read(&path).unwrap();
+            (path, bytes)
+        }));
+    }
+    assert!(found.len() > 100, "{}", found.len());
     found
 }
 
@@ -85,7 +130,7 @@ pub fn v1_samples() -> Vec<Sample> {
 }
 
 pub fn decode(key: IdKey, bytes: &[u8]) -> Result<Decoded, FormatError> {
-    let limits = DecodeLimits::default();
+    let limits = DecodeLimits::up_to(SpecVersion::V2);
     match key {
         IdKey::Snapshot(id) => Snapshot::decode(bytes, id, &limits).map(Decoded::Snapshot),
         IdKey::Manifest(id) => Manifest::decode(bytes, id, &limits).map(Decoded::Manifest),

@@ -4,21 +4,33 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use icefield_format::{
-    DimensionShape, FormatError, Manifest, ManifestEncoder, ManifestRef, NewNode, NewNodeData,
-    NewSnapshot, Snapshot, SnapshotEncoder, TransactionLog, TransactionLogEncoder, Writer,
+    DimensionShape, FormatError, LocationDictionary, Manifest, ManifestEncoder, ManifestRef,
+    NewNode, NewNodeData, NewSnapshot, Snapshot, SnapshotEncoder, SpecVersion, TransactionLog,
+    TransactionLogEncoder, Writer,
 };
 
 pub fn encode_snapshot(snapshot: &Snapshot) -> Result<Bytes, FormatError> {
     let metadata = snapshot.metadata()?;
     let manifest_files: Vec<_> = snapshot.manifest_files().collect();
-    let mut encoder = SnapshotEncoder::new(NewSnapshot {
-        id: snapshot.id(),
-        parent_id: snapshot.parent_id(),
-        flushed_at: snapshot.flushed_at(),
-        message: snapshot.message(),
-        metadata: &metadata,
-        manifest_files: &manifest_files,
-    });
+    let mut encoder = SnapshotEncoder::for_version(
+        snapshot.spec_version(),
+        NewSnapshot {
+            id: snapshot.id(),
+            parent_id: snapshot.parent_id(),
+            flushed_at: snapshot.flushed_at(),
+            message: snapshot.message(),
+            metadata: &metadata,
+            manifest_files: &manifest_files,
+        },
+    );
+    if let Some(extra) = snapshot.extra() {
+        encoder.extra(extra);
+    }
+    for info in &manifest_files {
+        if let Some(extra) = snapshot.manifest_file_extra(&info.id) {
+            encoder.manifest_file_extra(info.id, extra);
+        }
+    }
     for node in snapshot.nodes() {
         let (shape, names, manifests): (Vec<DimensionShape>, Option<Vec<_>>, Vec<_>);
         let data = match node.array() {
@@ -43,12 +55,14 @@ pub fn encode_snapshot(snapshot: &Snapshot) -> Result<Bytes, FormatError> {
             }
         };
         let (id, path, user_data) = (node.id(), node.path(), node.user_data());
-        encoder.push(NewNode {
+        let extra = node.extra();
+        let node = NewNode {
             id,
             path,
             user_data,
             data,
-        })?;
+        };
+        encoder.push_with_extra(node, extra)?;
     }
     encoder.finish(&Writer::default())
 }
@@ -74,17 +88,36 @@ pub fn snapshot_content(snapshot: &Snapshot) -> String {
     for node in snapshot.nodes() {
         writeln!(text, "{node:?} {:?}", node.user_data()).unwrap();
     }
+    if snapshot.spec_version() == SpecVersion::V2 {
+        for node in snapshot.nodes() {
+            writeln!(text, "{:?}", node.extra()).unwrap();
+        }
+        for info in snapshot.manifest_files() {
+            writeln!(text, "{:?}", snapshot.manifest_file_extra(&info.id)).unwrap();
+        }
+        writeln!(text, "{:?}", snapshot.extra()).unwrap();
+    }
     text
 }
 
 pub fn encode_manifest(manifest: &Manifest) -> Result<Bytes, FormatError> {
-    let mut encoder = ManifestEncoder::new(manifest.id());
+    let mut encoder = ManifestEncoder::for_version(manifest.spec_version(), manifest.id());
+    if let Some(dictionary) = manifest.location_dictionary() {
+        let dictionary = Bytes::copy_from_slice(dictionary);
+        // A dictionary that no ref uses is not looked at when it is read.
+        if let Ok(dictionary) = LocationDictionary::from_bytes(dictionary) {
+            encoder = encoder.with_location_dictionary(dictionary, 3)?;
+        }
+    }
+    if let Some(extra) = manifest.extra() {
+        encoder.extra(extra);
+    }
     let mut index = Vec::new();
     for array in manifest.arrays() {
-        encoder.begin_array(array.node_id())?;
+        encoder.begin_array_with_extra(array.node_id(), array.extra())?;
         for record in array.refs() {
             record.index_into(&mut index);
-            encoder.push(&index, record.chunk_ref()?)?;
+            encoder.push_with_extra(&index, record.chunk_ref()?, record.extra())?;
         }
     }
     let encoded = encoder.finish(&Writer::default())?;
@@ -103,6 +136,13 @@ pub fn manifest_content(manifest: &Manifest) -> String {
         writeln!(text, "{}", array.node_id()).unwrap();
         for record in array.refs() {
             writeln!(text, "{record:?}").unwrap();
+        }
+    }
+    if manifest.spec_version() == SpecVersion::V2 {
+        writeln!(text, "{:?}", manifest.extra()).unwrap();
+        for array in manifest.arrays().filter(|array| !array.is_empty()) {
+            let extras = array.refs().map(|record| record.extra());
+            writeln!(text, "{:?} {:?}", array.extra(), extras.collect::<Vec<_>>()).unwrap();
         }
     }
     text
@@ -136,8 +176,12 @@ pub fn look_up_everything(manifest: &Manifest) {
 }
 
 pub fn encode_log(log: &TransactionLog) -> Result<Bytes, FormatError> {
-    let mut encoder = TransactionLogEncoder::new(log.id());
+    let mut encoder = TransactionLogEncoder::for_version(log.spec_version(), log.id());
+    if let Some(extra) = log.extra() {
+        encoder.extra(extra);
+    }
     encoder
+        .moved_nodes(log.moved_nodes().map(|moved| moved.moved()))
         .new_groups(log.new_groups())
         .new_arrays(log.new_arrays())
         .deleted_groups(log.deleted_groups())
@@ -155,6 +199,9 @@ pub fn encode_log(log: &TransactionLog) -> Result<Bytes, FormatError> {
 
 pub fn log_content(log: &TransactionLog) -> String {
     let mut text = format!("{log:?}\n");
+    if log.spec_version() == SpecVersion::V2 {
+        writeln!(text, "{:?}", log.extra()).unwrap();
+    }
     for array in log.updated_chunks() {
         writeln!(
             text,

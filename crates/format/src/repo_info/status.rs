@@ -1,0 +1,152 @@
+//! Whether a repository may be changed, and which features it allows.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Who may do what with a repository (spec 2, §3, RepoStatus).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Availability {
+    /// All reads and writes.
+    Online,
+    /// Reads, and nothing else but a change of the status.
+    ReadOnly,
+    /// Not even reads. The reference implementation takes it for online.
+    Offline,
+    /// A value of a later version. Kept when the object is rewritten.
+    Unknown(u8),
+}
+
+impl Availability {
+    pub(super) fn from_byte(byte: u8) -> Self {
+        match byte {
+            0 => Self::Online,
+            1 => Self::ReadOnly,
+            2 => Self::Offline,
+            other => Self::Unknown(other),
+        }
+    }
+
+    pub(super) fn to_byte(self) -> u8 {
+        match self {
+            Self::Online => 0,
+            Self::ReadOnly => 1,
+            Self::Offline => 2,
+            Self::Unknown(other) => other,
+        }
+    }
+}
+
+/// The status of a repository.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RepoStatus {
+    /// Who may do what.
+    pub availability: Availability,
+    /// When that was set, in microseconds since the Unix epoch.
+    pub set_at: u64,
+    /// Why the repository is not online.
+    pub reason: Option<String>,
+}
+
+impl RepoStatus {
+    /// Returns the status of a repository that is online since a time in microseconds.
+    #[must_use]
+    pub fn online(set_at: u64) -> Self {
+        Self {
+            availability: Availability::Online,
+            set_at,
+            reason: None,
+        }
+    }
+}
+
+/// A feature that a repository allows or forbids, by its number (spec 2, §3, feature flags).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FeatureFlag(pub u16);
+
+impl FeatureFlag {
+    /// Moving nodes.
+    pub const MOVE_NODE: Self = Self(3);
+    /// Creating tags.
+    pub const CREATE_TAG: Self = Self(4);
+    /// Deleting tags.
+    pub const DELETE_TAG: Self = Self(5);
+
+    /// The flags that this version of the format names, with their names.
+    pub const NAMED: [(Self, &'static str); 3] = [
+        (Self::MOVE_NODE, "move_node"),
+        (Self::CREATE_TAG, "create_tag"),
+        (Self::DELETE_TAG, "delete_tag"),
+    ];
+
+    /// Returns the name of the flag; none if it is of a later version.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        let mut named = Self::NAMED.iter();
+        named.find(|(flag, _)| *flag == self).map(|(_, name)| *name)
+    }
+
+    /// Returns the flag of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let mut named = Self::NAMED.iter();
+        named.find(|(_, it)| *it == name).map(|(flag, _)| *flag)
+    }
+}
+
+impl fmt::Debug for FeatureFlag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "flag {}", self.0),
+        }
+    }
+}
+
+/// The flags of a repository. A flag that is neither enabled nor disabled is at its default; flags that are not known here
+/// are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FeatureFlags {
+    pub(super) enabled: BTreeSet<FeatureFlag>,
+    pub(super) disabled: BTreeSet<FeatureFlag>,
+}
+
+impl FeatureFlags {
+    /// Returns what a flag is set to; none if it is at its default.
+    #[must_use]
+    pub fn get(&self, flag: FeatureFlag) -> Option<bool> {
+        // A flag in both lists is a contradiction, and then off.
+        match (self.disabled.contains(&flag), self.enabled.contains(&flag)) {
+            (true, _) => Some(false),
+            (_, true) => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Tells whether the repository allows a feature. All that are named here are allowed by default.
+    #[must_use]
+    pub fn allows(&self, flag: FeatureFlag) -> bool {
+        self.get(flag).unwrap_or(flag.name().is_some())
+    }
+
+    /// Returns the flags that are set, with what they are set to.
+    pub fn set(&self) -> impl Iterator<Item = (FeatureFlag, bool)> {
+        let enabled = self.enabled.difference(&self.disabled);
+        let enabled = enabled.map(|flag| (*flag, true));
+        enabled.chain(self.disabled.iter().map(|flag| (*flag, false)))
+    }
+
+    /// Returns the flags with one of them set, or with `None` back at its default.
+    #[must_use]
+    pub fn with(&self, flag: FeatureFlag, value: Option<bool>) -> Self {
+        let mut flags = self.clone();
+        flags.enabled.remove(&flag);
+        flags.disabled.remove(&flag);
+        match value {
+            Some(true) => drop(flags.enabled.insert(flag)),
+            Some(false) => drop(flags.disabled.insert(flag)),
+            None => {}
+        }
+        flags
+    }
+}
