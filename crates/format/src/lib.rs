@@ -47,7 +47,7 @@
 //! snapshots. [`RepoInfo`] is its content as a value, and [`RepoEdit`] makes the next value of it; what
 //! is to be published, and under which condition, `refs` decides. Metadata and configuration are in
 //! FlexBuffers there ([`decode_flexbuffers`]), locations of virtual chunks may be compressed with a
-//! [`LocationDictionary`], and chunks may have different lengths. What later versions
+//! [`LocationDictionary`], and chunks may have different lengths ([`ChunkGrid`]). What later versions
 //! put into the reserved fields `extra` can be read and written back.
 //!
 //! # Guarantees
@@ -62,6 +62,7 @@
 //! - `unsafe` is confined to generated code and one module of a few lines.
 
 mod budget;
+mod chunk_grid;
 mod compression;
 pub mod config;
 mod envelope;
@@ -84,6 +85,7 @@ mod text;
 mod transaction_log;
 mod verified;
 
+pub use chunk_grid::{ChunkGrid, ChunkGridError};
 pub use config::RepositoryConfig;
 pub use envelope::{
     Compression, DecodeLimits, FileKind, HEADER_LEN, Header, MAGIC, MAX_BODY_LEN, SpecVersion,
