@@ -3,7 +3,7 @@
 #![no_main]
 
 use icefield_format::{FileKind, FormatError, FormatFile, Manifest, ManifestId};
-use icefield_fuzz::{Seeds, as_file, limits, roundtrip, seed};
+use icefield_fuzz::{Seeds, as_files, limits, roundtrip, seed};
 use libfuzzer_sys::fuzz_target;
 
 fn decode(file: &[u8]) -> Option<Manifest> {
@@ -18,34 +18,36 @@ fn decode(file: &[u8]) -> Option<Manifest> {
 
 fuzz_target!(
     init: seed(&Seeds::Binary("manifests")),
-    |input: &[u8]| {
-        let Some(manifest) = decode(&as_file(input, FileKind::Manifest)) else {
-            return;
-        };
-        for array in manifest.arrays() {
-            // Where ranks differ, longer indices may come between an index and the next one.
-            let rank = array.refs().next().map_or(0, |first| first.rank());
-            let uniform = array.refs().all(|record| record.rank() == rank);
-            for (position, record) in array.refs().enumerate() {
-                let mut index = record.index().to_vec();
-                assert_eq!(array.position(&index), Ok(position));
-                let found = manifest.get(&array.node_id(), &index).expect("text was checked");
-                assert_eq!(found, record.chunk_ref().ok());
-                // The next index is the next ref's, or would be right before it.
-                if let Some(last) = index.last_mut().filter(|last| uniform && **last != u32::MAX) {
-                    *last += 1;
-                    let (Ok(next) | Err(next)) = array.position(&index);
-                    assert_eq!(next, position + 1);
-                }
+    |input: &[u8]| as_files(input, FileKind::Manifest).iter().for_each(|file| check(file))
+);
+
+fn check(file: &[u8]) {
+    let Some(manifest) = decode(file) else {
+        return;
+    };
+    for array in manifest.arrays() {
+        // Where ranks differ, longer indices may come between an index and the next one.
+        let rank = array.refs().next().map_or(0, |first| first.rank());
+        let uniform = array.refs().all(|record| record.rank() == rank);
+        for (position, record) in array.refs().enumerate() {
+            let mut index = record.index().to_vec();
+            assert_eq!(array.position(&index), Ok(position));
+            let found = manifest.get(&array.node_id(), &index).expect("text was checked");
+            assert_eq!(found, record.chunk_ref().ok());
+            // The next index is the next ref's, or would be right before it.
+            if let Some(last) = index.last_mut().filter(|last| uniform && **last != u32::MAX) {
+                *last += 1;
+                let (Ok(next) | Err(next)) = array.position(&index);
+                assert_eq!(next, position + 1);
             }
         }
-        let again = match roundtrip::encode_manifest(&manifest) {
-            Ok(file) => decode(&file).expect("what was written can be read"),
-            // The largest coordinate can be in a file, but in no extents. Ranks that differ are read
-            // because they exist, and not written.
-            Err(FormatError::CoordinateTooLarge { .. } | FormatError::RankMismatch { .. }) => return,
-            Err(error) => panic!("cannot be written: {error}"),
-        };
-        assert_eq!(roundtrip::manifest_content(&again), roundtrip::manifest_content(&manifest));
     }
-);
+    let again = match roundtrip::encode_manifest(&manifest) {
+        Ok(file) => decode(&file).expect("what was written can be read"),
+        // The largest coordinate can be in a file, but in no extents. Ranks that differ are read
+        // because they exist, and not written.
+        Err(FormatError::CoordinateTooLarge { .. } | FormatError::RankMismatch { .. }) => return,
+        Err(error) => panic!("cannot be written: {error}"),
+    };
+    assert_eq!(roundtrip::manifest_content(&again), roundtrip::manifest_content(&manifest));
+}

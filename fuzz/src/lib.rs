@@ -6,7 +6,9 @@ pub mod roundtrip;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use icefield_format::{DecodeLimits, FileKind, HEADER_LEN, MAGIC, Snapshot};
+use icefield_format::{
+    DecodeLimits, FileKind, HEADER_LEN, MAGIC, Manifest, RepoInfo, Snapshot, SpecVersion,
+};
 
 /// Where seeds come from; unset when nothing shall be seeded.
 const SEEDS_FROM: &str = "ICEFIELD_FUZZ_SEEDS_FROM";
@@ -20,15 +22,28 @@ pub fn limits() -> DecodeLimits {
         max_ratio: 256,
         ratio_floor: 1 << 20,
         max_metadata: 4 << 20,
+        latest: SpecVersion::V2,
     }
 }
 
 /// Returns the input as a file: as it is if it begins like one, else as the body of one.
 pub fn as_file(input: &[u8], kind: FileKind) -> Vec<u8> {
+    as_file_of(SpecVersion::V1, input, kind)
+}
+
+/// Returns the same of a spec version.
+pub fn as_file_of(version: SpecVersion, input: &[u8], kind: FileKind) -> Vec<u8> {
     if input.starts_with(&MAGIC) {
         return input.to_vec();
     }
-    with_header(kind, 0, input)
+    let mut file = with_header(kind, 0, input);
+    file[36] = version as u8;
+    file
+}
+
+/// Returns the input as a file of either version.
+pub fn as_files(input: &[u8], kind: FileKind) -> [Vec<u8>; 2] {
+    [SpecVersion::V1, SpecVersion::V2].map(|version| as_file_of(version, input, kind))
 }
 
 /// Puts a header before a body that is stored as the compression byte says.
@@ -52,6 +67,12 @@ pub enum Seeds {
     Binary(&'static str),
     /// Files of this name.
     Named(&'static str),
+    /// Versions of `repo`, whole and as bare bodies.
+    RepoInfo,
+    /// Metadata and configurations in them.
+    FlexBuffers,
+    /// Dictionaries of manifests, each behind a frame made with it, and texts.
+    Dictionaries,
     /// The paths of all files.
     Keys,
     /// The `zarr.json` of every node in every snapshot.
@@ -111,6 +132,46 @@ pub fn seed(seeds: &Seeds) {
                     put("body", &body);
                 }
             }
+            Seeds::RepoInfo if is_repo(file) => {
+                let bytes = bytes();
+                put("file", &bytes);
+                if let Ok(body) = zstd::stream::decode_all(&bytes[HEADER_LEN..]) {
+                    put("body", &body);
+                }
+            }
+            Seeds::FlexBuffers if is_repo(file) => {
+                let Ok(info) = RepoInfo::decode(&bytes(), &limits()) else {
+                    continue;
+                };
+                if let Some(config) = info.config_bytes() {
+                    put("config", config);
+                }
+                for (at, snapshot) in info.snapshots().snapshots().enumerate() {
+                    let metadata = snapshot.metadata(1 << 20).into_iter().flatten();
+                    for (name, value) in metadata {
+                        let document = icefield_format::encode_flexbuffers(&value);
+                        put(&format!("{at}-{name}"), &document.unwrap_or_default());
+                    }
+                }
+            }
+            Seeds::Dictionaries if directory.is_some_and(|name| name == "manifests") => {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                let Ok(id) = name.parse() else { continue };
+                let Ok(manifest) = Manifest::decode(&bytes(), id, &limits()) else {
+                    continue;
+                };
+                let refs = manifest.arrays().flat_map(|array| array.refs());
+                let chunks = refs.filter_map(|record| record.chunk_ref().ok());
+                let locations = chunks.filter_map(|chunk| match chunk {
+                    icefield_format::ChunkRef::Virtual { location, .. } => Some(location),
+                    _ => None,
+                });
+                let text: Vec<&str> = locations.take(40).collect();
+                put("text", text.join("\n").as_bytes());
+                if let Some(dictionary) = manifest.location_dictionary() {
+                    put("dictionary", &[&[0], dictionary].concat());
+                }
+            }
             Seeds::Named(name) if file.file_name().is_some_and(|found| found == *name) => {
                 put("file", &bytes());
             }
@@ -143,6 +204,12 @@ pub fn seed(seeds: &Seeds) {
             _ => {}
         }
     }
+}
+
+/// Tells whether a file is `repo`, or an earlier version of it.
+fn is_repo(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    file.is_file() && (name == "repo" || name.starts_with("repo."))
 }
 
 /// The documents of each dataset, as the target `nczarr` wants them: for each a line with its key, and its JSON.
