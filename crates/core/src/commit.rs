@@ -238,7 +238,7 @@ impl Commit {
         if self.changes_nothing()? || !shared.has_lost_race(branch) {
             return Ok(None);
         }
-        let found = shared.refs.branch_of(branch, tip).await?;
+        let found = shared.ledger.branch_of(branch, tip).await?;
         if found.as_ref() != Some(tip) {
             self.session.state_mut()?.attempts += 1;
         }

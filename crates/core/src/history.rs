@@ -5,10 +5,9 @@
 //! The result is the uncommitted edits of a session, and its commit is a normal one.
 
 mod absorb;
-mod ancestor;
 mod edits;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use icefield_format::{NodeId, NodePath, SnapshotId};
@@ -53,7 +52,9 @@ impl Repository {
         ours: SnapshotId,
         theirs: SnapshotId,
     ) -> Result<SnapshotId, RepositoryError> {
-        ancestor::merge_base(self, ours, theirs).await
+        let graph = self.ledger().graph();
+        let met = icefield_refs::meeting_point(graph, ours, theirs, merged_by).await?;
+        met.ok_or(RepositoryError::NoCommonAncestor { ours, theirs })
     }
 
     /// Puts all that changed from one snapshot to another into one commit on top of the first, and creates a
@@ -90,8 +91,7 @@ impl Repository {
     /// # Errors
     /// An object that cannot be read.
     pub async fn snapshot_info(&self, id: SnapshotId) -> Result<SnapshotInfo, RepositoryError> {
-        let snapshot = self.shared().objects.snapshot(id).await?;
-        Ok(SnapshotInfo::of(&snapshot)?)
+        Ok(self.ledger().snapshot(id).await?)
     }
 }
 
@@ -226,17 +226,16 @@ impl Session {
     }
 
     async fn parent_of(&self, commit: SnapshotId) -> Result<SnapshotId, RebaseError> {
-        let snapshot = self.shared().objects.snapshot(commit).await?;
-        let parent = SnapshotInfo::of(&snapshot)?.parent_id;
-        let parent = parent.ok_or(RepositoryError::NoParent { snapshot: commit })?;
         let repository = Repository::of(self.shared());
-        repository.check_parent(&snapshot, parent).await?;
+        let parent = repository.snapshot_info(commit).await?.parent_id;
+        let parent = parent.ok_or(RepositoryError::NoParent { snapshot: commit })?;
+        repository.check_parent(commit, parent).await?;
         Ok(parent)
     }
 }
 
 /// The snapshots whose changes a commit joins with those of its parent.
-fn merged_by(info: &SnapshotInfo) -> BTreeSet<SnapshotId> {
+fn merged_by(info: &SnapshotInfo) -> Vec<SnapshotId> {
     let recorded = info.metadata.get(MERGED_SNAPSHOT).and_then(Value::as_str);
     recorded
         .and_then(|id| id.parse().ok())

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use futures::TryStreamExt;
 use icefield_format::{
     ChunkId, DecodeLimits, FormatError, Manifest, ManifestId, Snapshot, SnapshotId, TransactionLog,
     Writer, layout,
 };
 use icefield_refs::{FetchError, SnapshotSource};
 use icefield_storage::{
-    Bytes, GetOptions, Key, KeyError, ListOptions, ObjectClass, Prefix, PutMode, PutOptions,
-    PutOutcome, Storage, StorageError, StorageExt,
+    Bytes, GetOptions, Key, KeyError, ObjectClass, PutMode, PutOptions, PutOutcome, Storage,
+    StorageError, StorageExt,
 };
 use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
@@ -85,9 +84,9 @@ pub(crate) type StoredManifest = (ManifestId, Bytes, Option<Arc<Manifest>>);
 struct Name {
     kind: Kind,
     id: [u8; 12],
-    /// Of a transaction log, the parent that its snapshot had when that was read, before the log was: expiration makes
-    /// the log tell more before it gives the snapshot another parent, so that whoever holds a snapshot with this parent
-    /// finds a log that is as new.
+    /// Of a transaction log, the parent that its snapshot had in the graph before the log was read: expiration makes
+    /// the log tell more before it gives the snapshot another parent, so that whoever goes by this parent finds a log
+    /// that is as new.
     behind: Option<SnapshotId>,
 }
 
@@ -97,11 +96,11 @@ impl Name {
         Self { kind, id, behind }
     }
 
-    fn log_of(snapshot: &Snapshot) -> Self {
+    fn log_of(id: SnapshotId, behind: Option<SnapshotId>) -> Self {
         Self {
             kind: Kind::TransactionLog,
-            id: *snapshot.id().as_bytes(),
-            behind: snapshot.parent_id(),
+            id: *id.as_bytes(),
+            behind,
         }
     }
 }
@@ -281,14 +280,6 @@ impl Objects {
         }
     }
 
-    /// A snapshot that is in memory.
-    pub(crate) fn held_snapshot(&self, id: SnapshotId) -> Option<Arc<Snapshot>> {
-        match self.cache.get(&Name::new(Kind::Snapshot, *id.as_bytes())) {
-            Some(Decoded::Snapshot(snapshot)) => Some(snapshot),
-            _ => None,
-        }
-    }
-
     pub(crate) async fn manifest(&self, id: ManifestId) -> Result<Arc<Manifest>, FetchError> {
         let key = layout::manifest_key(id);
         match self
@@ -362,18 +353,15 @@ impl Objects {
         }))
     }
 
-    /// The log of a snapshot, which tells of all that happened since the parent that the snapshot has here. For that,
-    /// the log must be asked for after the snapshot was read, and never in the same round.
+    /// The log of a snapshot, which tells of all that happened since the parent that the graph told. For that, the log
+    /// must be asked for after the graph was, and never in the same round.
     pub(crate) async fn log_of(
         &self,
-        snapshot: &Snapshot,
+        id: SnapshotId,
+        parent: Option<SnapshotId>,
     ) -> Result<Arc<TransactionLog>, FetchError> {
-        let id = snapshot.id();
-        let key = layout::transaction_log_key(id);
-        match self
-            .load(Name::log_of(snapshot), id.to_string(), key, decode_log)
-            .await?
-        {
+        let (name, key) = (Name::log_of(id, parent), layout::transaction_log_key(id));
+        match self.load(name, id.to_string(), key, decode_log).await? {
             Decoded::TransactionLog(log) => Ok(log),
             _ => unreachable!("BUG: the cache key names the kind"),
         }
@@ -394,22 +382,6 @@ impl Objects {
         }
     }
 
-    /// Lists the snapshots that are stored, with the store's time of each. A hint, never a proof.
-    pub(crate) async fn list_snapshots(
-        &self,
-    ) -> Result<Vec<(SnapshotId, SystemTime)>, StorageError> {
-        let prefix = Prefix::parse(layout::SNAPSHOTS)?;
-        let listed = self.storage.list_objects(ListOptions::prefix(prefix));
-        let listed: Vec<_> = listed.try_collect().await?;
-        Ok(listed
-            .into_iter()
-            .filter_map(|object| {
-                let id = object.key.segments().next_back()?.parse().ok()?;
-                Some((id, object.last_modified?))
-            })
-            .collect())
-    }
-
     pub(crate) async fn put_snapshot(
         &self,
         id: SnapshotId,
@@ -424,16 +396,13 @@ impl Objects {
     pub(crate) fn remember(
         &self,
         snapshot: (SnapshotId, &[u8]),
+        parent: SnapshotId,
         log: Option<&Bytes>,
         manifests: &[StoredManifest],
     ) -> Result<Fresh, FormatError> {
         let id = *snapshot.0.as_bytes();
         let settings = &self.settings;
         let decoded = decode_snapshot(snapshot.1, id, settings)?;
-        let Decoded::Snapshot(written) = &decoded else {
-            unreachable!("BUG: the decoder names the kind")
-        };
-        let log_name = Name::log_of(written);
         let mut objects = vec![(Name::new(Kind::Snapshot, id), decoded)];
         let mut room = REMEMBERED_IN_ALL;
         for (id, file, decoded) in manifests {
@@ -451,6 +420,7 @@ impl Objects {
             }
         }
         let log = log.and_then(|file| remembered(file, id, decode_log, settings));
+        let log_name = Name::log_of(snapshot.0, Some(parent));
         objects.extend(log.map(|log| (log_name, log)));
         let fresh = Fresh(objects);
         self.adopt(&fresh);
@@ -520,6 +490,13 @@ impl Objects {
 impl SnapshotSource for Objects {
     async fn snapshot(&self, id: SnapshotId) -> Result<Arc<Snapshot>, FetchError> {
         Self::snapshot(self, id).await
+    }
+
+    fn held(&self, id: SnapshotId) -> Option<Arc<Snapshot>> {
+        match self.cache.get(&Name::new(Kind::Snapshot, *id.as_bytes())) {
+            Some(Decoded::Snapshot(snapshot)) => Some(snapshot),
+            _ => None,
+        }
     }
 
     fn forget(&self, id: SnapshotId) {

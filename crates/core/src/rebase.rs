@@ -121,7 +121,7 @@ impl Session {
     ) -> Result<RebaseOutcome, RebaseError> {
         let shared = self.shared();
         let branch = self.branch().ok_or(SessionError::ReadOnly)?;
-        let Some(tip) = shared.refs.branch_of(branch, from).await? else {
+        let Some(tip) = shared.ledger.branch_of(branch, from).await? else {
             return Ok(RebaseOutcome::BranchGone);
         };
         let missed = missed::missed(shared, from.snapshot, tip.snapshot).await?;
@@ -137,7 +137,7 @@ impl Session {
                 Passed::Through(carried) => changes = carried,
                 Passed::Stopped(conflicts) => {
                     return Ok(RebaseOutcome::Conflicts {
-                        snapshot: commit.id,
+                        snapshot: commit.id(),
                         conflicts,
                     });
                 }

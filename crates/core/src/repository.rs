@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use futures::stream::BoxStream;
 use icefield_format::{RepositoryConfig, SnapshotId, VirtualLocation};
 use icefield_refs::{
-    BranchName, EditOutcome, RefEdit, RefList, Refs, RefsError, SnapshotInfo, StoredConfig, TagName,
+    BranchName, Edit, EditOutcome, Ledger, RefList, RefsError, SnapshotInfo, StoredConfig, TagName,
 };
 use icefield_storage::{Clock, Entropy, Key, Storage, StorageExt};
 
@@ -33,7 +33,7 @@ const CLOCK_TOLERANCE: u64 = 600;
 pub(crate) struct Shared {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) objects: Arc<Objects>,
-    pub(crate) refs: Refs,
+    pub(crate) ledger: Ledger,
     pub(crate) settings: Settings,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
@@ -158,9 +158,9 @@ impl Repository {
         &self.0.entropy
     }
 
-    /// Returns the refs themselves, for those who need the states that edits are conditional on.
-    pub fn ref_store(&self) -> &Refs {
-        &self.0.refs
+    /// Returns the ledger, for those who need the states that edits are conditional on, or walk over histories.
+    pub fn ledger(&self) -> &Ledger {
+        &self.0.ledger
     }
 
     /// Returns what this handle lets the repository refer to.
@@ -217,7 +217,11 @@ impl Repository {
         config: RepositoryConfig,
     ) -> Result<EditOutcome, RepositoryError> {
         let expected = self.0.configs.stored().map(|stored| stored.version);
-        let outcome = self.0.refs.publish_config(&config, expected).await?;
+        let edit = Edit::SetConfig {
+            config: Box::new(config.clone()),
+            expected,
+        };
+        let outcome = self.0.ledger.apply(edit).await?;
         if let EditOutcome::Done(Some(version)) = &outcome {
             let version = version.clone();
             self.0.configs.store(Some(StoredConfig { config, version }));
@@ -230,7 +234,7 @@ impl Repository {
     /// # Errors
     /// [`RefsError::Config`] and what the store says; the configuration in force stays.
     pub async fn reload_config(&self) -> Result<RepositoryConfig, RepositoryError> {
-        self.0.configs.store(self.0.refs.config().await?);
+        self.0.configs.store(self.0.ledger.config().await?);
         Ok(self.config())
     }
 
@@ -288,7 +292,7 @@ impl Repository {
                 reason: self.0.storage.why_unsafe().await,
             });
         }
-        let tip = self.0.refs.resolve_branch(&branch).await?;
+        let tip = self.0.ledger.resolve_branch(&branch).await?;
         let base = self.base(tip.snapshot).await?;
         Ok(Session::writable(Arc::clone(&self.0), base, branch, tip).begin_preload())
     }
@@ -311,7 +315,7 @@ impl Repository {
     /// # Errors
     /// What the store says.
     pub async fn refs(&self) -> Result<RefList, RepositoryError> {
-        Ok(self.0.refs.list().await?)
+        Ok(self.0.ledger.list().await?)
     }
 
     /// Walks a history, newest first.
@@ -322,7 +326,7 @@ impl Repository {
         &self,
         start: SnapshotId,
     ) -> BoxStream<'static, Result<SnapshotInfo, RefsError>> {
-        self.0.refs.ancestry(start)
+        self.0.ledger.ancestry(start)
     }
 
     /// Creates a branch.
@@ -335,8 +339,8 @@ impl Repository {
         target: SnapshotId,
     ) -> Result<EditOutcome, RepositoryError> {
         let name = BranchName::parse_new(name).map_err(RefsError::from)?;
-        let edit = RefEdit::CreateBranch { name, target };
-        let put = async { Ok(self.0.refs.publish(edit).await?) };
+        let edit = Edit::CreateBranch { name, target };
+        let put = async { Ok(self.0.ledger.apply(edit).await?) };
         self.put_ref(target, put).await
     }
 
@@ -352,20 +356,20 @@ impl Repository {
     ) -> Result<EditOutcome, RepositoryError> {
         let put = async {
             let tip = match expected {
-                Some(_) => self.0.refs.resolve_branch(name).await?,
-                None => self.0.refs.branch_to_replace(name).await?,
+                Some(_) => self.0.ledger.resolve_branch(name).await?,
+                None => self.0.ledger.branch_to_replace(name).await?,
             };
             if expected.is_some_and(|expected| expected != tip.snapshot) {
                 return Ok(EditOutcome::Refused(icefield_refs::Refusal::BranchMoved {
                     found: tip.snapshot,
                 }));
             }
-            let edit = RefEdit::ResetBranch {
+            let edit = Edit::Reset {
                 name: name.clone(),
                 target,
                 expected: tip,
             };
-            Ok(self.0.refs.publish(edit).await?)
+            Ok(self.0.ledger.apply(edit).await?)
         };
         self.put_ref(target, put).await
     }
@@ -378,12 +382,12 @@ impl Repository {
         if name.is_main() {
             return Err(RefsError::MainIsPermanent.into());
         }
-        let expected = self.0.refs.branch_to_replace(name).await?;
-        let edit = RefEdit::DeleteBranch {
+        let expected = self.0.ledger.branch_to_replace(name).await?;
+        let edit = Edit::DeleteBranch {
             name: name.clone(),
             expected,
         };
-        Ok(self.0.refs.publish(edit).await?)
+        Ok(self.0.ledger.apply(edit).await?)
     }
 
     /// Creates a tag.
@@ -396,8 +400,8 @@ impl Repository {
         target: SnapshotId,
     ) -> Result<EditOutcome, RepositoryError> {
         let name = TagName::parse_new(name).map_err(RefsError::from)?;
-        let edit = RefEdit::CreateTag { name, target };
-        let put = async { Ok(self.0.refs.publish(edit).await?) };
+        let edit = Edit::CreateTag { name, target };
+        let put = async { Ok(self.0.ledger.apply(edit).await?) };
         self.put_ref(target, put).await
     }
 
@@ -406,8 +410,8 @@ impl Repository {
     /// # Errors
     /// What the store says.
     pub async fn delete_tag(&self, name: &TagName) -> Result<EditOutcome, RepositoryError> {
-        let edit = RefEdit::DeleteTag { name: name.clone() };
-        Ok(self.0.refs.publish(edit).await?)
+        let edit = Edit::DeleteTag { name: name.clone() };
+        Ok(self.0.ledger.apply(edit).await?)
     }
 
     /// Compares two snapshots, whatever their histories.

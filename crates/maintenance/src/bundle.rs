@@ -29,7 +29,7 @@ use serde::Serialize;
 use crate::Progress;
 use crate::copy::needs::{self, FILES, Need, compact};
 use crate::copy::objects::{self, Chunk, Decoded};
-use crate::copy::plan::{Plan, SourceRefs, Walk, manifests_of, snapshot};
+use crate::copy::plan::{Plan, SourceRefs, manifests_of, snapshot};
 use crate::copy::refs::DeletedTags;
 use crate::copy::shorten::onto_initial;
 use crate::copy::{Bounds, CopyError, Moved, RefChoice, read_config, shortened};
@@ -200,12 +200,9 @@ impl BundleRepository {
             }
             has = manifests_of(&*snapshot(source, since).await?);
         }
-        let mut walk = Walk::new(source, self.depth, |id: &SnapshotId| reached.contains(id));
-        for tip in refs.tips() {
-            walk.follow(tip).await?;
-        }
-        walk.add_initial().await?;
-        let mut plan = walk.finish();
+        let is_there = |id: &SnapshotId| reached.contains(id);
+        let mut plan = Plan::read(source, refs.tips(), self.depth, &is_there).await?;
+        plan.add_initial(&is_there);
         plan.manifests.retain(|id| has.binary_search(id).is_err());
         Ok((plan, has))
     }
@@ -319,7 +316,7 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
             let (mut file, Decoded::Snapshot(snapshot)) = read else {
                 unreachable!("BUG: the kind was asked for")
             };
-            if snapshot.parent_id() != step.parent {
+            if !self.source.ledger().is_as_read(&snapshot, step.parent) {
                 // Expiration has given it another one since the histories were read.
                 return Err(CopyError::SourceChanged { snapshot: step.id });
             }

@@ -7,12 +7,12 @@
 //! A [`Check`] never writes. A [`Repair`] makes a commit on each damaged branch that leaves out what cannot be read.
 
 mod chunks;
+mod collected;
 mod compare;
 mod damage;
 mod finding;
 mod foreign;
 mod histories;
-mod ledger;
 mod logs;
 mod lost;
 mod needed;
@@ -39,8 +39,8 @@ use self::histories::Target;
 use self::objects::Objects;
 use crate::Progress;
 
+pub use collected::{CheckReport, Garbage, GarbageOfKind, Proposal};
 pub use finding::{Finding, FindingKind, Severity};
-pub use ledger::{CheckReport, Garbage, GarbageOfKind, Proposal};
 pub use repair::{
     ArrayLoss, BranchRepair, CorrectedExtents, LogOutcome, LogRepair, REPAIR_METADATA, RenamedRef,
     Repair, RepairError, RepairOutcome, RepairReport, RestoredBranch,

@@ -23,8 +23,9 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use icefield_core::{CollectionHold, FetchError, RefsError, Repository, RepositoryError, Settings};
 use icefield_format::{DecodeLimits, SnapshotId, layout};
+use icefield_refs::{Histories, Pace, Parents};
 use icefield_storage::{
-    Bytes, Key, ListOptions, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
+    Bytes, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
 };
 use serde::Serialize;
 
@@ -35,7 +36,7 @@ pub use error::CopyError;
 pub use plan::RefChoice;
 pub use refs::{CopiedRef, RefAction};
 
-use plan::{Plan, SourceRefs, Walk, snapshot};
+use plan::{Plan, SourceRefs, repository_error};
 use refs::RefPlan;
 use transfer::Transfer;
 
@@ -219,7 +220,8 @@ impl CopyRepository {
             created: there.is_none(),
             ..CopyReport::default()
         };
-        let decided = RefPlan::decide(&refs, source, there.as_ref(), self.force).await?;
+        let decided =
+            RefPlan::decide(&refs, &source.ledger().graph(), there.as_ref(), self.force).await?;
         let there = match (there, self.dry_run) {
             (None, false) => {
                 let (initial, limits) = (SnapshotId::INITIAL, &self.bounds.limits);
@@ -231,13 +233,16 @@ impl CopyRepository {
                 )
                 .await?;
                 report.snapshots.add(file.len() as u64);
-                Some(create_with(builder(source, &destination), &destination, file).await?)
+                let new = builder(source, &destination).initial_snapshot(file);
+                Some(new.open_or_create().await.map_err(CopyError::Open)?)
             }
             (there, _) => there,
         };
         // Decided before there was one, and then somebody else made it: look again.
         let decided = match report.created && !self.dry_run {
-            true => RefPlan::decide(&refs, source, there.as_ref(), self.force).await?,
+            true => {
+                RefPlan::decide(&refs, &source.ledger().graph(), there.as_ref(), self.force).await?
+            }
             false => decided,
         };
         // What is there already, and what is written before the refs are, must not be taken for garbage.
@@ -283,6 +288,7 @@ impl CopyRepository {
             report.ends_at = ends_at(source, there, &plan).await?;
         }
         let transfer = Transfer {
+            ledger: source.ledger(),
             source: source.storage(),
             destination,
             bounds: &self.bounds,
@@ -326,14 +332,10 @@ impl CopyRepository {
             Some(destination) => reachable(destination).await?,
             None => Vec::new(),
         };
-        let mut walk = Walk::new(source, self.depth, |id: &SnapshotId| {
-            there.binary_search(id.as_bytes()).is_ok()
-        });
-        for tip in refs.tips() {
-            walk.follow(tip).await?;
-        }
-        walk.add_initial().await?;
-        Ok(walk.finish())
+        let is_there = |id: &SnapshotId| there.binary_search(id.as_bytes()).is_ok();
+        let mut plan = Plan::read(source, refs.tips(), self.depth, &is_there).await?;
+        plan.add_initial(&is_there);
+        Ok(plan)
     }
 }
 
@@ -359,31 +361,33 @@ fn check_places(source: &Repository, destination: &dyn Storage) -> Result<(), Co
 /// Returns the snapshots that refs of a destination reach, ascending. Others may be what a stopped copy or a collection has
 /// left, and lack what they need.
 pub(crate) async fn reachable(destination: &Repository) -> Result<Vec<[u8; 12]>, CopyError> {
-    let refs = destination.ref_store();
-    let list = refs.list().await.map_err(CopyError::DestinationRefs)?;
-    let mut reached = BTreeSet::from([*SnapshotId::INITIAL.as_bytes()]);
-    for tip in list.branches.into_values().chain(list.tags.into_values()) {
-        // A damaged ref reaches nothing: more is copied then, and the ref itself is refused or replaced by name.
-        let Ok(tip) = tip else { continue };
-        let mut history = refs.ancestry(tip);
-        let mut own = Vec::new();
-        loop {
-            match history.try_next().await {
-                Ok(Some(info)) => own.push(*info.id.as_bytes()),
-                Ok(None) => break,
-                // What leads nowhere is not there.
-                Err(RefsError::Fetch(FetchError::Missing { .. } | FetchError::Format(_))) => {
-                    own.clear();
-                    break;
-                }
-                Err(error) => return Err(CopyError::DestinationRefs(error)),
-            }
-            if own.last().is_some_and(|id| reached.contains(id)) {
+    let ledger = destination.ledger();
+    let list = ledger.list().await.map_err(CopyError::DestinationRefs)?;
+    let mut histories = Histories::new(Parents(ledger.graph()), Pace::long());
+    // A damaged ref reaches nothing: more is copied then, and the ref itself is refused or replaced by name.
+    list.tips().for_each(|tip| histories.follow(tip));
+    while let Some((_, read)) = histories.next().await {
+        match read {
+            Ok(_) | Err(RefsError::Fetch(FetchError::Missing { .. } | FetchError::Format(_))) => {}
+            Err(error) => return Err(CopyError::DestinationRefs(error)),
+        }
+    }
+    let mut reached = BTreeSet::new();
+    for tip in list.tips() {
+        // What leads nowhere is not there.
+        let (mut own, mut is_whole) = (Vec::new(), false);
+        for (id, parent) in histories.of(tip) {
+            is_whole = parent.is_none() || reached.contains(id.as_bytes());
+            own.push(*id.as_bytes());
+            if is_whole {
                 break;
             }
         }
-        reached.extend(own);
+        if is_whole {
+            reached.extend(own);
+        }
     }
+    reached.insert(*SnapshotId::INITIAL.as_bytes());
     Ok(reached.into_iter().collect())
 }
 
@@ -423,23 +427,6 @@ fn builder(
         .entropy(source.entropy().derive())
 }
 
-/// Creates the destination, with the initial snapshot of the source: a creation adopts what it finds.
-pub(crate) async fn create_with(
-    builder: icefield_core::RepositoryBuilder,
-    destination: &Arc<dyn Storage>,
-    initial: Bytes,
-) -> Result<Repository, CopyError> {
-    let id = *SnapshotId::INITIAL.as_bytes();
-    if destination.capabilities().safe_commits() && is_free(&**destination).await? {
-        match objects::write_bytes(&**destination, Kind::Snapshot, id, initial).await {
-            // Somebody else creates it, with an initial snapshot of their own.
-            Ok(()) | Err(CopyError::OtherBytes { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    builder.open_or_create().await.map_err(CopyError::Open)
-}
-
 /// Main of a new repository was left at the initial snapshot, to be moved: that is part of its creation.
 pub(crate) fn call_created(refs: &mut [CopiedRef]) {
     for said in refs
@@ -450,19 +437,6 @@ pub(crate) fn call_created(refs: &mut [CopiedRef]) {
     }
 }
 
-/// Whether a repository may be created here: nothing of ours goes beside files of others.
-async fn is_free(destination: &dyn Storage) -> Result<bool, CopyError> {
-    let initial = layout::snapshot_key(SnapshotId::INITIAL);
-    let mut objects = destination.list_strict(ListOptions::default());
-    while let Some(object) = objects.try_next().await.map_err(CopyError::Destination)? {
-        let ours = object.key.segments().next() == Some(layout::OWN);
-        if !ours && object.key.as_str() != initial {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// Returns those of the snapshots that were passed over which have fewer ancestors here than in the source.
 async fn ends_at(
     source: &Repository,
@@ -471,13 +445,9 @@ async fn ends_at(
 ) -> Result<Vec<SnapshotId>, CopyError> {
     let mut ends = Vec::new();
     for id in plan.bases.iter().filter(|id| **id != SnapshotId::INITIAL) {
-        let ours = snapshot(source, *id).await?.parent_id();
-        let theirs = there
-            .snapshot(*id)
-            .await
-            .map_err(CopyError::Open)?
-            .parent_id();
-        if ours != theirs && theirs == Some(SnapshotId::INITIAL) {
+        let ours = source.snapshot_info(*id).await.map_err(repository_error)?;
+        let theirs = there.snapshot_info(*id).await.map_err(CopyError::Open)?;
+        if ours.parent_id != theirs.parent_id && theirs.parent_id == Some(SnapshotId::INITIAL) {
             ends.push(*id);
         }
     }

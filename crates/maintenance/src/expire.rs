@@ -4,7 +4,6 @@
 //! ancestor that stays as its parent; in the end that is the first snapshot of the repository. What is decided is decided
 //! over all histories at once, since they share snapshots, and each of these is rewritten once.
 
-mod known;
 mod plan;
 mod policy;
 
@@ -14,15 +13,13 @@ use std::time::SystemTime;
 use icefield_core::collection::{ClocksApart, StoreTimeError, agreed_time};
 use icefield_core::{Interrupt, Interrupted, Repository, RepositoryError};
 use icefield_format::SnapshotId;
-use icefield_refs::{BranchName, EditOutcome, RefEdit, RefsError, TagName};
+use icefield_refs::{BranchName, Edit, EditOutcome, LedgerView, RefsError, TagName};
 use icefield_storage::StorageError;
 
 pub use plan::{Fate, NewParent, Plan};
 pub use policy::{Policy, Reason};
 
 use crate::Progress;
-use known::Known;
-use plan::Pointers;
 
 /// Times that everything is decided anew because somebody else was at work.
 const TRIES: usize = 10;
@@ -194,18 +191,17 @@ impl Expire {
         progress: &dyn Progress,
     ) -> Result<Plan, ExpireError> {
         self.check(repository, true).await?;
-        self.decide(repository, &mut Known::default(), progress)
-            .await
+        let view = self.interrupt.unless(repository.ledger().view());
+        self.decide(&view.await??, progress).await
     }
 
     /// Reads and decides, which can be dropped at any time.
     async fn decide(
         &self,
-        repository: &Repository,
-        known: &mut Known,
+        view: &LedgerView,
         progress: &dyn Progress,
     ) -> Result<Plan, ExpireError> {
-        let plan = Plan::make(self, repository, known, progress);
+        let plan = Plan::make(self, view, progress);
         self.interrupt.unless(plan).await?
     }
 
@@ -227,9 +223,13 @@ impl Expire {
         self.check(repository, false).await?;
         // Refs that an overtaken try has deleted belong into the report.
         let (mut branches, mut tags) = (Vec::new(), Vec::new());
-        let mut known = Known::default();
+        let view = self.interrupt.unless(repository.ledger().view());
+        let mut view = view.await??;
         for restarts in 0..TRIES {
-            let mut plan = self.decide(repository, &mut known, progress).await?;
+            if restarts > 0 {
+                self.interrupt.unless(view.refresh()).await??;
+            }
+            let mut plan = self.decide(&view, progress).await?;
             let mut stuck = Vec::new();
             let refs = (&mut branches, &mut tags);
             let doing = self.attempt(&plan, repository, progress, refs, &mut stuck);
@@ -295,15 +295,16 @@ impl Expire {
         }
         for name in &plan.tags {
             self.interrupt.check()?;
-            let edit = RefEdit::DeleteTag { name: name.clone() };
-            match outcome(repository.ref_store().publish(edit).await?, || {
+            let edit = Edit::DeleteTag { name: name.clone() };
+            match outcome(repository.ledger().apply(edit).await?, || {
                 format!("tag {name}")
             })? {
                 Tried::Done => tags.push(name.clone()),
                 Tried::Overtaken => return Ok(Tried::Overtaken),
             }
         }
-        if Pointers::read(repository).await? != plan.remaining() {
+        let refs = repository.ledger().list().await?;
+        if refs.require_understood()? != plan.remaining() {
             return Ok(Tried::Overtaken);
         }
         progress.stage("rewriting snapshots", Some(plan.new_parents.len() as u64));
@@ -333,18 +334,18 @@ async fn delete_branch(
     repository: &Repository,
     name: &BranchName,
 ) -> Result<Tried, ExpireError> {
-    let refs = repository.ref_store();
+    let refs = repository.ledger();
     let Some(tip) = refs.branch(name).await? else {
         return Ok(Tried::Overtaken);
     };
     if plan.pointers.branches.get(name) != Some(&tip.snapshot) {
         return Ok(Tried::Overtaken);
     }
-    let edit = RefEdit::DeleteBranch {
+    let edit = Edit::DeleteBranch {
         name: name.clone(),
         expected: tip,
     };
-    outcome(refs.publish(edit).await?, || format!("branch {name}"))
+    outcome(refs.apply(edit).await?, || format!("branch {name}"))
 }
 
 /// Gives a snapshot its new parent, after its log tells what all commits in between did.
@@ -366,8 +367,14 @@ async fn rewrite(repository: &Repository, edit: &NewParent) -> Result<Tried, Exp
     let NewParent {
         id, before, after, ..
     } = *edit;
-    let edited = repository.ref_store().reparent(id, before, after).await?;
-    outcome(edited, || format!("snapshot {id}"))
+    let reparent = Edit::Reparent {
+        snapshot: id,
+        expected: before,
+        parent: after,
+    };
+    outcome(repository.ledger().apply(reparent).await?, || {
+        format!("snapshot {id}")
+    })
 }
 
 fn outcome(outcome: EditOutcome, what: impl FnOnce() -> String) -> Result<Tried, ExpireError> {

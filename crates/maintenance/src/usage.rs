@@ -9,7 +9,6 @@
 //! Each manifest is read once, unless the ids of chunks do not fit into memory ([`Usage::memory`]).
 
 mod error;
-mod histories;
 mod marks;
 mod report;
 mod summary;

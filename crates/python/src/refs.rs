@@ -40,13 +40,13 @@ pub(crate) async fn list_tags(repository: &Repository) -> Result<Vec<String>, Fa
 
 pub(crate) async fn lookup_branch(repository: &Repository, name: &str) -> Result<String, Failure> {
     let name = convert::branch(name)?;
-    let tip = repository.ref_store().resolve_branch(&name).await?;
+    let tip = repository.ledger().resolve_branch(&name).await?;
     Ok(tip.snapshot.to_string())
 }
 
 pub(crate) async fn lookup_tag(repository: &Repository, name: &str) -> Result<String, Failure> {
     let name = convert::tag(name)?;
-    let id = repository.ref_store().resolve_tag(&name).await?;
+    let id = repository.ledger().resolve_tag(&name).await?;
     Ok(id.to_string())
 }
 

@@ -1,27 +1,28 @@
 //! Edits of refs, what must hold for them to land, and what became of them.
 
-use icefield_format::SnapshotId;
+use icefield_format::{RepositoryConfig, SnapshotId};
 use icefield_storage::{BoxError, Key, StorageError, Version};
 
 use crate::{BranchName, RefsError, TagName};
 
-/// Where a branch stands: the snapshot, and the state of the stored ref that said so.
+/// Where a branch stands: the snapshot, and the state of the branch that said so.
 ///
-/// The version tells a branch that never moved from one that was moved away and back.
+/// Two tips of a branch are equal if it has not been edited in between: the state tells a branch that never moved from one
+/// that was moved away and back. What happens to other refs does not change it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tip {
     /// The snapshot that the branch points to.
     pub snapshot: SnapshotId,
     /// The state of the stored ref.
-    pub version: Version,
+    pub(crate) version: Version,
     /// Where the stored ref is. A bucket may have another branch under the other spelling of the name.
     pub(crate) key: Key,
 }
 
-/// One change to one ref. It lands whole, and only if what it expects holds.
+/// One change of what a ledger keeps. It lands whole, and only if what it expects holds.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum RefEdit {
+pub enum Edit {
     /// Creates a branch that does not exist.
     CreateBranch {
         /// The new branch.
@@ -30,7 +31,7 @@ pub enum RefEdit {
         target: SnapshotId,
     },
     /// Moves a branch from exactly this tip to a child of it that no ref has had: a commit.
-    MoveBranch {
+    Commit {
         /// The branch.
         name: BranchName,
         /// Where it points afterwards.
@@ -39,7 +40,7 @@ pub enum RefEdit {
         expected: Tip,
     },
     /// Moves a branch from exactly this tip to any snapshot.
-    ResetBranch {
+    Reset {
         /// The branch.
         name: BranchName,
         /// Where it points afterwards.
@@ -65,6 +66,23 @@ pub enum RefEdit {
     DeleteTag {
         /// The tag.
         name: TagName,
+    },
+    /// Gives a snapshot another parent, as expiration does, and changes nothing else of it. Done, too, if it has that parent
+    /// already.
+    Reparent {
+        /// The snapshot.
+        snapshot: SnapshotId,
+        /// The parent that it must have when the edit lands.
+        expected: SnapshotId,
+        /// The parent that it has afterwards.
+        parent: SnapshotId,
+    },
+    /// Stores the configuration. A refusal is [`Refusal::AlreadyExists`]: read it again and decide anew.
+    SetConfig {
+        /// The configuration.
+        config: Box<RepositoryConfig>,
+        /// The state in which the stored one must be when the edit lands; none: there must be none.
+        expected: Option<Version>,
     },
 }
 
@@ -92,11 +110,11 @@ pub enum Refusal {
     },
 }
 
-/// What became of a [`RefEdit`]. An error, in contrast, means that nothing was changed.
+/// What became of an [`Edit`]. An error, in contrast, means that nothing was changed.
 #[derive(Debug)]
 #[must_use = "an edit may have been refused, or its outcome may be unknown"]
 pub enum EditOutcome {
-    /// The edit landed. The version is that of the ref it wrote, where it wrote one.
+    /// The edit landed. The version is that of the object it wrote, where it wrote one.
     Done(Option<Version>),
     /// The edit did not land and never will.
     Refused(Refusal),

@@ -90,6 +90,16 @@ pub enum RefsError {
     /// History goes round in a circle.
     #[error("snapshot {0} is its own ancestor: the history is damaged")]
     Cycle(SnapshotId),
+    /// A history does not have what should be in it.
+    #[error(
+        "snapshot {base} is not in the history of {tip}: the branch was reset, or the history was rewritten"
+    )]
+    NotInHistory {
+        /// What was looked for.
+        base: SnapshotId,
+        /// Where the history begins.
+        tip: SnapshotId,
+    },
     /// A snapshot of the history cannot be had.
     #[error(transparent)]
     Fetch(#[from] FetchError),

@@ -89,27 +89,33 @@ impl UnderstoodRefs {
 }
 
 impl RefList {
+    /// Returns the snapshots that refs point to, as far as those can be read.
+    pub fn tips(&self) -> impl Iterator<Item = SnapshotId> {
+        let targets = self.branches.values().chain(self.tags.values());
+        targets.filter_map(|target| target.as_ref().ok().copied())
+    }
+
     /// Returns the refs, if all that is below `refs/` is understood. Whatever deletes objects, rewrites history or copies a
     /// whole repository goes by this.
     ///
     /// # Errors
     /// [`RefsError::NotUnderstood`] names all strays and all refs that cannot be read.
-    pub fn require_understood(self) -> Result<UnderstoodRefs, RefsError> {
-        let mut strays = self.strays;
+    pub fn require_understood(&self) -> Result<UnderstoodRefs, RefsError> {
+        let mut strays = self.strays.clone();
         let mut understood = UnderstoodRefs {
-            deleted_tags: self.deleted_tags,
+            deleted_tags: self.deleted_tags.clone(),
             ..UnderstoodRefs::default()
         };
-        for (name, tip) in self.branches {
+        for (name, tip) in &self.branches {
             match tip {
-                Ok(tip) => drop(understood.branches.insert(name, tip)),
-                Err(error) => strays.push(Stray::damaged(format!("branch {name}"), &error)),
+                Ok(tip) => drop(understood.branches.insert(name.clone(), *tip)),
+                Err(error) => strays.push(Stray::damaged(format!("branch {name}"), error)),
             }
         }
-        for (name, target) in self.tags {
+        for (name, target) in &self.tags {
             match target {
-                Ok(target) => drop(understood.tags.insert(name, target)),
-                Err(error) => strays.push(Stray::damaged(format!("tag {name}"), &error)),
+                Ok(target) => drop(understood.tags.insert(name.clone(), *target)),
+                Err(error) => strays.push(Stray::damaged(format!("tag {name}"), error)),
             }
         }
         match strays.is_empty() {

@@ -42,6 +42,10 @@ impl RefFiles {
         &*self.storage
     }
 
+    pub(crate) fn shared_storage(&self) -> &Arc<dyn Storage> {
+        &self.storage
+    }
+
     /// The form in which the store spells names.
     pub(crate) fn form(&self) -> KeyForm {
         self.form

@@ -17,7 +17,8 @@ pub(super) async fn run(context: &Context, args: Inspect) -> Result<(), Failure>
     match args.kind {
         FileKind::Snapshot => {
             let file = repository.snapshot(args.id).await.map_err(absent)?;
-            out.facts(&snapshot::Facts::of(&file)?, snapshot::text)
+            let parent = repository.snapshot_info(args.id).await?.parent_id;
+            out.facts(&snapshot::Facts::of(&file, parent)?, snapshot::text)
         }
         FileKind::Manifest => {
             let id = ManifestId::from_bytes(*args.id.as_bytes());

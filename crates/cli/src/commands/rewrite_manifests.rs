@@ -88,7 +88,7 @@ pub(super) async fn run(context: &Context, args: RewriteManifests) -> Result<(),
 /// Compares a snapshot with the one before it: what the commit itself did, whatever it was rebased over.
 async fn changed(repository: &Repository, id: SnapshotId) -> Result<Vec<ArrayFacts>, Failure> {
     let after = repository.snapshot(id).await?;
-    let Some(parent) = after.parent_id() else {
+    let Some(parent) = repository.snapshot_info(id).await?.parent_id else {
         return Ok(Vec::new());
     };
     let before = repository.snapshot(parent).await?;

@@ -36,7 +36,7 @@ impl Session {
         let _all_writes_ended = self.in_flight().write().await;
         let base = self.state()?.base.snapshot().id();
         let stands = match self.branch() {
-            Some(branch) => self.shared().refs.branch(branch).await?,
+            Some(branch) => self.shared().ledger.branch(branch).await?,
             None => None,
         };
         if stands.is_none_or(|tip| tip.snapshot != base) {

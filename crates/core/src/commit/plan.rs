@@ -13,7 +13,7 @@ use icefield_format::{
     SnapshotId, layout,
 };
 use icefield_refs::{FetchError, Tip, micros_of_time};
-use icefield_storage::{Bytes, Key, StorageError, StorageExt};
+use icefield_storage::{Bytes, Key};
 use serde_json::Value;
 
 use super::arrays::{ArrayPlan, HeldManifest, Rewrite, Split};
@@ -241,7 +241,8 @@ pub(super) async fn write(
             },
         }
     };
-    let written = store(session, snapshot_id, snapshot, log, files, tip).await?;
+    let parent = base.snapshot().id();
+    let written = store(session, (snapshot_id, parent), snapshot, log, files, tip).await?;
     session.note_written(|stored| {
         for (job, manifests) in jobs.iter().flatten().zip(&new) {
             stored.note(job, &changes, manifests);
@@ -498,7 +499,7 @@ fn manifest_files(
 #[tracing::instrument(name = "commit.write", level = "debug", skip_all, fields(%snapshot_id, manifests = manifests.len()))]
 async fn store(
     session: &Session,
-    snapshot_id: SnapshotId,
+    (snapshot_id, parent): (SnapshotId, SnapshotId),
     snapshot: Bytes,
     log: NewLog<impl Future<Output = Result<Bytes, SessionError>>>,
     manifests: Vec<StoredManifest>,
@@ -509,11 +510,10 @@ async fn store(
     let stand = session.branch().zip(tip);
     let look = async {
         match stand {
-            Some((branch, tip)) => shared.refs.branch_of(branch, tip).await,
+            Some((branch, tip)) => shared.ledger.branch_of(branch, tip).await,
             None => Ok(None),
         }
     };
-    let repo_key = Key::parse(layout::REPO).map_err(StorageError::from)?;
     let files: Vec<(ManifestId, Bytes)> = manifests
         .iter()
         .map(|(id, file, _)| (*id, file.clone()))
@@ -533,7 +533,7 @@ async fn store(
         put_manifests,
         objects.put_snapshot(snapshot_id, snapshot.clone()),
         put_log,
-        shared.storage.exists(&repo_key),
+        shared.ledger.was_upgraded(),
         look,
         session.last_collection(),
     );
@@ -560,7 +560,7 @@ async fn store(
     }
     // The session goes on reading this snapshot, and the next one begins with it: no need to fetch it.
     let log_file = log.remembered.then_some(&log_file);
-    let fresh = objects.remember((snapshot_id, &snapshot), log_file, &manifests)?;
+    let fresh = objects.remember((snapshot_id, &snapshot), parent, log_file, &manifests)?;
     Ok(Written::Prepared(PreparedCommit {
         snapshot: snapshot_id,
         fresh,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use icefield_format::SnapshotId;
-use icefield_refs::{EditOutcome, Landed, RefEdit, Refusal, Tip};
+use icefield_refs::{Edit, EditOutcome, Landed, Refusal, Tip};
 use icefield_storage::StorageError;
 
 use super::CommitOutcome;
@@ -33,12 +33,12 @@ async fn move_branch(
 ) -> Result<CommitOutcome, CommitError> {
     let shared = session.shared();
     let branch = session.branch().ok_or(SessionError::ReadOnly)?;
-    let edit = RefEdit::MoveBranch {
+    let edit = Edit::Commit {
         name: branch.clone(),
         target: snapshot,
         expected: tip.clone(),
     };
-    let outcome = shared.refs.publish(edit).await?;
+    let outcome = shared.ledger.apply(edit).await?;
     tracing::debug!(?outcome, "the branch was asked to move");
     match outcome {
         EditOutcome::Done(_) => {
@@ -118,7 +118,7 @@ async fn look(
 ) -> Result<Option<CommitOutcome>, CommitError> {
     let shared = session.shared();
     let branch = session.branch().ok_or(SessionError::ReadOnly)?;
-    Ok(match shared.refs.landed(branch, snapshot, tip).await? {
+    Ok(match shared.ledger.landed(branch, snapshot, tip).await? {
         Landed::Yes => {
             // It was the answer to this that may have been lost.
             shared.storage.sync().await?;

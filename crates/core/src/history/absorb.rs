@@ -3,14 +3,14 @@
 //! A snapshot that gets another parent is the result of several commits, while its log names what the last one did. Who
 //! rebases from the new parent would see less than there is: so its log is made to tell all before the parent changes.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
-    ChunkIndex, FileKind, FormatError, NodeId, NodePath, Snapshot, SnapshotId, TransactionLog,
+    ChunkIndex, FileKind, FormatError, NodeId, NodePath, SnapshotId, TransactionLog,
     TransactionLogEncoder, layout,
 };
-use icefield_refs::{EditOutcome, FetchError, RefsError, Refusal, SnapshotSource};
+use icefield_refs::{EditOutcome, FetchError, Graph, RefsError, Refusal, SnapshotSource, way};
 use icefield_storage::{
     Bytes, Key, KeyError, PutMode, PutOptions, PutOutcome, StorageError, StorageExt, Version,
 };
@@ -65,7 +65,7 @@ impl Repository {
         // Expiration gives snapshots other parents meanwhile, and finds no log to make tell more where there is none.
         for _ in 0..PARENTS {
             objects.forget(id);
-            let Some(parent) = objects.snapshot(id).await?.parent_id() else {
+            let Some(parent) = self.snapshot_info(id).await?.parent_id else {
                 return Ok(outcome);
             };
             let (own, mode) = match self.stored_log(id).await? {
@@ -81,7 +81,7 @@ impl Repository {
             };
             outcome = self.tell_more(id, parent, own, mode).await?;
             objects.forget(id);
-            let now = objects.snapshot(id).await?.parent_id();
+            let now = self.snapshot_info(id).await?.parent_id;
             if !matches!(outcome, EditOutcome::Done(_)) || now == Some(parent) {
                 return Ok(outcome);
             }
@@ -179,20 +179,18 @@ impl Repository {
     ) -> Result<Between, RepositoryError> {
         let shared = self.shared();
         // As the store has it: what is in memory may have another parent.
-        let found = shared.refs.stored_snapshot(id).await?.parent_id;
-        let (mut way, mut seen) = (Vec::new(), HashSet::new());
-        let mut next = found;
-        while next != Some(parent) {
-            let Some(id) = next else {
+        let graph = shared.ledger.stored_graph();
+        let way: Result<Vec<_>, _> = way(&graph, id, parent).try_collect().await;
+        let parents = match way {
+            Ok(way) => way.into_iter().map(|told| told.parent),
+            Err(RefsError::NotInHistory { .. }) => {
+                let found = graph.held(id).and_then(|told| told.parent);
                 return Ok(Between::Overtaken { found });
-            };
-            if !seen.insert(id) {
-                return Err(RefsError::Cycle(id).into());
             }
-            way.push(id);
-            next = shared.refs.stored_snapshot(id).await?.parent_id;
-        }
-        let logs = stream::iter(way).map(|id| shared.objects.stored_log(id));
+            Err(error) => return Err(error.into()),
+        };
+        let between = parents.flatten().filter(|id| *id != parent);
+        let logs = stream::iter(between).map(|id| shared.objects.stored_log(id));
         let told = logs
             .buffered(LOGS_AHEAD)
             .map_ok(|log| Changes::of_log(&log));
@@ -206,18 +204,19 @@ impl Repository {
     /// Fails if what came before a snapshot has expired, so that its parent does not tell what the commit changed.
     pub(super) async fn check_parent(
         &self,
-        after: &Snapshot,
+        commit: SnapshotId,
         parent: SnapshotId,
     ) -> Result<(), RepositoryError> {
-        let (objects, commit) = (&self.shared().objects, after.id());
-        let log = match objects.log_of(after).await {
+        let objects = &self.shared().objects;
+        let log = match objects.log_of(commit, Some(parent)).await {
             Ok(log) => log,
             // Nobody can tell; spec version 1 leaves no other trace.
             Err(FetchError::Missing { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let before = objects.snapshot(parent).await?;
-        match Changes::of_log(&log).names_all_of(&before, after) {
+        let (before, after) =
+            futures::try_join!(objects.snapshot(parent), objects.snapshot(commit))?;
+        match Changes::of_log(&log).names_all_of(&before, &after) {
             true => Ok(()),
             false => Err(RepositoryError::ParentExpired { snapshot: commit }),
         }

@@ -3,15 +3,13 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use futures::StreamExt;
-use icefield_format::{RepositoryConfig, SnapshotId, Writer, initial_snapshot, layout};
+use icefield_format::{RepositoryConfig, Writer};
 use icefield_refs::{
-    BranchName, EditOutcome, RefEdit, Refs, RefsError, SnapshotSource, StoredConfig, Tip,
-    micros_of_time,
+    BranchName, Creation, Edit, EditOutcome, Existing, Ledger, NewRepository, RefsError,
+    StoredConfig, Tip, micros_of_time,
 };
 use icefield_storage::{
-    Clock, Entropy, Key, ListOptions, Prefix, Storage, StorageError, StorageExt, SystemClock,
-    SystemEntropy,
+    Bytes, Clock, Entropy, Storage, StorageError, StorageExt, SystemClock, SystemEntropy,
 };
 
 use super::in_force::Configs;
@@ -19,7 +17,7 @@ use super::{Repository, Revision, Shared, Start};
 use crate::objects::Objects;
 use crate::session::{CollectionHold, Session};
 use crate::virtual_chunks::{VirtualAccess, VirtualStores};
-use crate::{RepositoryError, SessionError, Settings};
+use crate::{RepositoryError, Settings};
 
 /// How to open or create a repository: components given to it, settings that tune it.
 #[derive(Clone, Debug)]
@@ -30,6 +28,7 @@ pub struct RepositoryBuilder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     access: VirtualAccess,
+    initial: Option<Bytes>,
     among_others: bool,
 }
 
@@ -42,6 +41,7 @@ impl RepositoryBuilder {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             access: VirtualAccess::none(),
+            initial: None,
             among_others: false,
         }
     }
@@ -86,6 +86,13 @@ impl RepositoryBuilder {
     #[must_use]
     pub fn among_other_objects(mut self) -> Self {
         self.among_others = true;
+        self
+    }
+
+    /// Gives a new repository the first snapshot of another one, as it is stored there.
+    #[must_use]
+    pub fn initial_snapshot(mut self, file: Bytes) -> Self {
+        self.initial = Some(file);
         self
     }
 
@@ -139,42 +146,13 @@ impl RepositoryBuilder {
         self,
         branch: &BranchName,
     ) -> Result<(Repository, Result<Option<Tip>, RefsError>), RepositoryError> {
-        let refs = self.refs(Arc::new(self.objects()));
-        let repo_key = Key::parse(layout::REPO).map_err(StorageError::from)?;
-        let (upgraded, tip, config) = futures::join!(
-            self.storage.exists(&repo_key),
-            refs.branch(branch),
-            refs.config()
-        );
-        // Where the ref can be read, so could the others, if they were there.
-        let readable = self.storage.capabilities().hides_missing && matches!(tip, Ok(Some(_)));
-        let (upgraded, tip) = match (upgraded, tip) {
-            (Err(StorageError::PermissionDenied { .. }), tip) if readable => (false, tip),
-            // Whether an object exists, S3 refuses to say without a reason. Refusing its bytes, it has one.
-            (Err(_), Err(reason)) => return Err(reason.into()),
-            (upgraded, tip) => (upgraded?, tip),
-        };
-        if upgraded {
-            return Err(RepositoryError::NewerSpecVersion {
-                location: self.location(),
-            });
+        let ledger = self.ledger(Arc::new(self.objects()));
+        let location = self.location();
+        match ledger.open(branch).await? {
+            Existing::Nothing => Err(RepositoryError::NotFound { location }),
+            Existing::Newer => Err(RepositoryError::NewerSpecVersion { location }),
+            Existing::Repository { branch, config } => Ok((self.repository(config), branch)),
         }
-        // A repository exists if and only if its main branch does.
-        let found = match &tip {
-            Ok(None) if branch.is_main() => false,
-            Ok(None) => exists(refs.branch(&BranchName::main()).await)?,
-            _ => true,
-        };
-        if !found {
-            return Err(RepositoryError::NotFound {
-                location: self.location(),
-            });
-        }
-        let config = match config {
-            Err(RefsError::Storage(StorageError::PermissionDenied { .. })) if readable => None,
-            config => config?,
-        };
-        Ok((self.repository(config), tip))
     }
 
     /// Creates the repository: its first snapshot, then its main branch, which decides among several that
@@ -195,45 +173,29 @@ impl RepositoryBuilder {
                 reason: self.storage.why_unsafe().await,
             });
         }
-        match self.among_others {
-            true => self.check_own_keys().await?,
-            false => self.check_empty().await?,
-        }
         let objects = Arc::new(self.objects());
-        let flushed_at = micros_of_time(self.clock.now());
-        let file = initial_snapshot(flushed_at, objects.writer());
-        match objects.put_snapshot(SnapshotId::INITIAL, file).await {
-            Ok(_) => {}
-            // Somebody else is creating it too, or was stopped: their first snapshot will do.
-            Err(SessionError::IdCollision { .. }) => {
-                objects.snapshot(SnapshotId::INITIAL).await?;
-            }
-            Err(SessionError::Storage(error)) => return Err(error.into()),
-            Err(SessionError::WriteUnknown { source, .. }) => return Err(self.unknown(source)),
-            Err(error) => {
-                return Err(self.unknown(StorageError::Failed {
-                    action: "create",
-                    target: self.location(),
-                    source: Box::new(error),
-                }));
-            }
-        }
-        self.storage.sync().await?;
-        let refs = self.refs(objects);
-        let edit = RefEdit::CreateBranch {
-            name: BranchName::main(),
-            target: SnapshotId::INITIAL,
+        let new = NewRepository {
+            created_at: micros_of_time(self.clock.now()),
+            writer: objects.writer().clone(),
+            initial: self.initial.clone(),
+            among_others: self.among_others,
         };
-        match refs.publish(edit).await? {
-            EditOutcome::Done(_) => {}
-            EditOutcome::Refused(_) => {
-                return Err(RepositoryError::AlreadyExists {
-                    location: self.location(),
-                });
+        let ledger = self.ledger(objects);
+        let location = self.location();
+        let created = ledger.create(new).await.map_err(|error| match error {
+            RefsError::Storage(error) => error.into(),
+            RefsError::Fetch(error) => error.into(),
+            error => RepositoryError::from(error),
+        });
+        match created? {
+            Creation::Created => {}
+            Creation::Exists => return Err(RepositoryError::AlreadyExists { location }),
+            Creation::NotEmpty(key) => return Err(RepositoryError::NotEmpty { location, key }),
+            Creation::Unknown(source) => {
+                return Err(RepositoryError::CreateUnknown { location, source });
             }
-            EditOutcome::Unknown(source) => return Err(self.unknown(source)),
         }
-        let stored = self.store_config(&refs).await?;
+        let stored = self.store_config(&ledger).await?;
         Ok(self.repository(stored))
     }
 
@@ -252,100 +214,7 @@ impl RepositoryBuilder {
         }
     }
 
-    /// The root is empty if it holds nothing but what a creation that was stopped may leave.
-    async fn check_empty(&self) -> Result<(), RepositoryError> {
-        let mut objects = self.storage.list(ListOptions::default());
-        let initial = layout::snapshot_key(SnapshotId::INITIAL);
-        let main = layout::branch_key("main", layout::KeyForm::Raw);
-        let mut in_the_way = None;
-        while let Some(object) = objects.next().await {
-            let key = match object {
-                Ok(object) => object.key,
-                // A folder that was made in a console has one.
-                Err(error) if error.is_directory_marker() => continue,
-                Err(error) if error.is_unreadable_key() => {
-                    let main = Key::parse(&main).map_err(StorageError::from)?;
-                    if self.storage.exists(&main).await? {
-                        return Err(RepositoryError::AlreadyExists {
-                            location: self.location(),
-                        });
-                    }
-                    return Err(error.into());
-                }
-                Err(error) => return Err(error.into()),
-            };
-            if key.as_str() == main {
-                return Err(RepositoryError::AlreadyExists {
-                    location: self.location(),
-                });
-            }
-            let ours = key.segments().next() == Some(layout::OWN);
-            if key.as_str() != initial && !ours && in_the_way.is_none() {
-                // The main branch may still come: it sorts behind chunks and manifests.
-                let main = Key::parse(&main).map_err(StorageError::from)?;
-                if self.storage.exists(&main).await? {
-                    return Err(RepositoryError::AlreadyExists {
-                        location: self.location(),
-                    });
-                }
-                in_the_way = Some(key);
-                break;
-            }
-        }
-        match in_the_way {
-            Some(key) => Err(RepositoryError::NotEmpty {
-                location: self.location(),
-                key,
-            }),
-            None => Ok(()),
-        }
-    }
-
-    /// Among other objects, nothing may be where a repository has its own but what a creation that was stopped may
-    /// leave.
-    async fn check_own_keys(&self) -> Result<(), RepositoryError> {
-        let initial = layout::snapshot_key(SnapshotId::INITIAL);
-        let main = Key::parse(&layout::branch_key("main", layout::KeyForm::Raw));
-        if self
-            .storage
-            .exists(&main.map_err(StorageError::from)?)
-            .await?
-        {
-            return Err(RepositoryError::AlreadyExists {
-                location: self.location(),
-            });
-        }
-        let in_the_way = |key: Key| RepositoryError::NotEmpty {
-            location: self.location(),
-            key,
-        };
-        for key in [layout::REPO, layout::CONFIG] {
-            let key = Key::parse(key).map_err(StorageError::from)?;
-            if self.storage.exists(&key).await? {
-                return Err(in_the_way(key));
-            }
-        }
-        for prefix in [
-            layout::REFS,
-            layout::SNAPSHOTS,
-            layout::MANIFESTS,
-            layout::TRANSACTIONS,
-            layout::CHUNKS,
-            layout::OVERWRITTEN,
-        ] {
-            let prefix = Prefix::parse(prefix).map_err(StorageError::from)?;
-            let mut objects = self.storage.list_strict(prefix.into());
-            while let Some(object) = objects.next().await {
-                let key = object?.key;
-                if key.as_str() != initial {
-                    return Err(in_the_way(key));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    async fn store_config(&self, refs: &Refs) -> Result<Option<StoredConfig>, RepositoryError> {
+    async fn store_config(&self, ledger: &Ledger) -> Result<Option<StoredConfig>, RepositoryError> {
         if self.config.is_default() {
             return Ok(None);
         }
@@ -353,21 +222,18 @@ impl RepositoryBuilder {
             let location = self.location();
             RepositoryError::ConfigNotStored { location, source }
         };
-        let stored = refs.publish_config(&self.config, None).await;
+        let edit = Edit::SetConfig {
+            config: Box::new(self.config.clone()),
+            expected: None,
+        };
+        let stored = ledger.apply(edit).await;
         match stored.map_err(|error| not_stored(error.into()))? {
             EditOutcome::Done(Some(version)) => Ok(Some(StoredConfig {
                 config: self.config.clone(),
                 version,
             })),
-            EditOutcome::Done(None) | EditOutcome::Refused(_) => Ok(refs.config().await?),
+            EditOutcome::Done(None) | EditOutcome::Refused(_) => Ok(ledger.config().await?),
             EditOutcome::Unknown(source) => Err(not_stored(source.into())),
-        }
-    }
-
-    fn unknown(&self, source: StorageError) -> RepositoryError {
-        RepositoryError::CreateUnknown {
-            location: self.location(),
-            source,
         }
     }
 
@@ -379,9 +245,8 @@ impl RepositoryBuilder {
         Objects::new(Arc::clone(&self.storage), self.settings.clone(), writer)
     }
 
-    fn refs(&self, objects: Arc<Objects>) -> Refs {
-        let source: Arc<dyn SnapshotSource> = objects;
-        Refs::spec_v1(Arc::clone(&self.storage), source)
+    fn ledger(&self, objects: Arc<Objects>) -> Ledger {
+        Ledger::spec_v1(Arc::clone(&self.storage), objects)
     }
 
     fn repository(self, stored: Option<StoredConfig>) -> Repository {
@@ -397,7 +262,7 @@ impl RepositoryBuilder {
             Arc::new(with_stored.objects())
         };
         Repository(Arc::new(Shared {
-            refs: self.refs(Arc::clone(&objects)),
+            ledger: self.ledger(Arc::clone(&objects)),
             storage: self.storage,
             objects,
             settings: self.settings,

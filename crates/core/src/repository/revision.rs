@@ -84,7 +84,7 @@ impl Repository {
     /// A ref that does not exist, [`RepositoryError::NoSnapshotAtTime`],
     /// [`RepositoryError::HistoryTooShort`], objects that cannot be read.
     pub async fn resolve(&self, revision: &Revision) -> Result<SnapshotId, RepositoryError> {
-        let refs = &self.0.refs;
+        let refs = &self.0.ledger;
         let start = match &revision.start {
             Start::Branch(name) => refs.resolve_branch(name).await?.snapshot,
             Start::Tag(name) => refs.resolve_tag(name).await?,
@@ -105,7 +105,7 @@ impl Repository {
         if revision.as_of.is_none() && revision.back == 0 {
             return Ok(start);
         }
-        let mut history = self.0.refs.ancestry(start);
+        let mut history = self.0.ledger.ancestry(start);
         let mut steps = 0;
         while let Some(info) = history.try_next().await? {
             if revision.as_of.is_some_and(|time| info.written_at > time) {
@@ -130,7 +130,7 @@ impl Repository {
     /// # Errors
     /// [`icefield_refs::RefsError::BranchNotFound`] if it is none of them; what the store says.
     pub async fn start_of_word(&self, word: &str) -> Result<Start, RepositoryError> {
-        let refs = &self.0.refs;
+        let refs = &self.0.ledger;
         let branch = BranchName::parse(word).map_err(icefield_refs::RefsError::from)?;
         if refs.branch(&branch).await?.is_some() {
             return Ok(Start::Branch(branch));

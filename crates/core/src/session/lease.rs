@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield_format::{ChunkId, ChunkRef, SnapshotId, layout};
-use icefield_refs::{EditOutcome, Refs, RefsError};
+use icefield_refs::{EditOutcome, Graph, Ledger, RefsError};
 use icefield_storage::{Clock, Deletion, Key, StorageError, StorageExt};
 use tokio::sync::Mutex;
 
@@ -335,7 +335,7 @@ impl Session {
             return Ok(());
         };
         if !taken.is_empty() {
-            let reachable = all_reachable(&shared.refs, taken).await;
+            let reachable = all_reachable(&shared.ledger, taken).await;
             if !reachable.map_err(|error| SessionError::Aborted(error.to_string()))? {
                 exposed = Exposed::Since(0);
             }
@@ -474,21 +474,8 @@ async fn look(
 }
 
 /// Returns whether refs reach all of some snapshots, as the store has it: what is in memory may have expired.
-async fn all_reachable(refs: &Refs, mut wanted: BTreeSet<SnapshotId>) -> Result<bool, RefsError> {
-    let list = refs.list().await?;
-    let tips = list.branches.into_values().chain(list.tags.into_values());
-    let mut seen = BTreeSet::new();
-    for tip in tips.flatten() {
-        let mut next = Some(tip);
-        while let Some(id) = next.filter(|id| seen.insert(*id)) {
-            wanted.remove(&id);
-            if wanted.is_empty() {
-                return Ok(true);
-            }
-            next = refs.stored_snapshot(id).await?.parent_id;
-        }
-    }
-    Ok(false)
+async fn all_reachable(ledger: &Ledger, wanted: BTreeSet<SnapshotId>) -> Result<bool, RefsError> {
+    ledger.view().await?.reaches_all(wanted).await
 }
 
 /// Returns whether a collection with this cutoff that is under way deletes nothing of a snapshot, and of what came before
@@ -506,6 +493,7 @@ async fn is_spared(
 ) -> Result<bool, RepositoryError> {
     let mut next = target;
     let mut seen = BTreeSet::new();
+    let graph = shared.ledger.stored_graph();
     loop {
         let key = Key::parse(&layout::snapshot_key(next)).map_err(StorageError::from)?;
         let written = match time_of(&*shared.storage, &key).await {
@@ -514,14 +502,14 @@ async fn is_spared(
             Err(error) => return Err(error.into()),
         };
         if written < cutoff || !seen.insert(next) {
-            return Ok(all_reachable(&shared.refs, BTreeSet::from([next])).await?);
+            return Ok(all_reachable(&shared.ledger, BTreeSet::from([next])).await?);
         }
-        let info = shared.refs.stored_snapshot(next).await?;
+        let info = graph.read(next).await?;
         if micros_of_time(info.written_at) < cutoff {
             // Expiration writes old snapshots again.
-            return Ok(all_reachable(&shared.refs, BTreeSet::from([next])).await?);
+            return Ok(all_reachable(&shared.ledger, BTreeSet::from([next])).await?);
         }
-        match info.parent_id {
+        match info.parent {
             Some(parent) => next = parent,
             None => return Ok(true),
         }
@@ -622,7 +610,7 @@ impl Repository {
             {
                 return Err(RepositoryError::BeingCollected { target });
             }
-            shared.refs.check_target(target).await?;
+            shared.ledger.check_target(target).await?;
             put.await
         }
         .await;

@@ -6,7 +6,7 @@ use icefield_core::test_suite::walk::assert_sound;
 use icefield_core::test_suite::words::*;
 use icefield_core::{BranchName, CommitError, CommitOutcome, EditOutcome, Session, SessionError};
 use icefield_core::{Refusal, Settings, SnapshotId};
-use icefield_refs::RefEdit;
+use icefield_refs::Edit;
 use icefield_storage::Storage;
 use icefield_storage::wrap::fault::{Decision, Delivery, Matcher, Plan, Verb, When};
 use icefield_testkit::forge::{Forge, ForgedSnapshot};
@@ -568,7 +568,7 @@ async fn a7_a_refused_edit_of_a_ref_that_cannot_be_read_is_unknown() {
     let id = commit_edits(&repository, "base", &[("/a", group())], &[]).await;
     let (handle, storage) = faulty(&inner, Plan::none());
     let faulty = trial.open(&storage).await;
-    let refs = faulty.ref_store();
+    let refs = faulty.ledger();
     let blind = |plan: Plan| {
         [Verb::Get, Verb::Head]
             .into_iter()
@@ -578,17 +578,17 @@ async fn a7_a_refused_edit_of_a_ref_that_cannot_be_read_is_unknown() {
     };
 
     handle.set_plan(blind(Plan::none().on(ref_puts(), 0, Decision::Retried)));
-    let edit = RefEdit::CreateTag {
+    let edit = Edit::CreateTag {
         name: "v1".parse().expect("a name"),
         target: id,
     };
-    is!(refs.publish(edit).await, Ok(EditOutcome::Unknown(_)));
+    is!(refs.apply(edit).await, Ok(EditOutcome::Unknown(_)));
 
     handle.set_plan(Plan::none());
     let name = BranchName::parse("dev").expect("a name");
     let expected = refs.resolve_branch(&name).await.expect("there");
     done(repository.reset_branch(&name, id, None).await);
     handle.set_plan(blind(Plan::none()));
-    let edit = RefEdit::DeleteBranch { name, expected };
-    is!(refs.publish(edit).await, Ok(EditOutcome::Unknown(_)));
+    let edit = Edit::DeleteBranch { name, expected };
+    is!(refs.apply(edit).await, Ok(EditOutcome::Unknown(_)));
 }

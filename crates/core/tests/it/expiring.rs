@@ -9,6 +9,7 @@ use icefield_core::{
     BasicSolver, CommitError, CommitOutcome, Conflict, RebaseOutcome, Repository, Session,
     SessionError, SnapshotId, VersionSelection,
 };
+use icefield_refs::Edit;
 use icefield_storage::Storage;
 use icefield_storage::wrap::fault::{Decision, Matcher, Plan, Verb};
 use icefield_storage::wrap::{FaultyStorage, Meter};
@@ -53,9 +54,19 @@ impl Story {
     async fn expire(&self) {
         let absorbed = self.repository.absorb_into_log(self.last, self.base).await;
         done(absorbed);
-        let refs = self.repository.ref_store();
-        let edited = refs.reparent(self.last, self.between, self.base).await;
-        is!(edited, Ok(icefield_core::EditOutcome::Done(_)));
+        let edit = reparented(self.last, self.between, self.base);
+        is!(
+            self.repository.ledger().apply(edit).await,
+            Ok(icefield_core::EditOutcome::Done(_))
+        );
+    }
+}
+
+fn reparented(snapshot: SnapshotId, expected: SnapshotId, parent: SnapshotId) -> Edit {
+    Edit::Reparent {
+        snapshot,
+        expected,
+        parent,
     }
 }
 
@@ -187,9 +198,11 @@ async fn a_commit_that_has_expired_together_with_its_parent_is_not_called_refuse
     let (_, session, unknown) = unheard(&story).await;
     let other = story.trial.open(&story.inner).await;
     let top = commit_edits(&other, "top", &[("/b", group())], &[]).await;
-    let refs = other.ref_store();
-    let edited = refs.reparent(top, unknown, SnapshotId::INITIAL).await;
-    is!(edited, Ok(icefield_core::EditOutcome::Done(_)));
+    let edit = reparented(top, unknown, SnapshotId::INITIAL);
+    is!(
+        other.ledger().apply(edit).await,
+        Ok(icefield_core::EditOutcome::Done(_))
+    );
     assert_untraceable(&session.resolve().await, unknown, story.last);
     // It stays so, and the session takes no writes.
     assert_untraceable(&session.resolve().await, unknown, story.last);

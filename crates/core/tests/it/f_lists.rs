@@ -159,7 +159,7 @@ async fn a_ref_that_is_respelled_between_a_list_and_its_read_is_listed() {
         let lister = trial.open(&slow).await;
         let listing = tokio::spawn(async move { lister.refs().await });
         gate.reached().await;
-        let store = repository.ref_store();
+        let store = repository.ledger();
         let misspelled = store.list().await.expect("listed").misspelled;
         let one = misspelled.iter().find(|it| it.found.as_str() == at);
         let respelled = store.respell(one.expect("misspelled")).await;

@@ -99,7 +99,7 @@ async fn a_late_move_of_a_branch_is_refused_after_the_branch_was_moved_away_and_
         let late = storage.put(&at, bytes.into(), PutMode::Update(version).into());
         let late = late.await.unwrap();
         assert!(matches!(late, PutOutcome::Refused), "{late:?}");
-        let tip = repository.ref_store().resolve_branch(&main).await.unwrap();
+        let tip = repository.ledger().resolve_branch(&main).await.unwrap();
         assert_eq!(tip.snapshot, one);
     }
     // What follows a reset is as ever.

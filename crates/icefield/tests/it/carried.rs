@@ -134,7 +134,7 @@ async fn fill(storage: Arc<dyn Storage>) -> Repository {
 async fn told(repository: &Repository) -> BTreeMap<String, String> {
     let refs = repository.refs().await.expect("listed");
     let refs = refs.require_understood().expect("all of them");
-    let store = repository.ref_store();
+    let store = repository.ledger();
     let mut told = BTreeMap::new();
     for (name, tip) in refs.branches {
         let found = store.branch(&name).await.expect("read").expect("there");
@@ -272,16 +272,13 @@ fn an_encoded_name_in_a_bucket_is_itself_and_found_by_what_it_encodes() {
         let refs = there.refs().await.expect("listed");
         assert!(refs.branches.contains_key(&encoded) && !refs.branches.contains_key(&wip));
         for name in [&wip, &encoded] {
-            let found = there.ref_store().branch(name).await.expect("read");
+            let found = there.ledger().branch(name).await.expect("read");
             assert_eq!(found.expect("there").snapshot, tip);
         }
         let tag = TagName::parse("v#1").expect("a name");
-        assert_eq!(
-            there.ref_store().resolve_tag(&tag).await.expect("read"),
-            tip
-        );
+        assert_eq!(there.ledger().resolve_tag(&tag).await.expect("read"), tip);
         let next = commit(&there, "wip#1", 2).await;
-        let found = there.ref_store().branch(&encoded).await.expect("read");
+        let found = there.ledger().branch(&encoded).await.expect("read");
         assert_eq!(
             found.expect("there").snapshot,
             next,
@@ -291,7 +288,7 @@ fn an_encoded_name_in_a_bucket_is_itself_and_found_by_what_it_encodes() {
         assert_eq!(checked.kinds[&FindingKind::RefNameEncoded], 2);
         // Both names may be given, and then each means itself.
         drop(there.create_branch("wip#1", first).await.expect("made"));
-        let found = there.ref_store().branch(&wip).await.expect("read");
+        let found = there.ledger().branch(&wip).await.expect("read");
         assert_eq!(found.expect("there").snapshot, first);
         let refs = there.refs().await.expect("listed");
         let refs = refs.require_understood().expect("all of them");
@@ -316,7 +313,7 @@ fn what_is_done_to_a_missing_ref_is_not_done_to_the_one_that_is_found_for_it() {
         drop(there.create_tag("v%231", first).await.expect("made"));
         let wip = BranchName::parse("wip#1").expect("a name");
         let encoded = BranchName::parse("wip%231").expect("a name");
-        let stale = there.ref_store().branch(&wip).await.expect("read");
+        let stale = there.ledger().branch(&wip).await.expect("read");
         let stale = stale.expect("there");
         let session = there.write_session(wip.clone()).await.expect("a session");
         let chunk = vec![9; 600].into();
@@ -344,7 +341,7 @@ fn what_is_done_to_a_missing_ref_is_not_done_to_the_one_that_is_found_for_it() {
             matches!(rebased, Ok(RebaseOutcome::BranchGone)),
             "{rebased:?}"
         );
-        let store = there.ref_store();
+        let store = there.ledger();
         let now = store.branch_of(&wip, &stale).await.expect("read");
         assert!(now.is_none(), "{now:?}");
         let found = store.branch(&encoded).await.expect("read").expect("there");
@@ -378,7 +375,7 @@ fn an_ordinary_name_costs_one_look() {
             let branch = async |name: &str| {
                 let name = BranchName::parse(name).expect("a name");
                 counting.reset();
-                let found = repository.ref_store().branch(&name).await.expect("read");
+                let found = repository.ledger().branch(&name).await.expect("read");
                 (found.is_some(), counting.snapshot().total.requests())
             };
             assert_eq!(branch("main").await, (true, 1));

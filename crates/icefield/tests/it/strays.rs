@@ -490,7 +490,7 @@ fn a_ref_in_two_spellings_is_damage_that_refuses_writes() {
         put(&memory, &raw, "{}").await;
         let name = BranchName::parse("a#b").expect("a name");
         let is_twice = |error: &RefsError| matches!(error, RefsError::SpelledTwice { .. });
-        let refs = repository.ref_store();
+        let refs = repository.ledger();
         assert!(is_twice(&refs.branch(&name).await.expect_err("two")));
         let error = repository.create_branch("a#b", SnapshotId::INITIAL).await;
         assert!(error.is_err(), "{error:?}");

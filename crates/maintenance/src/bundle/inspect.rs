@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
 
-use icefield_core::{BranchName, TagName};
+use icefield_core::{BranchName, SnapshotInfo, TagName};
 use icefield_format::layout::{IdKey, RefKey};
 use icefield_format::{DecodeLimits, SnapshotId, decode_ref};
 use icefield_storage::Bytes;
@@ -260,10 +260,8 @@ impl Inspecting {
         let Decoded::Snapshot(snapshot) = decoded.map_err(|error| bad(error.to_string()))? else {
             unreachable!("BUG: the kind was asked for")
         };
-        // Histories show it.
-        snapshot
-            .metadata()
-            .map_err(|error| bad(error.to_string()))?;
+        // Histories show it. Of what is in a bundle, its files tell.
+        let info = SnapshotInfo::of(&snapshot).map_err(|error| bad(error.to_string()))?;
         self.named.resize(self.manifests.len(), false);
         for info in snapshot.manifest_files() {
             match self.manifests.binary_search(info.id.as_bytes()) {
@@ -279,7 +277,7 @@ impl Inspecting {
                 }
             }
         }
-        let parent = snapshot.parent_id();
+        let parent = info.parent_id;
         let parents = &mut self.inspected.parents;
         if let Some(parent) = parent
             && !parents.contains_key(&parent)

@@ -19,11 +19,10 @@ use super::inspect::{Inspected, inspect};
 use crate::Progress;
 use crate::copy::refs::RefPlan;
 use crate::copy::{
-    Bounds, ConfigAction, CopiedRef, CopyError, Moved, call_created, create_with, put_config,
-    release,
+    Bounds, ConfigAction, CopiedRef, CopyError, Moved, call_created, put_config, release,
 };
 
-use fit::{BundledHistories, check_fit};
+use fit::{BundledGraph, check_fit};
 use unpack::Unpacking;
 
 /// Bytes of cached metadata in the handle on a destination.
@@ -165,7 +164,8 @@ impl Unbundle {
                     self.read_part(open()?, &inspected, &mut contents, progress)
                         .await?;
                 }
-                let there = create_with(builder, &destination, initial.clone()).await?;
+                let new = builder.initial_snapshot(initial.clone());
+                let there = new.open_or_create().await.map_err(CopyError::Open)?;
                 (there, true)
             }
             (None, None) => return Err(bad("it has no initial snapshot")),
@@ -263,7 +263,7 @@ impl Unbundle {
         inspected: &Inspected,
         there: &Repository,
     ) -> Result<RefPlan, CopyError> {
-        let histories = BundledHistories { inspected, there };
-        RefPlan::decide(&inspected.refs, &histories, Some(there), self.force).await
+        let graph = BundledGraph { inspected, there };
+        RefPlan::decide(&inspected.refs, &graph, Some(there), self.force).await
     }
 }

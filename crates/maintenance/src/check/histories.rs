@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use icefield_format::{Snapshot, SnapshotId, layout};
+use icefield_refs::Ledger;
 
 use super::CheckError;
 use super::finding::{Finding, FindingKind};
@@ -21,15 +22,19 @@ pub(super) struct Target {
     pub(super) snapshot: SnapshotId,
 }
 
+/// A snapshot and its parent.
+type Step = (Arc<Snapshot>, Option<SnapshotId>);
+
 /// A walk in progress.
 #[derive(Debug)]
 pub(super) struct Walk {
     objects: Arc<Objects>,
+    ledger: Ledger,
     targets: VecDeque<Target>,
     /// Whether to go on to parents.
     histories: bool,
     /// Where the walk stands: a snapshot that was not handed out yet.
-    current: Option<Arc<Snapshot>>,
+    current: Option<Step>,
     /// The snapshots of the history at hand.
     path: HashSet<SnapshotId>,
     /// All snapshots, with their parents.
@@ -40,9 +45,15 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(objects: Arc<Objects>, targets: &[Target], histories: bool) -> Self {
+    pub(super) fn new(
+        objects: Arc<Objects>,
+        ledger: Ledger,
+        targets: &[Target],
+        histories: bool,
+    ) -> Self {
         Self {
             objects,
+            ledger,
             targets: targets.iter().cloned().collect(),
             histories,
             current: None,
@@ -56,8 +67,8 @@ impl Walk {
     /// Returns the next snapshot with its parent; none after the last.
     pub(super) async fn next(&mut self) -> Result<Option<Job>, CheckError> {
         loop {
-            if let Some(snapshot) = self.current.take() {
-                return Ok(Some(self.step(snapshot).await?));
+            if let Some(step) = self.current.take() {
+                return Ok(Some(self.step(step).await?));
             }
             let Some(target) = self.targets.pop_front() else {
                 return Ok(None);
@@ -66,8 +77,8 @@ impl Walk {
                 continue;
             }
             self.path.clear();
-            match self.objects.snapshot(target.snapshot).await? {
-                Ok(snapshot) => self.stand_on(snapshot),
+            match self.objects.step(&self.ledger, target.snapshot).await? {
+                Ok(step) => self.stand_on(step),
                 Err(Broken::Missing) => {
                     let rule = format!("snapshot {} does not exist", target.snapshot);
                     let mut finding = Finding::new(FindingKind::RefDangling, target.key, rule);
@@ -89,15 +100,15 @@ impl Walk {
         }
     }
 
-    fn stand_on(&mut self, snapshot: Arc<Snapshot>) {
+    fn stand_on(&mut self, (snapshot, above): Step) {
         self.path.insert(snapshot.id());
-        self.seen.insert(snapshot.id(), snapshot.parent_id());
-        self.current = Some(snapshot);
+        self.seen.insert(snapshot.id(), above);
+        self.current = Some((snapshot, above));
     }
 
-    async fn step(&mut self, snapshot: Arc<Snapshot>) -> Result<Job, CheckError> {
+    async fn step(&mut self, (snapshot, above): Step) -> Result<Job, CheckError> {
         let (id, mut parent) = (snapshot.id(), None);
-        match snapshot.parent_id() {
+        match above {
             _ if !self.histories => {}
             None if id == SnapshotId::INITIAL => {}
             None => {
@@ -111,11 +122,11 @@ impl Walk {
                 let finding = Finding::new(FindingKind::HistoryCycle, key, rule);
                 self.findings.push(finding.of(id));
             }
-            Some(above) => match self.objects.snapshot(above).await? {
-                Ok(found) => {
+            Some(above) => match self.objects.step(&self.ledger, above).await? {
+                Ok((found, next)) => {
                     self.compare_times(&snapshot, &found);
                     if !self.seen.contains_key(&above) {
-                        self.stand_on(Arc::clone(&found));
+                        self.stand_on((Arc::clone(&found), next));
                     }
                     parent = Some(found);
                 }
@@ -132,7 +143,7 @@ impl Walk {
             },
         }
         Ok(Job {
-            log: self.histories && snapshot.parent_id().is_some(),
+            log: self.histories && above.is_some(),
             snapshot,
             parent,
         })

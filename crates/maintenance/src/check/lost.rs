@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::SnapshotId;
+use icefield_refs::Ledger;
 
 use super::CheckError;
 use super::histories::Target;
@@ -42,6 +43,7 @@ pub(super) struct Candidate {
 /// the first snapshot of every repository.
 pub(super) async fn candidate(
     objects: &Objects,
+    ledger: &Ledger,
     stored: impl IntoIterator<Item = SnapshotId>,
     reached: &HashSet<SnapshotId>,
 ) -> Result<Option<Candidate>, CheckError> {
@@ -52,11 +54,11 @@ pub(super) async fn candidate(
     let mut parents: HashMap<SnapshotId, Option<SnapshotId>> = HashMap::new();
     let mut by_age = Vec::new();
     let mut reads = stream::iter(unreached)
-        .map(|id| async move { Ok::<_, CheckError>((id, objects.snapshot(id).await?)) })
+        .map(|id| async move { Ok::<_, CheckError>((id, objects.step(ledger, id).await?)) })
         .buffered(FETCHES);
     while let Some((id, read)) = reads.try_next().await? {
-        if let Ok(snapshot) = read {
-            parents.insert(id, snapshot.parent_id());
+        if let Ok((snapshot, parent)) = read {
+            parents.insert(id, parent);
             by_age.push((snapshot.flushed_at(), id));
         }
     }

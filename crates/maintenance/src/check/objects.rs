@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use icefield_format::{
     DecodeLimits, FormatError, Manifest, ManifestId, Snapshot, SnapshotId, TransactionLog, layout,
 };
-use icefield_refs::{FetchError, SnapshotSource};
+use icefield_refs::{FetchError, Ledger, SnapshotSource};
 use icefield_storage::{Key, Storage, StorageError, StorageExt};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
@@ -143,6 +143,18 @@ impl Objects {
 
     pub(super) async fn snapshot(&self, id: SnapshotId) -> Read<Arc<Snapshot>> {
         judged(self.fetch_snapshot(id).await)
+    }
+
+    /// Returns a snapshot, and its parent as a ledger tells it.
+    pub(super) async fn step(
+        &self,
+        ledger: &Ledger,
+        id: SnapshotId,
+    ) -> Read<(Arc<Snapshot>, Option<SnapshotId>)> {
+        match judged(ledger.snapshot(id).await)? {
+            Ok(info) => Ok(self.snapshot(id).await?.map(|it| (it, info.parent_id))),
+            Err(broken) => Ok(Err(broken)),
+        }
     }
 
     pub(super) async fn manifest(&self, id: ManifestId) -> Read<StoredManifest> {

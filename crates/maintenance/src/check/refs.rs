@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use icefield_format::{RepositoryConfig, layout};
-use icefield_refs::{BranchName, Misspelled, RefList, Refs, RefsError, SnapshotSource, Stray};
+use icefield_refs::{BranchName, Ledger, Misspelled, RefList, RefsError, Stray};
 use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageExt};
 
 use super::CheckError;
@@ -42,10 +42,10 @@ pub(super) fn key_form(storage: &dyn Storage) -> layout::KeyForm {
     }
 }
 
-pub(super) fn ref_store(storage: &Arc<dyn Storage>, objects: &Arc<Objects>) -> Refs {
+/// Returns the ledger, with its graph as the objects have it.
+pub(super) fn ledger(storage: &Arc<dyn Storage>, objects: &Arc<Objects>) -> Ledger {
     let objects = Arc::clone(objects);
-    let source: Arc<dyn SnapshotSource> = objects;
-    Refs::spec_v1(Arc::clone(storage), source)
+    Ledger::spec_v1(Arc::clone(storage), objects)
 }
 
 /// Reads all refs.
@@ -53,11 +53,10 @@ pub(super) async fn read(
     storage: &Arc<dyn Storage>,
     objects: &Arc<Objects>,
 ) -> Result<Found, CheckError> {
-    let refs = ref_store(storage, objects);
+    let ledger = ledger(storage, objects);
     let form = key_form(&**storage);
-    let repo = Key::parse(layout::REPO).map_err(StorageError::from)?;
     let (list, config, upgraded) =
-        futures::join!(refs.list(), refs.config(), storage.exists(&repo));
+        futures::join!(ledger.list(), ledger.config(), ledger.was_upgraded());
     let (list, upgraded) = (list?, upgraded?);
     let mut found = Found {
         targets: Vec::new(),

@@ -8,11 +8,11 @@ use icefield_format::{ManifestId, NodeId, SnapshotId, VirtualLocation, layout};
 use icefield_refs::{BranchName, Misspelled};
 
 use super::chunks::{self, BadChunks, Problem};
+use super::collected::{CheckReport, Collected, Garbage, Proposal};
 use super::damage;
 use super::finding::{Finding, FindingKind};
 use super::foreign::{self, BadForeign, ForeignNeeds};
 use super::histories::{Target, Walk};
-use super::ledger::{CheckReport, Garbage, Ledger, Proposal};
 use super::needed::Needed;
 use super::objects::Objects;
 use super::snapshots::{self, Context, Job, Verdict};
@@ -33,7 +33,7 @@ pub(super) struct Run<'a> {
     objects: Arc<Objects>,
     targets: Vec<Target>,
     containers: Option<Arc<Vec<VirtualLocation>>>,
-    ledger: Ledger,
+    collected: Collected,
     report: CheckReport,
     bad: BadChunks,
     bad_foreign: BadForeign,
@@ -60,7 +60,7 @@ impl<'a> Run<'a> {
         let cache = check.memory_bytes as u64 / 2;
         let objects = Arc::new(Objects::new(storage, cache, check.limits));
         let found = refs::read(&check.storage, &objects).await?;
-        let mut ledger = Ledger::new(check.most_findings);
+        let mut collected = Collected::new(check.most_findings);
         let whole = check.only.is_none();
         for finding in found.findings {
             let is_general = matches!(
@@ -68,7 +68,7 @@ impl<'a> Run<'a> {
                 FindingKind::RepoObject | FindingKind::ConfigDamaged
             );
             if whole || is_general {
-                ledger.add(finding);
+                collected.add(finding);
             }
         }
         let (targets, lost) = match &check.only {
@@ -90,7 +90,7 @@ impl<'a> Run<'a> {
             progress,
             objects,
             containers: found.config.as_ref().map(foreign::prefixes).map(Arc::new),
-            ledger,
+            collected,
             report: CheckReport {
                 refs: if whole { found.count } else { 1 },
                 chunks_read: check.read,
@@ -138,7 +138,7 @@ impl<'a> Run<'a> {
             unreached = self.strays().await?;
         }
         self.propose(unreached).await?;
-        if self.ledger.is_worth_a_look() {
+        if self.collected.is_worth_a_look() {
             self.mark_tips().await?;
         }
         self.name_refs();
@@ -146,10 +146,10 @@ impl<'a> Run<'a> {
             let count = self.report.virtual_chunks;
             let rule = "whether their files are there and unchanged was not looked at";
             let finding = Finding::new(FindingKind::VirtualCounted, "", rule);
-            self.ledger.add(finding.times(count));
+            self.collected.add(finding.times(count));
         }
         let Self {
-            ledger,
+            collected,
             mut report,
             objects,
             targets,
@@ -160,7 +160,7 @@ impl<'a> Run<'a> {
             misspelled,
             ..
         } = self;
-        ledger.write_into(&mut report);
+        collected.write_into(&mut report);
         Ok(Examined {
             report,
             objects,
@@ -196,6 +196,7 @@ impl<'a> Run<'a> {
         let cx = Arc::new(self.context(Needed::new(from, most)));
         let walk = Walk::new(
             Arc::clone(&self.objects),
+            refs::ledger(&self.check.storage, &self.objects),
             &self.targets,
             self.check.histories,
         );
@@ -223,7 +224,9 @@ impl<'a> Run<'a> {
         let walk = Arc::into_inner(walk).expect("BUG: the stream that had it is gone");
         let walk = walk.into_inner();
         if is_first {
-            walk.findings.into_iter().for_each(|it| self.ledger.add(it));
+            walk.findings
+                .into_iter()
+                .for_each(|it| self.collected.add(it));
             self.report.snapshots = walk.seen.len() as u64;
             self.report.manifests = self.manifests.len() as u64;
             self.seen = walk.seen;
@@ -242,7 +245,7 @@ impl<'a> Run<'a> {
         self.garbage.certain &= !verdict.unread;
         self.manifests.extend(verdict.manifests);
         for finding in verdict.findings {
-            self.ledger.add(finding);
+            self.collected.add(finding);
         }
     }
 
@@ -259,7 +262,7 @@ impl<'a> Run<'a> {
             .stage("looking at foreign objects", Some(needs.len() as u64));
         self.report.foreign_objects += needs.len() as u64;
         let found = foreign::look(repository, needs, &mut self.bad_foreign, self.progress).await?;
-        found.into_iter().for_each(|it| self.ledger.add(it));
+        found.into_iter().for_each(|it| self.collected.add(it));
         Ok(())
     }
 
@@ -283,7 +286,7 @@ impl<'a> Run<'a> {
             let (objects, bytes) = (compared.garbage_objects, compared.garbage_bytes);
             self.garbage.add(layout::CHUNKS, objects, bytes);
             let strays = std::mem::take(&mut compared.strays);
-            strays.into_iter().for_each(|it| self.ledger.add(it));
+            strays.into_iter().for_each(|it| self.collected.add(it));
         }
         self.remember(&compared.bad);
         if self.check.read {
@@ -293,7 +296,7 @@ impl<'a> Run<'a> {
             compared.bad.extend(unreadable);
         }
         let findings = damage::explain(&self.objects, sources, &compared.bad).await?;
-        findings.into_iter().for_each(|it| self.ledger.add(it));
+        findings.into_iter().for_each(|it| self.collected.add(it));
         Ok(below)
     }
 
@@ -331,7 +334,7 @@ impl<'a> Run<'a> {
         others
             .findings
             .into_iter()
-            .for_each(|it| self.ledger.add(it));
+            .for_each(|it| self.collected.add(it));
         for (prefix, found) in others.garbage.by_prefix {
             self.garbage.add(&prefix, found.objects, found.bytes);
         }
@@ -347,7 +350,7 @@ impl<'a> Run<'a> {
                 ),
             };
             let finding = Finding::new(FindingKind::Garbage, "", rule);
-            self.ledger.add(finding.times(objects));
+            self.collected.add(finding.times(objects));
         }
         self.report.garbage = Some(std::mem::take(&mut self.garbage));
         Ok(others.snapshots)
@@ -361,9 +364,15 @@ impl<'a> Run<'a> {
         let reached = lost::of_branches(&self.targets, &self.seen);
         // What only tags reach may be what a branch stood on.
         let stored = self.seen.keys().copied().chain(unreached);
-        let candidate = lost::candidate(&self.objects, stored, &reached).await?;
+        let candidate = lost::candidate(
+            &self.objects,
+            &refs::ledger(&self.check.storage, &self.objects),
+            stored,
+            &reached,
+        )
+        .await?;
         let pointing: BTreeSet<&str> = self.targets.iter().map(|it| &*it.name).collect();
-        let damaged: BTreeSet<String> = self.ledger.damaged_refs();
+        let damaged: BTreeSet<String> = self.collected.damaged_refs();
         for (name, place) in &mut self.lost {
             *place = candidate.map(|it| it.snapshot);
             let label = format!("branch:{name}");
@@ -393,7 +402,7 @@ impl<'a> Run<'a> {
                 continue;
             };
             let damage = damage::at(&cx, &snapshot, &self.bad, &self.bad_foreign).await?;
-            for finding in self.ledger.findings_mut() {
+            for finding in self.collected.findings_mut() {
                 if damage.marks.contains(&finding.mark()) {
                     finding.tips.extend(names.iter().cloned());
                 }
@@ -405,12 +414,12 @@ impl<'a> Run<'a> {
     /// Says of each finding which refs lead to it.
     fn name_refs(&mut self) {
         let mut about: HashMap<SnapshotId, Vec<usize>> = HashMap::new();
-        for (at, finding) in self.ledger.findings_mut().iter().enumerate() {
+        for (at, finding) in self.collected.findings_mut().iter().enumerate() {
             if let Some(snapshot) = finding.snapshot {
                 about.entry(snapshot).or_default().push(at);
             }
         }
-        let findings = self.ledger.findings_mut();
+        let findings = self.collected.findings_mut();
         for target in &self.targets {
             let mut passed = HashSet::new();
             let mut next = Some(target.snapshot);

@@ -8,8 +8,8 @@ use icefield_format::layout::{self, IdKey};
 use icefield_format::{ManifestId, SnapshotId};
 use icefield_storage::{Key, ListOptions, Storage, StorageError};
 
+use super::collected::Garbage;
 use super::finding::{Finding, FindingKind};
-use super::ledger::Garbage;
 use super::refs::{Tombstones, key_form};
 use super::{CheckError, Progress};
 

@@ -8,9 +8,9 @@ use icefield_core::collection::{
     STOPPED_AFTER, agreed_time,
 };
 use icefield_core::{Clock, Repository, micros_of_time, time_of_micros};
-use icefield_format::{ChunkId, layout};
+use icefield_format::ChunkId;
 use icefield_storage::{
-    Entropy, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt, Version,
+    Entropy, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, Version,
 };
 
 use super::report::TimeSource;
@@ -351,8 +351,7 @@ fn micros(duration: Duration) -> u64 {
 
 /// Refs of spec version 1 say nothing of a repository that was upgraded.
 pub(super) async fn refuse_upgraded(repository: &Repository) -> Result<(), CollectError> {
-    let key = Key::parse(layout::REPO).map_err(StorageError::from)?;
-    match repository.storage().exists(&key).await? {
+    match repository.ledger().was_upgraded().await? {
         true => Err(CollectError::Upgraded),
         false => Ok(()),
     }

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield_core::{Interrupt, RefList, Repository, RepositoryError, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ChunkId, ChunkRef, ManifestId, SnapshotId};
+use icefield_refs::{Graph, Node, Pace, Walk};
 use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError, StorageExt};
 
 use super::lock::Lock;
@@ -49,6 +51,12 @@ pub(super) struct Reached {
     pub(super) manifests: Vec<ManifestId>,
 }
 
+impl Node for Reached {
+    fn parent(&self) -> Option<SnapshotId> {
+        self.parent
+    }
+}
+
 /// Returns what all refs point to.
 pub(super) fn tips(refs: RefList) -> Result<BTreeSet<SnapshotId>, CollectError> {
     let tips: BTreeSet<SnapshotId> = refs.require_understood()?.targets().collect();
@@ -69,8 +77,7 @@ pub(super) async fn reach(
     };
     // As it is stored: expiration gives snapshots other parents.
     repository.forget_snapshot(id);
-    let info = repository.ancestry(id).try_next().await;
-    let info = info.map_err(|source| unreadable(source.into()))?;
+    let info = repository.snapshot_info(id).await.map_err(unreadable)?;
     let snapshot = repository.snapshot(id).await.map_err(unreadable)?;
     let listed = snapshot.manifest_files().map(|file| file.id);
     let arrays = snapshot.nodes().filter_map(|node| node.array());
@@ -78,7 +85,7 @@ pub(super) async fn reach(
     let referred = arrays.flat_map(|array| array.manifests().map(|it| it.id()).collect::<Vec<_>>());
     let manifests: BTreeSet<ManifestId> = listed.chain(referred).collect();
     Ok(Reached {
-        parent: info.and_then(|info| info.parent_id),
+        parent: info.parent_id,
         manifests: manifests.into_iter().collect(),
     })
 }
@@ -193,27 +200,25 @@ async fn mark_on(
     // What was settled by a clock that stood ahead is not.
     let settled = (before.settled).filter(|settled| *settled <= lock.opened_at());
     progress.stage("reading snapshots", Some(stored.len() as u64));
-    let mut walk = Walk {
-        repository,
-        before: &before,
-        stored: &stored,
-        reached: HashMap::new(),
-        read: 0,
+    let marking = Marking {
+        known: Some((&before, &stored)),
+        ..Marking::anew(repository)
     };
-    walk.run(tips, true, lock, collect).await?;
-    let strict: BTreeSet<ManifestId> = walk.manifests();
+    let mut walk = Walk::new(&marking, Pace::together(READS));
+    let mut reached = HashMap::new();
+    follow(&mut walk, tips, true, &mut reached, lock, collect).await?;
+    let strict: BTreeSet<ManifestId> = manifests(&reached);
     // What was committed, flushed or left by a deleted branch a while ago may yet be wanted: it stays whole as long as
     // its snapshot is young. Of a commit that is being written, not everything is there.
     let is_young = |object: &ObjectMeta| modified(object).saturating_add(SECOND) > lock.cutoff();
     let young: BTreeSet<SnapshotId> = (stored.iter())
-        .filter(|(id, object)| is_young(object) && !walk.reached.contains_key(id))
+        .filter(|(id, object)| is_young(object) && !reached.contains_key(id))
         .map(|(id, _)| *id)
         .collect();
-    let of_refs: BTreeSet<SnapshotId> = walk.reached.keys().copied().collect();
-    walk.run(young, false, lock, collect).await?;
-    report.marking.snapshots_read = walk.read;
-    let mut live = walk.manifests();
-    let mut reached = walk.reached;
+    let of_refs: BTreeSet<SnapshotId> = reached.keys().copied().collect();
+    follow(&mut walk, young, false, &mut reached, lock, collect).await?;
+    report.marking.snapshots_read = marking.read.load(Ordering::Relaxed);
+    let mut live = manifests(&reached);
     let young: BTreeSet<SnapshotId> = (reached.keys())
         .filter(|id| !of_refs.contains(id))
         .copied()
@@ -270,7 +275,7 @@ async fn mark_on(
         if since == CHECKPOINT && !collect.dry_run {
             since = 0;
             let (table, _) = builder.table(lock).await?;
-            let so_far = remember(&HashMap::new(), &counted, table);
+            let so_far = remember(&HashMap::new(), &stored, &counted, table);
             so_far.write(&*parts.storage).await?;
             parts.delete_others(&so_far.table).await?;
         }
@@ -279,9 +284,9 @@ async fn mark_on(
     drop(reads);
     // A snapshot is marked with all that it needs, or not at all: a ref that is put onto it is noticed then.
     live.retain(|id| !unread.contains(id));
-    reached.retain(|_, (reached, _)| reached.manifests.iter().all(|id| live.contains(id)));
+    reached.retain(|_, reached| reached.manifests.iter().all(|id| live.contains(id)));
     let (table, new_runs) = builder.table(lock).await?;
-    let mut remembered = remember(&reached, &live, table);
+    let mut remembered = remember(&reached, &stored, &live, table);
     // What was settled stays so until this collection deletes by other marks.
     remembered.settled = settled.filter(|_| gone.is_empty());
     if !collect.dry_run && remembered != before {
@@ -301,65 +306,69 @@ async fn mark_on(
     })
 }
 
-/// A walk from snapshots to all that came before them.
-struct Walk<'a> {
-    repository: &'a Repository,
-    before: &'a Remembered,
-    stored: &'a BTreeMap<SnapshotId, ObjectMeta>,
-    reached: HashMap<SnapshotId, (Reached, Option<&'a ObjectMeta>)>,
-    read: u64,
+/// Snapshots as a collection sees them: what it remembers of those whose objects are as they were, else as they are stored.
+pub(super) struct Marking<'a> {
+    pub(super) repository: &'a Repository,
+    known: Option<(&'a Remembered, &'a BTreeMap<SnapshotId, ObjectMeta>)>,
+    read: AtomicU64,
 }
 
-impl Walk<'_> {
-    /// Walks. Unless it is strict, what cannot be read is passed over.
-    async fn run(
-        &mut self,
-        start: BTreeSet<SnapshotId>,
-        strict: bool,
-        lock: &mut Lock,
-        collect: &Collect,
-    ) -> Result<(), CollectError> {
-        let mut next: Vec<SnapshotId> = start.into_iter().collect();
-        while !next.is_empty() {
-            let level: BTreeSet<SnapshotId> = next.drain(..).collect();
-            let new: Vec<SnapshotId> = (level.into_iter())
-                .filter(|id| !self.reached.contains_key(id))
-                .collect();
-            let (repository, before, stored) = (self.repository, self.before, self.stored);
-            let mut reads = stream::iter(new)
-                .map(|id| async move {
-                    match known(before, stored, id) {
-                        Some(reached) => Ok((id, Some(reached), false)),
-                        None => match reach(repository, id).await {
-                            Err(error) if !strict && error.is_of_an_object() => {
-                                Ok((id, None, true))
-                            }
-                            reached => Ok::<_, CollectError>((id, Some(reached?), true)),
-                        },
-                    }
-                })
-                .buffered(READS);
-            while let Some((id, found, was_read)) =
-                collect.interrupt.unless(reads.try_next()).await??
-            {
-                self.read += u64::from(was_read);
-                collect.progress.advance(1, 0);
-                if let Some(found) = found {
-                    next.extend(found.parent);
-                    self.reached.insert(id, (found, self.stored.get(&id)));
-                }
-            }
-            drop(reads);
-            lock.beat().await?;
+impl<'a> Marking<'a> {
+    /// Nothing is remembered.
+    pub(super) fn anew(repository: &'a Repository) -> Self {
+        Self {
+            repository,
+            known: None,
+            read: AtomicU64::new(0),
         }
-        Ok(())
+    }
+}
+
+impl Graph for Marking<'_> {
+    type Node = Reached;
+    type Error = CollectError;
+
+    async fn read(&self, id: SnapshotId) -> Result<Reached, CollectError> {
+        self.read.fetch_add(1, Ordering::Relaxed);
+        reach(self.repository, id).await
     }
 
-    fn manifests(&self) -> BTreeSet<ManifestId> {
-        (self.reached.values())
-            .flat_map(|(reached, _)| reached.manifests.iter().copied())
-            .collect()
+    fn held(&self, id: SnapshotId) -> Option<Reached> {
+        let (before, stored) = self.known?;
+        known(before, stored, id)
     }
+}
+
+/// Goes from snapshots to all that came before them. Unless it is strict, what cannot be read is passed over.
+async fn follow(
+    walk: &mut Walk<&Marking<'_>>,
+    start: impl IntoIterator<Item = SnapshotId>,
+    strict: bool,
+    reached: &mut HashMap<SnapshotId, Reached>,
+    lock: &mut Lock,
+    collect: &Collect,
+) -> Result<(), CollectError> {
+    for id in start {
+        walk.go(id);
+    }
+    while let Some((id, found)) = collect.interrupt.unless(walk.next()).await? {
+        collect.progress.advance(1, 0);
+        lock.beat().await?;
+        match found {
+            Ok(found) => {
+                found.parent.map(|parent| walk.go(parent));
+                reached.insert(id, found);
+            }
+            Err(error) if !strict && error.is_of_an_object() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn manifests(reached: &HashMap<SnapshotId, Reached>) -> BTreeSet<ManifestId> {
+    let all = reached.values().flat_map(|it| it.manifests.iter().copied());
+    all.collect()
 }
 
 /// What is remembered of a snapshot, if its object is still the one that was read.
@@ -386,13 +395,15 @@ fn modified(object: &ObjectMeta) -> u64 {
 }
 
 fn remember(
-    reached: &HashMap<SnapshotId, (Reached, Option<&ObjectMeta>)>,
+    reached: &HashMap<SnapshotId, Reached>,
+    stored: &BTreeMap<SnapshotId, ObjectMeta>,
     manifests: &BTreeSet<ManifestId>,
     table: super::table::Table,
 ) -> Remembered {
     let manifests: Vec<[u8; 12]> = manifests.iter().map(|id| *id.as_bytes()).collect();
     let snapshots = (reached.iter())
-        .map(|(id, (reached, object))| {
+        .map(|(id, reached)| {
+            let object = stored.get(id);
             let position = |id: &ManifestId| {
                 let found = manifests.binary_search(id.as_bytes());
                 found.map_or(u32::MAX, |at| at as u32)

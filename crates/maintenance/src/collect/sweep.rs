@@ -3,7 +3,7 @@
 mod chunks;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +12,13 @@ use futures::{StreamExt, TryStreamExt};
 use icefield_core::{Interrupt, Interrupted, Repository, collection, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ManifestId, SnapshotId};
+use icefield_refs::{Pace, Walk};
 use icefield_storage::{
     DeleteOutcome, Deletion, Key, ListOptions, ObjectMeta, Prefix, StorageError, StorageExt,
 };
 
 use super::lock::{Lock, refuse_upgraded};
-use super::mark::{self, Marked, SECOND};
+use super::mark::{self, Marked, Marking, SECOND};
 use super::report::{CollectReport, Swept};
 use super::table::bytes_of;
 use super::{Collect, CollectError};
@@ -358,13 +359,20 @@ impl Sweep<'_> {
     /// that nothing reached, or a commit may have taken over what was in one.
     async fn look_again(&mut self, spared: &mut Spared) -> Result<(), CollectError> {
         refuse_upgraded(self.repository).await?;
-        let tips = mark::tips(self.repository.refs().await?)?;
-        let mut next: BTreeSet<SnapshotId> = tips;
-        while let Some(id) = next.pop_first() {
-            if self.marked.remembered.has_snapshot(&id) || spared.snapshots.contains(&id) {
-                continue;
+        let marking = Marking::anew(self.repository);
+        let mut walk = Walk::new(&marking, Pace::together(1));
+        let mut next: Vec<SnapshotId> =
+            (mark::tips(self.repository.refs().await?)?.into_iter()).collect();
+        loop {
+            for id in next.drain(..) {
+                if !self.marked.remembered.has_snapshot(&id) && !spared.snapshots.contains(&id) {
+                    walk.go(id);
+                }
             }
-            let reached = mark::reach(self.repository, id).await?;
+            let Some((id, reached)) = walk.next().await else {
+                return Ok(());
+            };
+            let reached = reached?;
             for manifest in reached.manifests {
                 if self.marked.remembered.has_manifest(&manifest)
                     || spared.manifests.contains(&manifest)
@@ -381,7 +389,6 @@ impl Sweep<'_> {
             spared.snapshots.insert(id);
             next.extend(reached.parent);
         }
-        Ok(())
     }
 
     /// Waits before deletions, as long as they should take.

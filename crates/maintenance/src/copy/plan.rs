@@ -1,11 +1,11 @@
 //! What is to be copied: which refs, and which snapshots they need.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use icefield_core::{BranchName, Repository, RepositoryError, TagName};
 use icefield_format::{ManifestId, Snapshot, SnapshotId};
-use icefield_refs::{NameError, RefsError};
+use icefield_refs::{Histories, NameError, Pace, Parents, RefsError};
 
 use super::CopyError;
 
@@ -46,7 +46,7 @@ impl SourceRefs {
     /// Reads the refs that were chosen, all of them if none was. A copy of the whole repository would leave behind what is
     /// not understood, so it is refused.
     pub(crate) async fn read(source: &Repository, chosen: &[RefChoice]) -> Result<Self, CopyError> {
-        let refs = source.ref_store();
+        let refs = source.ledger();
         let mut read = Self::default();
         if chosen.is_empty() {
             let all = refs.list().await.map_err(CopyError::SourceRefs)?;
@@ -121,108 +121,65 @@ pub(crate) struct Plan {
     pub(crate) bases: BTreeSet<SnapshotId>,
 }
 
-/// What the walk knows of one snapshot.
-#[derive(Debug)]
-struct Seen {
-    parent: Option<SnapshotId>,
-    /// How many more of its ancestors were allowed.
-    left: usize,
-}
-
-/// Walks from snapshots to their ancestors.
-pub(crate) struct Walk<'a, S: Fn(&SnapshotId) -> bool> {
-    source: &'a Repository,
-    depth: usize,
-    /// What is there already, with all that it needs.
-    is_there: S,
-    seen: BTreeMap<SnapshotId, Seen>,
-    manifests: BTreeSet<[u8; 12]>,
-}
-
-impl<'a, S: Fn(&SnapshotId) -> bool> Walk<'a, S> {
-    pub(crate) fn new(source: &'a Repository, depth: Option<usize>, is_there: S) -> Self {
-        Self {
-            source,
-            depth: depth.unwrap_or(usize::MAX),
-            is_there,
-            seen: BTreeMap::new(),
-            manifests: BTreeSet::new(),
+impl Plan {
+    /// Reads histories of the source, back to what is there already with all that it needs.
+    pub(crate) async fn read(
+        source: &Repository,
+        tips: BTreeSet<SnapshotId>,
+        depth: Option<usize>,
+        is_there: &(impl Fn(&SnapshotId) -> bool + Send + Sync),
+    ) -> Result<Self, CopyError> {
+        let graph = Parents(source.ledger().graph());
+        let histories = Histories::new(graph, Pace::long()).until(is_there);
+        let mut histories = histories.depth(depth.unwrap_or(usize::MAX));
+        tips.iter().for_each(|tip| histories.follow(*tip));
+        let mut manifests = BTreeSet::new();
+        while let Some((id, read)) = histories.next().await {
+            read.map_err(|error| match error {
+                RefsError::Fetch(error) => CopyError::Fetch(error),
+                error => CopyError::SourceRefs(error),
+            })?;
+            manifests.extend(manifests_of(&*snapshot(source, id).await?));
         }
+        let ids = histories.parents_first(tips);
+        let mut plan = Self {
+            manifests: manifests.into_iter().collect(),
+            ..Self::default()
+        };
+        for id in ids.map_err(CopyError::SourceRefs)? {
+            let parent = histories.get(id).copied().flatten();
+            let base = parent.filter(is_there);
+            let is_copied = parent.is_none_or(|parent| histories.get(parent).is_some());
+            plan.bases.extend(base);
+            plan.steps.push(Step {
+                id,
+                parent,
+                shortened: base.is_none() && !is_copied,
+            });
+        }
+        Ok(plan)
     }
 
-    async fn look_at(&mut self, id: SnapshotId, left: usize) -> Result<(), CopyError> {
-        let snapshot = snapshot(self.source, id).await?;
-        let manifests = snapshot.manifest_files();
-        self.manifests
-            .extend(manifests.map(|file| *file.id.as_bytes()));
-        let parent = snapshot.parent_id();
-        self.seen.insert(id, Seen { parent, left });
-        Ok(())
-    }
-
-    /// Follows the history of one snapshot.
-    pub(crate) async fn follow(&mut self, tip: SnapshotId) -> Result<(), CopyError> {
-        let mut left = self.depth;
-        let mut next = Some(tip);
-        let mut way = HashSet::new();
-        while let Some(id) = next.filter(|id| left > 0 && !(self.is_there)(id)) {
-            if !way.insert(id) {
-                return Err(CopyError::SourceRefs(RefsError::Cycle(id)));
-            }
-            if self.depth != usize::MAX {
-                left -= 1;
-            }
-            match self.seen.get_mut(&id) {
-                // Somebody else came by and went further than we may.
-                Some(seen) if seen.left >= left => break,
-                Some(seen) => seen.left = left,
-                None => self.look_at(id, left).await?,
-            }
-            next = self.seen.get(&id).and_then(|seen| seen.parent);
-        }
-        Ok(())
+    /// Reads whole histories.
+    pub(crate) async fn whole(
+        source: &Repository,
+        tips: BTreeSet<SnapshotId>,
+    ) -> Result<Self, CopyError> {
+        Self::read(source, tips, None, &|_: &SnapshotId| false).await
     }
 
     /// Adds the initial snapshot, which every repository has.
-    pub(crate) async fn add_initial(&mut self) -> Result<(), CopyError> {
+    pub(crate) fn add_initial(&mut self, is_there: &impl Fn(&SnapshotId) -> bool) {
         let id = SnapshotId::INITIAL;
-        if self.seen.contains_key(&id) || (self.is_there)(&id) {
-            return Ok(());
+        if !is_there(&id) && self.steps.iter().all(|step| step.id != id) {
+            let (parent, shortened) = (None, false);
+            let initial = Step {
+                id,
+                parent,
+                shortened,
+            };
+            self.steps.insert(0, initial);
         }
-        self.look_at(id, 0).await
-    }
-
-    /// Ends the walk.
-    pub(crate) fn finish(self) -> Plan {
-        let mut plan = Plan {
-            manifests: self.manifests.into_iter().collect(),
-            ..Plan::default()
-        };
-        let mut done = HashSet::new();
-        for first in self.seen.keys() {
-            let mut way = Vec::new();
-            let mut next = Some(*first);
-            while let Some(id) = next
-                && let Some(seen) = self.seen.get(&id)
-                && done.insert(id)
-            {
-                let there = seen.parent.is_some_and(|parent| (self.is_there)(&parent));
-                let copied = seen
-                    .parent
-                    .is_none_or(|parent| self.seen.contains_key(&parent));
-                if there {
-                    plan.bases.extend(seen.parent);
-                }
-                way.push(Step {
-                    id,
-                    parent: seen.parent,
-                    shortened: !there && !copied,
-                });
-                next = seen.parent;
-            }
-            plan.steps.extend(way.into_iter().rev());
-        }
-        plan
     }
 }
 

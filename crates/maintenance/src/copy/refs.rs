@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use futures::TryStreamExt;
 use icefield_core::{BranchName, Repository, TagName};
 use icefield_format::SnapshotId;
-use icefield_refs::{EditOutcome, RefEdit, RefList, Refs, RefsError, Refusal};
+use icefield_refs::{Edit, EditOutcome, Graph, Ledger, RefList, RefsError, Refusal, reaches};
 use icefield_storage::{Bytes, PutMode, PutOptions, PutOutcome, StorageExt};
 use serde::Serialize;
 
@@ -76,8 +75,8 @@ impl CopiedRef {
 
 /// An edit that is decided, with the state that it is conditional on.
 #[derive(Debug)]
-enum Edit {
-    Publish(RefEdit),
+enum Change {
+    Apply(Edit),
     /// A tag that is deleted in the source, with what it pointed to.
     Tombstone(TagName),
 }
@@ -86,30 +85,7 @@ enum Edit {
 #[derive(Debug, Default)]
 pub(crate) struct RefPlan {
     pub(crate) refs: Vec<CopiedRef>,
-    edits: Vec<(String, Edit)>,
-}
-
-/// Whether one snapshot is in the history of another.
-#[async_trait::async_trait]
-pub(crate) trait Histories: Send + Sync {
-    /// Returns whether `ancestor` is in the history of `of`, as the source tells it.
-    async fn contains(&self, of: SnapshotId, ancestor: SnapshotId) -> Result<bool, CopyError>;
-}
-
-#[async_trait::async_trait]
-impl Histories for Repository {
-    async fn contains(&self, of: SnapshotId, ancestor: SnapshotId) -> Result<bool, CopyError> {
-        if ancestor == SnapshotId::INITIAL {
-            return Ok(true);
-        }
-        let mut history = self.ancestry(of);
-        while let Some(info) = history.try_next().await.map_err(CopyError::SourceRefs)? {
-            if info.id == ancestor {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
+    edits: Vec<(String, Change)>,
 }
 
 impl RefPlan {
@@ -117,7 +93,7 @@ impl RefPlan {
     /// created.
     pub(crate) async fn decide(
         source: &SourceRefs,
-        histories: &dyn Histories,
+        graph: &impl Graph<Error = RefsError>,
         destination: Option<&Repository>,
         force: bool,
     ) -> Result<Self, CopyError> {
@@ -125,7 +101,7 @@ impl RefPlan {
             Some(there) => there.refs().await.map_err(CopyError::Open)?,
             None => RefList::default(),
         };
-        let destination = destination.map(Repository::ref_store);
+        let destination = destination.map(Repository::ledger);
         let mut plan = Self::default();
         let mut refused = Vec::new();
         let half_done = half_done(source, &there);
@@ -144,16 +120,8 @@ impl RefPlan {
             match (destination, there.branches.get(name)) {
                 (Some(refs), Some(tip)) => {
                     let is_damaged = tip.is_err();
-                    plan.decide_move(
-                        name,
-                        *target,
-                        refs,
-                        histories,
-                        force,
-                        is_damaged,
-                        &mut refused,
-                    )
-                    .await?;
+                    plan.decide_move(name, *target, refs, graph, force, is_damaged, &mut refused)
+                        .await?;
                 }
                 _ => plan.create_branch(name, *target),
             }
@@ -167,12 +135,12 @@ impl RefPlan {
     fn create_branch(&mut self, name: &BranchName, target: SnapshotId) {
         let said = CopiedRef::branch(name, target, RefAction::Created);
         self.refs.push(said);
-        let edit = RefEdit::CreateBranch {
+        let edit = Edit::CreateBranch {
             name: name.clone(),
             target,
         };
         self.edits
-            .push((format!("branch {name}"), Edit::Publish(edit)));
+            .push((format!("branch {name}"), Change::Apply(edit)));
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are one decision")]
@@ -180,8 +148,8 @@ impl RefPlan {
         &mut self,
         name: &BranchName,
         target: SnapshotId,
-        refs: &Refs,
-        histories: &dyn Histories,
+        refs: &Ledger,
+        graph: &impl Graph<Error = RefsError>,
         force: bool,
         is_damaged: bool,
         refused: &mut Vec<String>,
@@ -199,7 +167,12 @@ impl RefPlan {
             }
             Err(error) => return Err(CopyError::DestinationRefs(error)),
         };
-        let forward = !is_damaged && histories.contains(target, tip.snapshot).await?;
+        // Every history has the initial snapshot, also where it was cut off.
+        let forward = !is_damaged
+            && (tip.snapshot == SnapshotId::INITIAL
+                || reaches(graph, target, tip.snapshot)
+                    .await
+                    .map_err(CopyError::SourceRefs)?);
         let action = match (forward, force) {
             (true, _) => RefAction::Moved,
             (false, true) => RefAction::Forced,
@@ -212,13 +185,13 @@ impl RefPlan {
             }
         };
         self.refs.push(CopiedRef::branch(name, target, action));
-        let edit = RefEdit::ResetBranch {
+        let edit = Edit::Reset {
             name: name.clone(),
             target,
             expected: tip,
         };
         self.edits
-            .push((format!("branch {name}"), Edit::Publish(edit)));
+            .push((format!("branch {name}"), Change::Apply(edit)));
         Ok(())
     }
 
@@ -245,12 +218,12 @@ impl RefPlan {
             };
             self.refs.push(CopiedRef::tag(name, Some(*target), action));
             if action == RefAction::Created {
-                let edit = RefEdit::CreateTag {
+                let edit = Edit::CreateTag {
                     name: name.clone(),
                     target: *target,
                 };
                 self.edits
-                    .push((format!("tag {name}"), Edit::Publish(edit)));
+                    .push((format!("tag {name}"), Change::Apply(edit)));
             }
         }
         for name in &source.deleted_tags {
@@ -265,7 +238,7 @@ impl RefPlan {
             self.refs.push(CopiedRef::tag(name, None, action));
             if action == RefAction::Deleted {
                 self.edits
-                    .push((format!("tag {name}"), Edit::Tombstone(name.clone())));
+                    .push((format!("tag {name}"), Change::Tombstone(name.clone())));
             }
         }
     }
@@ -284,8 +257,8 @@ impl RefPlan {
     ) -> Result<Vec<CopiedRef>, CopyError> {
         for (name, edit) in self.edits {
             match edit {
-                Edit::Publish(edit) => publish(destination, name, edit).await?,
-                Edit::Tombstone(tag) => {
+                Change::Apply(edit) => apply(destination, name, edit).await?,
+                Change::Tombstone(tag) => {
                     let target = deleted.target(&tag).await?;
                     bury(destination, &name, &tag, target).await?;
                 }
@@ -311,7 +284,7 @@ pub(crate) trait DeletedTags: Send + Sync {
 #[async_trait::async_trait]
 impl DeletedTags for Repository {
     async fn target(&self, tag: &TagName) -> Result<Option<Bytes>, CopyError> {
-        let keys = self.ref_store().tag_keys(tag).await;
+        let keys = self.ledger().tag_keys(tag).await;
         let (key, _) = keys.map_err(CopyError::SourceRefs)?;
         let read = self.storage().try_read_at_most(&key, MAX_REF_LEN).await;
         Ok(read.map_err(CopyError::Source)?.map(|(bytes, _)| bytes))
@@ -321,18 +294,14 @@ impl DeletedTags for Repository {
 /// Most bytes of a ref file; a good one has 35.
 pub(crate) const MAX_REF_LEN: u64 = 64 << 10;
 
-async fn publish(destination: &Repository, name: String, edit: RefEdit) -> Result<(), CopyError> {
-    let refs = destination.ref_store();
+async fn apply(destination: &Repository, name: String, edit: Edit) -> Result<(), CopyError> {
+    let refs = destination.ledger();
     let wanted = match &edit {
-        RefEdit::CreateBranch { name, target } => Some((Some(name.clone()), None, *target)),
-        RefEdit::CreateTag { name, target } => Some((None, Some(name.clone()), *target)),
+        Edit::CreateBranch { name, target } => Some((Some(name.clone()), None, *target)),
+        Edit::CreateTag { name, target } => Some((None, Some(name.clone()), *target)),
         _ => None,
     };
-    match refs
-        .publish(edit)
-        .await
-        .map_err(CopyError::DestinationRefs)?
-    {
+    match refs.apply(edit).await.map_err(CopyError::DestinationRefs)? {
         EditOutcome::Done(_) => Ok(()),
         EditOutcome::Unknown(source) => Err(CopyError::RefUnknown { name, source }),
         // Two copies at once: what the other one made is what we wanted.
@@ -365,7 +334,7 @@ async fn bury(
     file: Option<Bytes>,
 ) -> Result<(), CopyError> {
     let storage = destination.storage();
-    let keys = destination.ref_store().tag_keys(tag).await;
+    let keys = destination.ledger().tag_keys(tag).await;
     let (ref_file, tombstone) = keys.map_err(CopyError::DestinationRefs)?;
     // Somebody may have made the tag since it was decided that it is deleted: that one stays.
     let found = storage.try_read_at_most(&ref_file, MAX_REF_LEN).await;

@@ -8,9 +8,8 @@
 
 use std::collections::BTreeSet;
 
-use icefield_format::{
-    ChunkIndex, DecodeLimits, FormatError, NodeId, Snapshot, SnapshotId, TransactionLog,
-};
+use icefield_format::{ChunkIndex, DecodeLimits, NodeId, SnapshotId, TransactionLog};
+use icefield_refs::differ_in_parent;
 use icefield_storage::{Bytes, Key, Storage, StorageExt, Version};
 
 use super::CopyError;
@@ -91,22 +90,6 @@ pub(super) async fn renew_snapshot(
         Ok(true) => replace_bytes(destination, kind, name, ours, version).await,
         Ok(false) | Err(_) => Err(CopyError::OtherBytes { key }),
     }
-}
-
-fn differ_in_parent(
-    ours: &[u8],
-    theirs: &[u8],
-    id: SnapshotId,
-    limits: &DecodeLimits,
-) -> Result<bool, FormatError> {
-    let parent = Snapshot::decode(ours, id, limits)?.parent_id();
-    let Some(parent) = parent else {
-        return Ok(false);
-    };
-    // Both as this program writes them, with the same parent.
-    let with_parent = |file: &[u8]| Snapshot::reparented(file, id, parent, limits);
-    let (ours, theirs) = (with_parent(ours)?, with_parent(theirs)?);
-    Ok(ours.is_some() && ours == theirs)
 }
 
 /// Returns whether one log names everything that another one does.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_core::CollectionHold;
 use icefield_format::SnapshotId;
+use icefield_refs::Ledger;
 use icefield_storage::{Storage, StorageError};
 
 use super::needs::{self, FILES, Need, compact};
@@ -19,6 +20,7 @@ use crate::listing::{Kind, sizes};
 
 /// One run of a copy.
 pub(super) struct Transfer<'a> {
+    pub(super) ledger: &'a Ledger,
     pub(super) source: &'a Arc<dyn Storage>,
     pub(super) destination: &'a Arc<dyn Storage>,
     pub(super) bounds: &'a Bounds,
@@ -327,7 +329,7 @@ impl Transfer<'_> {
             let Decoded::Snapshot(snapshot) = decoded else {
                 unreachable!("BUG: the kind was asked for")
             };
-            if snapshot.parent_id() != step.parent {
+            if !self.ledger.is_as_read(&snapshot, step.parent) {
                 // Expiration has given it another one since the histories were read.
                 return Err(CopyError::SourceChanged { snapshot: step.id });
             }

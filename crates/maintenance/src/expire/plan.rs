@@ -1,13 +1,14 @@
 //! What an expiration would do: which snapshots go and stay, and which get another parent.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::SystemTime;
 
-use icefield_core::Repository;
 use icefield_format::SnapshotId;
-use icefield_refs::{BranchName, RefsError, TagName, micros_of_time};
+use icefield_refs::{
+    BranchName, Histories, LedgerView, Pace, RefsError, StoredGraph, TagName, UnderstoodRefs,
+    micros_of_time,
+};
 
-use super::known::Known;
 use super::{Expire, ExpireError, Reason};
 use crate::Progress;
 
@@ -45,28 +46,6 @@ pub struct NewParent {
     pub(super) is_first: bool,
 }
 
-/// All refs, as they were when something was decided.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pointers {
-    pub(super) branches: BTreeMap<BranchName, SnapshotId>,
-    pub(super) tags: BTreeMap<TagName, SnapshotId>,
-}
-
-impl Pointers {
-    /// Reads all refs. What is not understood may protect anything: nothing can be decided.
-    pub(super) async fn read(repository: &Repository) -> Result<Self, ExpireError> {
-        let refs = repository.ref_store().list().await?.require_understood()?;
-        Ok(Self {
-            branches: refs.branches,
-            tags: refs.tags,
-        })
-    }
-
-    pub(super) fn targets(&self) -> impl Iterator<Item = SnapshotId> {
-        self.branches.values().chain(self.tags.values()).copied()
-    }
-}
-
 /// What an expiration would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -79,99 +58,66 @@ pub struct Plan {
     /// Tags that are deleted.
     pub tags: Vec<TagName>,
     /// What this was decided on.
-    pub(super) pointers: Pointers,
+    pub(super) pointers: UnderstoodRefs,
     /// Of the snapshots that are released.
     pub(super) parents: HashMap<SnapshotId, SnapshotId>,
 }
 
-#[derive(Debug)]
-struct Step {
-    parent: Option<SnapshotId>,
-    micros: u64,
-    /// Of the walk that found it.
-    walk: usize,
-}
-
-/// All histories, as one forest.
-#[derive(Debug, Default)]
-struct Histories {
-    steps: HashMap<SnapshotId, Step>,
+/// All histories, as they are stored.
+struct Forest<'a> {
+    histories: Histories<'a, &'a StoredGraph>,
     /// Each after its parent.
-    fates: Vec<Fate>,
+    order: Vec<SnapshotId>,
 }
 
-impl Histories {
-    /// Puts together what was read. Everything that refs reach is known.
-    fn of_known(known: &Known, pointers: &Pointers) -> Result<Self, ExpireError> {
-        let mut all = Self::default();
-        for (walk, start) in pointers.targets().enumerate() {
-            let begin = all.fates.len();
-            let mut next = Some(start);
-            while let Some(id) = next {
-                let Some(told) = known.get(id) else {
-                    unreachable!("BUG: all histories were read")
-                };
-                match all.steps.get(&id) {
-                    Some(step) if step.walk == walk => return Err(RefsError::Cycle(id).into()),
-                    Some(_) => break,
-                    None => {}
-                }
-                next = told.parent;
-                let step = Step {
-                    parent: told.parent,
-                    micros: micros_of_time(told.written_at),
-                    walk,
-                };
-                all.steps.insert(id, step);
-                all.fates.push(Fate {
-                    id,
-                    written_at: told.written_at,
-                    message: told.message.clone(),
-                    reasons: BTreeSet::new(),
-                });
-            }
-            // The walk went from children to parents.
-            all.fates[begin..].reverse();
-        }
-        Ok(all)
+impl Forest<'_> {
+    fn parent(&self, id: SnapshotId) -> Option<SnapshotId> {
+        self.histories.get(id)?.parent
     }
 
-    fn parent(&self, id: SnapshotId) -> Option<SnapshotId> {
-        self.steps.get(&id)?.parent
+    fn micros(&self, id: SnapshotId) -> Option<u64> {
+        Some(micros_of_time(self.histories.get(id)?.written_at))
     }
 
     /// A history, newest first, with the times.
     fn of(&self, tip: SnapshotId) -> impl Iterator<Item = (SnapshotId, u64)> {
-        std::iter::successors(Some(tip), |id| self.parent(*id))
-            .map_while(|id| Some((id, self.steps.get(&id)?.micros)))
+        let history = self.histories.of(tip);
+        history.map(|(id, told)| (id, micros_of_time(told.written_at)))
     }
 
     fn is_old(&self, expire: &Expire, tip: SnapshotId) -> bool {
-        let step = self.steps.get(&tip);
-        step.is_some_and(|step| expire.policy.is_old(step.micros))
+        self.micros(tip).is_some_and(|at| expire.policy.is_old(at))
     }
 }
 
 impl Plan {
-    /// Reads all histories and decides. Nothing is changed.
+    /// Reads all histories and decides. Nothing is changed. What is not understood may protect anything: nothing can be
+    /// decided then.
     pub(super) async fn make(
         expire: &Expire,
-        repository: &Repository,
-        known: &mut Known,
+        view: &LedgerView,
         progress: &dyn Progress,
     ) -> Result<Self, ExpireError> {
-        let pointers = Pointers::read(repository).await?;
+        let pointers = view.refs().require_understood()?;
         for name in expire.branches.iter().flatten() {
             if !pointers.branches.contains_key(name) {
                 return Err(RefsError::BranchNotFound(name.clone()).into());
             }
         }
-        known.read(repository, &pointers, progress).await?;
-        let histories = Histories::of_known(known, &pointers)?;
-        Ok(Self::decide(expire, pointers, histories))
+        progress.stage("reading histories", None);
+        let mut histories = Histories::new(view.graph(), Pace::long());
+        pointers.targets().for_each(|tip| histories.follow(tip));
+        while let Some((_, read)) = histories.next().await {
+            read?;
+            progress.more(1);
+            progress.advance(1, 0);
+        }
+        let order = histories.parents_first(pointers.targets())?;
+        let forest = Forest { histories, order };
+        Ok(Self::decide(expire, pointers, &forest))
     }
 
-    fn decide(expire: &Expire, pointers: Pointers, histories: Histories) -> Self {
+    fn decide(expire: &Expire, pointers: UnderstoodRefs, histories: &Forest<'_>) -> Self {
         let is_asked = |name: &BranchName| {
             let asked = expire.branches.as_ref();
             asked.is_none_or(|asked| asked.contains(name))
@@ -193,12 +139,12 @@ impl Plan {
         let mut keep = |id: SnapshotId, reason: Reason| {
             reasons.entry(id).or_default().insert(reason);
         };
-        for (id, step) in &histories.steps {
-            if step.parent.is_none() {
-                keep(*id, Reason::First);
+        for id in histories.order.iter().copied() {
+            if histories.parent(id).is_none() {
+                keep(id, Reason::First);
             }
-            if expire.policy.older_than.is_some() && !expire.policy.is_old(step.micros) {
-                keep(*id, Reason::Young);
+            if expire.policy.older_than.is_some() && !histories.is_old(expire, id) {
+                keep(id, Reason::Young);
             }
         }
         let staying = branches.iter().map(|(_, tip)| tip);
@@ -217,13 +163,12 @@ impl Plan {
             let theirs: HashSet<SnapshotId> = asked
                 .flat_map(|(_, tip)| histories.of(*tip).map(|(id, _)| id))
                 .collect();
-            let others = histories.steps.keys().filter(|id| !theirs.contains(id));
+            let others = histories.order.iter().filter(|id| !theirs.contains(id));
             others.for_each(|id| keep(*id, Reason::NotAsked));
         }
         let mut new_parents = Vec::new();
-        for fate in &histories.fates {
-            let (true, Some(before)) = (reasons.contains_key(&fate.id), histories.parent(fate.id))
-            else {
+        for id in histories.order.iter().copied() {
+            let (true, Some(before)) = (reasons.contains_key(&id), histories.parent(id)) else {
                 continue;
             };
             // The first one of the repository stays always, so that there is one.
@@ -231,22 +176,28 @@ impl Plan {
             let after = after.into_iter().find(|id| reasons.contains_key(id));
             if let Some(after) = after.filter(|after| *after != before) {
                 new_parents.push(NewParent {
-                    id: fate.id,
+                    id,
                     before,
                     after,
                     is_first: histories.parent(after).is_none(),
                 });
             }
         }
-        let mut snapshots = histories.fates;
-        let mut parents = HashMap::new();
-        for fate in &mut snapshots {
-            fate.reasons = reasons.remove(&fate.id).unwrap_or_default();
-            if let Some(step) = histories.steps.get(&fate.id)
-                && !fate.stays()
-            {
-                parents.extend(step.parent.map(|parent| (fate.id, parent)));
+        let (mut snapshots, mut parents) = (Vec::new(), HashMap::new());
+        for id in histories.order.iter().copied() {
+            let Some(told) = histories.histories.get(id) else {
+                continue;
+            };
+            let fate = Fate {
+                id,
+                written_at: told.written_at,
+                message: told.message.clone(),
+                reasons: reasons.remove(&id).unwrap_or_default(),
+            };
+            if !fate.stays() {
+                parents.extend(told.parent.map(|parent| (id, parent)));
             }
+            snapshots.push(fate);
         }
         Self {
             snapshots,
@@ -274,14 +225,15 @@ impl Plan {
 
     /// Returns the refs that this was decided on, as `main` and `tag:v1`, and what they point to.
     pub fn pointers(&self) -> impl Iterator<Item = (String, SnapshotId)> {
-        let Pointers { branches, tags } = &self.pointers;
+        let UnderstoodRefs { branches, tags, .. } = &self.pointers;
         let branches = branches.iter().map(|(name, id)| (name.to_string(), *id));
         branches.chain(tags.iter().map(|(name, id)| (format!("tag:{name}"), *id)))
     }
 
     /// The refs that there should be once those that go are deleted.
-    pub(super) fn remaining(&self) -> Pointers {
+    pub(super) fn remaining(&self) -> UnderstoodRefs {
         let mut pointers = self.pointers.clone();
+        pointers.deleted_tags.extend(self.tags.iter().cloned());
         pointers
             .branches
             .retain(|name, _| !self.branches.contains(name));

@@ -1,16 +1,13 @@
 //! All of a repository at once.
 
-use std::collections::BTreeMap;
-
 use futures::TryStreamExt;
 use icefield_core::Repository;
 
-use super::histories::{Histories, read_snapshot};
 use super::marks::First;
 use super::tally::Owners;
 use super::{Amount, Usage, UsageError, UsageSummary};
 use crate::Progress;
-use crate::copy::plan::SourceRefs;
+use crate::copy::plan::{Plan, SourceRefs};
 use crate::listing::{Kind, listed};
 
 impl Usage {
@@ -25,17 +22,11 @@ impl Usage {
     ) -> Result<UsageSummary, UsageError> {
         let refs = SourceRefs::read(repository, &[]).await?;
         progress.stage("reading histories", None);
-        let histories = Histories::of(repository, refs.tips()).await?;
-        let mut manifests = BTreeMap::new();
-        for id in histories.ids() {
-            let snapshot = read_snapshot(repository, *id).await?;
-            for file in snapshot.manifest_files() {
-                manifests.insert(*file.id.as_bytes(), 0);
-            }
-        }
+        let plan = Plan::whole(repository, refs.tips()).await?;
         let mut summary = UsageSummary::default();
-        let snapshots: Vec<_> = histories.sorted();
-        let ids: Vec<_> = manifests.keys().copied().collect();
+        let mut snapshots: Vec<_> = plan.steps.iter().map(|it| *it.id.as_bytes()).collect();
+        snapshots.sort_unstable();
+        let ids = plan.manifests;
         for (kind, ids) in [
             (Kind::Snapshot, &snapshots),
             (Kind::TransactionLog, &snapshots),
@@ -43,7 +34,7 @@ impl Usage {
         ] {
             self.metadata(repository, kind, ids, &mut summary).await?;
         }
-        let mut owners = Owners::all(manifests);
+        let mut owners = Owners::all(ids.into_iter().map(|id| (id, 0)).collect());
         let tallying = self.tallying(repository, progress);
         let tallied = tallying.run(&mut owners, &mut First).await?;
         let all = tallied.of(|_| true);

@@ -1,15 +1,14 @@
 //! What arrays, commits, refs and containers account for, each in a table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_core::{Repository, SnapshotId, time_of_micros};
 
-use super::histories::{Histories, read_snapshot};
 use super::marks::{First, Marks, Sets};
 use super::tally::{Containers, Owners, Tallied, Tally};
 use super::{Usage, UsageError, UsageRow, UsageTable};
 use crate::Progress;
-use crate::copy::plan::SourceRefs;
+use crate::copy::plan::{Plan, SourceRefs, snapshot};
 use crate::listing::{Kind, sizes};
 
 impl Usage {
@@ -23,7 +22,7 @@ impl Usage {
         at: SnapshotId,
         progress: &dyn Progress,
     ) -> Result<UsageTable, UsageError> {
-        let snapshot = read_snapshot(repository, at).await?;
+        let snapshot = snapshot(repository, at).await?;
         let mut sets = Sets::default();
         let mut owners = Owners::by_node();
         let mut rows = Vec::new();
@@ -59,13 +58,13 @@ impl Usage {
         progress: &dyn Progress,
     ) -> Result<UsageTable, UsageError> {
         progress.stage("reading histories", None);
-        let histories = Histories::of(repository, [tip]).await?;
+        let plan = Plan::whole(repository, BTreeSet::from([tip])).await?;
         let (mut rows, mut manifests, mut own) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        for (at, id) in histories.ids().iter().enumerate() {
-            let snapshot = read_snapshot(repository, *id).await?;
+        for (at, id) in plan.steps.iter().map(|step| step.id).enumerate() {
+            let snapshot = snapshot(repository, id).await?;
             rows.push(UsageRow {
                 name: id.to_string(),
-                snapshot_id: Some(*id),
+                snapshot_id: Some(id),
                 message: Some(snapshot.message().to_owned()),
                 written_at: Some(time_of_micros(snapshot.flushed_at())),
                 ..UsageRow::default()
@@ -108,7 +107,7 @@ impl Usage {
     ) -> Result<UsageTable, UsageError> {
         let refs = SourceRefs::read(repository, &[]).await?;
         progress.stage("reading histories", None);
-        let histories = Histories::of(repository, refs.tips()).await?;
+        let plan = Plan::whole(repository, refs.tips()).await?;
         let branches = refs
             .branches
             .iter()
@@ -130,19 +129,19 @@ impl Usage {
             });
         }
         // Children first: what reaches them reaches their parents.
-        for (id, parent) in histories.steps().iter().rev() {
-            if let (Some(mark), Some(parent)) = (marks.get(id).copied(), parent) {
-                let known = marks.get(parent).copied();
+        for step in plan.steps.iter().rev() {
+            if let (Some(mark), Some(parent)) = (marks.get(&step.id).copied(), step.parent) {
+                let known = marks.get(&parent).copied();
                 let mark = known.map_or(mark, |known| sets.combine(known, mark));
-                marks.insert(*parent, mark);
+                marks.insert(parent, mark);
             }
         }
         let mut manifests: BTreeMap<[u8; 12], u32> = BTreeMap::new();
-        for id in histories.ids() {
-            let Some(mark) = marks.get(id).copied() else {
+        for id in plan.steps.iter().map(|step| step.id) {
+            let Some(mark) = marks.get(&id).copied() else {
                 continue;
             };
-            for file in read_snapshot(repository, *id).await?.manifest_files() {
+            for file in snapshot(repository, id).await?.manifest_files() {
                 let known = manifests.get(file.id.as_bytes()).copied();
                 let mark = known.map_or(mark, |known| sets.combine(known, mark));
                 manifests.insert(*file.id.as_bytes(), mark);
@@ -180,13 +179,8 @@ impl Usage {
     ) -> Result<UsageTable, UsageError> {
         let refs = SourceRefs::read(repository, &[]).await?;
         progress.stage("reading histories", None);
-        let histories = Histories::of(repository, refs.tips()).await?;
-        let mut manifests = BTreeMap::new();
-        for id in histories.ids() {
-            for file in read_snapshot(repository, *id).await?.manifest_files() {
-                manifests.insert(*file.id.as_bytes(), 0);
-            }
-        }
+        let plan = Plan::whole(repository, refs.tips()).await?;
+        let manifests = plan.manifests.into_iter().map(|id| (id, 0)).collect();
         let mut containers = Containers::new(repository);
         let mut owners = Owners::by_container(manifests, &mut containers);
         let tallying = self.tallying(repository, progress);

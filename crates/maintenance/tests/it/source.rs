@@ -74,7 +74,7 @@ impl Source {
 
     pub(crate) async fn tip(&self, branch: &str) -> SnapshotId {
         let name: BranchName = branch.parse().unwrap();
-        let tip = self.repository.ref_store().branch(&name).await.unwrap();
+        let tip = self.repository.ledger().branch(&name).await.unwrap();
         tip.unwrap().snapshot
     }
 

@@ -118,7 +118,7 @@ impl World {
 
     pub(crate) async fn tip(&self, branch: &str) -> SnapshotId {
         let branch = BranchName::parse(branch).expect("a name");
-        let tip = self.repository.ref_store().resolve_branch(&branch).await;
+        let tip = self.repository.ledger().resolve_branch(&branch).await;
         tip.expect("a branch").snapshot
     }
 

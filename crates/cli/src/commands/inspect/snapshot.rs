@@ -49,7 +49,7 @@ struct ManifestPart {
 }
 
 impl Facts {
-    pub(super) fn of(snapshot: &Snapshot) -> Result<Self, Failure> {
+    pub(super) fn of(snapshot: &Snapshot, parent_id: Option<SnapshotId>) -> Result<Self, Failure> {
         let manifest_files = snapshot.manifest_files().map(|file| ManifestFile {
             id: file.id,
             size_bytes: file.size_bytes,
@@ -78,7 +78,7 @@ impl Facts {
         Ok(Self {
             file: "snapshot",
             id: snapshot.id(),
-            parent_id: snapshot.parent_id(),
+            parent_id,
             written_at: output::time(icefield::time_of_micros(snapshot.flushed_at())),
             message: snapshot.message().to_owned(),
             metadata: snapshot.metadata()?,

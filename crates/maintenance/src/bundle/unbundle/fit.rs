@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use futures::TryStreamExt;
 use icefield_core::{Repository, TagName};
 use icefield_format::SnapshotId;
+use icefield_refs::{Graph, RefsError};
 use icefield_storage::Bytes;
 
 use crate::bundle::file::bad;
 use crate::bundle::inspect::Inspected;
 use crate::copy::plan::manifests_of;
-use crate::copy::refs::{DeletedTags, Histories};
+use crate::copy::refs::DeletedTags;
 use crate::copy::{CopyError, reachable};
 use crate::listing::{Kind, sizes};
 
@@ -77,37 +77,21 @@ async fn check_manifests(inspected: &Inspected, there: &Repository) -> Result<()
 }
 
 /// Histories as the bundle tells them, and where it ends, the destination.
-pub(super) struct BundledHistories<'a> {
+pub(super) struct BundledGraph<'a> {
     pub(super) inspected: &'a Inspected,
     pub(super) there: &'a Repository,
 }
 
-#[async_trait::async_trait]
-impl Histories for BundledHistories<'_> {
-    async fn contains(&self, of: SnapshotId, ancestor: SnapshotId) -> Result<bool, CopyError> {
-        if ancestor == SnapshotId::INITIAL {
-            return Ok(true);
-        }
-        let mut next = of;
-        // Parents come before their children in a bundle: this ends.
-        while let Some(parent) = self.inspected.parents.get(&next) {
-            match parent {
-                _ if next == ancestor => return Ok(true),
-                Some(parent) => next = *parent,
-                None => return Ok(false),
-            }
-        }
-        let mut history = self.there.ancestry(next);
-        while let Some(info) = history
-            .try_next()
-            .await
-            .map_err(CopyError::DestinationRefs)?
-        {
-            if info.id == ancestor {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+impl Graph for BundledGraph<'_> {
+    type Node = Option<SnapshotId>;
+    type Error = RefsError;
+
+    async fn read(&self, id: SnapshotId) -> Result<Self::Node, RefsError> {
+        Ok(self.there.ledger().snapshot(id).await?.parent_id)
+    }
+
+    fn held(&self, id: SnapshotId) -> Option<Self::Node> {
+        self.inspected.parents.get(&id).copied()
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use futures::stream::{FuturesUnordered, Stream, StreamExt, TryStreamExt};
-use icefield_core::CollectionHold;
+use icefield_core::{CollectionHold, SnapshotInfo};
 use icefield_format::SnapshotId;
 use icefield_storage::{Bytes, Storage, StorageError, StorageExt};
 
@@ -288,7 +288,7 @@ impl Unpacking<'_> {
         let onto_initial = |file: &[u8]| match objects::decode(named, file, limits) {
             Ok(Decoded::Snapshot(snapshot)) => {
                 let file = onto_initial(file, &snapshot).ok()?;
-                Some((snapshot.parent_id(), file))
+                Some((SnapshotInfo::of(&snapshot).ok()?.parent_id, file))
             }
             _ => None,
         };

@@ -1,6 +1,6 @@
 //! Files of refs, given the spelling that their store has.
 
-use icefield_refs::{EditOutcome, Misspelled, Refs};
+use icefield_refs::{EditOutcome, Ledger, Misspelled};
 
 use super::{LogOutcome, RenamedRef, Repair, RepairError};
 use crate::check::finding::said;
@@ -10,7 +10,7 @@ impl Repair {
     /// Renames what a check has found in the spelling of another kind of store. It is a ref, and names one only; nothing
     /// else below `refs/` is touched.
     pub(super) async fn rename(&self, examined: &Examined) -> Result<Vec<RenamedRef>, RepairError> {
-        let store = refs::ref_store(&self.check.storage, &examined.objects);
+        let store = refs::ledger(&self.check.storage, &examined.objects);
         let mut misspelled: Vec<&Misspelled> = examined.misspelled.iter().collect();
         // Tombstones first, which come last: a deleted tag is never seen without its own.
         misspelled.sort_by(|one, other| other.found.cmp(&one.found));
@@ -31,7 +31,7 @@ impl Repair {
     }
 }
 
-async fn respell(store: &Refs, one: &Misspelled) -> LogOutcome {
+async fn respell(store: &Ledger, one: &Misspelled) -> LogOutcome {
     match store.respell(one).await {
         Ok(EditOutcome::Done(_)) => LogOutcome::Done,
         Ok(EditOutcome::Refused(_)) => LogOutcome::Changed,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use futures::TryStreamExt;
 use icefield_core::{BranchName, EditOutcome, RepositoryError, SnapshotId};
 use icefield_format::layout::{self, IdKey};
-use icefield_refs::{RefEdit, Refs, Tip};
+use icefield_refs::{Edit, Ledger, Tip};
 use icefield_storage::{Key, ListOptions, Prefix, StorageError, StorageExt};
 
 use super::{Repair, RepairError, RepairOutcome, RestoredBranch, refused};
@@ -19,7 +19,7 @@ impl Repair {
         &self,
         examined: &Examined,
     ) -> Result<Vec<RestoredBranch>, RepairError> {
-        let store = refs::ref_store(&self.check.storage, &examined.objects);
+        let store = refs::ledger(&self.check.storage, &examined.objects);
         let mut places = examined.lost.clone();
         if let Some(name) = &self.restore
             && !places.contains_key(name)
@@ -64,7 +64,7 @@ impl Repair {
     /// Lets a branch point to a snapshot while collections are held back: nothing may have reached it until now.
     async fn point(
         &self,
-        store: &Refs,
+        store: &Ledger,
         examined: &Examined,
         name: &BranchName,
         target: SnapshotId,
@@ -112,7 +112,13 @@ impl Repair {
             }
         }
         let reached = lost::of_branches(&examined.targets, &examined.seen);
-        let found = lost::candidate(&examined.objects, stored, &reached).await?;
+        let found = lost::candidate(
+            &examined.objects,
+            &refs::ledger(&self.check.storage, &examined.objects),
+            stored,
+            &reached,
+        )
+        .await?;
         Ok(found.map(|it| it.snapshot))
     }
 }
@@ -137,14 +143,14 @@ impl Examined {
 
 /// Lets a branch point to a snapshot, if it is still as it was found.
 async fn point(
-    store: &Refs,
+    store: &Ledger,
     examined: &Examined,
     name: &BranchName,
     target: SnapshotId,
 ) -> Result<RepairOutcome, RepairError> {
     let name = name.clone();
     let edit = match examined.is_gone(&name) {
-        true => RefEdit::CreateBranch { name, target },
+        true => Edit::CreateBranch { name, target },
         false => {
             let expected: Tip = store.branch_to_replace(&name).await?;
             let label = format!("branch:{name}");
@@ -153,14 +159,14 @@ async fn point(
             if expected.snapshot != found {
                 return Ok(RepairOutcome::BranchMoved);
             }
-            RefEdit::ResetBranch {
+            Edit::Reset {
                 name,
                 target,
                 expected,
             }
         }
     };
-    Ok(match store.publish(edit).await? {
+    Ok(match store.apply(edit).await? {
         EditOutcome::Done(_) => RepairOutcome::Done { snapshot: target },
         EditOutcome::Refused(refusal) => refused(&refusal),
         EditOutcome::Unknown(source) => RepairOutcome::Unknown {

@@ -177,7 +177,7 @@ async fn an_unreachable_store_is_an_error_and_nothing_else() {
     assert!(
         world
             .repository
-            .ref_store()
+            .ledger()
             .branch(&main)
             .await
             .expect("read")

@@ -274,7 +274,7 @@ async fn assert_holds(to: &Arc<dyn Storage>, from: &Source, when: &str) {
     let there = stores::dump(to).await;
     let history = |repository: Repository, branch: &'static str| async move {
         let name = icefield_core::BranchName::parse(branch).unwrap();
-        let tip = repository.ref_store().resolve_branch(&name).await.unwrap();
+        let tip = repository.ledger().resolve_branch(&name).await.unwrap();
         let infos = repository.ancestry(tip.snapshot);
         let infos: Vec<_> = futures::TryStreamExt::try_collect(infos).await.unwrap();
         infos

@@ -62,7 +62,7 @@ async fn a_branch_with_commits_of_its_own_is_refused_by_name_before_anything_is_
     let there = Repository::open(to).await.unwrap();
     assert_eq!(
         there
-            .ref_store()
+            .ledger()
             .branch(&"main".parse().unwrap())
             .await
             .unwrap()
@@ -131,7 +131,7 @@ async fn only_named_refs_are_copied_and_what_they_need() {
     );
     let there = Repository::open(Arc::clone(&to)).await.unwrap();
     let main = there
-        .ref_store()
+        .ledger()
         .branch(&"main".parse().unwrap())
         .await
         .unwrap();

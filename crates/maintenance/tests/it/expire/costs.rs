@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use icefield_core::SnapshotId;
 use icefield_core::test_suite::words::*;
 use icefield_maintenance::{Expire, Policy, Progress};
+use icefield_refs::Edit;
 use icefield_storage::Storage;
 use icefield_storage::wrap::{CountingStorage, Meter};
 
@@ -91,7 +92,14 @@ async fn a_snapshot_that_another_expiration_rewrote_between_two_tries_is_read_ag
         async move {
             match time {
                 0 => done(other.create_tag("t", ids[5]).await),
-                1 => done(other.ref_store().reparent(ids[5], ids[4], ids[2]).await),
+                1 => {
+                    let edit = Edit::Reparent {
+                        snapshot: ids[5],
+                        expected: ids[4],
+                        parent: ids[2],
+                    };
+                    done(other.ledger().apply(edit).await);
+                }
                 _ => {}
             }
         }

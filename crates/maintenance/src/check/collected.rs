@@ -103,13 +103,13 @@ pub struct Proposal {
 
 /// Collects findings within a bound for each kind.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct Collected {
     findings: Vec<Finding>,
     kinds: BTreeMap<FindingKind, u64>,
     most: u64,
 }
 
-impl Ledger {
+impl Collected {
     pub(super) fn new(most: u64) -> Self {
         Self {
             findings: Vec::new(),

@@ -1,0 +1,191 @@
+//! Applying edits, and finding out what became of those whose reply was lost.
+
+use std::pin::pin;
+
+use futures::TryStreamExt;
+use icefield_format::{SnapshotId, encode_ref};
+use icefield_storage::PutMode;
+
+use crate::walk::{Pace, ancestors};
+use crate::{BranchName, Edit, EditOutcome, Ledger, RefsError, Refusal, Tip};
+
+impl Ledger {
+    /// Makes one edit visible. What it points to must be stored already.
+    ///
+    /// A write whose reply was lost is looked for in the ref and, if another commit has landed on top, in
+    /// the history of the branch, before it is called unknown.
+    ///
+    /// # Errors
+    /// [`RefsError::MainIsPermanent`], [`RefsError::NoConditions`], [`RefsError::Config`], [`RefsError::Fetch`], and what the
+    /// store says; nothing was changed.
+    pub async fn apply(&self, edit: Edit) -> Result<EditOutcome, RefsError> {
+        tracing::debug!(?edit, "apply");
+        match edit {
+            Edit::CreateBranch { name, target } => self.files.create_branch(&name, target).await,
+            Edit::Commit {
+                name,
+                target,
+                expected,
+            } => {
+                let file = encode_ref(target);
+                let outcome = self.files.move_branch(&name, target, file, &expected);
+                let outcome = outcome.await?;
+                self.settle(&name, target, &expected, outcome, Move::Commit)
+                    .await
+            }
+            Edit::Reset {
+                name,
+                target,
+                expected,
+            } => {
+                let file = self.files.reset_file(target, &expected);
+                let outcome = self.files.move_branch(&name, target, file, &expected);
+                let outcome = outcome.await?;
+                self.settle(&name, target, &expected, outcome, Move::Reset)
+                    .await
+            }
+            Edit::DeleteBranch { name, .. } if name.is_main() => Err(RefsError::MainIsPermanent),
+            Edit::DeleteBranch { name, expected } => {
+                self.files.delete_branch(&name, &expected).await
+            }
+            Edit::CreateTag { name, target } => self.files.create_tag(&name, target).await,
+            Edit::DeleteTag { name } => self.files.delete_tag(&name).await,
+            Edit::Reparent {
+                snapshot,
+                expected,
+                parent,
+            } => self.reparent(snapshot, expected, parent).await,
+            Edit::SetConfig { config, expected } => {
+                let bytes = config.encode();
+                let bytes = bytes.map_err(|source| RefsError::Config { source })?;
+                let mode = expected.map_or(PutMode::Create, PutMode::Update);
+                self.files.write_config(bytes, mode).await
+            }
+        }
+    }
+
+    /// Decides a move of a branch that was unknown, or refused, by what the branch says now. A refusal may be
+    /// the answer to a repetition, sent by a client below us, of a request that had landed: one that cannot be
+    /// checked is unknown, whatever it is that hinders the check.
+    async fn settle(
+        &self,
+        name: &BranchName,
+        target: SnapshotId,
+        expected: &Tip,
+        outcome: EditOutcome,
+        kind: Move,
+    ) -> Result<EditOutcome, RefsError> {
+        if let EditOutcome::Done(_) = outcome {
+            return Ok(outcome);
+        }
+        let traced = self.trace(name, target, expected).await;
+        match (traced, outcome) {
+            (Ok(Trace::Tip), _) => self.files.make_durable(EditOutcome::Done(None)).await,
+            // A commit is in the history of what was built on it, and of nothing else.
+            (Ok(Trace::Below(_)), _) if kind == Move::Commit => {
+                self.files.make_durable(EditOutcome::Done(None)).await
+            }
+            (Ok(Trace::Never(refusal)), _)
+            // What the store refused just now was not on its way for long enough to land and to expire.
+            | (Ok(Trace::Lost(refusal)), EditOutcome::Refused(_)) => {
+                Ok(EditOutcome::Refused(refusal))
+            }
+            // A reset leads to a snapshot that other histories have, too.
+            (Ok(Trace::Below(refusal)), EditOutcome::Refused(_)) => {
+                let source = format!("{refusal:?}, and its history has the target").into();
+                Ok(EditOutcome::unchecked(format!("branch {name}"), source))
+            }
+            (Err(error), EditOutcome::Refused(_)) => Ok(EditOutcome::unchecked(format!("branch {name}"), error.into())),
+            // Unknown as before. Refused where the branch is in the expected state: by the store, for a reason of its own.
+            (Ok(Trace::Still | Trace::Lost(_) | Trace::Below(_)) | Err(_), outcome) => {
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// Finds out whether the commit of `target`, expected to replace `expected`, has landed.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn landed(
+        &self,
+        name: &BranchName,
+        target: SnapshotId,
+        expected: &Tip,
+    ) -> Result<Landed, RefsError> {
+        Ok(match self.trace(name, target, expected).await? {
+            Trace::Tip | Trace::Below(_) => Landed::Yes,
+            Trace::Still => Landed::NotYet,
+            Trace::Never(refusal) => Landed::Never(refusal),
+            Trace::Lost(refusal) => Landed::Untraceable(refusal),
+        })
+    }
+
+    /// Looks for the target of a move where the branch stands now.
+    async fn trace(
+        &self,
+        name: &BranchName,
+        target: SnapshotId,
+        expected: &Tip,
+    ) -> Result<Trace, RefsError> {
+        let Some(tip) = self.branch_of(name, expected).await? else {
+            return Ok(Trace::Lost(Refusal::BranchGone));
+        };
+        if tip.version == expected.version {
+            return Ok(Trace::Still);
+        }
+        if tip.snapshot == target {
+            return Ok(Trace::Tip);
+        }
+        let found = tip.snapshot;
+        let refusal = Refusal::BranchMoved { found };
+        let pace = Pace::long().back_to(expected.snapshot);
+        let mut history = pin!(ancestors(self.graph(), found, pace));
+        // Without a bound: a commit under many later ones must not be called lost.
+        while let Some(info) = history.try_next().await? {
+            if info.id == target {
+                return Ok(Trace::Below(refusal));
+            }
+            if info.id == expected.snapshot {
+                // A commit would be a child of this one, and on the way. A reset would have led away from it.
+                return Ok(Trace::Never(refusal));
+            }
+        }
+        Ok(Trace::Lost(refusal))
+    }
+}
+
+/// What a move of a branch is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Move {
+    Commit,
+    Reset,
+}
+
+/// Where the target of a move was found.
+enum Trace {
+    /// The branch is in the state that the move expects: the move may still come.
+    Still,
+    /// The branch points to it.
+    Tip,
+    /// It is in the history of the branch, above what it was to replace.
+    Below(Refusal),
+    /// The branch has gone on from what it was to replace, without it.
+    Never(Refusal),
+    /// The history has neither, or the branch is gone.
+    Lost(Refusal),
+}
+
+/// What the history says of a commit whose reply was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Landed {
+    /// It landed.
+    Yes,
+    /// It has not landed; the branch is in the state that the move expects, so that it still may.
+    NotYet,
+    /// It has not landed, and cannot any more: the branch has gone on from what the commit was based on without it.
+    Never(Refusal),
+    /// It cannot come any more, and nothing tells whether it had: the branch has neither the commit nor what that was
+    /// based on. Both have expired, or the branch was reset or deleted.
+    Untraceable(Refusal),
+}

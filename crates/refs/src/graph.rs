@@ -1,0 +1,208 @@
+//! What came before a snapshot, and where that is told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures::StreamExt;
+use icefield_format::{Snapshot, SnapshotId, layout};
+use icefield_storage::{ListOptions, ObjectMeta, Prefix, Storage, StorageError, StorageExt};
+
+use crate::{FetchError, RefsError};
+
+/// Where decoded snapshots come from: the cache of the layer above.
+#[async_trait::async_trait]
+pub trait SnapshotSource: std::fmt::Debug + Send + Sync {
+    /// Returns a snapshot, decoded and checked.
+    ///
+    /// # Errors
+    /// The [`FetchError`] that names it.
+    async fn snapshot(&self, id: SnapshotId) -> Result<Arc<Snapshot>, FetchError>;
+
+    /// Returns a snapshot that is in memory.
+    fn held(&self, id: SnapshotId) -> Option<Arc<Snapshot>> {
+        let _ = id;
+        None
+    }
+
+    /// Forgets a snapshot that may have another parent now: the next one who asks gets what is stored.
+    fn forget(&self, id: SnapshotId);
+}
+
+/// One step of a history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SnapshotInfo {
+    /// The snapshot.
+    pub id: SnapshotId,
+    /// The one before it; none for the first.
+    pub parent_id: Option<SnapshotId>,
+    /// When the commit was made, by the committer's clock, to the microsecond.
+    pub written_at: SystemTime,
+    /// The commit message.
+    pub message: String,
+    /// The commit's metadata.
+    pub metadata: BTreeMap<String, serde_json::Value>,
+}
+
+/// Returns the time that a number of microseconds since 1970 stands for; times beyond what the system can
+/// express become the last one that it can.
+pub fn time_of_micros(micros: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH
+        .checked_add(Duration::from_micros(micros))
+        .unwrap_or_else(|| SystemTime::UNIX_EPOCH + Duration::from_secs(i32::MAX as u64))
+}
+
+/// Returns the microseconds since 1970, rounded down; 0 for times before.
+pub fn micros_of_time(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| {
+            u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+        })
+}
+
+impl SnapshotInfo {
+    /// Returns what a snapshot file of spec version 1 says of itself: for those who read files that no ledger vouches for.
+    ///
+    /// # Errors
+    /// [`FetchError::Format`] if the metadata cannot be decoded.
+    pub fn of(snapshot: &Snapshot) -> Result<Self, FetchError> {
+        Ok(Self {
+            id: snapshot.id(),
+            parent_id: snapshot.parent_id(),
+            written_at: time_of_micros(snapshot.flushed_at()),
+            message: snapshot.message().to_owned(),
+            metadata: snapshot.metadata()?,
+        })
+    }
+}
+
+/// What a [`Graph`] tells of one snapshot.
+pub trait Node: Send {
+    /// Returns the snapshot before; none for the first.
+    fn parent(&self) -> Option<SnapshotId>;
+}
+
+impl Node for SnapshotInfo {
+    fn parent(&self) -> Option<SnapshotId> {
+        self.parent_id
+    }
+}
+
+/// A node that tells nothing but the parent.
+impl Node for Option<SnapshotId> {
+    fn parent(&self) -> Option<SnapshotId> {
+        *self
+    }
+}
+
+/// Snapshots and their parents, as some source tells them. Walks go over it.
+pub trait Graph: Send + Sync {
+    /// What is told of a snapshot.
+    type Node: Node;
+    /// Why nothing is.
+    type Error: From<RefsError> + Send;
+
+    /// Reads what is told of a snapshot.
+    fn read(&self, id: SnapshotId) -> impl Future<Output = Result<Self::Node, Self::Error>> + Send;
+
+    /// Returns what is told of a snapshot, if that needs no request.
+    fn held(&self, id: SnapshotId) -> Option<Self::Node> {
+        let _ = id;
+        None
+    }
+
+    /// Guesses which snapshots a long history may have, the newest first. Whatever it says, parents decide.
+    fn guess(&self) -> impl Future<Output = Vec<SnapshotId>> + Send {
+        async { Vec::new() }
+    }
+}
+
+impl<G: Graph> Graph for &G {
+    type Node = G::Node;
+    type Error = G::Error;
+
+    async fn read(&self, id: SnapshotId) -> Result<Self::Node, Self::Error> {
+        (**self).read(id).await
+    }
+
+    fn held(&self, id: SnapshotId) -> Option<Self::Node> {
+        (**self).held(id)
+    }
+
+    async fn guess(&self) -> Vec<SnapshotId> {
+        (**self).guess().await
+    }
+}
+
+/// A graph that tells nothing but parents, for walks that keep little.
+#[derive(Clone, Debug)]
+pub struct Parents<G>(pub G);
+
+impl<G: Graph> Graph for Parents<G> {
+    type Node = Option<SnapshotId>;
+    type Error = G::Error;
+
+    async fn read(&self, id: SnapshotId) -> Result<Self::Node, Self::Error> {
+        Ok(self.0.read(id).await?.parent())
+    }
+
+    fn held(&self, id: SnapshotId) -> Option<Self::Node> {
+        self.0.held(id).map(|node| node.parent())
+    }
+
+    async fn guess(&self) -> Vec<SnapshotId> {
+        self.0.guess().await
+    }
+}
+
+/// The graph of a ledger, as far as this handle has it in memory, else as it is stored.
+#[derive(Clone, Debug)]
+pub struct LedgerGraph {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) snapshots: Arc<dyn SnapshotSource>,
+}
+
+impl Graph for LedgerGraph {
+    type Node = SnapshotInfo;
+    type Error = RefsError;
+
+    async fn read(&self, id: SnapshotId) -> Result<SnapshotInfo, RefsError> {
+        let snapshot = self.snapshots.snapshot(id).await?;
+        Ok(SnapshotInfo::of(&snapshot)?)
+    }
+
+    fn held(&self, id: SnapshotId) -> Option<SnapshotInfo> {
+        SnapshotInfo::of(&*self.snapshots.held(id)?).ok()
+    }
+
+    async fn guess(&self) -> Vec<SnapshotId> {
+        match stored_snapshots(&*self.storage).await {
+            Ok(stored) => newest_first(&stored),
+            Err(error) => {
+                tracing::debug!(%error, "snapshots cannot be listed: they are read one by one");
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// Lists the snapshots that are stored.
+pub(crate) async fn stored_snapshots(
+    storage: &dyn Storage,
+) -> Result<BTreeMap<SnapshotId, ObjectMeta>, StorageError> {
+    let mut objects = storage.list_objects(ListOptions::prefix(Prefix::parse(layout::SNAPSHOTS)?));
+    let mut stored = BTreeMap::new();
+    while let Some(object) = objects.next().await {
+        let object = object?;
+        if let Some(layout::IdKey::Snapshot(id)) = layout::parse_id_key(object.key.as_str()) {
+            stored.insert(id, object);
+        }
+    }
+    Ok(stored)
+}
+
+pub(crate) fn newest_first(stored: &BTreeMap<SnapshotId, ObjectMeta>) -> Vec<SnapshotId> {
+    let mut ids: Vec<_> = stored.keys().copied().collect();
+    ids.sort_by_key(|id| std::cmp::Reverse(stored[id].last_modified));
+    ids
+}

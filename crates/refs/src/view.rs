@@ -1,0 +1,195 @@
+//! What is stored at one moment, whatever is in memory.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use icefield_format::SnapshotId;
+use icefield_storage::{Storage, StorageError, Version};
+
+use crate::graph::{Graph, Node, newest_first, stored_snapshots};
+use crate::reparent::stored;
+use crate::walk::{Pace, Walk};
+use crate::{Ledger, RefList, RefsError};
+
+/// Letters of a message that are kept.
+const MESSAGE: usize = 80;
+
+/// What a [`StoredGraph`] keeps of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The snapshot before; none for the first.
+    pub parent: Option<SnapshotId>,
+    /// When the commit was made, by the committer's clock.
+    pub written_at: SystemTime,
+    /// The beginning of its message.
+    pub message: String,
+}
+
+impl Node for Told {
+    fn parent(&self) -> Option<SnapshotId> {
+        self.parent
+    }
+}
+
+/// The graph as it is stored. It keeps what it has read: some hundred bytes of each snapshot.
+///
+/// A snapshot never changes but for its parent, which makes another state of its object. One listing therefore tells which of
+/// those that were read at an earlier moment must be read again.
+#[derive(Debug)]
+pub struct StoredGraph {
+    storage: Arc<dyn Storage>,
+    known: Mutex<HashMap<SnapshotId, (Told, Version)>>,
+    /// What was known at an earlier moment, and not looked at since.
+    earlier: futures::lock::Mutex<HashMap<SnapshotId, (Told, Version)>>,
+    /// The snapshots that were listed last, newest first.
+    listed: Mutex<Option<Vec<SnapshotId>>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl StoredGraph {
+    pub(crate) fn new(storage: Arc<dyn Storage>) -> Self {
+        Self {
+            storage,
+            known: Mutex::default(),
+            earlier: futures::lock::Mutex::default(),
+            listed: Mutex::default(),
+        }
+    }
+
+    /// Makes what is known something of an earlier moment.
+    fn refresh(&mut self) {
+        let known = std::mem::take(&mut *locked(&self.known));
+        self.earlier.get_mut().extend(known);
+        *locked(&self.listed) = None;
+    }
+
+    /// Finds out what of earlier moments is still so. Of a store that cannot list, nothing is.
+    async fn confirm(&self) -> Result<(), RefsError> {
+        let mut earlier = self.earlier.lock().await;
+        if earlier.is_empty() {
+            return Ok(());
+        }
+        let stored = match stored_snapshots(&*self.storage).await {
+            Err(StorageError::Unsupported { .. } | StorageError::PermissionDenied { .. }) => {
+                Default::default()
+            }
+            stored => stored?,
+        };
+        let is_same = |(id, (_, version)): &(SnapshotId, (Told, Version))| {
+            stored.get(id).is_some_and(|it| it.version == *version)
+        };
+        locked(&self.known).extend(earlier.drain().filter(is_same));
+        *locked(&self.listed) = Some(newest_first(&stored));
+        Ok(())
+    }
+}
+
+impl Graph for StoredGraph {
+    type Node = Told;
+    type Error = RefsError;
+
+    async fn read(&self, id: SnapshotId) -> Result<Told, RefsError> {
+        self.confirm().await?;
+        if let Some(told) = self.held(id) {
+            return Ok(told);
+        }
+        let stored = stored(&*self.storage, id).await?;
+        let told = Told {
+            parent: stored.info.parent_id,
+            written_at: stored.info.written_at,
+            message: stored.info.message.chars().take(MESSAGE).collect(),
+        };
+        locked(&self.known).insert(id, (told.clone(), stored.version));
+        Ok(told)
+    }
+
+    fn held(&self, id: SnapshotId) -> Option<Told> {
+        locked(&self.known).get(&id).map(|(told, _)| told.clone())
+    }
+
+    async fn guess(&self) -> Vec<SnapshotId> {
+        let listed = locked(&self.listed).clone();
+        match listed {
+            Some(listed) => listed,
+            None => {
+                let stored = stored_snapshots(&*self.storage).await;
+                let listed = newest_first(&stored.unwrap_or_default());
+                locked(&self.listed).insert(listed).clone()
+            }
+        }
+    }
+}
+
+/// All refs and the graph, as they are stored at one moment.
+#[derive(Debug)]
+pub struct LedgerView {
+    ledger: Ledger,
+    refs: RefList,
+    graph: StoredGraph,
+}
+
+impl Ledger {
+    /// Reads all refs, and begins with a graph of which nothing is read.
+    ///
+    /// # Errors
+    /// As [`Ledger::list`].
+    pub async fn view(&self) -> Result<LedgerView, RefsError> {
+        Ok(LedgerView {
+            ledger: self.clone(),
+            refs: self.list().await?,
+            graph: self.stored_graph(),
+        })
+    }
+
+    /// Returns the graph as it is stored, of which nothing is read yet.
+    pub fn stored_graph(&self) -> StoredGraph {
+        StoredGraph::new(Arc::clone(self.storage()))
+    }
+}
+
+impl LedgerView {
+    /// Brings the view up to date. Of the graph, what has not changed since need not be read again.
+    ///
+    /// # Errors
+    /// What the store says; the view is as before.
+    pub async fn refresh(&mut self) -> Result<(), RefsError> {
+        self.refs = self.ledger.list().await?;
+        self.graph.refresh();
+        Ok(())
+    }
+
+    /// Returns all refs.
+    pub fn refs(&self) -> &RefList {
+        &self.refs
+    }
+
+    /// Returns the graph.
+    pub fn graph(&self) -> &StoredGraph {
+        &self.graph
+    }
+
+    /// Returns whether refs reach all of some snapshots. A ref that cannot be read reaches nothing.
+    ///
+    /// # Errors
+    /// [`RefsError::Fetch`].
+    pub async fn reaches_all(&self, mut wanted: BTreeSet<SnapshotId>) -> Result<bool, RefsError> {
+        let mut walk = Walk::new(&self.graph, Pace::long());
+        for tip in self.refs.tips() {
+            walk.go(tip);
+        }
+        while let Some((id, node)) = walk.next().await {
+            wanted.remove(&id);
+            if wanted.is_empty() {
+                return Ok(true);
+            }
+            if let Some(parent) = node?.parent {
+                walk.go(parent);
+            }
+        }
+        Ok(wanted.is_empty())
+    }
+}
