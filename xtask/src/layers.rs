@@ -1,5 +1,7 @@
 //! `cargo xtask layers`: the architecture as a table, and the check that every crate keeps to it.
 
+mod ledger;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -293,6 +295,9 @@ fn broken_rules(package: &Value) -> Result<Vec<String>> {
         )]);
     };
     let mut broken = directions(layer, package)?;
+    if let Some(manifest) = package["manifest_path"].as_str() {
+        broken.extend(ledger::facts(name, Path::new(manifest))?);
+    }
     if workspace::published(package) != layer.published {
         let should = if layer.published { "drop" } else { "have" };
         broken.push(format!("`{name}` should {should} `publish = false`"));
