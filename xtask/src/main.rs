@@ -16,6 +16,7 @@ mod kill;
 mod layers;
 mod nczarr;
 mod package;
+mod page;
 mod process;
 mod python;
 mod servers;
