@@ -338,6 +338,9 @@ pub(crate) struct Log {
     /// Stop after so many snapshots.
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// Draw the histories of all branches and tags.
+    #[arg(long, conflicts_with = "revision")]
+    pub(crate) graph: bool,
     #[command(flatten)]
     pub(crate) at: At,
     #[command(flatten)]

@@ -1,14 +1,17 @@
 //! `icefield log`
 
-use std::collections::BTreeMap;
+mod graph;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield::alpha::{self, AlphaId, AlphaRepository};
-use icefield::{RefList, SnapshotInfo};
+use icefield::{RefList, Repository, SnapshotInfo};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use self::graph::{Graph, ordered};
 use super::found::Found;
 use super::{Context, dangling};
 use crate::args::Log;
@@ -107,6 +110,9 @@ impl Names {
 }
 
 pub(super) async fn run(context: &Context, args: Log) -> Result<(), Failure> {
+    if args.graph {
+        return draw(context, args).await;
+    }
     let revision = &args.at.revision;
     let (names, mut history) = match context.open_any(&args.location).await? {
         Found::Today(repository) => {
@@ -136,7 +142,8 @@ pub(super) async fn run(context: &Context, args: Log) -> Result<(), Failure> {
             snapshots.push(facts);
         } else {
             // Each line as soon as it is known: a history may be long, or damaged further down.
-            print(&facts, &mut out)?;
+            writeln!(out.writer(), "{}", described(&facts))?;
+            out.flush()?;
         }
     }
     match out.is_json() {
@@ -149,6 +156,46 @@ pub(super) async fn run(context: &Context, args: Log) -> Result<(), Failure> {
         }
         false => out.flush(),
     }
+}
+
+/// The histories of all refs, as a picture or, as JSON, in the order of that picture.
+async fn draw(context: &Context, args: Log) -> Result<(), Failure> {
+    let repository = context.open(&args.location).await?;
+    let refs = repository.refs().await?;
+    let names = Names::of(&refs);
+    let mut snapshots = ordered(reached(&repository, refs).await?);
+    snapshots.truncate(args.limit.unwrap_or(usize::MAX));
+    let mut graph = Graph::default();
+    let mut lines = Vec::new();
+    let mut history = History {
+        location: output::location(&args.location),
+        snapshots: Vec::new(),
+    };
+    for snapshot in snapshots {
+        let (join, strokes) = graph.draw(snapshot.id, snapshot.parent_id);
+        let facts = SnapshotFacts::from(snapshot).named(&names);
+        lines.extend(join);
+        lines.push(format!("{strokes}  {}", described(&facts)));
+        history.snapshots.push(facts);
+    }
+    Output::new(args.facts).facts(&history, |_, out| {
+        lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+    })
+}
+
+/// Returns every snapshot that a ref reaches, once.
+async fn reached(repository: &Repository, refs: RefList) -> Result<Vec<SnapshotInfo>, Failure> {
+    let (mut known, mut snapshots) = (BTreeSet::new(), Vec::new());
+    let branches = refs.branches.into_values();
+    for tip in branches.chain(refs.tags.into_values()) {
+        let mut history = repository.ancestry(tip?);
+        while let Some(snapshot) = history.try_next().await?
+            && known.insert(snapshot.id)
+        {
+            snapshots.push(snapshot);
+        }
+    }
+    Ok(snapshots)
 }
 
 /// Walks a history of the alpha generation, newest first. A snapshot does not say which file its parent is in, so that
@@ -174,16 +221,12 @@ fn alpha_history<'a>(
     .boxed()
 }
 
-fn print(facts: &SnapshotFacts, out: &mut Output) -> Result<(), Failure> {
+/// Returns the line of one snapshot.
+fn described(facts: &SnapshotFacts) -> String {
     let refs = match facts.refs.is_empty() {
         true => String::new(),
         false => format!("({}) ", printable(&facts.refs.join(", "))),
     };
     let (id, time) = (&facts.id, printable(&facts.written_at));
-    writeln!(
-        out.writer(),
-        "{id}  {time}  {refs}{}",
-        first_line(&facts.message)
-    )?;
-    out.flush()
+    format!("{id}  {time}  {refs}{}", first_line(&facts.message))
 }

@@ -109,6 +109,31 @@ fn a_merge_that_collides_names_what_and_a_side_can_be_chosen() {
 }
 
 #[test]
+fn the_histories_of_all_refs_are_drawn_as_one_picture() {
+    let world = diverged();
+    let drawn = world.ok(&["log", "r", "--graph"]);
+    let strokes = drawn.lines().map(|line| line.split("  ").next().unwrap());
+    assert_eq!(
+        strokes.collect::<Vec<_>>(),
+        ["*", "│ *", "├─╯", "*", "*"],
+        "{drawn}"
+    );
+    let lines: Vec<&str> = drawn.lines().collect();
+    assert!(lines[0].contains("(dev) extra"), "{drawn}");
+    assert!(lines[1].contains("(main) "), "{drawn}");
+    assert!(lines[3].contains("(tag:v1) "), "{drawn}");
+    // The same in facts.
+    let facts = world.facts(&["log", "r", "--graph"]);
+    let all = facts["snapshots"].as_array().unwrap();
+    assert_eq!(all.len(), 4);
+    assert_eq!(all[0]["parent_id"], all[2]["id"], "dev is on top of v1");
+    assert_eq!(all[1]["parent_id"], all[2]["id"], "so is main");
+    let two = world.ok(&["log", "r", "--graph", "-n", "2"]);
+    assert_eq!(two.lines().collect::<Vec<_>>(), lines[..2]);
+    world.fails(2, &["log", "r", "--graph", "--ref", "dev"]);
+}
+
+#[test]
 fn commits_are_picked_and_reverted() {
     let world = diverged();
     let picked = world.facts(&["cherry-pick", "r", "dev"]);
