@@ -37,6 +37,7 @@
 //! - **When something fails**: every error becomes an [`Error`], whose [`kind`](Error::kind) says what to do. Losing a
 //!   race is no error but an outcome; [`committed`] and [`landed`] turn it into one for those who prefer that.
 //! - **Layers**: [`mod@format`] encodes and decodes files, [`storage`] is the contract of a backend.
+//! - **Learn by whole tasks**: the [`cookbook`], with the features `hdf5`, `local`, `maintenance`, `memory` and `rolling`.
 //!
 //! # Features
 //! `local` (default): paths and `file:` URLs. `memory` (default): the location `memory:`. `ingest` (default): import and
@@ -52,6 +53,14 @@ mod azure;
     expect(dead_code, reason = "redirects need a part of it")
 )]
 mod bucket_url;
+#[cfg(all(
+    feature = "hdf5",
+    feature = "local",
+    feature = "maintenance",
+    feature = "memory",
+    feature = "rolling"
+))]
+pub mod cookbook;
 #[cfg(feature = "ingest")]
 mod dataset_url;
 #[cfg(feature = "ingest")]
