@@ -9,6 +9,7 @@ mod archives;
 mod bench;
 mod check;
 mod codegen;
+mod cookbook;
 mod demo;
 mod fuzz;
 mod interop;

@@ -105,7 +105,10 @@ pub fn bench() -> Result<()> {
 }
 
 /// Installs the wheel unless this very one is there.
-fn install(environment: &Environment) -> Result<()> {
+///
+/// # Errors
+/// If there is no wheel, or pip fails.
+pub fn install(environment: &Environment) -> Result<()> {
     let wheel = wheel::tested()?;
     let stamp = environment.directory()?.join("icefield-wheel");
     let made = fs::metadata(&wheel)?.modified()?;

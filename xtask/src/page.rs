@@ -38,8 +38,8 @@ pub struct Section {
 pub struct Surroundings {
     /// Directories of programs, searched first.
     pub path: Vec<PathBuf>,
-    /// Variables that are set.
-    pub variables: Vec<(&'static str, OsString)>,
+    /// Variables that are set, or taken away.
+    pub variables: Vec<(&'static str, Option<OsString>)>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Surroundings {
         let path = program.parent().unwrap_or(&program).to_owned();
         Ok(Self {
             path: vec![path],
-            variables: vec![("NO_COLOR", "1".into())],
+            variables: vec![("NO_COLOR", Some("1".into()))],
         })
     }
 }
@@ -168,13 +168,16 @@ fn run(
     path.extend(std::env::split_paths(
         &std::env::var_os("PATH").unwrap_or_default(),
     ));
-    let output = Command::new("sh")
-        .args(["-c", command])
-        .current_dir(directory)
-        .env("PATH", std::env::join_paths(path)?)
-        .envs(surroundings.variables.iter().cloned())
-        .output()
-        .context("cannot start sh")?;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(directory);
+    shell.env("PATH", std::env::join_paths(path)?);
+    for (name, value) in &surroundings.variables {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let output = shell.output().context("cannot start sh")?;
     let stdout = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
     print!("{stdout}{stderr}");
@@ -418,7 +421,7 @@ mod tests {
         let directory = std::env::temp_dir();
         let surroundings = Surroundings {
             path: Vec::new(),
-            variables: vec![("SAID", "two".into())],
+            variables: vec![("SAID", Some("two".into()))],
         };
         let say = |command: &str, exit, prints: &[&str]| {
             let prints: Vec<String> = prints.iter().map(ToString::to_string).collect();

@@ -5,7 +5,8 @@ use anyhow::Result;
 use crate::python::{ARCHIVES, ENVIRONMENTS, Environment, PACKAGE, WHEEL};
 use crate::stage::{Outcome, Stages};
 use crate::{
-    archives, demo, fuzz, interop, kill, nczarr, package, process, servers, tour, wheel, workspace,
+    archives, cookbook, demo, fuzz, interop, kill, nczarr, package, process, servers, tour, wheel,
+    workspace,
 };
 
 /// Seconds that each fuzz target runs.
@@ -16,11 +17,12 @@ const LARGE: [&str; 2] = ["d51_", "of_more_than_4_gib"];
 /// A stage by its name.
 type Named = (&'static str, fn() -> Result<()>);
 
-/// What is run with the wheel of the Python package beside the reference implementation.
-const BESIDE_REFERENCE: [Named; 3] = [
+/// What is run with the wheel of the Python package, most of it beside the reference implementation.
+const BESIDE_REFERENCE: [Named; 4] = [
     ("behaviour-reference", package::behaviour_of_reference),
     ("parity", package::parity),
     ("bench-python", package::bench),
+    ("cookbook", cookbook::run),
 ];
 
 /// Runs the stages, or only those named.
