@@ -97,7 +97,7 @@ pub(super) fn facts(name: &str, manifest: &Path) -> Result<Vec<String>> {
 fn known_to(file: &str, text: &str) -> impl Iterator<Item = String> {
     let named = FACTS
         .iter()
-        .filter(|fact| text.contains(fact.text) && !fact.spared.contains(&file));
+        .filter(move |fact| text.contains(fact.text) && !fact.spared.contains(&file));
     named.map(move |fact| format!("{file} names `{}`: {}", fact.text, fact.instead))
 }
 
