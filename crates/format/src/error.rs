@@ -556,6 +556,16 @@ pub enum FormatError {
         /// What is wrong.
         source: Box<serde_yaml_ng::Error>,
     },
+    /// A value in the configuration of spec 2 is not of its type.
+    #[error("{file} has an invalid value in its configuration{}", at_key(.key))]
+    ConfigValue {
+        /// The file.
+        file: FormatFile,
+        /// Key of the value, empty if the whole configuration is meant.
+        key: String,
+        /// What is wrong; none if it should be a map.
+        source: Option<Box<serde_yaml_ng::Error>>,
+    },
     /// The configuration is not a YAML mapping.
     #[error("config.yaml has no mapping{}", at_key(.key))]
     NotAMapping {

@@ -9,9 +9,10 @@ use serde_yaml_ng::value::{Tag, TaggedValue};
 use serde_yaml_ng::{Mapping, Value};
 
 use super::section::{Entry, invalid};
-use super::{MAX_FILE_LEN, MAX_IN_MEMORY, RepositoryConfig};
+use super::{MAX_FILE_LEN, MAX_IN_MEMORY, RepositoryConfig, UnknownKeys};
 use crate::error::{FormatError, FormatFile};
 use crate::flexbuffers;
+use crate::manifest::LocationCompression;
 
 /// Kinds of conditions on arrays and on axes, and of bounds.
 const CONDITIONS: &[&str] = &[
@@ -40,7 +41,7 @@ impl RepositoryConfig {
     /// Reads the configuration out of `repo`.
     ///
     /// # Errors
-    /// `TooLarge`; `FlexBuffers` if it is none; `Yaml` and `NotAMapping` with the key at fault.
+    /// `TooLarge`; `FlexBuffers` if it is none; `ConfigValue` with the key at fault.
     pub fn decode_flexbuffers(document: &[u8]) -> Result<Self, FormatError> {
         let file = FormatFile::RepoInfo;
         if document.len() > MAX_FILE_LEN {
@@ -71,7 +72,17 @@ impl RepositoryConfig {
                 }
             }
         }
-        Self::read(value, "")
+        Self::read(value, "").map_err(|error| match error {
+            FormatError::Yaml { key, source } => {
+                let source = Some(source);
+                FormatError::ConfigValue { file, key, source }
+            }
+            FormatError::NotAMapping { key } => {
+                let source = None;
+                FormatError::ConfigValue { file, key, source }
+            }
+            other => other,
+        })
     }
 
     /// Returns the configuration as it stands in `repo`: all known keys, null where nothing is set.
@@ -87,6 +98,44 @@ impl RepositoryConfig {
         })?;
         Ok(Bytes::from(document))
     }
+}
+
+/// Settings that only spec 2 has. They are among the keys that a section does not know, and so are kept in either form.
+impl RepositoryConfig {
+    /// Returns the most entries of the operations log that `repo` holds: `num_updates_per_repo_info_file`. Default: 1000,
+    /// also where the value makes no sense.
+    #[must_use]
+    pub fn updates_per_page(&self) -> u16 {
+        let entries = number(&self.unknown, "num_updates_per_repo_info_file");
+        entries.filter(|entries| *entries > 0).unwrap_or(1000)
+    }
+
+    /// Returns how locations of virtual chunks are compressed: `manifest.virtual_chunk_location_compression`.
+    #[must_use]
+    pub fn location_compression(&self) -> LocationCompression {
+        let default = LocationCompression::default();
+        let manifest = self.manifest.as_ref();
+        let section =
+            manifest.and_then(|it| it.unknown.0.get("virtual_chunk_location_compression"));
+        let Some(Value::Mapping(section)) = section else {
+            return default;
+        };
+        let section = UnknownKeys(section.clone());
+        LocationCompression {
+            min_num_chunks: number(&section, "min_num_chunks").unwrap_or(default.min_num_chunks),
+            dictionary_max_training_samples: number(&section, "dictionary_max_training_samples")
+                .unwrap_or(default.dictionary_max_training_samples),
+            dictionary_max_size_bytes: number(&section, "dictionary_max_size_bytes")
+                .unwrap_or(default.dictionary_max_size_bytes),
+            compression_level: number(&section, "compression_level")
+                .unwrap_or(default.compression_level),
+        }
+    }
+}
+
+/// Returns a number out of keys; none if there is no such key, or it is no number of this kind.
+fn number<N: TryFrom<i64>>(keys: &UnknownKeys, key: &str) -> Option<N> {
+    N::try_from(keys.0.get(key)?.as_i64()?).ok()
 }
 
 /// Makes a tagged value of a map whose only key is one of these kinds.
@@ -151,4 +200,82 @@ fn object(map: Mapping) -> Result<serde_json::Value, FormatError> {
         object.insert(key, json(value)?);
     }
     Ok(serde_json::Value::Object(object))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(value: &serde_json::Value) -> RepositoryConfig {
+        let document = flexbuffers::encode_flexbuffers(value).expect("it has a form");
+        RepositoryConfig::decode_flexbuffers(&document).expect("it is a configuration")
+    }
+
+    #[test]
+    fn settings_of_spec_2_have_defaults() {
+        let config = read(&json!({}));
+        assert_eq!(config.updates_per_page(), 1000);
+        assert_eq!(
+            config.location_compression(),
+            LocationCompression::default()
+        );
+        let config = read(&json!({
+            "num_updates_per_repo_info_file": 3,
+            "manifest": {"virtual_chunk_location_compression": {
+                "min_num_chunks": 7, "compression_level": -5, "dictionary_max_size_bytes": "many",
+            }},
+        }));
+        assert_eq!(config.updates_per_page(), 3);
+        let expected = LocationCompression {
+            min_num_chunks: 7,
+            compression_level: -5,
+            ..LocationCompression::default()
+        };
+        assert_eq!(config.location_compression(), expected);
+        let config = read(&json!({"num_updates_per_repo_info_file": 0}));
+        assert_eq!(config.updates_per_page(), 1000);
+        let config = read(&json!({"num_updates_per_repo_info_file": 70_000}));
+        assert_eq!(config.updates_per_page(), 1000);
+    }
+
+    #[test]
+    fn a_map_with_one_entry_stays_one_where_no_kind_stands() {
+        let config = read(&json!({"new_section": {"or": [1]}, "caching": {"num_chunk_refs": 5}}));
+        let document = config.encode_flexbuffers().expect("it has a form");
+        let again = flexbuffers::decode_flexbuffers(&document, 1 << 20).expect("it is one");
+        assert_eq!(again["new_section"], json!({"or": [1]}));
+        assert_eq!(again["caching"]["num_chunk_refs"], 5);
+        assert_eq!(again["manifest"], json!(null));
+    }
+
+    #[test]
+    fn what_is_no_configuration_is_told_with_its_key() {
+        for (value, rule) in [
+            (json!([1]), "in its configuration"),
+            (
+                json!({"inline_chunk_threshold_bytes": "x"}),
+                "inline_chunk_threshold_bytes",
+            ),
+            (
+                json!({"manifest": {"preload": {"preload_if": {"unheard_of": 1}}}}),
+                "manifest.preload",
+            ),
+            (
+                json!({"manifest": {"splitting": {"split_sizes": [1]}}}),
+                "manifest.splitting",
+            ),
+        ] {
+            let document = flexbuffers::encode_flexbuffers(&value).expect("it has a form");
+            let error = RepositoryConfig::decode_flexbuffers(&document).expect_err("it is none");
+            assert!(error.to_string().starts_with("repo has"), "{error}");
+            assert!(error.to_string().contains(rule), "{error}");
+        }
+        let error = RepositoryConfig::decode_flexbuffers(b"x").expect_err("it is none");
+        assert!(
+            error.to_string().starts_with("repo has an invalid value"),
+            "{error}"
+        );
+    }
 }
