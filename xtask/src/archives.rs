@@ -1,7 +1,7 @@
 //! The corpora of archive files: what our readers find in them is compared with what the original libraries read, and
 //! what `icefield import` makes of them with what the reference implementation reads.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::interop::script;
 use crate::python::ARCHIVES;
@@ -9,35 +9,45 @@ use crate::{process, workspace};
 
 /// The variable that names the corpus to the tests of the HDF5 reader.
 const CORPUS: &str = "ICEFIELD_HDF5_CORPUS";
+/// The directory of that corpus, below the target directory.
+const CORPUS_NAME: &str = "hdf5-corpus";
+/// The module of those tests.
+const READER: &str = "hdf5::";
+/// One of them, which passes without looking if it is not told where the corpus is.
+const COMPARISON: &str = "hdf5::the_corpus_is_read_as_h5py_reads_it ... ok";
 
-/// Makes the corpora anew and checks each. The tests of the HDF5 reader look at the one of HDF5, too, if they are
-/// `built`.
+/// Makes the corpora anew and checks each.
 ///
 /// # Errors
 /// The first that does not hold, after all have run.
-pub fn run(built: bool) -> Result<()> {
-    let fixtures = archives();
-    let hdf5 = hdf5(built);
-    let sources = sources();
-    fixtures.and(hdf5).and(sources)
+pub fn run() -> Result<()> {
+    archives().and(hdf5()).and(sources())
 }
 
-/// HDF5 and NetCDF-4, by h5py and netCDF4.
-fn hdf5(built: bool) -> Result<()> {
-    let corpus = workspace::scratch("hdf5-corpus")?;
-    process::run(script(&ARCHIVES, "hdf5_corpus.py")?.arg(&corpus))?;
-    let mut check = script(&ARCHIVES, "hdf5_check.py")?;
-    check.arg(&corpus).arg(workspace::programs()?.hdf5_dump);
-    let checked = process::run(&mut check);
-    if !built {
-        println!("the tests of the HDF5 reader are not built, and do not look at the corpus");
-        return checked;
-    }
+/// Lets the tests of the HDF5 reader, which are built, look at the corpus that [`run`] has made.
+///
+/// # Errors
+/// If one fails.
+pub fn reader() -> Result<()> {
     let mut cargo = process::cargo();
     // The selection of all other tests, so that nothing is built again.
     cargo.arg("test").args(workspace::SELECTION);
-    cargo.args(["--test", "hdf5"]).env(CORPUS, &corpus);
-    checked.and(process::run(&mut cargo))
+    cargo.env(CORPUS, workspace::target()?.join(CORPUS_NAME));
+    let said = process::run_and_read(cargo.args(["--test", "it", "--", READER]))?;
+    ensure!(
+        said.contains(COMPARISON),
+        "no test looked at the corpus: none said `{COMPARISON}`"
+    );
+    Ok(())
+}
+
+/// HDF5 and NetCDF-4, by h5py and netCDF4.
+fn hdf5() -> Result<()> {
+    let corpus = workspace::scratch(CORPUS_NAME)?;
+    process::run(script(&ARCHIVES, "hdf5_corpus.py")?.arg(&corpus))?;
+    let mut check = script(&ARCHIVES, "hdf5_check.py")?;
+    check.arg(&corpus).arg(workspace::programs()?.hdf5_dump);
+    process::run(&mut check)
 }
 
 /// The fixtures of the other readers.

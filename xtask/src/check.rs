@@ -2,27 +2,28 @@
 
 use anyhow::{Context, Result};
 
-use crate::stage::{Outcome, Stages};
+use crate::stage::{self, Asked, Stage};
 use crate::{codegen, layers, process, workspace};
 
 /// Runs the checks.
 ///
 /// # Errors
 /// If one fails.
-pub fn run(only: &[String], list: bool) -> Result<()> {
-    let mut stages = Stages::new(only, list);
-    stages.stage("fmt", || passed(fmt()));
-    stages.stage("clippy", || passed(clippy()));
-    stages.stage("doc", || passed(doc()));
-    stages.stage("features", || passed(features()));
-    stages.stage("layers", || passed(layers::run()));
-    stages.stage("codegen", || passed(codegen::run(true)));
-    stages.stage("package", || passed(package()));
-    stages.finish()
+pub fn run(asked: &Asked) -> Result<()> {
+    stage::run("check", &stages(), asked)
 }
 
-fn passed(result: Result<()>) -> Result<Outcome> {
-    result.map(|()| Outcome::Passed)
+/// The checks. Those that compile keep all cores busy, and would wait for each other's lock on the target directory.
+fn stages() -> Vec<Stage> {
+    vec![
+        Stage::new("fmt", fmt),
+        Stage::new("layers", layers::run),
+        Stage::new("codegen", || codegen::run(true)),
+        Stage::new("clippy", clippy).alone(),
+        Stage::new("doc", doc).alone(),
+        Stage::new("features", features).alone(),
+        Stage::new("package", package),
+    ]
 }
 
 fn fmt() -> Result<()> {
@@ -76,4 +77,14 @@ fn package() -> Result<()> {
         }
     }
     process::run(&mut cargo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_check_has_a_budget() {
+        stage::assert_budgets("check", &stages());
+    }
 }

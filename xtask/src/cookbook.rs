@@ -19,7 +19,6 @@ const PAGE: &str = "docs/cookbook.md";
 /// Those that did not do what the page says, after all have run.
 pub fn run() -> Result<()> {
     let environment = package::judge();
-    package::install(environment)?;
     let bucket = Bucket::start()?;
     let mut surroundings = Surroundings::with_program()?;
     surroundings.path.push(environment.directory()?.join("bin"));

@@ -7,6 +7,7 @@
 
 mod archives;
 mod bench;
+mod budget;
 mod check;
 mod codegen;
 mod cookbook;
@@ -20,8 +21,10 @@ mod package;
 mod page;
 mod process;
 mod python;
+mod schedule;
 mod servers;
 mod stage;
+mod summary;
 mod test;
 mod tour;
 mod wheel;
@@ -30,6 +33,7 @@ mod workspace;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use stage::Asked;
 
 /// Builds, tests and shows icefield.
 #[derive(Debug, Parser)]
@@ -44,23 +48,9 @@ enum Command {
     /// Imports three months of ocean data into a repository and travels through its versions.
     Demo,
     /// Sets up what the tests need and runs every one of them.
-    Test {
-        /// Runs only these stages (repeatable); see `--list`.
-        #[arg(long, value_name = "STAGE")]
-        only: Vec<String>,
-        /// Prints the names of the stages.
-        #[arg(long)]
-        list: bool,
-    },
+    Test(Asked),
     /// Checks format, lints, docs, features, layers, generated code and packages.
-    Check {
-        /// Runs only these stages (repeatable); see `--list`.
-        #[arg(long, value_name = "STAGE")]
-        only: Vec<String>,
-        /// Prints the names of the stages.
-        #[arg(long)]
-        list: bool,
-    },
+    Check(Asked),
     /// Generates the flatbuffers code from `schemas/`.
     Codegen {
         /// Fails if the committed code differs, and writes nothing.
@@ -92,8 +82,8 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Demo => demo::command(),
-        Command::Test { only, list } => test::run(&only, list),
-        Command::Check { only, list } => check::run(&only, list),
+        Command::Test(asked) => test::run(&asked),
+        Command::Check(asked) => check::run(&asked),
         Command::Codegen { check } => codegen::run(check),
         Command::Bench { args } => bench::run(&args),
         Command::Layers => layers::run(),

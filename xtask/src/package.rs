@@ -31,12 +31,11 @@ pub fn judge() -> &'static Environment {
     &PACKAGE[1]
 }
 
-/// Installs the wheel, runs every suite and checks all types.
+/// Runs every suite and checks all types. The wheel is installed.
 ///
 /// # Errors
 /// What failed, after all has run.
 pub fn run(environment: &Environment) -> Result<()> {
-    install(environment)?;
     let mut failed = Vec::new();
     for suite in SUITES {
         let directory = tests(suite);
@@ -71,7 +70,6 @@ pub fn behaviour_of_reference() -> Result<()> {
 /// # Errors
 /// If one is missing, or differs without a reason in the table of the script.
 pub fn parity() -> Result<()> {
-    install(judge())?;
     let directory = workspace::scratch("python-parity")?;
     let script = workspace::root().join("crates/python/parity/parity.py");
     let described = |package: &str, path: Option<PathBuf>| -> Result<PathBuf> {
@@ -98,7 +96,6 @@ pub fn parity() -> Result<()> {
 /// # Errors
 /// If one fails.
 pub fn bench() -> Result<()> {
-    install(judge())?;
     let mut pytest = pytest(judge(), "bench")?;
     pytest.env("PYTHONPATH", reference()?);
     process::run(pytest.arg(workspace::root().join("benches/python/test_bench.py")))
@@ -107,7 +104,7 @@ pub fn bench() -> Result<()> {
 /// Installs the wheel unless this very one is there.
 ///
 /// # Errors
-/// If there is no wheel, or pip fails.
+/// If pip fails, or there is no wheel.
 pub fn install(environment: &Environment) -> Result<()> {
     let wheel = wheel::tested()?;
     let stamp = environment.directory()?.join("icefield-wheel");
@@ -123,22 +120,29 @@ pub fn install(environment: &Environment) -> Result<()> {
     fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
 }
 
-/// Returns the directory with the reference implementation, made unless it is there.
+/// Returns the directory with the reference implementation.
 fn reference() -> Result<PathBuf> {
-    let directory = workspace::target()?.join("python/reference");
+    Ok(workspace::target()?.join("python/reference"))
+}
+
+/// Installs the reference implementation into that directory unless it is there.
+///
+/// # Errors
+/// If pip fails.
+pub fn install_reference() -> Result<()> {
+    let directory = reference()?;
     let requirements = workspace::root().join(REFERENCE);
     let wanted = fs::read_to_string(&requirements)
         .with_context(|| format!("cannot read {}", requirements.display()))?;
     let stamp = directory.join("icefield-stamp");
     if fs::read_to_string(&stamp).is_ok_and(|had| had == wanted) {
-        return Ok(directory);
+        return Ok(());
     }
     let directory = workspace::scratch("python/reference")?;
     let mut pip = pip_install(&judge().python()?);
     pip.arg("--no-deps").arg("--target").arg(&directory);
     process::run(pip.arg("--requirement").arg(&requirements))?;
-    fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))?;
-    Ok(directory)
+    fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
 }
 
 /// Checks the types of the package and of all that uses it, and the stub of the native module against the module.

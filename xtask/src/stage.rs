@@ -1,11 +1,24 @@
-//! A run made of named stages: each reported under a heading, all summed up in a table at the end.
+//! A run made of named stages: some alone, some beside each other, all summed up in a table at the end.
+//!
+//! Each stage runs in a process of its own, which is this program again, told the name of the stage. So what a stage and
+//! its children print is kept apart from what others print, without their help.
 
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-/// How one stage ended.
-#[derive(Debug)]
+use crate::budget::Budgets;
+use crate::schedule::{Next, Schedule, State};
+use crate::summary::{self, Line, Verdict};
+use crate::workspace;
+
+/// How a stage ended that did not fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It ran and everything held.
     Passed,
@@ -13,158 +26,350 @@ pub enum Outcome {
     Skipped(String),
 }
 
-#[derive(Debug)]
-struct Line {
-    name: String,
-    verdict: &'static str,
-    detail: String,
-    took: Duration,
+/// One stage of a run.
+pub struct Stage {
+    /// Its name on the command line, in the table and in the budgets.
+    pub name: String,
+    /// The stages that must have passed before it starts.
+    pub needs: Vec<String>,
+    /// The stages that must have ended before it starts, well or not.
+    pub after: Vec<String>,
+    /// Whether nothing may run beside it: it keeps all cores busy by itself, or needs most of the memory. Its output is
+    /// shown while it runs.
+    pub alone: bool,
+    body: Box<dyn Fn() -> Result<Outcome>>,
 }
 
-/// The stages of one run, in order.
-#[derive(Debug)]
-pub struct Stages {
-    only: Vec<String>,
-    /// What those need, in turn.
-    needed: Vec<String>,
-    list: bool,
-    known: Vec<String>,
-    lines: Vec<Line>,
-}
+impl Stage {
+    /// Returns a stage that needs nothing and may run beside others.
+    pub fn new(name: &str, body: impl Fn() -> Result<()> + 'static) -> Self {
+        Self::that_may_skip(name, move || body().map(|()| Outcome::Passed))
+    }
 
-impl Stages {
-    /// Starts a run that is restricted to the stages in `only`, unless that is empty. With `list`,
-    /// nothing runs and the names are printed.
-    pub fn new(only: &[String], list: bool) -> Self {
+    /// Returns a stage whose body says whether it could run.
+    pub fn that_may_skip(name: &str, body: impl Fn() -> Result<Outcome> + 'static) -> Self {
         Self {
-            only: only.to_vec(),
-            needed: Vec::new(),
-            list,
-            known: Vec::new(),
-            lines: Vec::new(),
-        }
-    }
-
-    /// Says which stages a stage stands on: they run, too, when only that one was asked for. To be said before the
-    /// first of them.
-    pub fn needs(&mut self, name: &str, stages: &[&str]) {
-        if self.only.iter().any(|only| only == name) {
-            self.needed.extend(stages.iter().map(ToString::to_string));
-        }
-    }
-
-    /// Runs one stage. An error fails the stage, later stages still run.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the time a stage took is only shown"
-    )]
-    pub fn stage(&mut self, name: &str, body: impl FnOnce() -> Result<Outcome>) {
-        self.known.push(name.to_owned());
-        if self.list {
-            println!("{name}");
-            return;
-        }
-        if !self.selected(name) {
-            return;
-        }
-        println!("\n=== {name} ===");
-        let start = Instant::now();
-        let (verdict, detail) = match body() {
-            Ok(Outcome::Passed) => ("passed", String::new()),
-            Ok(Outcome::Skipped(why)) => {
-                println!("SKIPPED {name}: {why}");
-                ("SKIPPED", why)
-            }
-            Err(error) => {
-                eprintln!("FAILED {name}: {error:#}");
-                let text = format!("{error:#}");
-                let first = text.lines().next().unwrap_or_default().to_owned();
-                ("FAILED", first)
-            }
-        };
-        self.lines.push(Line {
             name: name.to_owned(),
-            verdict,
-            detail,
-            took: start.elapsed(),
-        });
+            needs: Vec::new(),
+            after: Vec::new(),
+            alone: false,
+            body: Box::new(body),
+        }
     }
 
-    /// Says whether the stage of that name ran and passed.
-    pub fn available(&self, name: &str) -> bool {
-        (self.lines.iter()).any(|line| line.name == name && line.verdict == "passed")
+    /// Adds stages that must have passed.
+    pub fn needs(mut self, stages: &[&str]) -> Self {
+        self.needs.extend(stages.iter().map(ToString::to_string));
+        self
     }
 
-    fn selected(&self, name: &str) -> bool {
-        let mut asked = self.only.iter().chain(&self.needed);
-        self.only.is_empty() || asked.any(|asked| asked == name)
+    /// Adds stages that must have ended.
+    pub fn after(mut self, stages: &[&str]) -> Self {
+        self.after.extend(stages.iter().map(ToString::to_string));
+        self
     }
 
-    /// Prints the table and the closing line.
-    ///
-    /// # Errors
-    /// If a stage failed, or `--only` named one that does not exist.
-    pub fn finish(self) -> Result<()> {
-        if let Some(unknown) = self.only.iter().find(|only| !self.known.contains(only)) {
-            bail!(
-                "there is no stage `{unknown}`; the stages are {}",
-                self.known.join(", ")
-            );
+    /// Lets nothing run beside it.
+    pub fn alone(mut self) -> Self {
+        self.alone = true;
+        self
+    }
+}
+
+/// What the command line asks of the stages.
+#[derive(Debug, Default, clap::Args)]
+pub struct Asked {
+    /// Runs only these stages (repeatable), and those that they need; see `--list`.
+    #[arg(long, value_name = "STAGE")]
+    only: Vec<String>,
+    /// Prints the names of the stages.
+    #[arg(long)]
+    list: bool,
+    /// Runs the body of one stage in this process, and nothing that it needs.
+    #[arg(long, value_name = "STAGE", hide = true, requires = "verdict")]
+    inside: Option<String>,
+    /// Where that says how the stage ended.
+    #[arg(long, value_name = "FILE", hide = true)]
+    verdict: Option<PathBuf>,
+}
+
+/// Runs the stages of `command`, each after those that it needs, and prints the table.
+///
+/// # Errors
+/// If a stage fails, `--only` names one that does not exist, or a stage has no budget or a budget no stage.
+pub fn run(command: &str, stages: &[Stage], asked: &Asked) -> Result<()> {
+    if let (Some(name), Some(file)) = (&asked.inside, &asked.verdict) {
+        return inside(find(stages, name)?, file);
+    }
+    for name in &asked.only {
+        find(stages, name)?;
+    }
+    let names: Vec<&str> = stages.iter().map(|stage| &*stage.name).collect();
+    if asked.list {
+        println!("{}", names.join("\n"));
+        return Ok(());
+    }
+    let budgets = Budgets::of(command)?;
+    budgets.check(&names)?;
+    let logs = workspace::scratch(&format!("stages/{command}"))?;
+    // Asked once: a build of the workspace may put another program in its place, of the same source.
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let schedule = Schedule::new(stages, &asked.only, at_once());
+    let lines = run_all(stages, schedule, |stage| {
+        let mut child = Command::new(&program);
+        child.args([command, "--inside", &stage.name, "--verdict"]);
+        let (log, verdict) = (
+            logs.join(&stage.name),
+            logs.join(format!("{}.verdict", stage.name)),
+        );
+        child.arg(&verdict);
+        let alone = stage.alone;
+        move || ended(child, alone, &log, &verdict)
+    });
+    print!("{}", summary::text(&lines, &budgets));
+    let failed = lines.iter().filter(|line| line.failed()).count();
+    if failed > 0 {
+        bail!("{failed} of {} stages failed", lines.len());
+    }
+    Ok(())
+}
+
+fn find<'a>(stages: &'a [Stage], name: &str) -> Result<&'a Stage> {
+    stages
+        .iter()
+        .find(|stage| stage.name == name)
+        .with_context(|| {
+            let known: Vec<_> = stages.iter().map(|stage| &*stage.name).collect();
+            format!(
+                "there is no stage `{name}`; the stages are {}",
+                known.join(", ")
+            )
+        })
+}
+
+/// Runs the body of a stage, and leaves its verdict in a file.
+fn inside(stage: &Stage, file: &Path) -> Result<()> {
+    let verdict = match (stage.body)() {
+        Ok(Outcome::Passed) => Verdict::Passed,
+        Ok(Outcome::Skipped(why)) => {
+            println!("SKIPPED {}: {why}", stage.name);
+            Verdict::Skipped(why)
         }
-        if self.list {
-            return Ok(());
+        Err(error) => {
+            eprintln!("FAILED {}: {error:#}", stage.name);
+            Verdict::Failed(format!("{error:#}"))
         }
-        println!("\n=== summary ===");
-        let width = self.lines.iter().map(|line| line.name.len()).max();
-        let width = width.unwrap_or_default();
-        for line in &self.lines {
-            let seconds = line.took.as_secs_f64();
-            let row = format!(
-                "{:<width$}  {:<7}  {seconds:>7.1} s  {}",
-                line.name, line.verdict, line.detail
-            );
-            println!("{}", row.trim_end());
+    };
+    fs::write(file, verdict.encode()).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Runs a stage in its process, and returns its verdict and, unless it is alone, what it said.
+fn ended(mut child: Command, alone: bool, log: &Path, verdict: &Path) -> (Verdict, String) {
+    let mut run = || -> Result<(Verdict, String)> {
+        if !alone {
+            // One file for both, so that lines stay in their order.
+            let file = File::create(log)?;
+            child.stdin(Stdio::null());
+            child.stdout(file.try_clone()?).stderr(file);
         }
-        let count = |verdict| self.lines.iter().filter(|l| l.verdict == verdict).count();
-        let (passed, failed, skipped) = (count("passed"), count("FAILED"), count("SKIPPED"));
-        println!("\n{passed} passed, {failed} failed, {skipped} skipped");
-        if failed > 0 {
-            bail!("{failed} of {} stages failed", self.lines.len());
+        let status = child.status()?;
+        let said = match alone {
+            true => String::new(),
+            false => String::from_utf8_lossy(&fs::read(log)?).into_owned(),
+        };
+        let left = fs::read_to_string(verdict).ok();
+        let left = left.and_then(|text| Verdict::decode(&text));
+        Ok(match left {
+            Some(verdict) if status.success() => (verdict, said),
+            _ => (
+                Verdict::Failed(format!("its process ended with {status}")),
+                said,
+            ),
+        })
+    };
+    run().unwrap_or_else(|error| (Verdict::Failed(format!("{error:#}")), String::new()))
+}
+
+/// Runs the stages as the schedule has them, each with what `prepare` returns, and returns their lines in the order in
+/// which they started.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the time that a stage takes is only shown"
+)]
+fn run_all<P, R>(stages: &[Stage], mut schedule: Schedule, prepare: P) -> Vec<Line>
+where
+    P: Fn(&Stage) -> R,
+    R: FnOnce() -> (Verdict, String) + Send,
+{
+    let mut lines: Vec<Line> = Vec::new();
+    let began = Instant::now();
+    let (end, ends) = mpsc::channel();
+    thread::scope(|scope| {
+        loop {
+            match schedule.next() {
+                Next::Start(at) => {
+                    let stage = &stages[at];
+                    schedule.set(at, State::Running);
+                    lines.push(Line::new(&stage.name, began.elapsed()));
+                    println!(
+                        "\n=== {}{} ===",
+                        stage.name,
+                        if stage.alone { "" } else { " starts" }
+                    );
+                    let (run, end) = (prepare(stage), end.clone());
+                    scope.spawn(move || {
+                        let start = Instant::now();
+                        let (verdict, said) = run();
+                        // The receiver lives as long as the scope.
+                        let _ = end.send((at, verdict, said, start.elapsed()));
+                    });
+                }
+                Next::Skip(at, missing) => {
+                    let name = &stages[at].name;
+                    let why = format!("it needs the stage {missing}");
+                    println!("\n=== {name} ===\nSKIPPED {name}: {why}");
+                    schedule.set(at, State::NotPassed);
+                    let mut line = Line::new(name, began.elapsed());
+                    line.end(Verdict::Skipped(why), Duration::ZERO);
+                    lines.push(line);
+                }
+                Next::Wait => {
+                    let Ok((at, verdict, said, took)) = ends.recv() else {
+                        break;
+                    };
+                    let stage = &stages[at];
+                    if !stage.alone {
+                        println!("\n=== {} ===\n{}", stage.name, said.trim_end());
+                    }
+                    schedule.set(
+                        at,
+                        match verdict {
+                            Verdict::Passed => State::Passed,
+                            _ => State::NotPassed,
+                        },
+                    );
+                    if let Some(line) = lines.iter_mut().find(|line| line.name == stage.name) {
+                        line.end(verdict, took);
+                    }
+                }
+                Next::End => break,
+            }
         }
-        Ok(())
+    });
+    lines
+}
+
+/// Returns how many stages run beside each other: one more than there are cores, since each waits now and then, for a
+/// server, a disk, or the answer of a child process.
+fn at_once() -> usize {
+    thread::available_parallelism().map_or(1, usize::from) + 1
+}
+
+/// Asserts that stages and budgets of a command are the same, and that what stages need is there.
+#[cfg(test)]
+pub fn assert_budgets(command: &str, stages: &[Stage]) {
+    let names: Vec<&str> = stages.iter().map(|stage| &*stage.name).collect();
+    Budgets::of(command).unwrap().check(&names).unwrap();
+    for stage in stages {
+        for other in stage.needs.iter().chain(&stage.after) {
+            assert!(names.contains(&&**other), "{} needs {other}", stage.name);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Condvar, Mutex};
+
     use super::*;
 
-    /// Runs three stages, the last of which stands on the first, and returns those that ran.
-    fn ran(only: &[&str]) -> Vec<String> {
-        let only: Vec<String> = only.iter().map(ToString::to_string).collect();
-        let mut stages = Stages::new(&only, false);
-        stages.needs("third", &["first"]);
-        for name in ["first", "second", "third"] {
-            stages.stage(name, || Ok(Outcome::Passed));
-        }
-        stages.lines.into_iter().map(|line| line.name).collect()
+    fn nothing() -> Result<()> {
+        Ok(())
+    }
+
+    /// Runs stages, each with the verdict of its body, and returns names and verdicts in the order of their starts.
+    fn run_here(stages: &[Stage], at_once: usize) -> Vec<(String, Verdict)> {
+        let schedule = Schedule::new(stages, &[], at_once);
+        let lines = run_all(stages, schedule, |stage| {
+            let verdict = match (stage.body)() {
+                Ok(Outcome::Passed) => Verdict::Passed,
+                Ok(Outcome::Skipped(why)) => Verdict::Skipped(why),
+                Err(error) => Verdict::Failed(error.to_string()),
+            };
+            move || (verdict, String::new())
+        });
+        lines
+            .into_iter()
+            .map(|line| (line.name.clone(), line.verdict().clone()))
+            .collect()
     }
 
     #[test]
-    fn one_stage_brings_what_it_stands_on() {
-        assert_eq!(ran(&["third"]), ["first", "third"]);
-        assert_eq!(ran(&["second"]), ["second"]);
-        assert_eq!(ran(&[]), ["first", "second", "third"]);
+    fn what_needs_a_stage_that_failed_is_skipped_and_says_so() {
+        let stages = [
+            Stage::new("passing", nothing),
+            Stage::new("failing", || bail!("on purpose")),
+            Stage::new("standing", nothing).needs(&["passing"]),
+            Stage::new("falling", nothing).needs(&["passing", "failing"]),
+            Stage::new("further", nothing).needs(&["falling"]),
+        ];
+        let mut found = run_here(&stages, 2);
+        found.sort_by_key(|(name, _)| stages.iter().position(|stage| stage.name == *name));
+        let skipped = |stage: &str| Verdict::Skipped(format!("it needs the stage {stage}"));
+        let verdicts: Vec<_> = found.into_iter().map(|(_, verdict)| verdict).collect();
+        assert_eq!(
+            verdicts,
+            [
+                Verdict::Passed,
+                Verdict::Failed("on purpose".to_owned()),
+                Verdict::Passed,
+                skipped("failing"),
+                skipped("falling"),
+            ]
+        );
     }
 
     #[test]
-    fn what_did_not_run_or_pass_is_not_available() {
-        let only = ["failing".to_owned(), "passing".to_owned()];
-        let mut stages = Stages::new(&only, false);
-        stages.stage("passing", || Ok(Outcome::Passed));
-        stages.stage("failing", || bail!("on purpose"));
-        stages.stage("left out", || Ok(Outcome::Passed));
-        let available = ["passing", "failing", "left out"].map(|name| stages.available(name));
-        assert_eq!(available, [true, false, false]);
+    fn stages_run_beside_each_other() {
+        // Each waits until both run: one after the other, they would wait for ever.
+        let stages = [Stage::new("one", nothing), Stage::new("two", nothing)];
+        let both = Arc::new((Mutex::new(0), Condvar::new()));
+        let schedule = Schedule::new(&stages, &[], 2);
+        let lines = run_all(&stages, schedule, |_| {
+            let both = Arc::clone(&both);
+            move || {
+                let (running, changed) = &*both;
+                let mut running = running.lock().unwrap();
+                *running += 1;
+                changed.notify_all();
+                drop(changed.wait_while(running, |running| *running < 2).unwrap());
+                (Verdict::Passed, String::new())
+            }
+        });
+        assert_eq!(lines.len(), 2);
+    }
+
+    #[test]
+    fn a_stage_without_a_verdict_has_failed() {
+        let log = Path::new("/dev/null");
+        let verdict = Path::new("/no/verdict/here");
+        let (found, _) = ended(Command::new("true"), true, log, verdict);
+        assert!(matches!(found, Verdict::Failed(why) if why.contains("ended with")));
+        let (found, _) = ended(Command::new("/no/program"), true, log, verdict);
+        assert!(found != Verdict::Passed);
+    }
+
+    #[test]
+    fn an_unknown_stage_is_refused_with_the_known_ones() {
+        let stages = [Stage::new("one", nothing), Stage::new("two", nothing)];
+        let asked = Asked {
+            only: vec!["three".to_owned()],
+            ..Asked::default()
+        };
+        let refused = run("test", &stages, &asked).unwrap_err().to_string();
+        assert!(
+            refused.contains("three") && refused.contains("one, two"),
+            "{refused}"
+        );
     }
 }

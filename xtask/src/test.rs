@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::python::{ARCHIVES, ENVIRONMENTS, Environment, PACKAGE, WHEEL};
-use crate::stage::{Outcome, Stages};
+use crate::stage::{self, Asked, Outcome, Stage};
 use crate::{
     archives, cookbook, demo, fuzz, interop, kill, nczarr, package, process, servers, tour, wheel,
     workspace,
@@ -14,148 +14,106 @@ const FUZZ_SECONDS: u32 = 10;
 /// Parts of the names of the tests that need gigabytes.
 const LARGE: [&str; 2] = ["d51_", "of_more_than_4_gib"];
 
-/// A stage by its name.
-type Named = (&'static str, fn() -> Result<()>);
-
-/// What is run with the wheel of the Python package, most of it beside the reference implementation.
-const BESIDE_REFERENCE: [Named; 4] = [
-    ("behaviour-reference", package::behaviour_of_reference),
-    ("parity", package::parity),
-    ("bench-python", package::bench),
-    ("cookbook", cookbook::run),
-];
-
-/// Runs the stages, or only those named.
+/// Runs the stages, or only those that were asked for.
 ///
 /// # Errors
 /// If one fails.
-pub fn run(only: &[String], list: bool) -> Result<()> {
-    let mut stages = Stages::new(only, list);
-    for stage in ["tour", "demo"] {
-        stages.needs(stage, &["programs"]);
-    }
-    for environment in &ENVIRONMENTS {
+pub fn run(asked: &Asked) -> Result<()> {
+    stage::run("test", &stages(), asked)
+}
+
+/// The stages, in the order in which they start if they can.
+///
+/// First comes what others stand on, then all that is left, the longest first, so that no core is idle at the end. What
+/// compiles into the target directory is alone: it keeps the cores busy, and two builds would wait for each other's lock.
+/// After it, every `cargo test` finds its programs built, and holds that lock for no longer than it takes to see that.
+/// Those that have target directories of their own (`fuzz`, `example-backend`) need not be alone.
+///
+/// Stages that run beside each other share what is installed and built, which none of them changes: each writes below
+/// directories of its own name, and listens on ports that it was given. So the wheel is installed by a stage of its own,
+/// as is the reference implementation, before any stage that imports them.
+fn stages() -> Vec<Stage> {
+    let (libraries, wheels) = (python_stage(&ARCHIVES), python_stage(&WHEEL));
+    let mut stages = environments();
+    stages.extend([
+        Stage::that_may_skip("nczarr-peers", nczarr::peers),
+        Stage::new("programs", programs).alone(),
+        Stage::new("wheel", || wheel::packed().map(|_| ())).needs(&[&wheels, "programs"]),
+        Stage::new("build", build).needs(&["programs"]).alone(),
+        Stage::new("large", large).needs(&["build"]).alone(),
+    ]);
+    stages.extend(PACKAGE.iter().map(|environment| {
         let python = python_stage(environment);
-        stages.needs(&interop_stage(environment), &[&python, "programs"]);
-        stages.needs(&judge_stage(environment), &[&python, "cargo-test"]);
-    }
-    let libraries = python_stage(&ARCHIVES);
-    stages.needs("archives", &[&libraries, "programs"]);
-    stages.needs("nczarr", &[&libraries, "programs", "nczarr-peers"]);
-    let wheels = python_stage(&WHEEL);
-    stages.needs("wheel", &[&wheels, "programs"]);
-    for environment in &PACKAGE {
+        let install = move || package::install(environment);
+        Stage::new(&installed_stage(environment), install).needs(&[&python, "wheel"])
+    }));
+    stages.push(Stage::new("cargo-test", cargo_test).needs(&["build"]));
+    stages.extend(PACKAGE.iter().rev().map(|environment| {
+        let installed = installed_stage(environment);
+        Stage::new(environment.name, move || package::run(environment)).needs(&[&installed])
+    }));
+    let fuzz = || fuzz::run(FUZZ_SECONDS);
+    stages.push(Stage::new("fuzz", fuzz));
+    let server = |(name, run): servers::Stage| Stage::that_may_skip(name, run).needs(&["build"]);
+    stages.extend(servers::STAGES.map(server));
+    stages.extend(beside_reference());
+    stages.extend(ENVIRONMENTS.iter().map(|environment| {
         let python = python_stage(environment);
-        stages.needs(environment.name, &[&python, &wheels, "programs", "wheel"]);
-    }
-    let judge = python_stage(package::judge());
-    for (name, _) in BESIDE_REFERENCE {
-        stages.needs(name, &[&judge, &wheels, "programs", "wheel"]);
-    }
+        let run = move || interop::run(environment);
+        Stage::new(&interop_stage(environment), run).needs(&[&python, "programs"])
+    }));
+    stages.extend([
+        Stage::new("archives", archives::run).needs(&[&libraries, "programs"]),
+        Stage::new("nczarr", nczarr::run)
+            .needs(&[&libraries, "programs"])
+            .after(&["nczarr-peers"]),
+        Stage::new("archives-reader", archives::reader).needs(&["archives", "build"]),
+        Stage::new("benches", benches).needs(&["build"]),
+        Stage::new("example-backend", example_backend),
+        Stage::new("tour", tour::run).needs(&["programs"]),
+        Stage::new("demo", || demo::run(&workspace::programs()?.icefield)).needs(&["programs"]),
+    ]);
+    stages.extend(ENVIRONMENTS.iter().map(|environment| {
+        let python = python_stage(environment);
+        let verify = move || kill::verify(environment);
+        Stage::new(&judge_stage(environment), verify).needs(&[&python, "cargo-test"])
+    }));
+    stages
+}
+
+/// The Python environments, which wait for the network when they are made anew.
+fn environments() -> Vec<Stage> {
     let environments = ENVIRONMENTS.iter().chain([&ARCHIVES, &WHEEL]);
-    for environment in environments.chain(&PACKAGE) {
-        stages.stage(&python_stage(environment), || prepare(environment));
-    }
-    stages.stage("cargo-test", || {
-        let mut cargo = process::cargo();
-        cargo.arg("test").args(workspace::SELECTION);
-        cargo.env(kill::VARIABLE, kill::fresh_copies()?);
-        process::run(cargo.arg("--no-fail-fast")).map(|()| Outcome::Passed)
-    });
-    stages.stage("large", || {
-        // Those that are left out of a plain `cargo test`, for their gigabytes of memory or disk. One at a time.
-        let mut cargo = process::cargo();
-        cargo.arg("test").args(workspace::SELECTION);
-        cargo.args(["--test", "robustness", "--test", "it", "--", "--ignored"]);
-        cargo.args(["--test-threads", "1"]).args(LARGE);
-        process::run(&mut cargo).map(|()| Outcome::Passed)
-    });
-    for (name, run) in servers::STAGES {
-        stages.stage(name, run);
-    }
-    stages.stage("benches", || {
-        // Each once, on little data; in the profile and with the features of all other tests.
-        let mut cargo = process::cargo();
-        // Of the whole workspace, so that nothing is built again with other features.
-        cargo.args(["test", "--workspace", "--all-features"]);
-        process::run(cargo.args(["--bench", "*"])).map(|()| Outcome::Passed)
-    });
-    stages.stage("programs", || {
-        workspace::build_programs()?;
-        workspace::programs().map(|_| Outcome::Passed)
-    });
-    stages.stage("example-backend", || {
-        // A workspace of its own, as a third party would have it.
-        let mut cargo = process::cargo();
-        cargo.args([
-            "test",
-            "--locked",
-            "--manifest-path",
-            "examples/backend/Cargo.toml",
-        ]);
-        cargo
-            .arg("--target-dir")
-            .arg(workspace::target()?.join("example-backend"));
-        process::run(&mut cargo).map(|()| Outcome::Passed)
-    });
-    let programs = stages.available("programs");
-    stages.stage("tour", || needs(&[(programs, "programs")], tour::run));
-    stages.stage("demo", || {
-        needs(&[(programs, "programs")], || {
-            demo::run(&workspace::programs()?.icefield)
+    let mut stages: Vec<Stage> = environments
+        .chain(&PACKAGE)
+        .map(|environment| {
+            let prepare = move || prepare(environment);
+            Stage::that_may_skip(&python_stage(environment), prepare)
         })
-    });
-    let tested = stages.available("cargo-test");
-    for environment in &ENVIRONMENTS {
-        let python = python_stage(environment);
-        let ready = stages.available(&python);
-        stages.stage(&interop_stage(environment), || {
-            needs(&[(ready, &python), (programs, "programs")], || {
-                interop::run(environment)
-            })
-        });
-        stages.stage(&judge_stage(environment), || {
-            needs(&[(ready, &python), (tested, "cargo-test")], || {
-                kill::verify(environment)
-            })
-        });
-    }
-    let ready = stages.available(&libraries);
-    stages.stage("archives", || {
-        needs(&[(ready, &libraries), (programs, "programs")], || {
-            archives::run(tested)
-        })
-    });
-    stages.stage("nczarr-peers", nczarr::peers);
-    stages.stage("nczarr", || {
-        needs(&[(ready, &libraries), (programs, "programs")], nczarr::run)
-    });
-    let ready = stages.available(&wheels);
-    stages.stage("wheel", || {
-        needs(&[(ready, &wheels), (programs, "programs")], || {
-            wheel::packed().map(|_| ())
-        })
-    });
-    let packed = stages.available("wheel");
-    for environment in &PACKAGE {
-        let python = python_stage(environment);
-        let ready = stages.available(&python);
-        stages.stage(environment.name, || {
-            needs(&[(ready, &python), (packed, "wheel")], || {
-                package::run(environment)
-            })
-        });
-    }
-    let ready = stages.available(&judge);
-    for (name, run) in BESIDE_REFERENCE {
-        stages.stage(name, || needs(&[(ready, &judge), (packed, "wheel")], run));
-    }
-    stages.stage("fuzz", || fuzz::run(FUZZ_SECONDS).map(|()| Outcome::Passed));
-    stages.finish()
+        .collect();
+    let judge = python_stage(package::judge());
+    stages.push(Stage::new("python-reference", package::install_reference).needs(&[&judge]));
+    stages
+}
+
+/// What is run with the wheel of the Python package, most of it beside the reference implementation.
+fn beside_reference() -> [Stage; 4] {
+    let installed = installed_stage(package::judge());
+    [
+        Stage::new("behaviour-reference", package::behaviour_of_reference),
+        Stage::new("parity", package::parity),
+        Stage::new("bench-python", package::bench),
+        Stage::new("cookbook", cookbook::run),
+    ]
+    .map(|stage| stage.needs(&["python-reference", &installed]))
 }
 
 fn python_stage(environment: &Environment) -> String {
     format!("python-{}", environment.name)
+}
+
+fn installed_stage(environment: &Environment) -> String {
+    format!("installed-{}", environment.name)
 }
 
 fn interop_stage(environment: &Environment) -> String {
@@ -173,10 +131,56 @@ fn prepare(environment: &Environment) -> Result<Outcome> {
     })
 }
 
-/// Runs the body if the stages that it stands on are available, else skips it and says why.
-fn needs(stages: &[(bool, &str)], body: impl FnOnce() -> Result<()>) -> Result<Outcome> {
-    match stages.iter().find(|(available, _)| !available) {
-        None => body().map(|()| Outcome::Passed),
-        Some((_, stage)) => Ok(Outcome::Skipped(format!("it needs the stage {stage}"))),
+fn programs() -> Result<()> {
+    workspace::build_programs()?;
+    workspace::programs().map(|_| ())
+}
+
+/// Builds all tests and benches, in one build: while some are linked, others are compiled.
+fn build() -> Result<()> {
+    let mut cargo = process::cargo();
+    cargo.arg("test").args(workspace::SELECTION);
+    process::run(cargo.args(["--no-run", "--tests", "--benches"]))
+}
+
+fn cargo_test() -> Result<()> {
+    let mut cargo = process::cargo();
+    cargo.arg("test").args(workspace::SELECTION);
+    cargo.env(kill::VARIABLE, kill::fresh_copies()?);
+    process::run(cargo.arg("--no-fail-fast"))
+}
+
+/// Runs the tests that are left out of a plain `cargo test`, for their gigabytes of memory or disk. One at a time.
+fn large() -> Result<()> {
+    let mut cargo = process::cargo();
+    cargo.arg("test").args(workspace::SELECTION);
+    cargo.args(["--test", "it", "--", "--ignored"]);
+    process::run(cargo.args(["--test-threads", "1"]).args(LARGE))
+}
+
+/// Runs each bench once, on little data; in the profile and with the features of all other tests, and of the whole
+/// workspace, so that nothing is built again.
+fn benches() -> Result<()> {
+    let mut cargo = process::cargo();
+    cargo.arg("test").args(workspace::SELECTION);
+    process::run(cargo.args(["--bench", "*"]))
+}
+
+/// Tests the backend that is a workspace of its own, as a third party would have it.
+fn example_backend() -> Result<()> {
+    let manifest = "examples/backend/Cargo.toml";
+    let mut cargo = process::cargo();
+    cargo.args(["test", "--locked", "--manifest-path", manifest]);
+    let target = workspace::target()?.join("example-backend");
+    process::run(cargo.arg("--target-dir").arg(target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stage_has_a_budget() {
+        stage::assert_budgets("test", &stages());
     }
 }
