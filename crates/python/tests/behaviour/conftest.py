@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import under_test
+from children import leave
 from differences import DIFFERENCES, Difference, covering
 from making import Keys, create, small_array
 
@@ -64,6 +65,22 @@ def _is_whole(config: pytest.Config, items: list[pytest.Item]) -> bool:
     """Whether all cases of all files were collected."""
     files = {item.path for item in items}
     return not any("::" in it for it in config.args) and files >= set(_HERE.glob("test_*.py"))
+
+
+_STATUS = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[_STATUS] = int(exitstatus)
+
+
+# Last: all has been reported. But what keeps a run from starting is reported later.
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    status = config.stash.get(_STATUS, None)
+    if status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        leave(status)
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from children import command
 from making import PROTOTYPE, Keys, buffer, commit, create, keys_of, small_array
 from under_test import ic, raises, run
 
@@ -334,9 +334,7 @@ def test_a_process_opens_again_after_fork(disk: Any, tmp_path: Any) -> None:
         "    os._exit(0 if repo.list_branches() == {'main'} else 3)\n"
         "sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, ic.__name__, path], start_new_session=True
-    )
+    process = subprocess.Popen(command(program, ic.__name__, path), start_new_session=True)
     try:
         assert process.wait(20) == 0
     finally:

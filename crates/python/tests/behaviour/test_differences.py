@@ -36,7 +36,7 @@ for module in DIFFERENCES:
 
 def _ran(directory: Path, more: str, *arguments: str) -> str:
     """What pytest says of a suite with the fixtures of this one, but other cases and differences."""
-    for name in ("conftest.py", "making.py", "under_test.py", "pytest.ini"):
+    for name in ("children.py", "conftest.py", "making.py", "under_test.py", "pytest.ini"):
         shutil.copy(_HERE / name, directory / name)
     differences = (_HERE / "differences.py").read_text(encoding="utf-8")
     (directory / "differences.py").write_text(differences + _NAMED + more, encoding="utf-8")

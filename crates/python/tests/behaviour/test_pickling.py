@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import pickle
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from children import command
 from making import Keys, commit, create, small_array
 from under_test import MODULE
 
@@ -131,7 +131,7 @@ def test_another_process_reads(local: Any, tmp_path: Path) -> None:
         "print(asyncio.run(store.get('a/c/0', p())).to_bytes())"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "store.pickle")],
+        command(program, str(tmp_path / "store.pickle")),
         capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
     assert done.stdout.strip().endswith(repr(b"\x01"))
@@ -147,7 +147,7 @@ def test_another_process_writes_to_a_fork(local: Any, tmp_path: Path) -> None:
         "pickle.dump(fork, open(sys.argv[2], 'wb'))"
     )
     subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "in.pickle"), str(tmp_path / "out.pickle")],
+        command(program, str(tmp_path / "in.pickle"), str(tmp_path / "out.pickle")),
         check=True, capture_output=True, timeout=120,
     )  # fmt: skip
     session.merge(pickle.loads((tmp_path / "out.pickle").read_bytes()))
