@@ -1,6 +1,6 @@
 //! What the fuzz targets share.
 
-#[path = "../../crates/format/tests/common/roundtrip.rs"]
+#[path = "../../crates/format/tests/it/common/roundtrip.rs"]
 pub mod roundtrip;
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! `interop/archive_check.py`, which lets zarr-python read the result.
 #![allow(clippy::unwrap_used, reason = "a dump that fails has no use")]
 
-#[path = "../tests/common/dump.rs"]
+#[path = "../tests/it/common/dump.rs"]
 mod dump;
 
 use std::error::Error;

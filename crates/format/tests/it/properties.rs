@@ -1,12 +1,8 @@
 //! Whatever can be written comes back, and any bytes at all can be offered for reading.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::roundtrip;
+use crate::common::roundtrip;
 use icefield_format::config::{
     DimensionCondition, DimensionRule, HttpOptions, ManifestConfig, PreloadCondition,
     PreloadConfig, SplitCondition, SplitRule, SplittingConfig, StorageConfig,

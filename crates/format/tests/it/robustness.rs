@@ -2,14 +2,10 @@
 //!
 //! Tests are named after their case in `docs/faults.md`.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
-use common::{Decoded, Sample, decode, v1_samples};
+use crate::common::{Decoded, Sample, decode, v1_samples};
 use icefield_format::layout::IdKey;
 use icefield_format::{
     ChunkId, ChunkRef, Compression, DecodeLimits, FormatError, HEADER_LEN, Manifest,
@@ -287,7 +283,7 @@ fn d49_a_small_file_cannot_claim_much_memory() {
 #[test]
 fn d49_the_memory_for_a_bomb_is_bounded() {
     const ALONE: &str = "ICEFIELD_TEST_ALONE";
-    const NAME: &str = "d49_the_memory_for_a_bomb_is_bounded";
+    const NAME: &str = "robustness::d49_the_memory_for_a_bomb_is_bounded";
     if std::env::var_os(ALONE).is_none() {
         let status = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", NAME])

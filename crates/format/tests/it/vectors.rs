@@ -1,15 +1,11 @@
 //! Repositories written by the reference implementation, and by hand, read as their `expected.json`
 //! says.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use common::{
+use crate::common::{
     Decoded, decode, directories, v1_repositories, v1_samples, v2_repositories, v2_samples,
 };
 use icefield_format::config::{ContainerEntry, PreloadCondition};
@@ -305,7 +301,7 @@ fn every_file_of_spec_1_survives_writing_and_reading() {
             "{name}: the same content gives the same bytes"
         );
         if let Decoded::Manifest(manifest) = &second {
-            common::roundtrip::look_up_everything(manifest);
+            crate::common::roundtrip::look_up_everything(manifest);
         }
     }
 }
@@ -475,7 +471,9 @@ fn files_of_spec_2_are_refused_where_only_spec_1_is_expected() {
         );
         assert!(error.is_unsupported());
         assert!(
-            error.to_string().contains(&common::file_name(&sample.path)),
+            error
+                .to_string()
+                .contains(&crate::common::file_name(&sample.path)),
             "{error}"
         );
     }
@@ -498,14 +496,14 @@ fn every_file_of_spec_2_survives_writing_and_reading() {
             "{name}: the same content gives the same bytes"
         );
         if let Decoded::Manifest(manifest) = &second {
-            common::roundtrip::look_up_everything(manifest);
+            crate::common::roundtrip::look_up_everything(manifest);
         }
     }
 }
 
 #[test]
 fn every_version_of_repo_survives_writing_and_reading() {
-    for (path, bytes) in common::repo_objects() {
+    for (path, bytes) in crate::common::repo_objects() {
         let name = path.display();
         let first = RepoInfo::decode(&bytes, &Default::default()).unwrap();
         let written = first.encode(&Default::default()).unwrap();
@@ -556,7 +554,7 @@ fn the_operations_log_goes_on_in_the_backups() {
 #[test]
 fn configurations_of_spec_2_are_read_and_written() {
     let mut found = 0;
-    for (path, bytes) in common::repo_objects() {
+    for (path, bytes) in crate::common::repo_objects() {
         let info = RepoInfo::decode(&bytes, &Default::default()).unwrap();
         let Some(config) = info.config().unwrap() else {
             continue;
@@ -578,7 +576,7 @@ fn configurations_of_spec_2_are_read_and_written() {
         assert_eq!(yaml, config, "{}", path.display());
     }
     assert!(found > 10, "{found}");
-    let odd = repo_info(&common::vectors().join("v2-odd-config/repo"));
+    let odd = repo_info(&crate::common::vectors().join("v2-odd-config/repo"));
     let odd = odd.config().unwrap().unwrap();
     assert!(odd.containers().count() > 2);
     let preload = odd.manifest.as_ref().unwrap().preload.as_ref().unwrap();
@@ -604,14 +602,14 @@ fn json_without_nulls(value: &Value) -> Value {
 
 #[test]
 fn initial_snapshot_has_the_bytes_of_the_reference() {
-    let path = common::vectors()
+    let path = crate::common::vectors()
         .join("v1-empty/repo")
         .join(snapshot_key(SnapshotId::INITIAL));
     let theirs = fs::read(path).unwrap();
     let theirs = Snapshot::decode(&theirs, SnapshotId::INITIAL, &Default::default()).unwrap();
     let ours = icefield_format::initial_snapshot(theirs.flushed_at(), &Default::default());
     let ours = Snapshot::decode(&ours, SnapshotId::INITIAL, &Default::default()).unwrap();
-    let content = common::roundtrip::snapshot_content;
+    let content = crate::common::roundtrip::snapshot_content;
     assert_eq!(content(&ours), content(&theirs));
 }
 
@@ -661,7 +659,7 @@ fn without_nulls(value: serde_yaml_ng::Value) -> serde_yaml_ng::Value {
 
 #[test]
 fn every_key_of_the_odd_configuration_is_typed() {
-    let path = common::vectors().join("v1-odd-config/repo/config.yaml");
+    let path = crate::common::vectors().join("v1-odd-config/repo/config.yaml");
     let config = RepositoryConfig::decode(&fs::read(path).unwrap()).unwrap();
     assert!(config.unknown.is_empty());
     assert_eq!(config.inline_chunk_threshold(), 0);
@@ -684,7 +682,7 @@ fn every_key_of_the_odd_configuration_is_typed() {
 
 #[test]
 fn a_sparse_configuration_keeps_its_unknown_key() {
-    let path = common::vectors().join("v1-minimal-config/repo/config.yaml");
+    let path = crate::common::vectors().join("v1-minimal-config/repo/config.yaml");
     let config = RepositoryConfig::decode(&fs::read(path).unwrap()).unwrap();
     assert_eq!(config.inline_chunk_threshold(), 99);
     assert_eq!(config.unknown.names().collect::<Vec<_>>(), ["unknown_key"]);

@@ -1,10 +1,6 @@
 //! Appending: arrays grow along a named dimension, everything else must be equal.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
-use common::{Tree, array, chain, exported, group, path, refused, repository, run};
+use crate::common::{Tree, array, chain, exported, group, path, refused, repository, run};
 use icefield_core::{BranchName, ByteRange, Repository, WriteMode};
 use icefield_ingest::ImportError;
 use serde_json::{Value, json};

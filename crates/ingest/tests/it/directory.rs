@@ -1,17 +1,12 @@
 //! Directories that change while they are imported, and what lies among chunks and is none.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![cfg(unix)]
-
-mod common;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-use common::{Tree, array, group, path, refused, repository};
+use crate::common::{Tree, array, group, path, refused, repository};
 use futures::TryStreamExt;
 use icefield_ingest::{ChunkEntry, ImportError, Source, SourceError, ZarrDirectory};
 use rustix::fs::{CWD, FileType, Mode, mknodat};

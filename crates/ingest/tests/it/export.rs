@@ -1,9 +1,5 @@
 //! Exporting: whole or not at all.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -11,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::common::{After, Tree, array, exported, files, group, path, repository, run};
 use bytes::Bytes;
-use common::{After, Tree, array, exported, files, group, path, repository, run};
 use futures::TryStreamExt;
 use icefield_core::{BranchName, Interrupt, NodePath, Session, WriteMode};
 use icefield_ingest::nczarr::ReadOptions;

@@ -1,6 +1,4 @@
 //! HDF5 and NetCDF-4 files, written by the HDF5 library itself.
-#![cfg(feature = "hdf5")]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::io::Write;

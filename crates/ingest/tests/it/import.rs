@@ -1,12 +1,10 @@
 //! Importing Zarr v3 directories: what arrives, and what is refused by name.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::fs;
 
-use common::{After, Tree, array, chain, exported, files, group, path, refused, repository, run};
+use crate::common::{
+    After, Tree, array, chain, exported, files, group, path, refused, repository, run,
+};
 use icefield_core::{BranchName, ByteRange, ChunkKeyEncoding, CommitOutcome, Interrupt};
 use icefield_ingest::{Export, ImportError, Limits, PlanError, Source, SourceError, ZarrDirectory};
 use serde_json::{Value, json};
@@ -285,7 +283,7 @@ async fn a_node_is_imported_whatever_its_name_looks_like() {
     let place = Tree::new();
     let out = place.path().join("out");
     Export::new(session).run(&out).await.unwrap();
-    let again = common::repository().await;
+    let again = repository().await;
     run(
         icefield_ingest::Import::new(std::sync::Arc::new(ZarrDirectory::open(&out).unwrap())),
         &again,

@@ -1,20 +1,13 @@
 //! Reading references of kerchunk. The expected dumps were checked by `interop/archive_check.py`: zarr-python and xarray
 //! find in them what they find through kerchunk's own reader.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "common/damage.rs"]
-mod damage;
-#[path = "common/dump.rs"]
-mod dump;
-#[path = "common/said.rs"]
-mod said;
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::common::damage::Numbers;
+use crate::common::{dump, said};
 use async_trait::async_trait;
-use damage::Numbers;
 use icefield_core::NodePath;
 use icefield_ingest::{
     Archive, ArchiveChunks, ArchiveFile, ArchiveNode, OpenUrl, SourceError, read_kerchunk,

@@ -1,21 +1,13 @@
 //! Reading references of kerchunk in Parquet files, as the two programs write them that Python has for that.
-#![cfg(feature = "kerchunk-parquet")]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "common/damage.rs"]
-mod damage;
-#[path = "common/dump.rs"]
-mod dump;
-#[path = "common/said.rs"]
-mod said;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::common::damage::Numbers;
+use crate::common::{dump, said};
 use async_trait::async_trait;
-use damage::Numbers;
 use icefield_ingest::{Archive, ArchiveFile, OpenUrl, SourceError, read_kerchunk_parquet};
 use icefield_storage::{Key, Prefix, PutMode, Storage};
 use icefield_storage_memory::MemoryStorage;

@@ -1,7 +1,5 @@
 //! Datasets that other programs wrote, imported: every value, dimension and attribute is the expected one, and again after
 //! an export.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,18 +1,13 @@
 //! Reading NetCDF-3 files. The expected dumps were checked by `interop/archive_check.py`: zarr-python and xarray find in
 //! them what the NetCDF library finds in the files.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "common/damage.rs"]
-mod damage;
-#[path = "common/dump.rs"]
-mod dump;
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::common::damage::Numbers;
+use crate::common::dump;
 use bytes::Bytes;
-use damage::Numbers;
 use icefield_core::NodePath;
 use icefield_ingest::{
     Archive, ArchiveChunks, ArchiveFile, ArchiveNode, SourceError, read_netcdf3,

@@ -1,19 +1,14 @@
 //! Reading Zarr trees on a store. The expected dumps were checked by `interop/archive_check.py`: zarr-python and xarray
 //! find in them what they find in the trees.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "common/damage.rs"]
-mod damage;
-#[path = "common/dump.rs"]
-mod dump;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::common::damage::Numbers;
+use crate::common::dump;
 use base64::Engine as _;
-use damage::Numbers;
 use icefield_core::{NodeMetadata, NodePath};
 use icefield_ingest::nczarr::ReadOptions;
 use icefield_ingest::{Archive, ArchiveNode, SourceError, read_zarr};

@@ -1,7 +1,5 @@
 //! CDL is read as `ncgen` reads it, and refused where that would lose something.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::path::Path;
 

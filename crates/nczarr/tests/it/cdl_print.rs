@@ -1,7 +1,5 @@
 //! What `ncdump` printed is printed again, byte for byte.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,5 @@
 //! Random datasets come back from their text, and random texts end in a dataset or an error.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,9 @@
 //! Trees of files, and repositories in memory.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(dead_code, reason = "what some features need")]
+
+pub(crate) mod damage;
+pub(crate) mod dump;
+pub(crate) mod said;
 
 use std::collections::BTreeMap;
 use std::fs;

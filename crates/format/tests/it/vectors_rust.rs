@@ -1,14 +1,10 @@
 //! Repositories that the reference implementation wrote from Rust read as their `expected.json` says.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use common::v2_rust_repositories;
+use crate::common::v2_rust_repositories;
 use icefield_format::layout::{chunk_key, manifest_key, snapshot_key, transaction_log_key};
 use icefield_format::{
     Availability, Checksum, ChunkRef, DecodeLimits, Manifest, ManifestId, NodeKind, NodeRecord,

@@ -1,13 +1,9 @@
 //! Spec 2: whatever can be written comes back, and any bytes can be offered for reading.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::common::{decode, repo_objects, roundtrip, v2_samples};
 use bytes::Bytes;
-use common::{decode, repo_objects, roundtrip, v2_samples};
 use icefield_format::*;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -139,7 +135,7 @@ fn files_of_each_kind_are_no_files_of_another() {
 #[test]
 fn a_file_of_spec_1_that_calls_itself_spec_2_lacks_fields() {
     let mut told = 0;
-    for sample in common::v1_samples() {
+    for sample in crate::common::v1_samples() {
         let mut file = sample.bytes.clone();
         file[36] = 2;
         match decode(sample.key, &file) {
@@ -160,7 +156,7 @@ fn a_file_of_spec_1_that_calls_itself_spec_2_lacks_fields() {
 
 #[test]
 fn the_first_files_of_a_repository_are_those_of_the_reference() {
-    let root = common::vectors().join("v2-empty/repo");
+    let root = crate::common::vectors().join("v2-empty/repo");
     let theirs = std::fs::read(root.join(layout::snapshot_key(SnapshotId::INITIAL))).unwrap();
     let theirs = Snapshot::decode(&theirs, SnapshotId::INITIAL, &limits()).unwrap();
     let writer = Writer::default();
@@ -311,8 +307,8 @@ fn what_is_wrong_with_compressed_locations_is_told() {
 
     // The same in a manifest: another dictionary, and none.
     let samples = v2_samples();
-    let has_dictionary = |sample: &&common::Sample| match decode(sample.key, &sample.bytes) {
-        Ok(common::Decoded::Manifest(manifest)) => manifest.location_dictionary().is_some(),
+    let has_dictionary = |sample: &&crate::common::Sample| match decode(sample.key, &sample.bytes) {
+        Ok(crate::common::Decoded::Manifest(manifest)) => manifest.location_dictionary().is_some(),
         _ => false,
     };
     let sample = samples.iter().find(has_dictionary).unwrap();

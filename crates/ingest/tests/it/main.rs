@@ -1,0 +1,19 @@
+//! Readers and writers from outside, on files and trees that other programs wrote.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod append;
+mod common;
+#[cfg(unix)]
+mod directory;
+mod export;
+#[cfg(feature = "hdf5")]
+mod hdf5;
+mod import;
+mod kerchunk;
+#[cfg(feature = "kerchunk-parquet")]
+mod kerchunk_parquet;
+#[cfg(all(unix, feature = "codecs"))]
+mod nczarr;
+mod netcdf3;
+mod zarr2;
