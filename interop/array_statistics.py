@@ -104,6 +104,53 @@ def packed_sharded_and_unsigned_arrays_are_decoded(work):
     assert np.isclose(sparse["mean"], 3.02)
 
 
+def analysed(day):
+    """A day of an analysis as OSTIA packs it: temperatures in hundredths of a kelvin, land missing, and an ice mask."""
+    random = np.random.default_rng(day)
+    rows, columns = np.mgrid[0:90, 0:180]
+    packed = (2000 * np.cos(rows / 30) + random.integers(-300, 300, rows.shape)).astype("int16")
+    packed[(rows * 7 + columns * 3) % 11 < 3] = -32768
+    mask = ((rows + columns + day) % 16).astype("int8")
+    mask[rows < 2] = -128
+    return {"analysed_sst": packed, "mask": mask, "anomaly": packed.astype("float32") / 3, "source": f"day {day}"}
+
+
+@case
+def an_analysis_that_grows_has_its_statistics_at_every_version(work):
+    path = work / "repo"
+    repository = reference.create(path)
+    packing = {"scale_factor": 0.01, "add_offset": 273.15, "_FillValue": -32768, "units": "kelvin"}
+    days = [analysed(day) for day in range(3)]
+    for count in [1, 2, 3]:
+        session = repository.writable_session("main")
+        root = zarr.open_group(session.store, mode="a")
+        if count == 1:
+            names = ("time", "lat", "lon")
+            whole, one = {"shape": (0, 90, 180), "dimension_names": names}, (1, 40, 70)
+            root.create_array("analysed_sst", dtype="int16", chunks=one, attributes=packing, **whole)
+            root.create_array("mask", dtype="int8", chunks=one, attributes={"_FillValue": -128}, **whole)
+            root.create_array("anomaly", dtype="float32", chunks=(1, 15, 20), shards=(1, 45, 60), **whole)
+            root.create_array("source", dtype=str, shape=(0,), chunks=(1,), dimension_names=("time",))
+        for name, values in days[count - 1].items():
+            array = root[name]
+            array.resize((count, *array.shape[1:]))
+            array[count - 1] = values
+        session.commit(f"day {count}")
+        repository.create_tag(f"day-{count}", snapshot_id=repository.lookup_branch("main"))
+    for count in [1, 2, 3]:
+        at = ["--ref", f"tag:day-{count}"]
+        values = dataset(path, tag=f"day-{count}")
+        for name in ["analysed_sst", "mask", "anomaly"]:
+            assert values[name].shape == (count, 90, 180)
+            compare(stats(path, name, *at), values[name])
+            rows = stats(path, name, *at, "--by", "time")["rows"]
+            assert len(rows) == count
+            for day, row in enumerate(rows):
+                compare(row, values[name].isel(time=day))
+        assert "string" in refused(1, "stats", path, "source", *at)
+    assert stats(path, "analysed_sst")["units"] == "kelvin"
+
+
 @case
 def arrays_without_numbers_are_refused_or_have_none(work):
     path = work / "repo"
