@@ -7,6 +7,7 @@ mod expire;
 mod fsck;
 mod gc;
 mod netcdf;
+mod pages;
 mod rewrite_manifests;
 mod stats;
 mod windows;
@@ -25,6 +26,9 @@ pub(crate) use expire::Expire;
 pub(crate) use fsck::Fsck;
 pub(crate) use gc::Gc;
 pub(crate) use netcdf::{Ncdump, Ncgen, as_written};
+#[cfg(feature = "pages")]
+pub(crate) use pages::ShellName;
+pub(crate) use pages::{Completions, Man};
 pub(crate) use rewrite_manifests::RewriteManifests;
 pub(crate) use stats::Stats;
 pub(crate) use windows::{Grow, Moving, Roll, Slots, Trim};
@@ -173,6 +177,12 @@ pub(crate) enum Command {
     /// Show what one file of the repository says.
     #[command(after_help = "A manifest's id is printed by `inspect snapshot`.")]
     Inspect(Inspect),
+    /// Print a script that completes commands and options in a shell.
+    #[command(hide = true)]
+    Completions(Completions),
+    /// Write manual pages, one for the program and one for each command.
+    #[command(hide = true)]
+    Man(Man),
 }
 
 /// How facts are printed.

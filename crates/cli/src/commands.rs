@@ -52,6 +52,7 @@ use self::found::Found;
 use self::version::Version;
 use crate::args::{self, Args, Command};
 use crate::failure::{Exit, Failure, missing_snapshot};
+use crate::pages;
 
 /// Which locations there are.
 pub(crate) struct Context {
@@ -101,6 +102,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Fsck(args) => fsck::run(&context, args).await,
         Command::Doctor(args) => doctor::run(&context, args).await,
         Command::Inspect(args) => inspect::run(&context, args).await,
+        Command::Completions(args) => pages::completions(&args),
+        Command::Man(args) => pages::man(&args),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::process::ExitCode;
 
 use icefield::ingest::{ExportError, ImportError, PlanError};
 use icefield::{
@@ -82,7 +81,7 @@ impl Failure {
     }
 
     /// Prints it, and returns the exit code.
-    pub(crate) fn report(self) -> ExitCode {
+    pub(crate) fn report(self) -> u8 {
         if self.exit != Exit::Closed {
             // Where nobody can be told, the exit code still says it.
             let mut out = io::stderr().lock();
@@ -91,7 +90,7 @@ impl Failure {
                 let _ = writeln!(out, "hint: {}", printable(hint));
             }
         }
-        ExitCode::from(self.exit as u8)
+        self.exit as u8
     }
 }
 

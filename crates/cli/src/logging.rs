@@ -58,14 +58,15 @@ fn print(asked: Option<String>, verbose: u8) {
         }
     };
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    tracing_subscriber::fmt()
+    // In Python, the package may print events already: then its filter, read from the same variable, holds.
+    let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_span_events(FmtSpan::CLOSE)
         .with_ansi(!no_color && io::stderr().is_terminal())
         .with_writer(io::stderr)
         // Or an event that cannot be printed is reported with `eprintln!`, which panics for the same reason.
         .log_internal_errors(false)
-        .init();
+        .try_init();
 }
 
 #[cfg(feature = "logging")]

@@ -22,6 +22,7 @@ mod nemo;
 mod netcdf;
 mod netcdf_exports;
 mod offset_stores;
+mod pages;
 mod readme;
 mod terminal;
 mod web_server;

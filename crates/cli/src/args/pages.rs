@@ -1,0 +1,28 @@
+//! `icefield completions`, `icefield man`
+
+use std::path::PathBuf;
+
+use clap::{Args as ArgGroup, ValueEnum};
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Completions {
+    /// The shell to write for.
+    #[arg(value_enum)]
+    pub(crate) shell: ShellName,
+}
+
+/// A shell that completes words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShellName {
+    Bash,
+    Zsh,
+    Fish,
+    Powershell,
+}
+
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Man {
+    /// Where the pages go; created if it is missing.
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+}
