@@ -190,9 +190,11 @@ const LAYERS: &[Layer] = &[
     Layer {
         // As the command line: all through the facade. It is published as a wheel, not as a crate.
         name: "icefield-python",
-        // It is given more than the facade's URLs say: keys that a function hands out, headers, retries.
+        // It is given more than the facade's URLs say: keys that a function hands out, headers, retries. The command line
+        // comes along, as a command of the wheel.
         uses: &[
             "icefield",
+            "icefield-cli",
             "icefield-storage-gcs",
             "icefield-storage-object-store",
             "icefield-storage-s3",

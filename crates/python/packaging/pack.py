@@ -112,6 +112,9 @@ def pack(library: Path, native: Native, version: str, out: Path) -> Path:
     wheel.add(f"{name}/_native.{ABI_TAG}.so", library.read_bytes(), mode=0o755)
     readme = (CRATE / project["readme"]).read_text(encoding="utf-8")
     wheel.add(f"{info}/METADATA", metadata(project, version, readme).encode())
+    commands = [f"{command} = {entry}" for command, entry in project["scripts"].items()]
+    scripts = "\n".join(["[console_scripts]", *commands]) + "\n"
+    wheel.add(f"{info}/entry_points.txt", scripts.encode())
     described = f"Wheel-Version: 1.0\nGenerator: icefield\nRoot-Is-Purelib: false\nTag: {tag}\n"
     wheel.add(f"{info}/WHEEL", described.encode())
     for license_name in LICENSES:

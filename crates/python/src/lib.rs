@@ -3,6 +3,7 @@
 //! Few classes with plain arguments; what users see is written in Python, above this.
 
 mod beyond;
+mod command;
 mod convert;
 mod document;
 mod errors;
@@ -32,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_optimized", cfg!(not(debug_assertions)))?;
     module.add_class::<pyo3_bytes::PyBytes>()?;
     beyond::register(module)?;
+    module.add_function(wrap_pyfunction!(command::command, module)?)?;
     module.add_class::<repository::Repository>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<storage::Storage>()?;

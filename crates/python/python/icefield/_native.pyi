@@ -238,6 +238,9 @@ def before_fork() -> None: ...
 def after_fork_in_child() -> None:
     """Forgets the runtime and refuses, by its error `forked`, every native object that the parent made."""
 
+def command(arguments: Sequence[str]) -> int:
+    """Does what a command line says, the name of the program first, and returns the exit code."""
+
 def initialize_logs() -> None: ...
 def set_logs_filter(directive: str | None) -> None: ...
 
