@@ -12,6 +12,7 @@ mod check;
 mod codegen;
 mod cookbook;
 mod demo;
+mod dist;
 mod fuzz;
 mod interop;
 mod kill;
@@ -67,10 +68,12 @@ enum Command {
     Layers,
     /// Makes the wheel of the Python package, and checks it.
     Wheel {
-        /// Builds it optimised, with maturin; without this, it is packed from the build that the tests use.
+        /// Builds it optimised, for systems with an old glibc; without this, it is packed from the build that the tests use.
         #[arg(long)]
         release: bool,
     },
+    /// Makes what a release consists of, and tries it: program, wheel, source distribution, checksums.
+    Dist,
     /// Runs every fuzz target for a while.
     Fuzz {
         /// Seconds per target.
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Command::Bench { args } => bench::run(&args),
         Command::Layers => layers::run(),
         Command::Wheel { release } => wheel::command(release),
+        Command::Dist => dist::command(),
         Command::Fuzz { seconds } => fuzz::run(seconds),
     };
     match outcome {

@@ -11,7 +11,11 @@ use crate::workspace;
 
 /// Returns a cargo command that runs in the workspace root.
 pub fn cargo() -> Command {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    builder(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Returns a command that runs in the workspace root and calls cargo.
+pub fn builder(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(workspace::root());
     // Cargo tells xtask about itself, and would tell its children. Some build scripts (that of `ring`) look at these

@@ -53,6 +53,14 @@ pub const WHEEL: Environment = Environment {
     required: true,
 };
 
+/// What builds a release: zig, and what hands it to cargo.
+pub const RELEASE: Environment = Environment {
+    name: "release",
+    version: "3.11",
+    requirements: "crates/python/requirements-release.txt",
+    required: true,
+};
+
 /// Where the wheel is installed and tested: the oldest Python it is for, and the one that today's zarr is for.
 pub const PACKAGE: [Environment; 2] = [
     Environment {

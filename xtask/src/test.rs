@@ -5,8 +5,8 @@ use anyhow::Result;
 use crate::python::{ARCHIVES, ENVIRONMENTS, Environment, PACKAGE, WHEEL};
 use crate::stage::{self, Asked, Outcome, Stage};
 use crate::{
-    archives, cookbook, demo, fuzz, interop, kill, nczarr, package, process, servers, tour, wheel,
-    workspace,
+    archives, cookbook, demo, dist, fuzz, interop, kill, nczarr, package, process, servers, tour,
+    wheel, workspace,
 };
 
 /// Seconds that each fuzz target runs.
@@ -39,6 +39,7 @@ fn stages() -> Vec<Stage> {
         Stage::that_may_skip("nczarr-peers", nczarr::peers),
         Stage::new("programs", programs).alone(),
         Stage::new("wheel", || wheel::packed().map(|_| ())).needs(&[&wheels, "programs"]),
+        Stage::new("dist", dist::rehearse).needs(&[&wheels, "programs"]),
         Stage::new("build", build).needs(&["programs"]).alone(),
         Stage::new("large", large).needs(&["build"]).alone(),
     ]);

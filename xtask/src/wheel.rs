@@ -1,7 +1,7 @@
 //! `cargo xtask wheel`: the Python package as a wheel, one for Python 3.11 and all later versions.
 //!
 //! The wheel of the tests is packed from the native module that the build of the workspace leaves behind, so that it
-//! costs seconds. The one of a release is maturin's, which builds the crate alone and optimised.
+//! costs seconds. The one of a release is packed in the same way from an optimised build for systems with an old glibc.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::dist::Built;
 use crate::python::WHEEL;
 use crate::{process, workspace};
 
@@ -19,7 +20,8 @@ use crate::{process, workspace};
 pub fn command(release: bool) -> Result<()> {
     WHEEL.prepare()?;
     let wheel = if release {
-        released()?
+        let built = Built::optimized(&["icefield-python"])?;
+        pack(&built.module, &workspace::scratch("wheels/release")?)?
     } else {
         workspace::build_programs()?;
         packed()?
@@ -33,12 +35,22 @@ pub fn command(release: bool) -> Result<()> {
 /// # Errors
 /// If the native module is missing, or asks for more than a wheel may.
 pub fn packed() -> Result<PathBuf> {
-    let out = workspace::scratch("wheels/tested")?;
+    pack(
+        &workspace::native_module()?,
+        &workspace::scratch("wheels/tested")?,
+    )
+}
+
+/// Packs a native module into a wheel in that directory, and checks it.
+///
+/// # Errors
+/// If it asks for more than a wheel may.
+pub fn pack(module: &Path, out: &Path) -> Result<PathBuf> {
     let mut python = script("pack.py")?;
-    python.arg("--library").arg(workspace::native_module()?);
-    python.arg("--version").arg(version()?);
-    process::run(python.arg("--out").arg(&out))?;
-    check(&out)
+    python.arg("--library").arg(module);
+    python.args(["--version", version()?]);
+    process::run(python.arg("--out").arg(out))?;
+    check(out)
 }
 
 /// Returns the wheel that [`packed`] has made.
@@ -47,20 +59,6 @@ pub fn packed() -> Result<PathBuf> {
 /// If there is none.
 pub fn tested() -> Result<PathBuf> {
     only_wheel(&workspace::target()?.join("wheels/tested"))
-}
-
-/// Builds and checks the wheel of a release.
-fn released() -> Result<PathBuf> {
-    let out = workspace::scratch("wheels/release")?;
-    let mut maturin = Command::new(WHEEL.directory()?.join("bin/maturin"));
-    maturin.current_dir(workspace::root());
-    // It takes the tag from what the module asks for, and refuses a module that does not keep to it.
-    maturin.args(["build", "--release", "--strip", "--locked"]);
-    maturin.args(["--manifest-path", "crates/python/Cargo.toml"]);
-    maturin.arg("--target-dir").arg(workspace::target()?);
-    maturin.arg("--interpreter").arg(WHEEL.python()?);
-    process::run(maturin.arg("--out").arg(&out))?;
-    check(&out)
 }
 
 /// Lets three judges look at the wheel: our own reading of the module, auditwheel on what a Linux of that tag has, and
@@ -112,7 +110,11 @@ fn glibc(platform: &str) -> Option<(u32, u32)> {
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
-fn version() -> Result<&'static str> {
+/// Returns the version of the packages.
+///
+/// # Errors
+/// If cargo knows none.
+pub fn version() -> Result<&'static str> {
     let package = workspace::packages()?
         .iter()
         .find(|package| package["name"] == "icefield-python");
@@ -122,7 +124,10 @@ fn version() -> Result<&'static str> {
 }
 
 /// Returns a script of `crates/python/packaging`, to be run where wheels are made.
-fn script(name: &str) -> Result<Command> {
+///
+/// # Errors
+/// If cargo does not tell where the target directory is.
+pub fn script(name: &str) -> Result<Command> {
     let mut python = Command::new(WHEEL.python()?);
     python
         .arg(workspace::root().join("crates/python/packaging").join(name))

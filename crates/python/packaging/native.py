@@ -1,12 +1,14 @@
 """What a native module asks of the machine that loads it, read from the file itself.
 
     python native.py FILE...
+    python native.py --at-most 2.17 FILE...
 
-prints it, for a shared library or for those in a wheel, and fails if it asks for more than a wheel may.
+The first prints it, for a shared library or for those in a wheel, and fails if it asks for more than a wheel may. The
+second fails if a program or a shared library asks for a newer glibc, or for a library that not every Linux has.
 """
 
+import argparse
 import re
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -62,14 +64,18 @@ class Native:
 
     def check(self) -> None:
         """Raises `SystemExit` if this cannot be in a wheel for every Linux with that glibc."""
+        self.check_libraries()
+        if self.initializers != ("PyInit__native",):
+            raise SystemExit(f"it initialises {self.initializers}, not `_native`")
+
+    def check_libraries(self) -> None:
+        """Raises `SystemExit` if it is linked to a library that not every Linux has."""
         foreign = [name for name in self.libraries if name not in EVERYWHERE]
         if foreign:
             raise SystemExit(
-                f"the native module is linked to {', '.join(foreign)}, which not every Linux has; "
+                f"it is linked to {', '.join(foreign)}, which not every Linux has; "
                 "an interpreter is linked unless PYO3_BUILD_EXTENSION_MODULE is set"
             )
-        if self.initializers != ("PyInit__native",):
-            raise SystemExit(f"it initialises {self.initializers}, not `_native`")
 
 
 def read_native(path: Path) -> Native:
@@ -108,9 +114,26 @@ def needed(section: DynamicSection) -> set[str]:
     return {tag.needed for tag in tags if tag["d_tag"] == "DT_NEEDED"}
 
 
+def check_age(path: Path, newest: str) -> None:
+    """Raises `SystemExit` if a program or library asks for a newer glibc than that."""
+    native = read_native(path)
+    native.check_libraries()
+    version = ".".join(map(str, native.glibc))
+    if native.glibc > tuple(map(int, newest.split("."))):
+        raise SystemExit(f"{path} needs glibc {version}, and may need {newest} at most")
+    print(f"{path.name} needs glibc {version} and {', '.join(native.libraries)}")
+
+
 def main() -> None:
     """Checks the files that the arguments name."""
-    for name in sys.argv[1:]:
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--at-most", metavar="GLIBC")
+    parser.add_argument("files", nargs="+")
+    args = parser.parse_args()
+    for name in args.files:
+        if args.at_most is not None:
+            check_age(Path(name), args.at_most)
+            continue
         if not name.endswith(".whl"):
             native = read_native(Path(name))
             native.check()
