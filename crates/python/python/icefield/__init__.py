@@ -17,6 +17,7 @@ packages find it under that name. A module is loaded when one of its names is fi
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -383,7 +384,14 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_MODULES, *_MODULE_OF})
 
 
-if "ICEFIELD_LOG" in os.environ or "ICECHUNK_LOG" in os.environ:
+def _is_command() -> bool:
+    """Whether this process is the command `icefield`, which prints its log itself."""
+    # While `python -m` looks for a module, its name is not there yet.
+    name = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""
+    return name == "icefield" or (name == "-m" and "icefield" in sys.orig_argv)
+
+
+if ("ICEFIELD_LOG" in os.environ or "ICECHUNK_LOG" in os.environ) and not _is_command():
     from icefield._logs import initialize_logs as _initialize_logs
 
     _initialize_logs()
