@@ -11,6 +11,8 @@ use crate::{process, workspace};
 
 /// How far a mean may be off: the order in which 100 000 values are added, no more.
 const TOLERANCE: f64 = 1e-9;
+/// Space that the build takes, at most.
+const NEEDED_MIB: u64 = 800;
 
 /// The mean of all sea points of one version.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +36,7 @@ struct Version {
 pub fn command() -> Result<()> {
     println!(
         "This builds the program icefield, for the local disk and NetCDF only, and runs it on three small files.\n\
-         The first build takes a few minutes; the demo itself takes seconds.\n"
+         The first build takes about four minutes on two cores; the demo itself takes seconds.\n"
     );
     if !has_c_compiler() {
         bail!(
@@ -45,9 +47,31 @@ pub fn command() -> Result<()> {
     let mut cargo = process::cargo();
     cargo.args(["build", "--locked", "--profile", "demo", "--package"]);
     cargo.args(["icefield-cli", "--no-default-features", "--features"]);
-    process::run(cargo.arg("local,netcdf"))?;
-    let built = workspace::target()?.join("demo").join("icefield");
+    let target = workspace::target()?;
+    process::run(cargo.arg("local,netcdf")).map_err(|error| match free_mib(&target) {
+        Some(free) if free < NEEDED_MIB => error.context(format!(
+            "only {free} MiB are free where {} is, and the build takes up to {NEEDED_MIB}: free some, or name another \
+             directory in CARGO_TARGET_DIR",
+            target.display()
+        )),
+        _ => error,
+    })?;
+    let built = target.join("demo").join("icefield");
     run(&built.with_extension(std::env::consts::EXE_EXTENSION))
+}
+
+/// Returns how much space is left on the disk of a directory, if `df` says it.
+fn free_mib(directory: &Path) -> Option<u64> {
+    let printed = process::output(Command::new("df").arg("-Pk").arg(directory));
+    parse_free_mib(&printed.ok()?)
+}
+
+/// Reads the fourth column of the last line, in KiB. Before it, there may be blanks in the name of the disk.
+fn parse_free_mib(printed: &str) -> Option<u64> {
+    let line = printed.lines().last()?;
+    let (before, _) = line.rsplit_once('%')?;
+    let free = before.split_whitespace().rev().nth(1)?;
+    Some(free.parse::<u64>().ok()? / 1024)
 }
 
 /// Whether a compiler can be started that the build scripts of C libraries would find.
@@ -309,6 +333,14 @@ mod tests {
         let mean = parse_mean(r#"{ "count": 65183, "missing": 5, "mean": 14.25 }"#).unwrap();
         assert_eq!((mean.mean, mean.values), (14.25, 65183));
         assert!(parse_mean(r#"{ "count": 0, "mean": null }"#).is_none());
+    }
+
+    #[test]
+    fn the_free_space_is_what_df_says() {
+        let printed = "Filesystem 1024-blocks Used Available Capacity Mounted on\n\
+            a disk 10240000 8192000 2048000 81% /a b\n";
+        assert_eq!(parse_free_mib(printed), Some(2000));
+        assert_eq!(parse_free_mib("df: no such file\n"), None);
     }
 
     #[test]
