@@ -119,9 +119,8 @@ impl Hierarchy {
             metadata: &metadata,
             manifest_files: &self.manifest_files,
         });
-        let shape = DIMENSIONS.map(|(_, array_length, chunk_length)| DimensionShape {
-            array_length,
-            chunk_length,
+        let shape = DIMENSIONS.map(|(_, array_length, chunk_length)| {
+            DimensionShape::regular(array_length, chunk_length)
         });
         let names = DIMENSIONS.map(|(name, ..)| Some(name.to_owned()));
         for node in &self.nodes {
