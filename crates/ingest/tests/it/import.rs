@@ -283,7 +283,7 @@ async fn a_node_is_imported_whatever_its_name_looks_like() {
     let place = Tree::new();
     let out = place.path().join("out");
     Export::new(session).run(&out).await.unwrap();
-    let again = repository().await;
+    let again = crate::common::repository().await;
     run(
         icefield_ingest::Import::new(std::sync::Arc::new(ZarrDirectory::open(&out).unwrap())),
         &again,
