@@ -23,6 +23,7 @@ __all__ = [
     "before_fork",
     "carry",
     "change_window",
+    "command",
     "expire_by_policy",
     "export",
     "fsck",
