@@ -11,6 +11,10 @@ use crate::{BranchName, Edit, EditOutcome, Ledger, RefsError, StoredConfig, Tip}
 
 /// What is at a place.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each repository that is opened, and it is taken apart at once"
+)]
 pub enum Existing {
     /// No repository.
     Nothing,

@@ -58,6 +58,10 @@ pub struct Walk<G: Graph> {
     next: VecDeque<SnapshotId>,
     /// What is not in memory.
     needed: VecDeque<SnapshotId>,
+    #[expect(
+        clippy::type_complexity,
+        reason = "behind an alias, the derived `Debug` does not see the types of the graph"
+    )]
     found: VecDeque<(SnapshotId, Result<G::Node, G::Error>)>,
     /// What was read on a guess.
     ahead: HashMap<SnapshotId, G::Node>,
