@@ -117,10 +117,19 @@ def test_logs_are_asked_for_as_ever(
     assert "icefield_core" in run(*start, "log", location).stderr
 
 
+def heed_ctrl_c() -> None:
+    """Undoes, in a child, what a shell does that started the tests in the background: it ignores Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def interrupted(words: list[str], chunks: Path) -> subprocess.Popen[str]:
     """Starts an import and sends Ctrl-C when it has written some chunks."""
     process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        preexec_fn=heed_ctrl_c,
     )
     while process.poll() is None and len(list(chunks.glob("*"))) < 50:
         time.sleep(0.001)
@@ -150,11 +159,12 @@ def test_ctrl_c_ends_all_other_commands_at_once(start: list[str], tmp_path: Path
         [*start, "ncgen", str(pipe), str(tmp_path / "repository")],
         stderr=subprocess.PIPE,
         encoding="utf-8",
+        preexec_fn=heed_ctrl_c,
     )
     # Opened for writing as soon as the command has opened it for reading.
     with pipe.open("wb"):
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate()
+        _, said = process.communicate(timeout=120)
     assert (process.returncode, said) == (-signal.SIGINT, "")
 
 
