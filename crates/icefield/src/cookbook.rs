@@ -8,7 +8,7 @@
 //! 6. [From a disk to a bucket, and back](#from-a-disk-to-a-bucket-and-back)
 //!
 //! # A forecast archive, updated every night
-//! Edits are staged in a session, where nobody else sees them. They are looked at there, and one commit publishes them. The
+//! Edits are staged in a session, which no other session sees. The session shows them, and one commit publishes them. The
 //! history says what is in the archive already: the job may run twice.
 //!
 //! ```
@@ -45,7 +45,7 @@
 //!         let problem = format!("{night} is not published: {} chunks are missing", slots.missing());
 //!         return Err(Error::new(ErrorKind::Invalid, problem));
 //!     }
-//!     // An error of the kind `Conflict` if somebody else was first: begin again.
+//!     // An error of the kind `Conflict` if another commit came first: begin again.
 //!     icefield::committed(session.commit(night).await?)?;
 //!     Ok(true)
 //! }

@@ -152,7 +152,7 @@ impl Ledger {
         });
         match storage.put_immutable(&key, file.clone(), options).await? {
             PutOutcome::Written(_) => return Ok(None),
-            // Somebody else is creating it too, or was stopped: their first snapshot will do.
+            // A concurrent creation, or one that stopped, wrote the first snapshot: this one adopts it.
             PutOutcome::Refused => {}
             PutOutcome::Unknown(source) => match storage.try_read(&key).await {
                 Ok(Some((stored, _))) if stored == file => return Ok(None),

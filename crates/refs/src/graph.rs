@@ -25,7 +25,7 @@ pub trait SnapshotSource: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Forgets a snapshot that may have another parent now: the next one who asks gets what is stored.
+    /// Forgets a snapshot that may have another parent now: the next read takes it from the store.
     fn forget(&self, id: SnapshotId);
 }
 

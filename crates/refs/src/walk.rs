@@ -47,7 +47,7 @@ impl Pace {
     }
 }
 
-/// A walk over a graph. It goes where it is sent, to each snapshot once; who sends it decides whether it goes on to the
+/// A walk over a graph. It visits each snapshot that it is sent to once; its caller decides whether it goes on to the
 /// parent of what it finds.
 #[derive(Debug)]
 pub struct Walk<G: Graph> {

@@ -1,4 +1,4 @@
-//! Metadata of a snapshot or of the repository: values in FlexBuffers, kept as they are until somebody asks for them.
+//! Metadata of a snapshot or of the repository: values in FlexBuffers, kept encoded until a caller reads them.
 
 use std::collections::BTreeMap;
 

@@ -56,7 +56,10 @@ impl Drawn {
     }
 
     fn reads(&self) -> usize {
-        self.reads.lock().expect("nobody panics").len()
+        self.reads
+            .lock()
+            .expect("no holder of the lock panics")
+            .len()
     }
 }
 
@@ -65,7 +68,10 @@ impl Graph for Drawn {
     type Error = RefsError;
 
     async fn read(&self, id: SnapshotId) -> Result<SnapshotInfo, RefsError> {
-        self.reads.lock().expect("nobody panics").push(id);
+        self.reads
+            .lock()
+            .expect("no holder of the lock panics")
+            .push(id);
         self.info(id).ok_or_else(|| {
             let key = Key::parse("snapshots/x").expect("a key");
             let (what, id) = ("snapshot", id.to_string());

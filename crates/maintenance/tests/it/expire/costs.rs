@@ -39,7 +39,7 @@ impl<F: FnMut(usize) -> BoxFuture<'static, ()> + Send> Progress for Disturbance<
     fn stage(&self, name: &'static str, _: Option<u64>) {
         if name == "reading histories" {
             let time = self.times.fetch_add(1, Ordering::Relaxed);
-            let what = (self.what.lock().expect("nobody panics"))(time);
+            let what = (self.what.lock().expect("no holder of the lock panics"))(time);
             what.now_or_never().expect("nothing waits in memory");
         }
     }
