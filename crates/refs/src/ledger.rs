@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::stream::{BoxStream, StreamExt};
-use icefield_format::{RepositoryConfig, Snapshot, SnapshotId};
+use icefield_format::{RepositoryConfig, Snapshot, SnapshotId, SpecVersion};
 use icefield_storage::{Key, Storage, Version};
 
 use crate::graph::{LedgerGraph, SnapshotInfo, SnapshotSource};
@@ -45,6 +45,11 @@ impl Ledger {
             files: RefFiles::new(storage),
             snapshots,
         }
+    }
+
+    /// Returns the version of the format that the repository has.
+    pub fn spec_version(&self) -> SpecVersion {
+        SpecVersion::V1
     }
 
     /// Returns where a branch stands, `None` if there is no such branch.
