@@ -118,6 +118,7 @@ pub use snapshot::{
 };
 pub use transaction_log::{
     MovedNode, MovedNodeRecord, TransactionLog, TransactionLogEncoder, UpdatedChunks,
+    initial_transaction_log,
 };
 
 #[cfg(doctest)]

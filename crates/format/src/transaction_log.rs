@@ -20,7 +20,7 @@ use crate::index::{ChunkIndex, MAX_RANK};
 use crate::order::ascending;
 use crate::verified::{Root, Verified};
 
-pub use encode::TransactionLogEncoder;
+pub use encode::{TransactionLogEncoder, initial_transaction_log};
 pub use moves::{MovedNode, MovedNodeRecord};
 
 /// Marks the root table of a transaction log's body.

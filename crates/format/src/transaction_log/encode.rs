@@ -320,6 +320,18 @@ impl TransactionLogEncoder {
     }
 }
 
+/// Returns the log of the first snapshot of a repository of spec 2, which names nothing (spec 2, §1). In spec 1 the first
+/// snapshot has no log.
+///
+/// # Panics
+/// Never: nothing in it depends on input that could be refused.
+#[must_use]
+pub fn initial_transaction_log(writer: &Writer) -> Bytes {
+    TransactionLogEncoder::for_version(SpecVersion::V2, SnapshotId::INITIAL)
+        .finish(writer)
+        .expect("BUG: an empty log is always valid")
+}
+
 impl fmt::Debug for TransactionLogEncoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TransactionLogEncoder")

@@ -213,3 +213,14 @@ fn d53_log_of_another_snapshot() {
         Err(FormatError::WrongObject { .. })
     ));
 }
+
+#[test]
+fn the_log_of_a_first_snapshot_names_nothing() {
+    let file = initial_transaction_log(&Writer::default());
+    let limits = DecodeLimits::up_to(SpecVersion::V2);
+    let log = TransactionLog::decode(&file, SnapshotId::INITIAL, &limits).unwrap();
+    assert_eq!(log.spec_version(), SpecVersion::V2);
+    let named = log.new_groups().len() + log.new_arrays().len() + log.updated_chunks().len();
+    assert_eq!((named, log.moved_nodes().len()), (0, 0));
+    assert!(log.root().moved_nodes().is_some());
+}
