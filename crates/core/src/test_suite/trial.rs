@@ -85,6 +85,7 @@ impl Trial {
     /// Begins to open or create a repository, on the clock of the trial and with ids of its own.
     pub fn builder(&self, storage: &Arc<dyn Storage>) -> RepositoryBuilder {
         Repository::builder(Arc::clone(storage))
+            .spec_version(self.spec)
             .clock(Arc::new(self.clock.clone()))
             .entropy(self.ids())
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use icefield_format::{
     ArrayRefs, ChunkId, ChunkIndex, ChunkRef, Extents, ManifestId, NodeId, NodeKind, NodePath,
-    NodeRecord, Snapshot, SnapshotId, layout,
+    NodeRecord, Snapshot, SnapshotId, SpecVersion, layout,
 };
 use icefield_storage::{Key, Storage};
 
@@ -135,6 +135,7 @@ impl Walk {
 
     async fn snapshot(&mut self, snapshot: &Snapshot) -> Contents {
         let id = snapshot.id();
+        let file = (id, snapshot.spec_version());
         let mut contents = Contents::default();
         let mut used = BTreeSet::new();
         let mut arrays = BTreeSet::new();
@@ -150,7 +151,7 @@ impl Walk {
             match (NodeMetadata::parse(record.user_data()), record.kind()) {
                 (Ok(NodeMetadata::Array(array)), NodeKind::Array) => {
                     arrays.insert(path);
-                    self.array(id, record, &array, &mut contents, &mut used)
+                    self.array(file, record, &array, &mut contents, &mut used)
                         .await;
                 }
                 (Ok(NodeMetadata::Group), NodeKind::Group) => {}
@@ -180,7 +181,7 @@ impl Walk {
 
     async fn array(
         &mut self,
-        snapshot: SnapshotId,
+        (snapshot, version): (SnapshotId, SpecVersion),
         record: NodeRecord<'_>,
         metadata: &ArrayMetadata,
         contents: &mut Contents,
@@ -191,10 +192,19 @@ impl Walk {
             return self.problem(format!("{name} is no array"));
         };
         let shape: Vec<u64> = array.shape().map(|it| it.array_length).collect();
+        let counts: Vec<u64> = array.shape().map(|it| it.num_chunks()).collect();
         let chunk: Vec<u64> = array.shape().map(|it| it.chunk_length()).collect();
-        if shape != metadata.shape || chunk != metadata.chunk_shape {
+        // Files of version 2 have no lengths of chunks.
+        let is_cut = version == SpecVersion::V2 || chunk == metadata.chunk_shape;
+        let grid: Vec<u64> = metadata
+            .chunk_counts
+            .iter()
+            .copied()
+            .map(u64::from)
+            .collect();
+        if shape != metadata.shape || counts != grid || !is_cut {
             self.problem(format!(
-                "{name} is {shape:?} by {chunk:?}, not {metadata:?}"
+                "{name} is {shape:?} by {chunk:?} in {counts:?} chunks, not {metadata:?}"
             ));
         }
         contents

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use icefield_format::{ChunkIndex, NodeId, NodeKind, TransactionLog};
+use icefield_format::{ChunkIndex, NodeId, NodeKind, SpecVersion, TransactionLog};
 
 use super::Contents;
 
@@ -23,11 +23,17 @@ pub(super) fn compare(log: &TransactionLog, parent: &Contents, child: &Contents)
                 set(log.updated_arrays()),
             ],
         };
-        let came = only_in(child, parent, kind);
+        let moved = set(log.moved_nodes().map(|moved| moved.id()));
+        let mut came = only_in(child, parent, kind);
+        let mut went = only_in(parent, child, kind);
+        if log.spec_version() == SpecVersion::V2 {
+            // They are named apart.
+            came.retain(|node| !moved.contains(node));
+            went.retain(|node| !moved.contains(node));
+        }
         if new != came {
             problems.push(format!("log {id}: new {kind:?} {new:?}, not {came:?}"));
         }
-        let went = only_in(parent, child, kind);
         if deleted != went {
             problems.push(format!(
                 "log {id}: deleted {kind:?} {deleted:?}, not {went:?}"
@@ -54,8 +60,26 @@ pub(super) fn compare(log: &TransactionLog, parent: &Contents, child: &Contents)
             ));
         }
     }
+    moves(log, parent, child, &mut problems);
     chunks(log, parent, child, &mut problems);
     problems
+}
+
+fn moves(log: &TransactionLog, parent: &Contents, child: &Contents, problems: &mut Vec<String>) {
+    let id = log.id();
+    let said: BTreeMap<NodeId, [String; 2]> = log
+        .moved_nodes()
+        .map(|it| (it.id(), [it.from().to_owned(), it.to().to_owned()]))
+        .collect();
+    let is_v2 = log.spec_version() == SpecVersion::V2;
+    let moved: BTreeMap<NodeId, [String; 2]> = (parent.paths.iter())
+        .filter_map(|(node, from)| Some((*node, from, child.paths.get(node)?)))
+        .filter(|(_, from, to)| is_v2 && from != to)
+        .map(|(node, from, to)| (node, [from.to_string(), to.to_string()]))
+        .collect();
+    if said != moved {
+        problems.push(format!("log {id}: moved {said:?}, not {moved:?}"));
+    }
 }
 
 fn chunks(log: &TransactionLog, parent: &Contents, child: &Contents, problems: &mut Vec<String>) {
