@@ -38,6 +38,7 @@ mod commit;
 mod conditions;
 mod diff;
 mod error;
+mod file_writer;
 mod history;
 mod interrupt;
 mod metadata;

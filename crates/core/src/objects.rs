@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use icefield_format::{
-    ChunkId, DecodeLimits, FormatError, Manifest, ManifestId, Snapshot, SnapshotId, TransactionLog,
-    Writer, layout,
+    ChunkId, DecodeLimits, FileKind, FormatError, Manifest, ManifestId, Snapshot, SnapshotId,
+    TransactionLog, layout,
 };
 use icefield_refs::{FetchError, SnapshotSource};
 use icefield_storage::{
@@ -18,6 +18,7 @@ use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
 use tracing::Instrument;
 
+use crate::file_writer::FileWriter;
 use crate::{SessionError, Settings};
 
 /// The kinds of immutable files, and their words in errors and object metadata.
@@ -37,11 +38,11 @@ impl Kind {
         }
     }
 
-    /// The value of `ic_file_type` in the user metadata of objects.
-    fn file_type(self) -> &'static str {
+    fn of_file(self) -> FileKind {
         match self {
-            Self::TransactionLog => "transaction-log",
-            kind => kind.word(),
+            Self::Snapshot => FileKind::Snapshot,
+            Self::Manifest => FileKind::Manifest,
+            Self::TransactionLog => FileKind::TransactionLog,
         }
     }
 }
@@ -170,11 +171,18 @@ pub(crate) struct Objects {
     storage: Arc<dyn Storage>,
     cache: Cache<Name, Decoded, ByBytes>,
     settings: Settings,
-    writer: Writer,
+    writer: FileWriter,
 }
 
 impl Objects {
-    pub(crate) fn new(storage: Arc<dyn Storage>, settings: Settings, writer: Writer) -> Self {
+    /// A repository has files of its own version and, upgraded, of earlier ones.
+    pub(crate) fn new(
+        storage: Arc<dyn Storage>,
+        mut settings: Settings,
+        writer: FileWriter,
+    ) -> Self {
+        let limits = &mut settings.decode_limits;
+        limits.latest = limits.latest.max(writer.version());
         // One shard: with several, an object larger than its share of the bound would never be kept.
         let options = OptionsBuilder::new()
             .shards(1)
@@ -196,8 +204,13 @@ impl Objects {
         }
     }
 
-    pub(crate) fn writer(&self) -> &Writer {
+    pub(crate) fn writer(&self) -> &FileWriter {
         &self.writer
+    }
+
+    /// Limits for files of this repository.
+    pub(crate) fn decode_limits(&self) -> &DecodeLimits {
+        &self.settings.decode_limits
     }
 
     pub(crate) fn statistics(&self) -> CacheStatistics {
@@ -463,12 +476,12 @@ impl Objects {
         key: String,
         file: Bytes,
     ) -> Result<Option<SystemTime>, SessionError> {
-        let options = PutOptions::mode(PutMode::Create)
-            .with_content_type("application/octet-stream")
-            .with_user_metadata("ic_spec_ver", "1")
-            .with_user_metadata("ic_client", &self.writer.implementation)
-            .with_user_metadata("ic_file_type", kind.file_type())
-            .with_user_metadata("ic_comp_alg", "zstd");
+        let options =
+            PutOptions::mode(PutMode::Create).with_content_type("application/octet-stream");
+        let metadata = self.writer.object_metadata(kind.of_file()).into_iter();
+        let options = metadata.fold(options, |options, (name, value)| {
+            options.with_user_metadata(name, &value)
+        });
         put_fresh(&*self.storage, &parse_key(&key)?, file, options).await
     }
 

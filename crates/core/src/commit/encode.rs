@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_format::{
     DimensionShape, FormatError, ManifestRef, NewNode, NewNodeData, NewSnapshot, NodeId, NodeKind,
-    SnapshotEncoder, SnapshotId, TransactionLogEncoder, Writer,
+    SnapshotEncoder, SnapshotId,
 };
 use icefield_storage::Bytes;
 
@@ -12,6 +12,7 @@ use super::plan::{ArrayManifests, NodeSource, PlannedManifests, PlannedNode};
 use super::shifted::MovedChunks;
 use crate::CommitError;
 use crate::change_set::{ChangeSet, ChunkTable};
+use crate::file_writer::FileWriter;
 use crate::metadata::{ArrayMetadata, NodeMetadata};
 use crate::session::{Base, Session};
 
@@ -23,7 +24,8 @@ pub(super) fn encode_snapshot(
     arrays: &[ArrayManifests],
     header: NewSnapshot<'_>,
 ) -> Result<Bytes, CommitError> {
-    let mut encoder = SnapshotEncoder::new(header);
+    let writer = session.shared().objects.writer();
+    let mut encoder = writer.snapshot(header);
     for node in nodes {
         let manifests: Vec<ManifestRef> = match node.manifests {
             PlannedManifests::None => Vec::new(),
@@ -65,7 +67,7 @@ pub(super) fn encode_snapshot(
             }
         }
     }
-    Ok(encoder.finish(session.shared().objects.writer())?)
+    Ok(encoder.finish(writer.writer())?)
 }
 
 fn dimension_shapes(array: &ArrayMetadata) -> Vec<DimensionShape> {
@@ -94,7 +96,7 @@ fn push_base_node(
                 .collect(),
         )
     });
-    encoder.push(NewNode {
+    let node = NewNode {
         id: record.id(),
         path: record.path(),
         user_data: record.user_data(),
@@ -106,18 +108,19 @@ fn push_base_node(
                 manifests,
             },
         },
-    })?;
+    };
+    encoder.push_with_extra(node, record.extra())?;
     Ok(())
 }
 
 pub(super) fn encode_log(
-    writer: &Writer,
+    writer: &FileWriter,
     id: SnapshotId,
     changes: &ChangeSet,
     mut updated_arrays: BTreeSet<NodeId>,
     moved: &BTreeMap<NodeId, MovedChunks>,
 ) -> Result<Bytes, FormatError> {
-    let mut log = TransactionLogEncoder::new(id);
+    let mut log = writer.log(id);
     let own = changes.chunks().values().map(|it| (it.len(), it.rank()));
     log.reserve(moved.values().map(|it| (it.most(), it.rank())).chain(own));
     let of_kind = |nodes: &BTreeMap<_, crate::change_set::WrittenNode>, kind| -> Vec<NodeId> {
@@ -175,5 +178,5 @@ pub(super) fn encode_log(
         }
         rows.try_for_each(push)?;
     }
-    log.finish(writer)
+    log.finish(writer.writer())
 }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use icefield_format::{
     ChunkRef, FormatError, Manifest, ManifestEncoder, ManifestFileInfo, ManifestId, ManifestRef,
-    NodeId, Writer,
+    NodeId,
 };
 
 use icefield_storage::Entropy;
 
 use crate::change_set::{BaseView, ChangeSet, ChunkTable, PendingChunk, within};
+use crate::file_writer::FileWriter;
 use crate::splits::Cells;
 
 /// Bytes that an edit takes in memory and in a manifest, about.
@@ -133,7 +134,7 @@ impl ManifestJob {
         &self,
         changes: &ChangeSet,
         inputs: &[Arc<Manifest>],
-        writer: &Writer,
+        writer: &FileWriter,
     ) -> Result<Vec<NewManifest>, FormatError> {
         let empty = ChunkTable::new(self.grid.len());
         let table = changes.chunks_of(&self.node).unwrap_or(&empty);
@@ -175,14 +176,14 @@ fn shows(manifest: &ManifestRef, index: &[u32]) -> bool {
 /// Sends references, which come in the order of their indices, to the manifests of their cells.
 struct CellWriter<'a> {
     job: &'a ManifestJob,
-    writer: &'a Writer,
+    writer: &'a FileWriter,
     cell: Vec<u32>,
     open: BTreeMap<Vec<u32>, ManifestEncoder>,
     done: Vec<NewManifest>,
 }
 
 impl<'a> CellWriter<'a> {
-    fn new(job: &'a ManifestJob, writer: &'a Writer) -> Self {
+    fn new(job: &'a ManifestJob, writer: &'a FileWriter) -> Self {
         Self {
             job,
             writer,
@@ -207,7 +208,8 @@ impl<'a> CellWriter<'a> {
         let mut id = [0; 12];
         self.job.entropy.fill(&mut id);
         let id = ManifestId::from_bytes(id);
-        let mut encoder = ManifestEncoder::new(id).with_room_for(self.job.rows.len(), index.len());
+        let encoder = self.writer.manifest(id);
+        let mut encoder = encoder.with_room_for(self.job.rows.len(), index.len());
         encoder.begin_array(self.job.node)?;
         encoder.push(index, chunk)?;
         self.open.insert(self.cell.clone(), encoder);
@@ -216,7 +218,7 @@ impl<'a> CellWriter<'a> {
 
     fn end(&mut self, encoder: ManifestEncoder) -> Result<(), FormatError> {
         if let Some(extents) = encoder.extents_of_current() {
-            let encoded = encoder.finish(self.writer)?;
+            let encoded = encoder.finish(self.writer.writer())?;
             self.done.push(NewManifest {
                 reference: ManifestRef {
                     id: encoded.info.id,

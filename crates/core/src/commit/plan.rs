@@ -442,7 +442,7 @@ async fn split(
             let edits = changes.chunks_of(&array.node).map_or(0, |it| it.len());
             let (changes, configs) = (Arc::clone(changes), shared.configs.in_force());
             let writer = shared.objects.writer().clone();
-            let split = move || array.split(&changes, &configs.splits, &writer);
+            let split = move || array.split(&changes, &configs.splits, writer.writer());
             Ok(away(edits <= EDITS_AT_ONCE, split).await??)
         })
         .buffered(SORTERS)

@@ -103,7 +103,7 @@ async fn make(
             let copy = move || {
                 let input = opened.decode()?;
                 before.note(&changes, &job.node, &input);
-                match job.copy(&changes, &input, &writer)? {
+                match job.copy(&changes, &input, writer.writer())? {
                     Some(copy) => Ok(vec![copy]),
                     None => job.run(&changes, &[input], &writer),
                 }

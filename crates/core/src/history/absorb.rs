@@ -46,7 +46,7 @@ impl Repository {
         let Some((bytes, version)) = stored else {
             return Ok(EditOutcome::Done(None));
         };
-        let limits = &self.shared().settings.decode_limits;
+        let limits = self.shared().objects.decode_limits();
         let own = TransactionLog::decode(&bytes, id, limits)?;
         let mode = PutMode::Update(version);
         self.tell_more(id, parent, Some(own), mode).await
@@ -60,7 +60,7 @@ impl Repository {
     /// be too large; what the store says. Nothing was changed.
     pub async fn mend_log(&self, id: SnapshotId) -> Result<EditOutcome, RepositoryError> {
         let objects = &self.shared().objects;
-        let limits = &self.shared().settings.decode_limits;
+        let limits = self.shared().objects.decode_limits();
         let mut outcome = EditOutcome::Done(None);
         // Expiration gives snapshots other parents meanwhile, and finds no log to make tell more where there is none.
         for _ in 0..PARENTS {
@@ -106,9 +106,10 @@ impl Repository {
     ) -> Result<EditOutcome, RepositoryError> {
         let shared = self.shared();
         let objects = &shared.objects;
+        let writer = objects.writer();
         let key = Key::parse(&layout::transaction_log_key(id))
             .map_err(|error: KeyError| StorageError::from(error))?;
-        let limits = &shared.settings.decode_limits;
+        let limits = objects.decode_limits();
         let (before, after) = futures::try_join!(objects.snapshot(parent), objects.snapshot(id))?;
         let (diff, lost) = Diff::between_but_for_lost(objects, &before, &after).await?;
         let (before, after) = (Base::new(before), Base::new(after));
@@ -142,17 +143,19 @@ impl Repository {
         let said = match &own {
             Some(own) => own.clone(),
             None => {
-                let nothing = TransactionLogEncoder::new(id).finish(objects.writer())?;
+                let nothing = writer.log(id).finish(writer.writer())?;
                 TransactionLog::decode(&nothing, id, limits)?
             }
         };
-        let log = encoded(&diff, chunks, &said, &before, &after)?.finish(objects.writer())?;
+        let mut log = writer.log(id);
+        tell(&mut log, &diff, chunks, &said, &before, &after)?;
+        let log = log.finish(writer.writer())?;
         let all = TransactionLog::decode(&log, id, limits)?;
         if own.is_some_and(|own| Changes::of_log(&all) == Changes::of_log(&own)) {
             return Ok(EditOutcome::Done(None));
         }
         let mut options = PutOptions::mode(mode).with_content_type("application/octet-stream");
-        for (name, value) in objects.writer().object_metadata(FileKind::TransactionLog) {
+        for (name, value) in writer.object_metadata(FileKind::TransactionLog) {
             options = options.with_user_metadata(name, &value);
         }
         let outcome = shared.storage.put(&key, log.clone().into(), options).await;
@@ -261,14 +264,15 @@ fn may_be_sound(error: &FormatError) -> bool {
     )
 }
 
-/// A log with all that differs between two snapshots, and what the newer one's own log says of chunks and metadata.
-fn encoded(
+/// Puts all that differs between two snapshots into a log, and what the newer one's own log says of chunks and metadata.
+fn tell(
+    log: &mut TransactionLogEncoder,
     diff: &Diff,
     mut chunks: BTreeMap<NodeId, BTreeSet<ChunkIndex>>,
     own: &TransactionLog,
     before: &Base,
     after: &Base,
-) -> Result<TransactionLogEncoder, RepositoryError> {
+) -> Result<(), RepositoryError> {
     let ids = |base: &Base, paths: &BTreeSet<NodePath>| -> Vec<NodeId> {
         let positions = paths.iter().filter_map(|path| base.position(path));
         positions.map(|at| base.record(at).id()).collect()
@@ -283,7 +287,6 @@ fn encoded(
     let there: BTreeSet<NodeId> = after.snapshot().nodes().map(|node| node.id()).collect();
     // What was created is named as that alone.
     let changed = |id: &NodeId| there.contains(id) && !created.contains(id);
-    let mut log = TransactionLogEncoder::new(after.snapshot().id());
     log.new_groups(ids(after, &diff.new_groups));
     log.new_arrays(ids(after, &diff.new_arrays));
     log.deleted_groups(ids(before, &diff.deleted_groups));
@@ -308,5 +311,5 @@ fn encoded(
             log.push_chunk(chunk)?;
         }
     }
-    Ok(log)
+    Ok(())
 }

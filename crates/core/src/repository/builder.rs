@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use icefield_format::{RepositoryConfig, Writer};
+use icefield_format::{RepositoryConfig, SpecVersion, Writer};
 use icefield_refs::{
     BranchName, Creation, Edit, EditOutcome, Existing, Ledger, NewRepository, RefsError,
     StoredConfig, Tip, micros_of_time,
@@ -14,6 +14,7 @@ use icefield_storage::{
 
 use super::in_force::Configs;
 use super::{Repository, Revision, Shared, Start};
+use crate::file_writer::FileWriter;
 use crate::objects::Objects;
 use crate::session::{CollectionHold, Session};
 use crate::virtual_chunks::{VirtualAccess, VirtualStores};
@@ -30,6 +31,7 @@ pub struct RepositoryBuilder {
     access: VirtualAccess,
     initial: Option<Bytes>,
     among_others: bool,
+    spec_version: SpecVersion,
 }
 
 impl RepositoryBuilder {
@@ -43,6 +45,7 @@ impl RepositoryBuilder {
             access: VirtualAccess::none(),
             initial: None,
             among_others: false,
+            spec_version: SpecVersion::V1,
         }
     }
 
@@ -78,6 +81,14 @@ impl RepositoryBuilder {
     #[must_use]
     pub fn virtual_access(mut self, access: VirtualAccess) -> Self {
         self.access = access;
+        self
+    }
+
+    /// Chooses the version of the format that [`RepositoryBuilder::create`] makes a repository of. Default 1, which every
+    /// reader opens. A repository that is opened has its own.
+    #[must_use]
+    pub fn spec_version(mut self, version: SpecVersion) -> Self {
+        self.spec_version = version;
         self
     }
 
@@ -138,7 +149,8 @@ impl RepositoryBuilder {
     /// # Errors
     /// [`RepositoryError::CollectionRunning`], what the store says.
     pub async fn hold_collections(self) -> Result<CollectionHold, RepositoryError> {
-        self.repository(None).hold_collections().await
+        let version = self.spec_version;
+        self.repository(version, None).hold_collections().await
     }
 
     /// Opens the repository, and reads a branch in the same round.
@@ -146,12 +158,15 @@ impl RepositoryBuilder {
         self,
         branch: &BranchName,
     ) -> Result<(Repository, Result<Option<Tip>, RefsError>), RepositoryError> {
-        let ledger = self.ledger(Arc::new(self.objects()));
+        let ledger = self.ledger(Arc::new(self.objects(SpecVersion::LATEST)));
         let location = self.location();
         match ledger.open(branch).await? {
             Existing::Nothing => Err(RepositoryError::NotFound { location }),
             Existing::Newer => Err(RepositoryError::NewerSpecVersion { location }),
-            Existing::Repository { branch, config } => Ok((self.repository(config), branch)),
+            Existing::Repository { branch, config } => {
+                let version = ledger.spec_version();
+                Ok((self.repository(version, config), branch))
+            }
         }
     }
 
@@ -173,15 +188,18 @@ impl RepositoryBuilder {
                 reason: self.storage.why_unsafe().await,
             });
         }
-        let objects = Arc::new(self.objects());
+        let objects = Arc::new(self.objects(self.spec_version));
         let new = NewRepository {
             created_at: micros_of_time(self.clock.now()),
-            writer: objects.writer().clone(),
+            writer: objects.writer().writer().clone(),
             initial: self.initial.clone(),
             among_others: self.among_others,
         };
         let ledger = self.ledger(objects);
         let location = self.location();
+        if ledger.spec_version() != self.spec_version {
+            return Err(RepositoryError::NewerSpecVersion { location });
+        }
         let created = ledger.create(new).await.map_err(|error| match error {
             RefsError::Storage(error) => error.into(),
             RefsError::Fetch(error) => error.into(),
@@ -196,7 +214,7 @@ impl RepositoryBuilder {
             }
         }
         let stored = self.store_config(&ledger).await?;
-        Ok(self.repository(stored))
+        Ok(self.repository(ledger.spec_version(), stored))
     }
 
     /// Opens the repository, or creates it if there is none; whoever else does the same at the same time.
@@ -237,11 +255,12 @@ impl RepositoryBuilder {
         }
     }
 
-    fn objects(&self) -> Objects {
+    fn objects(&self, version: SpecVersion) -> Objects {
         let mut writer = Writer::default();
         if let Some(level) = self.config.compression_level() {
             writer.compression_level = Some(i32::from(level));
         }
+        let writer = FileWriter::new(version, writer);
         Objects::new(Arc::clone(&self.storage), self.settings.clone(), writer)
     }
 
@@ -249,7 +268,7 @@ impl RepositoryBuilder {
         Ledger::spec_v1(Arc::clone(&self.storage), objects)
     }
 
-    fn repository(self, stored: Option<StoredConfig>) -> Repository {
+    fn repository(self, version: SpecVersion, stored: Option<StoredConfig>) -> Repository {
         let effective = match &stored {
             Some(stored) => self.config.merged_over(&stored.config),
             None => self.config.clone(),
@@ -259,7 +278,7 @@ impl RepositoryBuilder {
                 config: effective,
                 ..self.clone()
             };
-            Arc::new(with_stored.objects())
+            Arc::new(with_stored.objects(version))
         };
         Repository(Arc::new(Shared {
             ledger: self.ledger(Arc::clone(&objects)),

@@ -1,11 +1,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use icefield_format::{ChunkRef, DecodeLimits, Extents, ManifestEncoder, NodeId, NodePath, Writer};
+use icefield_format::{
+    ChunkRef, DecodeLimits, Extents, ManifestEncoder, NodeId, NodePath, SpecVersion, Writer,
+};
 use icefield_storage::SeededEntropy;
 
 use super::*;
 use crate::change_set::PendingChunk;
+use crate::file_writer::FileWriter;
 use crate::splits::Cells;
 
 const NODE: NodeId = NodeId::from_bytes([7; 8]);
@@ -79,7 +82,8 @@ fn a_copy_is_what_a_merge_would_have_written() {
         assert_eq!(refs(&copy), expected);
         let decoded = copy.decoded.as_ref().expect("it is known");
         assert_eq!(decoded.id(), copy.info.id);
-        let merged = job.run(&changes, &[held], &Writer::default());
+        let writer = FileWriter::new(SpecVersion::V1, Writer::default());
+        let merged = job.run(&changes, &[held], &writer);
         let merged = merged.expect("merged");
         assert_eq!(merged.iter().map(refs).collect::<Vec<_>>(), [expected]);
     }
@@ -106,7 +110,8 @@ fn nothing_is_brought_back_that_readers_do_not_find() {
         let copy = job.copy(&changes, &held, &Writer::default());
         assert!(copy.expect("no error").is_none(), "{what}");
         // What is left of it is merged.
-        let merged = job.run(&changes, &[held], &Writer::default());
+        let writer = FileWriter::new(SpecVersion::V1, Writer::default());
+        let merged = job.run(&changes, &[held], &writer);
         assert!(merged.expect("merged").len() == 1, "{what}");
     }
 }

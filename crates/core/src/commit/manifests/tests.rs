@@ -3,18 +3,19 @@ use std::sync::Arc;
 
 use icefield_format::{
     ChunkRef, DecodeLimits, Extents, Manifest, ManifestEncoder, ManifestId, ManifestRef, NodeId,
-    NodePath, Writer,
+    NodePath, SpecVersion, Writer,
 };
 use icefield_storage::SeededEntropy;
 
 use super::{ManifestJob, WrittenManifests};
 use crate::change_set::{ChangeSet, PendingChunk};
+use crate::file_writer::FileWriter;
 use crate::splits::Cells;
 
 const NODE: NodeId = NodeId::from_bytes([7; 8]);
 
-fn writer() -> Writer {
-    Writer::default()
+fn writer() -> FileWriter {
+    FileWriter::new(SpecVersion::V1, Writer::default())
 }
 
 fn input(number: u8, range: Range<u32>) -> ManifestRef {
@@ -103,7 +104,7 @@ fn manifest(number: u8, indices: &[u32]) -> Manifest {
         let pushed = encoder.push(&[*index], ChunkRef::Inline(&[number]));
         pushed.expect("in order");
     }
-    let encoded = encoder.finish(&writer()).expect("encoded");
+    let encoded = encoder.finish(writer().writer()).expect("encoded");
     Manifest::decode(&encoded.bytes, id, &DecodeLimits::default()).expect("decoded")
 }
 
