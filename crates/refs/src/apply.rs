@@ -6,6 +6,8 @@ use futures::TryStreamExt;
 use icefield_format::{SnapshotId, encode_ref};
 use icefield_storage::PutMode;
 
+use crate::ledger::Layout;
+use crate::ref_files::RefFiles;
 use crate::walk::{Pace, ancestors};
 use crate::{BranchName, Edit, EditOutcome, Ledger, RefsError, Refusal, Tip};
 
@@ -20,17 +22,31 @@ impl Ledger {
     /// store says; nothing was changed.
     pub async fn apply(&self, edit: Edit) -> Result<EditOutcome, RefsError> {
         tracing::debug!(?edit, "apply");
+        match &self.layout {
+            Layout::V1(files) => self.apply_to_files(files, edit).await,
+            Layout::V2(object) if !object.storage().capabilities().safe_commits() => {
+                Err(RefsError::NoConditions {
+                    location: object.storage().to_string(),
+                })
+            }
+            Layout::V2(object) => object.apply(edit).await,
+        }
+    }
+
+    async fn apply_to_files(&self, files: &RefFiles, edit: Edit) -> Result<EditOutcome, RefsError> {
         match edit {
-            Edit::CreateBranch { name, target } => self.files.create_branch(&name, target).await,
+            Edit::CreateBranch { name, target } => files.create_branch(&name, target).await,
             Edit::Commit {
                 name,
-                target,
+                snapshot,
+                moves_nodes: _,
                 expected,
             } => {
+                let target = snapshot.id;
                 let file = encode_ref(target);
-                let outcome = self.files.move_branch(&name, target, file, &expected);
+                let outcome = files.move_branch(&name, target, file, &expected);
                 let outcome = outcome.await?;
-                self.settle(&name, target, &expected, outcome, Move::Commit)
+                self.settle(files, &name, target, &expected, outcome, Move::Commit)
                     .await
             }
             Edit::Reset {
@@ -38,29 +54,42 @@ impl Ledger {
                 target,
                 expected,
             } => {
-                let file = self.files.reset_file(target, &expected);
-                let outcome = self.files.move_branch(&name, target, file, &expected);
+                let file = files.reset_file(target, &expected);
+                let outcome = files.move_branch(&name, target, file, &expected);
                 let outcome = outcome.await?;
-                self.settle(&name, target, &expected, outcome, Move::Reset)
+                self.settle(files, &name, target, &expected, outcome, Move::Reset)
                     .await
             }
             Edit::DeleteBranch { name, .. } if name.is_main() => Err(RefsError::MainIsPermanent),
-            Edit::DeleteBranch { name, expected } => {
-                self.files.delete_branch(&name, &expected).await
-            }
-            Edit::CreateTag { name, target } => self.files.create_tag(&name, target).await,
-            Edit::DeleteTag { name } => self.files.delete_tag(&name).await,
+            Edit::DeleteBranch { name, expected } => files.delete_branch(&name, &expected).await,
+            Edit::CreateTag { name, target } => files.create_tag(&name, target).await,
+            Edit::DeleteTag { name } => files.delete_tag(&name).await,
             Edit::Reparent {
                 snapshot,
                 expected,
                 parent,
-            } => self.reparent(snapshot, expected, parent).await,
+            } => self.reparent(files, snapshot, expected, parent).await,
             Edit::SetConfig { config, expected } => {
                 let bytes = config.encode();
                 let bytes = bytes.map_err(|source| RefsError::Config { source })?;
                 let mode = expected.map_or(PutMode::Create, PutMode::Update);
-                self.files.write_config(bytes, mode).await
+                files.write_config(bytes, mode).await
             }
+            Edit::Amend { .. } => Err(RefsError::OnlySpecV2 { edit: "amend" }),
+            Edit::Flush { .. } => Err(RefsError::OnlySpecV2 { edit: "flush" }),
+            Edit::SetMetadata { .. } => Err(RefsError::OnlySpecV2 {
+                edit: "metadata of the repository",
+            }),
+            Edit::SetStatus { .. } => Err(RefsError::OnlySpecV2 { edit: "a status" }),
+            Edit::SetFlag { .. } => Err(RefsError::OnlySpecV2 {
+                edit: "a feature flag",
+            }),
+            Edit::Expire { .. } => Err(RefsError::OnlySpecV2 {
+                edit: "expiration at once",
+            }),
+            Edit::Collect { .. } => Err(RefsError::OnlySpecV2 {
+                edit: "collection of the graph",
+            }),
         }
     }
 
@@ -69,6 +98,7 @@ impl Ledger {
     /// checked is unknown, whatever it is that hinders the check.
     async fn settle(
         &self,
+        files: &RefFiles,
         name: &BranchName,
         target: SnapshotId,
         expected: &Tip,
@@ -80,10 +110,10 @@ impl Ledger {
         }
         let traced = self.trace(name, target, expected).await;
         match (traced, outcome) {
-            (Ok(Trace::Tip), _) => self.files.make_durable(EditOutcome::Done(None)).await,
+            (Ok(Trace::Tip), _) => files.make_durable(EditOutcome::Done(None)).await,
             // A commit is in the history of what was built on it, and of nothing else.
             (Ok(Trace::Below(_)), _) if kind == Move::Commit => {
-                self.files.make_durable(EditOutcome::Done(None)).await
+                files.make_durable(EditOutcome::Done(None)).await
             }
             (Ok(Trace::Never(refusal)), _)
             // What the store refused just now was not on its way for long enough to land and to expire.
@@ -131,6 +161,14 @@ impl Ledger {
         let Some(tip) = self.branch_of(name, expected).await? else {
             return Ok(Trace::Lost(Refusal::BranchGone));
         };
+        if let Layout::V2(object) = &self.layout
+            && object.held_snapshot(target).is_some()
+        {
+            // The edit that lists it is the one that moves the branch.
+            return Ok(Trace::Below(Refusal::BranchMoved {
+                found: tip.snapshot,
+            }));
+        }
         if tip.version == expected.version {
             return Ok(Trace::Still);
         }

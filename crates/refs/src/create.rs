@@ -1,13 +1,23 @@
 //! Whether there is a repository, and making one.
 
+use std::sync::Arc;
+
 use futures::StreamExt;
-use icefield_format::{FileKind, SnapshotId, Writer, initial_snapshot, layout};
+use icefield_format::{
+    FileKind, FormatError, RepositoryConfig, SnapshotId, SpecVersion, TransactionLogEncoder,
+    Writer, initial_snapshot_in, layout,
+};
 use icefield_storage::{
-    Bytes, Key, ListOptions, Prefix, PutMode, PutOutcome, StorageError, StorageExt,
+    Bytes, Clock, Entropy, Key, ListOptions, Prefix, PutMode, PutOutcome, Storage, StorageError,
+    StorageExt,
 };
 
+use crate::ledger::Layout;
 use crate::ref_files::ref_options;
-use crate::{BranchName, Edit, EditOutcome, Ledger, RefsError, StoredConfig, Tip};
+use crate::spec_v2::RepoState;
+use crate::{
+    BranchName, Edit, EditOutcome, FetchError, Ledger, RefsError, SnapshotSource, StoredConfig, Tip,
+};
 
 /// What is at a place.
 #[derive(Debug)]
@@ -22,11 +32,55 @@ pub enum Existing {
     Newer,
     /// A repository.
     Repository {
+        /// Its ledger.
+        ledger: Ledger,
         /// Where the branch stands that was asked for; none if there is no such branch.
         branch: Result<Option<Tip>, RefsError>,
         /// The stored configuration.
         config: Option<StoredConfig>,
     },
+}
+
+/// What a ledger is made of.
+#[derive(Clone, Debug)]
+pub struct LedgerParts {
+    /// The store.
+    pub storage: Arc<dyn Storage>,
+    /// The source of decoded snapshots.
+    pub snapshots: Arc<dyn SnapshotSource>,
+    /// The clock, for the times in the operations log.
+    pub clock: Arc<dyn Clock>,
+    /// The source of the names of backups.
+    pub entropy: Arc<dyn Entropy>,
+    /// Who writes `repo`.
+    pub writer: Writer,
+}
+
+impl LedgerParts {
+    /// Returns the ledger of a repository of a version; asks the store nothing.
+    ///
+    /// # Errors
+    /// As [`Ledger::spec_v2`].
+    pub fn ledger(self, version: SpecVersion) -> Result<Ledger, StorageError> {
+        match version {
+            SpecVersion::V1 => Ok(self.files()),
+            _ => self.object(),
+        }
+    }
+
+    fn files(self) -> Ledger {
+        Ledger::spec_v1(self.storage, self.snapshots)
+    }
+
+    fn object(self) -> Result<Ledger, StorageError> {
+        Ledger::spec_v2(
+            self.storage,
+            self.snapshots,
+            self.clock,
+            self.entropy,
+            self.writer,
+        )
+    }
 }
 
 /// What is needed to create a repository.
@@ -36,6 +90,8 @@ pub struct NewRepository {
     pub created_at: u64,
     /// Who writes its files.
     pub writer: Writer,
+    /// Its configuration, which spec version 2 stores with the rest of the state.
+    pub config: Option<RepositoryConfig>,
     /// The file of its first snapshot, if it is to have that of another repository.
     pub initial: Option<Bytes>,
     /// Objects whose keys are none of a repository's may be there.
@@ -57,29 +113,45 @@ pub enum Creation {
 }
 
 impl Ledger {
-    /// Looks for the repository, and reads a branch and the configuration in the same round.
+    /// Looks for the repository, of either version of the format, and reads a branch and the configuration in the same round.
     ///
     /// # Errors
-    /// [`RefsError::Config`] and what the store says.
-    pub async fn open(&self, branch: &BranchName) -> Result<Existing, RefsError> {
-        let (upgraded, tip, config) =
-            futures::join!(self.was_upgraded(), self.branch(branch), self.config());
+    /// [`RefsError::Config`], [`RefsError::InvalidRepo`], and what the store says.
+    pub async fn open(parts: LedgerParts, branch: &BranchName) -> Result<Existing, RefsError> {
+        let (files, ledger) = (parts.clone().files(), parts.object()?);
+        let (repo, tip, config) =
+            futures::join!(ledger.read_repo(), files.branch(branch), files.config());
         // Where the ref can be read, so could the others, if they were there.
-        let hides_missing = self.storage().capabilities().hides_missing;
+        let hides_missing = files.storage().capabilities().hides_missing;
         let readable = hides_missing && matches!(tip, Ok(Some(_)));
-        let (upgraded, tip) = match (upgraded, tip) {
-            (Err(StorageError::PermissionDenied { .. }), tip) if readable => (false, tip),
-            // Whether an object exists, S3 refuses to say without a reason. Refusing its bytes, it has one.
-            (Err(_), Err(reason)) => return Err(reason),
-            (upgraded, tip) => (upgraded?, tip),
+        let denied = |error: &RefsError| {
+            matches!(
+                error,
+                RefsError::Storage(StorageError::PermissionDenied { .. })
+            )
         };
-        if upgraded {
-            return Ok(Existing::Newer);
+        let (repo, tip) = match (repo, tip) {
+            (Err(error), tip) if readable && denied(&error) => (None, tip),
+            (Err(RefsError::InvalidRepo { source }), _)
+                if matches!(source, FormatError::NewerSpecVersion { .. }) =>
+            {
+                return Ok(Existing::Newer);
+            }
+            // Whether an object exists, S3 refuses to say without a reason. Refusing its bytes, it has one.
+            (Err(error), Err(reason)) if denied(&error) => return Err(reason),
+            (repo, tip) => (repo?, tip),
+        };
+        if let Some(state) = repo {
+            return Ok(Existing::Repository {
+                branch: Ok(state.branch(branch)),
+                config: state.config()?,
+                ledger,
+            });
         }
-        // A repository exists if and only if its main branch does, damaged or not.
+        // A repository of version 1 exists if and only if its main branch does, damaged or not.
         let exists = match &tip {
             Ok(None) if branch.is_main() => false,
-            Ok(None) => match self.branch(&BranchName::main()).await {
+            Ok(None) => match files.branch(&BranchName::main()).await {
                 Err(RefsError::InvalidRefFile { .. }) => true,
                 main => main?.is_some(),
             },
@@ -89,13 +161,21 @@ impl Ledger {
             return Ok(Existing::Nothing);
         }
         let config = match config {
-            Err(RefsError::Storage(StorageError::PermissionDenied { .. })) if readable => None,
+            Err(error) if readable && denied(&error) => None,
             config => config?,
         };
         Ok(Existing::Repository {
+            ledger: files,
             branch: tip,
             config,
         })
+    }
+
+    async fn read_repo(&self) -> Result<Option<Arc<RepoState>>, RefsError> {
+        match &self.layout {
+            Layout::V1(_) => Ok(None),
+            Layout::V2(object) => object.try_read().await,
+        }
     }
 
     /// Returns whether another program has upgraded the repository to a newer version of the format since it was opened.
@@ -103,6 +183,9 @@ impl Ledger {
     /// # Errors
     /// What the store says.
     pub async fn was_upgraded(&self) -> Result<bool, StorageError> {
+        if let Layout::V2(_) = &self.layout {
+            return Ok(false);
+        }
         self.storage().exists(&Key::parse(layout::REPO)?).await
     }
 
@@ -119,75 +202,99 @@ impl Ledger {
         if let Some(in_the_way) = in_the_way {
             return Ok(in_the_way);
         }
+        let version = self.spec_version();
         let file = match new.initial {
             Some(file) => file,
-            None => initial_snapshot(new.created_at, &new.writer),
+            None => initial_snapshot_in(version, new.created_at, &new.writer),
         };
-        if let Some(source) = self.put_initial(file, &new.writer).await? {
+        let id = SnapshotId::INITIAL;
+        let (key, kind) = (layout::snapshot_key(id), FileKind::Snapshot);
+        if let Some(source) = self.put_initial(&key, kind, file, &new.writer).await? {
+            return Ok(Creation::Unknown(source));
+        }
+        let first = self.snapshots.snapshot(id).await?;
+        let Layout::V2(object) = &self.layout else {
+            self.storage().sync().await?;
+            let edit = Edit::CreateBranch {
+                name: BranchName::main(),
+                target: id,
+            };
+            return Ok(match self.apply(edit).await? {
+                EditOutcome::Done(_) => Creation::Created,
+                EditOutcome::Refused(_) => Creation::Exists,
+                EditOutcome::Unknown(source) => Creation::Unknown(source),
+            });
+        };
+        let log = TransactionLogEncoder::for_version(version, id);
+        let log = log.finish(&new.writer).map_err(FetchError::from)?;
+        let (key, kind) = (layout::transaction_log_key(id), FileKind::TransactionLog);
+        if let Some(source) = self.put_initial(&key, kind, log, &new.writer).await? {
             return Ok(Creation::Unknown(source));
         }
         self.storage().sync().await?;
-        let edit = Edit::CreateBranch {
-            name: BranchName::main(),
-            target: SnapshotId::INITIAL,
-        };
-        Ok(match self.apply(edit).await? {
-            EditOutcome::Done(_) => Creation::Created,
-            EditOutcome::Refused(_) => Creation::Exists,
-            EditOutcome::Unknown(source) => Creation::Unknown(source),
-        })
+        object.create(&first, new.config).await
     }
 
-    /// Writes the first snapshot, or makes sure that the one that is there can be read. Returns why neither is known.
+    /// Writes a file of the first snapshot, unless a creation that ran at the same time, or that was stopped, has written it:
+    /// that one is adopted. Returns why it is not known to be there.
     async fn put_initial(
         &self,
+        key: &str,
+        kind: FileKind,
         file: Bytes,
         writer: &Writer,
     ) -> Result<Option<StorageError>, RefsError> {
-        let (storage, id) = (self.storage(), SnapshotId::INITIAL);
-        let key = Key::parse(&layout::snapshot_key(id))?;
-        let metadata = writer.object_metadata(FileKind::Snapshot).into_iter();
+        let (storage, key) = (self.storage(), Key::parse(key)?);
+        let metadata = writer.object_metadata(kind).into_iter();
         let options = metadata.fold(ref_options(PutMode::Create), |options, (name, value)| {
             options.with_user_metadata(name, &value)
         });
         match storage.put_immutable(&key, file.clone(), options).await? {
-            PutOutcome::Written(_) => return Ok(None),
-            // A concurrent creation, or one that stopped, wrote the first snapshot: this one adopts it.
-            PutOutcome::Refused => {}
+            PutOutcome::Written(_) | PutOutcome::Refused => Ok(None),
             PutOutcome::Unknown(source) => match storage.try_read(&key).await {
-                Ok(Some((stored, _))) if stored == file => return Ok(None),
-                Ok(Some(_)) => {}
-                _ => return Ok(Some(source)),
+                Ok(Some(_)) => Ok(None),
+                _ => Ok(Some(source)),
             },
         }
-        self.snapshots.snapshot(id).await?;
-        Ok(None)
+    }
+
+    /// The keys that decide whether there is a repository, and those that a creation which was stopped may leave.
+    fn deciding(&self) -> Result<([Key; 2], [String; 2]), RefsError> {
+        let (main, repo) = (main_key()?, Key::parse(layout::REPO)?);
+        let id = SnapshotId::INITIAL;
+        let left = [layout::snapshot_key(id), layout::transaction_log_key(id)];
+        Ok(([main, repo], left))
+    }
+
+    async fn exists_already(&self) -> Result<bool, RefsError> {
+        let ([main, repo], _) = self.deciding()?;
+        let storage = self.storage();
+        let (main, repo) = futures::join!(storage.exists(&main), storage.exists(&repo));
+        Ok(main? || repo?)
     }
 
     /// The root is empty if it holds nothing but what a creation that was stopped may leave.
     async fn any_keys(&self) -> Result<Option<Creation>, RefsError> {
         let mut objects = self.storage().list(ListOptions::default());
-        let (initial, main) = (layout::snapshot_key(SnapshotId::INITIAL), main_key()?);
+        let (deciding, left) = self.deciding()?;
         while let Some(object) = objects.next().await {
             let key = match object {
                 Ok(object) => object.key,
                 // A folder that was made in a console has one.
                 Err(error) if error.is_directory_marker() => continue,
-                Err(error) if error.is_unreadable_key() => {
-                    match self.storage().exists(&main).await? {
-                        true => return Ok(Some(Creation::Exists)),
-                        false => return Err(error.into()),
-                    }
-                }
+                Err(error) if error.is_unreadable_key() => match self.exists_already().await? {
+                    true => return Ok(Some(Creation::Exists)),
+                    false => return Err(error.into()),
+                },
                 Err(error) => return Err(error.into()),
             };
-            if key == main {
+            if deciding.contains(&key) {
                 return Ok(Some(Creation::Exists));
             }
             let ours = key.segments().next() == Some(layout::OWN);
-            if key.as_str() != initial && !ours {
-                // The main branch may still come: it sorts behind chunks and manifests.
-                return Ok(Some(match self.storage().exists(&main).await? {
+            if !left.contains(&key.to_string()) && !ours {
+                // What decides may still come: it sorts behind chunks and manifests.
+                return Ok(Some(match self.exists_already().await? {
                     true => Creation::Exists,
                     false => Creation::NotEmpty(key),
                 }));
@@ -198,15 +305,13 @@ impl Ledger {
 
     /// Among other objects, nothing may be where a repository has its own but what a creation that was stopped may leave.
     async fn own_keys(&self) -> Result<Option<Creation>, RefsError> {
-        let (storage, initial) = (self.storage(), layout::snapshot_key(SnapshotId::INITIAL));
-        if storage.exists(&main_key()?).await? {
+        let (storage, (_, left)) = (self.storage(), self.deciding()?);
+        if self.exists_already().await? {
             return Ok(Some(Creation::Exists));
         }
-        for key in [layout::REPO, layout::CONFIG] {
-            let key = Key::parse(key)?;
-            if storage.exists(&key).await? {
-                return Ok(Some(Creation::NotEmpty(key)));
-            }
+        let config = Key::parse(layout::CONFIG)?;
+        if storage.exists(&config).await? {
+            return Ok(Some(Creation::NotEmpty(config)));
         }
         for prefix in [
             layout::REFS,
@@ -219,7 +324,7 @@ impl Ledger {
             let mut objects = storage.list_strict(Prefix::parse(prefix)?.into());
             while let Some(object) = objects.next().await {
                 let key = object?.key;
-                if key.as_str() != initial {
+                if !left.contains(&key.to_string()) {
                     return Ok(Some(Creation::NotEmpty(key)));
                 }
             }

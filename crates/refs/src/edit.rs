@@ -1,22 +1,25 @@
 //! Edits of refs, what must hold for them to land, and what became of them.
 
-use icefield_format::{RepositoryConfig, SnapshotId};
+use std::collections::{BTreeMap, BTreeSet};
+
+use icefield_format::{Availability, FeatureFlag, RepositoryConfig, SnapshotId};
 use icefield_storage::{BoxError, Key, StorageError, Version};
 
-use crate::{BranchName, RefsError, TagName};
+use crate::{BranchName, RefsError, SnapshotInfo, TagName};
 
 /// Where a branch stands: the snapshot, and the state of the branch that said so.
 ///
-/// Two tips of a branch are equal if it has not been edited in between: the state tells a branch that never moved from one
-/// that was moved away and back. What happens to other refs does not change it.
+/// Two tips of a branch are equal if it has not been edited in between. In spec version 1, the state tells a branch that never
+/// moved from one that was moved away and back, since a request on its way could mistake the two; in version 2 no request can,
+/// and such tips are equal. What happens to other refs does not change it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tip {
     /// The snapshot that the branch points to.
     pub snapshot: SnapshotId,
     /// The state of the stored ref.
     pub(crate) version: Version,
-    /// Where the stored ref is. A bucket may have another branch under the other spelling of the name.
-    pub(crate) key: Key,
+    /// Where the stored ref is, in spec version 1. A bucket may have another branch under the other spelling of the name.
+    pub(crate) key: Option<Key>,
 }
 
 /// One change of what a ledger keeps. It lands whole, and only if what it expects holds.
@@ -35,9 +38,28 @@ pub enum Edit {
         /// The branch.
         name: BranchName,
         /// Where it points afterwards.
-        target: SnapshotId,
+        snapshot: Box<SnapshotInfo>,
+        /// Its transaction log has moves of nodes, which a feature flag can forbid.
+        moves_nodes: bool,
         /// Where it must point, in which state, when the edit lands.
         expected: Tip,
+    },
+    /// Moves a branch from exactly this tip to a snapshot that takes its place, as a child of the parent of the tip. Spec
+    /// version 2.
+    Amend {
+        /// The branch.
+        name: BranchName,
+        /// Where it points afterwards. The ledger decides its parent.
+        snapshot: Box<SnapshotInfo>,
+        /// As of a commit.
+        moves_nodes: bool,
+        /// Where it must point when the edit lands.
+        expected: Tip,
+    },
+    /// Registers a snapshot to which no ref points. Spec version 2.
+    Flush {
+        /// The snapshot; its parent must be in the repository.
+        snapshot: Box<SnapshotInfo>,
     },
     /// Moves a branch from exactly this tip to any snapshot.
     Reset {
@@ -83,6 +105,41 @@ pub enum Edit {
         config: Box<RepositoryConfig>,
         /// The state in which the stored one must be when the edit lands; none: there must be none.
         expected: Option<Version>,
+    },
+    /// Replaces the metadata of the repository. Spec version 2.
+    SetMetadata {
+        /// All of it.
+        metadata: BTreeMap<String, serde_json::Value>,
+    },
+    /// Sets whether the repository may be changed. The one edit that lands whatever that is. Spec version 2.
+    SetStatus {
+        /// Who may do what.
+        availability: Availability,
+        /// Why it is not online.
+        reason: Option<String>,
+    },
+    /// Allows or forbids a feature. Spec version 2.
+    SetFlag {
+        /// The feature.
+        flag: FeatureFlag,
+        /// None for its default.
+        value: Option<bool>,
+    },
+    /// Takes old snapshots out of histories, and deletes refs with them, all at once. A snapshot that a ref points to when the
+    /// edit lands stays. Spec version 2.
+    Expire {
+        /// The snapshots.
+        release: BTreeSet<SnapshotId>,
+        /// Branches to be deleted, if they still point to these snapshots.
+        branches: Vec<(BranchName, SnapshotId)>,
+        /// Tags to be deleted, if they still exist.
+        tags: Vec<TagName>,
+    },
+    /// Takes snapshots out that are about to be deleted, and begins the operations log anew, behind which lies the old one. A
+    /// snapshot that a ref points to when the edit lands stays. Spec version 2.
+    Collect {
+        /// The snapshots.
+        drop: BTreeSet<SnapshotId>,
     },
 }
 

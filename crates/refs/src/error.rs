@@ -1,6 +1,8 @@
 //! Why refs could not be read or edited.
 
-use icefield_format::{FormatError, SnapshotId};
+use std::time::SystemTime;
+
+use icefield_format::{Availability, FeatureFlag, FormatError, RepoEditError, SnapshotId};
 use icefield_storage::{Key, StorageError};
 
 use crate::{BranchName, NameError, Stray, TagName};
@@ -21,6 +23,12 @@ pub enum FetchError {
         id: String,
         /// Where it should be.
         key: Key,
+    },
+    /// The repository does not list a snapshot: it never did, or a collection has taken it out.
+    #[error("snapshot {id} is not in this repository: `repo` does not list it")]
+    NotListed {
+        /// The snapshot.
+        id: SnapshotId,
     },
     /// The store failed.
     #[error("cannot read {what} {id}")]
@@ -117,9 +125,104 @@ pub enum RefsError {
         /// What is wrong with it.
         source: FormatError,
     },
+    /// The object that holds the whole state of a repository is gone.
+    #[error(
+        "{location} has no object `repo` any more: `icefield fsck --repair` restores it from overwritten/, if its backups are there"
+    )]
+    RepoMissing {
+        /// The store.
+        location: String,
+    },
+    /// The object that holds the whole state of a repository is not what the format says.
+    #[error(
+        "`repo` is damaged: `icefield fsck --repair` restores it from overwritten/, if its backups are there"
+    )]
+    InvalidRepo {
+        /// What is wrong with it.
+        source: FormatError,
+    },
+    /// An earlier state of `repo`, in which the operations log goes on, is gone.
+    #[error(
+        "the operations log ends here: overwritten/{page}, in which it goes on, does not exist"
+    )]
+    LogPageMissing {
+        /// Its name.
+        page: String,
+    },
+    /// The newest entry of the operations log lies ahead of the clock.
+    #[error(
+        "the newest entry of the operations log is from {}, and this clock shows {}: set the clock that is wrong, or wait",
+        humantime(*.newest), humantime(*.now)
+    )]
+    LogAhead {
+        /// The time of the entry.
+        newest: SystemTime,
+        /// The time by the clock of this process.
+        now: SystemTime,
+    },
+    /// The repository takes no writes.
+    #[error(
+        "the repository is {}{}: `icefield status --set online` allows writes again",
+        status_word(*.availability), because(.reason)
+    )]
+    NotOnline {
+        /// Its status.
+        availability: Availability,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// The repository does not allow a feature.
+    #[error("the feature {flag:?} is switched off in this repository")]
+    FeatureDisabled {
+        /// The feature.
+        flag: FeatureFlag,
+    },
+    /// The first snapshot of a repository has nothing to take its place from.
+    #[error("snapshot {0} is the first of its repository and cannot be amended: commit instead")]
+    NoAmendOfFirst(SnapshotId),
+    /// Other writers were always first.
+    #[error(
+        "{tries} attempts to replace `repo` lost against other writers: try again when fewer write"
+    )]
+    RacesLost {
+        /// How many.
+        tries: u32,
+    },
+    /// Repositories of spec version 1 have nothing of that kind.
+    #[error("{edit} needs a repository of spec version 2: `icefield upgrade` makes one of this")]
+    OnlySpecV2 {
+        /// What was asked for.
+        edit: &'static str,
+    },
+    /// Repositories of spec version 2 have nothing of that kind.
+    #[error("{edit} is for repositories of spec version 1")]
+    OnlySpecV1 {
+        /// What was asked for.
+        edit: &'static str,
+    },
+    /// The change does not fit the state of the repository.
+    #[error(transparent)]
+    RepoEdit {
+        /// Why not.
+        source: RepoEditError,
+    },
     /// The store failed; nothing was changed.
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+impl RefsError {
+    /// Returns the error as one of the store, for callers that know of no others.
+    pub(crate) fn into_storage(self, key: &Key) -> StorageError {
+        match self {
+            Self::Storage(error) => error,
+            error => StorageError::Failed {
+                action: "read",
+                target: key.to_string(),
+                source: error.into(),
+            },
+        }
+    }
 }
 
 impl From<icefield_storage::KeyError> for RefsError {
@@ -138,5 +241,29 @@ fn told(strays: &[Stray]) -> String {
     format!(
         "below refs/ is what is not understood: {}{more}",
         named.join("; ")
+    )
+}
+
+fn status_word(availability: Availability) -> &'static str {
+    match availability {
+        Availability::ReadOnly => "read-only",
+        Availability::Offline => "offline",
+        _ => "in a status that this version does not know",
+    }
+}
+
+fn because(reason: &Option<String>) -> String {
+    reason
+        .as_ref()
+        .map_or_else(String::new, |it| format!(" ({it})"))
+}
+
+/// A time as seconds since 1970, for a message: this crate formats no dates.
+fn humantime(time: SystemTime) -> String {
+    let micros = crate::micros_of_time(time);
+    format!(
+        "{}.{:06} s since 1970",
+        micros / 1_000_000,
+        micros % 1_000_000
     )
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
-use icefield_format::{Snapshot, SnapshotId, layout};
+use icefield_format::{DecodeLimits, FormatError, Snapshot, SnapshotId, layout};
 use icefield_storage::{ListOptions, ObjectMeta, Prefix, Storage, StorageError, StorageExt};
 
+use crate::spec_v2::RepoObject;
 use crate::{FetchError, RefsError};
 
 /// Where decoded snapshots come from: the cache of the layer above.
@@ -42,6 +43,9 @@ pub struct SnapshotInfo {
     pub message: String,
     /// The commit's metadata.
     pub metadata: BTreeMap<String, serde_json::Value>,
+    /// The snapshots between the parent and this one that expiration took out, oldest first. Their transaction logs, and then
+    /// that of this one, are its change since the parent. Spec version 2.
+    pub pruned_logs: Vec<SnapshotId>,
 }
 
 /// Returns the time that a number of microseconds since 1970 stands for; times beyond what the system can
@@ -72,6 +76,19 @@ impl SnapshotInfo {
             written_at: time_of_micros(snapshot.flushed_at()),
             message: snapshot.message().to_owned(),
             metadata: snapshot.metadata()?,
+            pruned_logs: Vec::new(),
+        })
+    }
+
+    /// Returns what `repo` says of a snapshot.
+    pub(crate) fn listed(snapshot: icefield_format::SnapshotInfo<'_>) -> Result<Self, FormatError> {
+        Ok(Self {
+            id: snapshot.id(),
+            parent_id: snapshot.parent_id(),
+            written_at: time_of_micros(snapshot.flushed_at()),
+            message: snapshot.message().to_owned(),
+            metadata: snapshot.metadata(DecodeLimits::default().max_metadata)?,
+            pruned_logs: snapshot.pruned_ancestor_tx_logs().collect(),
         })
     }
 }
@@ -157,9 +174,18 @@ impl<G: Graph> Graph for Parents<G> {
 
 /// The graph of a ledger, as far as this handle has it in memory, else as it is stored.
 #[derive(Clone, Debug)]
-pub struct LedgerGraph {
-    pub(crate) storage: Arc<dyn Storage>,
-    pub(crate) snapshots: Arc<dyn SnapshotSource>,
+pub struct LedgerGraph(pub(crate) GraphSource);
+
+/// Where the spec versions tell what came before a snapshot.
+#[derive(Clone, Debug)]
+pub(crate) enum GraphSource {
+    /// In the file of the snapshot.
+    Files {
+        storage: Arc<dyn Storage>,
+        snapshots: Arc<dyn SnapshotSource>,
+    },
+    /// In `repo`.
+    Object(RepoObject),
 }
 
 impl Graph for LedgerGraph {
@@ -167,16 +193,26 @@ impl Graph for LedgerGraph {
     type Error = RefsError;
 
     async fn read(&self, id: SnapshotId) -> Result<SnapshotInfo, RefsError> {
-        let snapshot = self.snapshots.snapshot(id).await?;
-        Ok(SnapshotInfo::of(&snapshot)?)
+        match &self.0 {
+            GraphSource::Files { snapshots, .. } => {
+                Ok(SnapshotInfo::of(&*snapshots.snapshot(id).await?)?)
+            }
+            GraphSource::Object(object) => object.snapshot(id).await,
+        }
     }
 
     fn held(&self, id: SnapshotId) -> Option<SnapshotInfo> {
-        SnapshotInfo::of(&*self.snapshots.held(id)?).ok()
+        match &self.0 {
+            GraphSource::Files { snapshots, .. } => SnapshotInfo::of(&*snapshots.held(id)?).ok(),
+            GraphSource::Object(object) => object.held_snapshot(id),
+        }
     }
 
     async fn guess(&self) -> Vec<SnapshotId> {
-        match stored_snapshots(&*self.storage).await {
+        let GraphSource::Files { storage, .. } = &self.0 else {
+            return Vec::new();
+        };
+        match stored_snapshots(&**storage).await {
             Ok(stored) => newest_first(&stored),
             Err(error) => {
                 tracing::debug!(%error, "snapshots cannot be listed: they are read one by one");

@@ -1,13 +1,18 @@
 //! The ledger: reading what of a repository changes in place.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::stream::{BoxStream, StreamExt};
-use icefield_format::{RepositoryConfig, Snapshot, SnapshotId, SpecVersion};
-use icefield_storage::{Key, Storage, Version};
+use icefield_format::{
+    DecodeLimits, FeatureFlags, RepoStatus, RepositoryConfig, Snapshot, SnapshotId, SpecVersion,
+    Update, Writer,
+};
+use icefield_storage::{Clock, Entropy, Key, Storage, StorageError, Version};
 
-use crate::graph::{LedgerGraph, SnapshotInfo, SnapshotSource};
+use crate::graph::{GraphSource, LedgerGraph, SnapshotInfo, SnapshotSource};
 use crate::ref_files::{self, RefFiles};
+use crate::spec_v2::{self, RepoObject};
 use crate::walk::{Pace, ancestors};
 use crate::{BranchName, EditOutcome, FetchError, Misspelled, RefList, RefsError, TagName, Tip};
 
@@ -31,25 +36,59 @@ pub struct StoredConfig {
     pub version: Version,
 }
 
-/// All of one repository that changes in place. Cheap to clone; holds no state but the handles it was given.
+/// All of one repository that changes in place. Cheap to clone; holds no state but the handles it was given, and of spec version
+/// 2 what `repo` said when it was read last.
 #[derive(Clone, Debug)]
 pub struct Ledger {
-    pub(crate) files: RefFiles,
+    pub(crate) layout: Layout,
     pub(crate) snapshots: Arc<dyn SnapshotSource>,
+}
+
+/// Where the spec versions keep what changes in place.
+#[derive(Clone, Debug)]
+pub(crate) enum Layout {
+    V1(RefFiles),
+    V2(RepoObject),
 }
 
 impl Ledger {
     /// Returns the ledger of a repository of spec version 1 at `storage`; asks the store nothing.
     pub fn spec_v1(storage: Arc<dyn Storage>, snapshots: Arc<dyn SnapshotSource>) -> Self {
         Self {
-            files: RefFiles::new(storage),
+            layout: Layout::V1(RefFiles::new(storage)),
             snapshots,
         }
     }
 
+    /// Returns the ledger of a repository of spec version 2 at `storage`; asks the store nothing.
+    ///
+    /// # Errors
+    /// None in practice: the key of `repo` is a constant of the format.
+    pub fn spec_v2(
+        storage: Arc<dyn Storage>,
+        snapshots: Arc<dyn SnapshotSource>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        writer: Writer,
+    ) -> Result<Self, StorageError> {
+        Ok(Self {
+            layout: Layout::V2(RepoObject::new(storage, clock, entropy, writer)?),
+            snapshots,
+        })
+    }
+
+    /// Returns the ledger with another source of decoded snapshots.
+    #[must_use]
+    pub fn with_snapshots(self, snapshots: Arc<dyn SnapshotSource>) -> Self {
+        Self { snapshots, ..self }
+    }
+
     /// Returns the version of the format that the repository has.
     pub fn spec_version(&self) -> SpecVersion {
-        SpecVersion::V1
+        match &self.layout {
+            Layout::V1(_) => SpecVersion::V1,
+            Layout::V2(_) => SpecVersion::V2,
+        }
     }
 
     /// Returns where a branch stands, `None` if there is no such branch.
@@ -57,7 +96,10 @@ impl Ledger {
     /// # Errors
     /// [`RefsError::InvalidRefFile`] and what the store says.
     pub async fn branch(&self, name: &BranchName) -> Result<Option<Tip>, RefsError> {
-        self.files.branch(name).await
+        match &self.layout {
+            Layout::V1(files) => files.branch(name).await,
+            Layout::V2(object) => Ok(object.read().await?.branch(name)),
+        }
     }
 
     /// Returns where the branch stands now that a tip was read of, `None` if it is gone. In a bucket, a branch whose name is
@@ -66,7 +108,10 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::branch`].
     pub async fn branch_of(&self, name: &BranchName, tip: &Tip) -> Result<Option<Tip>, RefsError> {
-        self.files.branch_of(name, tip).await
+        match &self.layout {
+            Layout::V1(files) => files.branch_of(name, tip).await,
+            Layout::V2(_) => self.branch(name).await,
+        }
     }
 
     /// Returns what is known of a tag name.
@@ -74,7 +119,10 @@ impl Ledger {
     /// # Errors
     /// [`RefsError::InvalidRefFile`] and what the store says.
     pub async fn tag(&self, name: &TagName) -> Result<TagState, RefsError> {
-        self.files.tag(name).await
+        match &self.layout {
+            Layout::V1(files) => files.tag(name).await,
+            Layout::V2(object) => Ok(spec_v2::tag_state(&object.read().await?.info, name)),
+        }
     }
 
     /// Returns where a branch stands.
@@ -104,16 +152,19 @@ impl Ledger {
     /// # Errors
     /// What the store says; a list that failed is never an empty one.
     pub async fn list(&self) -> Result<RefList, RefsError> {
-        self.files.list().await
+        match &self.layout {
+            Layout::V1(files) => files.list().await,
+            Layout::V2(object) => object.read().await?.refs(),
+        }
     }
 
     /// Returns the keys of the file and of the tombstone of a tag by the name that [`Ledger::list`] gives it, in the spelling
     /// that the store has one of them in.
     ///
     /// # Errors
-    /// [`RefsError::SpelledTwice`] and what the store says.
+    /// [`RefsError::SpelledTwice`], [`RefsError::OnlySpecV1`], and what the store says.
     pub async fn tag_keys(&self, name: &TagName) -> Result<(Key, Key), RefsError> {
-        let form = self.files.form_in_list(name).await?;
+        let form = self.files("the key of a tag")?.form_in_list(name).await?;
         Ok((
             ref_files::tag_key(name, form)?,
             ref_files::tombstone_key(name, form)?,
@@ -127,14 +178,19 @@ impl Ledger {
     /// [`RefsError::SpelledTwice`] if the store has both spellings with different bytes, [`RefsError::NoConditions`], and
     /// what the store says.
     pub async fn respell(&self, misspelled: &Misspelled) -> Result<EditOutcome, RefsError> {
-        self.files.respell(misspelled).await
+        self.files("the spelling of a ref")?
+            .respell(misspelled)
+            .await
     }
 
     /// Returns the graph of the repository, as far as this handle has it in memory, else as it is stored.
     pub fn graph(&self) -> LedgerGraph {
-        LedgerGraph {
-            storage: Arc::clone(self.storage()),
-            snapshots: Arc::clone(&self.snapshots),
+        match &self.layout {
+            Layout::V1(files) => LedgerGraph(GraphSource::Files {
+                storage: Arc::clone(files.shared_storage()),
+                snapshots: Arc::clone(&self.snapshots),
+            }),
+            Layout::V2(object) => LedgerGraph(GraphSource::Object(object.clone())),
         }
     }
 
@@ -151,16 +207,91 @@ impl Ledger {
     /// # Errors
     /// The [`FetchError`] that names it.
     pub async fn snapshot(&self, id: SnapshotId) -> Result<SnapshotInfo, FetchError> {
-        SnapshotInfo::of(&*self.snapshots.snapshot(id).await?)
+        let object = match &self.layout {
+            Layout::V1(_) => return SnapshotInfo::of(&*self.snapshots.snapshot(id).await?),
+            Layout::V2(object) => object,
+        };
+        match object.snapshot(id).await {
+            Ok(info) => Ok(info),
+            Err(RefsError::Fetch(error)) => Err(error),
+            Err(RefsError::InvalidRepo { source }) => Err(source.into()),
+            Err(error) => Err(FetchError::Storage {
+                what: "snapshot",
+                id: id.to_string(),
+                source: error.into_storage(object.key()),
+            }),
+        }
     }
 
-    /// Returns whether the file of a snapshot is in the state in which the graph told its parent. Expiration rewrites files.
+    /// Returns whether the file of a snapshot is in the state in which the graph told its parent. Expiration rewrites files of
+    /// spec version 1.
     pub fn is_as_read(&self, file: &Snapshot, parent: Option<SnapshotId>) -> bool {
-        file.parent_id() == parent
+        match &self.layout {
+            Layout::V1(_) => file.parent_id() == parent,
+            Layout::V2(_) => true,
+        }
     }
 
     pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
-        self.files.shared_storage()
+        match &self.layout {
+            Layout::V1(files) => files.shared_storage(),
+            Layout::V2(object) => object.storage(),
+        }
+    }
+
+    /// The files of spec version 1, which alone has what is asked for.
+    pub(crate) fn files(&self, edit: &'static str) -> Result<&RefFiles, RefsError> {
+        match &self.layout {
+            Layout::V1(files) => Ok(files),
+            Layout::V2(_) => Err(RefsError::OnlySpecV1 { edit }),
+        }
+    }
+
+    /// The object of spec version 2, which alone has what is asked for.
+    fn object(&self, edit: &'static str) -> Result<&RepoObject, RefsError> {
+        match &self.layout {
+            Layout::V1(_) => Err(RefsError::OnlySpecV2 { edit }),
+            Layout::V2(object) => Ok(object),
+        }
+    }
+
+    /// Returns whether the repository may be changed; one of spec version 1 has no status.
+    ///
+    /// # Errors
+    /// [`RefsError::OnlySpecV2`], and as [`Ledger::branch`].
+    pub async fn status(&self) -> Result<RepoStatus, RefsError> {
+        let state = self.object("a status")?.read().await?;
+        Ok(state.info.status().clone())
+    }
+
+    /// Returns which features the repository allows.
+    ///
+    /// # Errors
+    /// As [`Ledger::status`].
+    pub async fn flags(&self) -> Result<FeatureFlags, RefsError> {
+        let state = self.object("feature flags")?.read().await?;
+        Ok(state.info.flags().clone())
+    }
+
+    /// Returns the metadata of the repository.
+    ///
+    /// # Errors
+    /// As [`Ledger::status`]; [`RefsError::InvalidRepo`].
+    pub async fn metadata(&self) -> Result<BTreeMap<String, serde_json::Value>, RefsError> {
+        let state = self.object("metadata of the repository")?.read().await?;
+        let metadata = state.info.metadata(DecodeLimits::default().max_metadata);
+        metadata.map_err(|source| RefsError::InvalidRepo { source })
+    }
+
+    /// Returns what was done to the repository, newest first. The stream ends after the first error.
+    ///
+    /// # Errors
+    /// As [`Ledger::status`].
+    pub async fn operations(
+        &self,
+    ) -> Result<BoxStream<'static, Result<Update, RefsError>>, RefsError> {
+        let object = self.object("the operations log")?;
+        Ok(object.log(object.read().await?).boxed())
     }
 
     /// Checks that a ref may point to `id`.
@@ -168,6 +299,12 @@ impl Ledger {
     /// # Errors
     /// [`RefsError::SnapshotNotFound`] if there is no such snapshot.
     pub async fn check_target(&self, id: SnapshotId) -> Result<(), RefsError> {
+        if let Layout::V2(_) = &self.layout {
+            self.snapshot(id).await.map_err(|error| match error {
+                FetchError::NotListed { id } => RefsError::SnapshotNotFound(id),
+                error => error.into(),
+            })?;
+        }
         match self.snapshots.snapshot(id).await {
             Ok(_) => Ok(()),
             Err(FetchError::Missing { .. }) => Err(RefsError::SnapshotNotFound(id)),
@@ -181,7 +318,10 @@ impl Ledger {
     /// # Errors
     /// [`RefsError::BranchNotFound`] and what the store says.
     pub async fn branch_to_replace(&self, name: &BranchName) -> Result<Tip, RefsError> {
-        let tip = self.files.branch_to_replace(name).await?;
+        let tip = match &self.layout {
+            Layout::V1(files) => files.branch_to_replace(name).await?,
+            Layout::V2(_) => self.branch(name).await?,
+        };
         tip.ok_or_else(|| RefsError::BranchNotFound(name.clone()))
     }
 
@@ -190,7 +330,11 @@ impl Ledger {
     /// # Errors
     /// [`RefsError::Config`] and what the store says.
     pub async fn config(&self) -> Result<Option<StoredConfig>, RefsError> {
-        let Some((bytes, version)) = self.files.read_config().await? else {
+        let files = match &self.layout {
+            Layout::V1(files) => files,
+            Layout::V2(object) => return object.read().await?.config(),
+        };
+        let Some((bytes, version)) = files.read_config().await? else {
             return Ok(None);
         };
         let config =

@@ -23,12 +23,13 @@ mod list;
 mod name;
 mod ref_files;
 mod reparent;
+mod spec_v2;
 mod spelling;
 mod view;
 mod walk;
 
 pub use apply::Landed;
-pub use create::{Creation, Existing, NewRepository};
+pub use create::{Creation, Existing, LedgerParts, NewRepository};
 pub use edit::{Edit, EditOutcome, Refusal, Tip};
 pub use error::{FetchError, RefsError};
 pub use graph::{

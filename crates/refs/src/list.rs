@@ -323,15 +323,17 @@ fn note(
 ) -> Result<(), NameError> {
     match read {
         RefKey::Branch(name) => {
-            let spelled = branches.entry(BranchName::parse(name)?).or_default();
+            let spelled = branches
+                .entry(BranchName::parse_spec_v1(name)?)
+                .or_default();
             spelled.files.insert(form);
         }
         RefKey::Tag(name) => {
-            let spelled = tags.entry(TagName::parse(name)?).or_default();
+            let spelled = tags.entry(TagName::parse_spec_v1(name)?).or_default();
             spelled.files.insert(form);
         }
         RefKey::Tombstone(name) => {
-            let spelled = tags.entry(TagName::parse(name)?).or_default();
+            let spelled = tags.entry(TagName::parse_spec_v1(name)?).or_default();
             spelled.tombstones.insert(form);
         }
     }

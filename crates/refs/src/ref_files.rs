@@ -62,7 +62,7 @@ impl RefFiles {
         Ok(Some(Tip {
             snapshot,
             version,
-            key: key.clone(),
+            key: Some(key.clone()),
         }))
     }
 
@@ -98,7 +98,7 @@ impl RefFiles {
         }
         if let Some(second) = layout::second_form(name.as_str(), self.form) {
             let key = branch_key(name, second)?;
-            if key == tip.key {
+            if Some(&key) == tip.key.as_ref() {
                 return Ok(key);
             }
         }
@@ -123,7 +123,7 @@ impl RefFiles {
                     // It points nowhere; no snapshot has this id.
                     snapshot: SnapshotId::from_bytes([0; 12]),
                     version,
-                    key,
+                    key: Some(key),
                 }))
             }
             tip => tip,
@@ -389,14 +389,17 @@ impl RefFiles {
 }
 
 pub(crate) fn branch_key(name: &BranchName, form: KeyForm) -> Result<Key, RefsError> {
+    name.require_spec_v1()?;
     Ok(Key::parse(&layout::branch_key(name.as_str(), form))?)
 }
 
 pub(crate) fn tag_key(name: &TagName, form: KeyForm) -> Result<Key, RefsError> {
+    name.require_spec_v1()?;
     Ok(Key::parse(&layout::tag_key(name.as_str(), form))?)
 }
 
 pub(crate) fn tombstone_key(name: &TagName, form: KeyForm) -> Result<Key, RefsError> {
+    name.require_spec_v1()?;
     Ok(Key::parse(&layout::tombstone_key(name.as_str(), form))?)
 }
 

@@ -8,6 +8,7 @@ use icefield_storage::{
     Bytes, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt, Version,
 };
 
+use crate::ref_files::RefFiles;
 use crate::{EditOutcome, FetchError, Ledger, RefsError, Refusal, SnapshotInfo};
 
 /// A snapshot file as it is stored.
@@ -22,75 +23,72 @@ impl Ledger {
     /// Applies [`Edit::Reparent`](crate::Edit::Reparent). The layer above forgets the decoded snapshot.
     pub(crate) async fn reparent(
         &self,
+        files: &RefFiles,
         id: SnapshotId,
         expected: SnapshotId,
         parent: SnapshotId,
     ) -> Result<EditOutcome, RefsError> {
         tracing::debug!(%id, %expected, %parent, "reparent");
-        let storage = self.files.storage();
+        let storage = files.storage();
         if !storage.capabilities().safe_commits() {
             return Err(RefsError::NoConditions {
                 location: storage.to_string(),
             });
         }
         // Whatever comes of it: what is in memory may be older than what is stored.
-        let outcome = self.reparent_file(id, expected, parent).await;
+        let outcome = reparent_file(files, id, expected, parent).await;
         self.snapshots.forget(id);
         outcome
     }
+}
 
-    async fn reparent_file(
-        &self,
-        id: SnapshotId,
-        expected: SnapshotId,
-        parent: SnapshotId,
-    ) -> Result<EditOutcome, RefsError> {
-        let storage = self.files.storage();
-        let old = stored(storage, id).await?;
-        if old.info.parent_id == Some(parent) {
-            return self.files.make_durable(EditOutcome::Done(None)).await;
-        }
-        let limits = DecodeLimits::default();
-        let refused = |found| Ok(EditOutcome::Refused(Refusal::ParentChanged { found }));
-        if old.info.parent_id != Some(expected) {
-            return refused(old.info.parent_id);
-        }
-        let edited = Snapshot::reparented(&old.bytes, id, parent, &limits);
-        let Some(edited) = edited.map_err(FetchError::from)? else {
-            return refused(None);
-        };
-        let mut options = PutOptions::mode(PutMode::Update(old.version.clone()))
-            .with_content_type("application/octet-stream");
-        for (name, value) in Writer::default().object_metadata(FileKind::Snapshot) {
-            options = options.with_user_metadata(name, &value);
-        }
-        let outcome = match storage.put(&old.key, edited.into(), options).await? {
-            PutOutcome::Written(written) => EditOutcome::Done(Some(written.version)),
-            // A refusal may be the answer to a repetition of our own request, sent by a client below us.
-            PutOutcome::Refused => match stored(storage, id).await {
-                Ok(now) if now.info.parent_id == Some(parent) => {
-                    EditOutcome::Done(Some(now.version))
-                }
-                Ok(now) => return refused(now.info.parent_id),
-                Err(FetchError::Storage { source, .. }) => EditOutcome::Unknown(source),
-                Err(FetchError::Missing { .. }) => return refused(None),
-                Err(error) => EditOutcome::Unknown(StorageError::Failed {
-                    action: "check of a refused edit",
-                    target: old.key.to_string(),
-                    source: error.into(),
-                }),
-            },
-            PutOutcome::Unknown(source) => match stored(storage, id).await {
-                Ok(now) if now.info.parent_id == Some(parent) => {
-                    EditOutcome::Done(Some(now.version))
-                }
-                // Another state than the one that our write replaces: it cannot come any more.
-                Ok(now) if now.version != old.version => return refused(now.info.parent_id),
-                _ => EditOutcome::Unknown(source),
-            },
-        };
-        self.files.make_durable(outcome).await
+async fn reparent_file(
+    files: &RefFiles,
+    id: SnapshotId,
+    expected: SnapshotId,
+    parent: SnapshotId,
+) -> Result<EditOutcome, RefsError> {
+    let storage = files.storage();
+    let old = stored(storage, id).await?;
+    if old.info.parent_id == Some(parent) {
+        return files.make_durable(EditOutcome::Done(None)).await;
     }
+    let limits = DecodeLimits::default();
+    let refused = |found| Ok(EditOutcome::Refused(Refusal::ParentChanged { found }));
+    if old.info.parent_id != Some(expected) {
+        return refused(old.info.parent_id);
+    }
+    let edited = Snapshot::reparented(&old.bytes, id, parent, &limits);
+    let Some(edited) = edited.map_err(FetchError::from)? else {
+        return refused(None);
+    };
+    let mut options = PutOptions::mode(PutMode::Update(old.version.clone()))
+        .with_content_type("application/octet-stream");
+    for (name, value) in Writer::default().object_metadata(FileKind::Snapshot) {
+        options = options.with_user_metadata(name, &value);
+    }
+    let outcome = match storage.put(&old.key, edited.into(), options).await? {
+        PutOutcome::Written(written) => EditOutcome::Done(Some(written.version)),
+        // A refusal may be the answer to a repetition of our own request, sent by a client below us.
+        PutOutcome::Refused => match stored(storage, id).await {
+            Ok(now) if now.info.parent_id == Some(parent) => EditOutcome::Done(Some(now.version)),
+            Ok(now) => return refused(now.info.parent_id),
+            Err(FetchError::Storage { source, .. }) => EditOutcome::Unknown(source),
+            Err(FetchError::Missing { .. }) => return refused(None),
+            Err(error) => EditOutcome::Unknown(StorageError::Failed {
+                action: "check of a refused edit",
+                target: old.key.to_string(),
+                source: error.into(),
+            }),
+        },
+        PutOutcome::Unknown(source) => match stored(storage, id).await {
+            Ok(now) if now.info.parent_id == Some(parent) => EditOutcome::Done(Some(now.version)),
+            // Another state than the one that our write replaces: it cannot come any more.
+            Ok(now) if now.version != old.version => return refused(now.info.parent_id),
+            _ => EditOutcome::Unknown(source),
+        },
+    };
+    files.make_durable(outcome).await
 }
 
 /// Returns whether two files of a snapshot differ in nothing but its parent.

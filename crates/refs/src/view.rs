@@ -8,9 +8,11 @@ use icefield_format::SnapshotId;
 use icefield_storage::{Storage, StorageError, Version};
 
 use crate::graph::{Graph, Node, newest_first, stored_snapshots};
+use crate::ledger::Layout;
 use crate::reparent::stored;
+use crate::spec_v2::{RepoObject, RepoState};
 use crate::walk::{Pace, Walk};
-use crate::{Ledger, RefList, RefsError};
+use crate::{FetchError, Ledger, RefList, RefsError, SnapshotInfo};
 
 /// Letters of a message that are kept.
 const MESSAGE: usize = 80;
@@ -33,11 +35,25 @@ impl Node for Told {
 }
 
 /// The graph as it is stored. It keeps what it has read: some hundred bytes of each snapshot.
+#[derive(Debug)]
+pub struct StoredGraph(Source);
+
+#[derive(Debug)]
+enum Source {
+    Files(SnapshotFiles),
+    Object {
+        object: RepoObject,
+        /// As it was read at this moment; none before the first read.
+        state: futures::lock::Mutex<Option<Arc<RepoState>>>,
+    },
+}
+
+/// The graph of spec version 1.
 ///
 /// A snapshot never changes but for its parent, which makes another state of its object. One listing therefore tells which of
 /// those that were read at an earlier moment must be read again.
 #[derive(Debug)]
-pub struct StoredGraph {
+struct SnapshotFiles {
     storage: Arc<dyn Storage>,
     known: Mutex<HashMap<SnapshotId, (Told, Version)>>,
     /// What was known at an earlier moment, and not looked at since.
@@ -50,8 +66,67 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Told {
+    fn of(info: &SnapshotInfo) -> Self {
+        Self {
+            parent: info.parent_id,
+            written_at: info.written_at,
+            message: info.message.chars().take(MESSAGE).collect(),
+        }
+    }
+}
+
 impl StoredGraph {
-    pub(crate) fn new(storage: Arc<dyn Storage>) -> Self {
+    /// Makes what is known something of an earlier moment.
+    fn refresh(&mut self) {
+        match &mut self.0 {
+            Source::Files(files) => files.refresh(),
+            Source::Object { state, .. } => *state.get_mut() = None,
+        }
+    }
+}
+
+impl Graph for StoredGraph {
+    type Node = Told;
+    type Error = RefsError;
+
+    async fn read(&self, id: SnapshotId) -> Result<Told, RefsError> {
+        let (object, state) = match &self.0 {
+            Source::Files(files) => return files.read(id).await,
+            Source::Object { object, state } => (object, state),
+        };
+        let mut state = state.lock().await;
+        let now = match &*state {
+            Some(now) => Arc::clone(now),
+            None => Arc::clone(state.insert(object.read().await?)),
+        };
+        let found = now.snapshot(id);
+        match found.map_err(|source| RefsError::InvalidRepo { source })? {
+            Some(info) => Ok(Told::of(&info)),
+            None => Err(FetchError::NotListed { id }.into()),
+        }
+    }
+
+    fn held(&self, id: SnapshotId) -> Option<Told> {
+        match &self.0 {
+            Source::Files(files) => files.held(id),
+            Source::Object { state, .. } => {
+                let now = state.try_lock()?.clone()?;
+                Some(Told::of(&now.snapshot(id).ok()??))
+            }
+        }
+    }
+
+    async fn guess(&self) -> Vec<SnapshotId> {
+        match &self.0 {
+            Source::Files(files) => files.guess().await,
+            Source::Object { .. } => Vec::new(),
+        }
+    }
+}
+
+impl SnapshotFiles {
+    fn new(storage: Arc<dyn Storage>) -> Self {
         Self {
             storage,
             known: Mutex::default(),
@@ -86,11 +161,6 @@ impl StoredGraph {
         *locked(&self.listed) = Some(newest_first(&stored));
         Ok(())
     }
-}
-
-impl Graph for StoredGraph {
-    type Node = Told;
-    type Error = RefsError;
 
     async fn read(&self, id: SnapshotId) -> Result<Told, RefsError> {
         self.confirm().await?;
@@ -98,11 +168,7 @@ impl Graph for StoredGraph {
             return Ok(told);
         }
         let stored = stored(&*self.storage, id).await?;
-        let told = Told {
-            parent: stored.info.parent_id,
-            written_at: stored.info.written_at,
-            message: stored.info.message.chars().take(MESSAGE).collect(),
-        };
+        let told = Told::of(&stored.info);
         locked(&self.known).insert(id, (told.clone(), stored.version));
         Ok(told)
     }
@@ -138,16 +204,36 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::list`].
     pub async fn view(&self) -> Result<LedgerView, RefsError> {
+        let (refs, graph) = self.refs_and_graph().await?;
         Ok(LedgerView {
             ledger: self.clone(),
-            refs: self.list().await?,
-            graph: self.stored_graph(),
+            refs,
+            graph: graph.unwrap_or_else(|| self.stored_graph()),
         })
+    }
+
+    /// Reads all refs, and in spec version 2 the graph of the same moment.
+    async fn refs_and_graph(&self) -> Result<(RefList, Option<StoredGraph>), RefsError> {
+        let Layout::V2(object) = &self.layout else {
+            return Ok((self.list().await?, None));
+        };
+        let now = object.read().await?;
+        let graph = StoredGraph(Source::Object {
+            object: object.clone(),
+            state: Some(Arc::clone(&now)).into(),
+        });
+        Ok((now.refs()?, Some(graph)))
     }
 
     /// Returns the graph as it is stored, of which nothing is read yet.
     pub fn stored_graph(&self) -> StoredGraph {
-        StoredGraph::new(Arc::clone(self.storage()))
+        StoredGraph(match &self.layout {
+            Layout::V1(_) => Source::Files(SnapshotFiles::new(Arc::clone(self.storage()))),
+            Layout::V2(object) => Source::Object {
+                object: object.clone(),
+                state: None.into(),
+            },
+        })
     }
 }
 
@@ -157,8 +243,12 @@ impl LedgerView {
     /// # Errors
     /// What the store says; the view is as before.
     pub async fn refresh(&mut self) -> Result<(), RefsError> {
-        self.refs = self.ledger.list().await?;
-        self.graph.refresh();
+        let (refs, graph) = self.ledger.refs_and_graph().await?;
+        self.refs = refs;
+        match graph {
+            Some(graph) => self.graph = graph,
+            None => self.graph.refresh(),
+        }
         Ok(())
     }
 

@@ -1,0 +1,15 @@
+//! Spec version 2: all mutable state in the one object `repo`.
+//!
+//! [`RepoObject`] reads it and remembers what it read last. [`change`] turns an [`Edit`](crate::Edit) into a change of its
+//! content. [`publish`] writes the changed object under the condition that nothing else has replaced it, after a copy of the
+//! old one to `overwritten/`; edits that wait for each other in one process share a write. [`pages`] follows the operations
+//! log through those copies.
+
+mod change;
+mod create;
+mod object;
+mod pages;
+mod publish;
+mod release;
+
+pub(crate) use object::{RepoObject, RepoState, tag as tag_state};

@@ -1,0 +1,256 @@
+//! The object `repo`: reading it, and what a handle remembers of it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use icefield_format::{
+    DecodeLimits, FileKind, FormatError, RepoInfo, SnapshotId, SpecVersion, Writer, layout,
+};
+use icefield_storage::{
+    Bytes, Clock, Condition, Entropy, GetOptions, Key, PutMode, PutOptions, Storage, StorageError,
+    Version,
+};
+
+use super::publish::Queue;
+use crate::{
+    BranchName, FetchError, RefList, RefsError, SnapshotInfo, StoredConfig, TagName, TagState, Tip,
+    micros_of_time,
+};
+
+/// Most bytes of `repo` that are read: a body of the format's limit, as compressed as it may be, does not come near it.
+const MAX_REPO_LEN: u64 = 1 << 30;
+
+/// One state of `repo`.
+pub(crate) struct RepoState {
+    /// What it says.
+    pub(crate) info: RepoInfo,
+    /// The state of the object, which a replacement names as its condition.
+    pub(crate) version: Version,
+    /// The object as it is stored.
+    pub(super) bytes: Bytes,
+}
+
+impl fmt::Debug for RepoState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RepoState")
+            .field("version", &self.version)
+            .field("snapshots", &self.info.snapshots().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The object `repo` of one repository. A cheap shared handle: all of them remember the same state.
+#[derive(Clone, Debug)]
+pub(crate) struct RepoObject(Arc<Shared>);
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) storage: Arc<dyn Storage>,
+    pub(super) key: Key,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) entropy: Arc<dyn Entropy>,
+    pub(super) writer: Writer,
+    latest: Mutex<Option<Arc<RepoState>>>,
+    pub(super) queue: Queue,
+}
+
+impl RepoObject {
+    /// Returns a handle that has read nothing yet.
+    ///
+    /// # Errors
+    /// None in practice: the key is a constant of the format.
+    pub(crate) fn new(
+        storage: Arc<dyn Storage>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        writer: Writer,
+    ) -> Result<Self, StorageError> {
+        Ok(Self(Arc::new(Shared {
+            storage,
+            key: Key::parse(layout::REPO)?,
+            clock,
+            entropy,
+            writer,
+            latest: Mutex::default(),
+            queue: Queue::default(),
+        })))
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.0
+    }
+
+    pub(crate) fn key(&self) -> &Key {
+        &self.0.key
+    }
+
+    pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
+        &self.0.storage
+    }
+
+    /// Reads the object as it is stored now. One that has not changed since the last read is neither sent nor decoded again.
+    ///
+    /// # Errors
+    /// [`RefsError::RepoMissing`], [`RefsError::InvalidRepo`], and what the store says.
+    pub(crate) async fn read(&self) -> Result<Arc<RepoState>, RefsError> {
+        match self.try_read().await? {
+            Some(state) => Ok(state),
+            None => Err(RefsError::RepoMissing {
+                location: self.0.storage.to_string(),
+            }),
+        }
+    }
+
+    /// As [`RepoObject::read`]; none if there is no such object.
+    pub(crate) async fn try_read(&self) -> Result<Option<Arc<RepoState>>, RefsError> {
+        let held = self.held();
+        let mut options = GetOptions::default().with_max_size(MAX_REPO_LEN);
+        options.if_none_match = (held.as_ref()).map(|it| Condition::from(it.version.clone()));
+        let object = match (self.0.storage.get(&self.0.key, options).await, held) {
+            (Err(StorageError::NotModified { .. }), Some(held)) => return Ok(Some(held)),
+            (Err(error), _) if error.is_not_found() => return Ok(None),
+            (object, _) => object?,
+        };
+        let version = object.meta.version.clone();
+        let bytes = object.bytes().await?;
+        let info = decode(&bytes)?;
+        let state = Arc::new(RepoState {
+            info,
+            version,
+            bytes,
+        });
+        self.remember(&state);
+        Ok(Some(state))
+    }
+
+    /// Returns what the object says of a snapshot, as it was read last; if that did not list it, as it is stored now.
+    ///
+    /// # Errors
+    /// [`FetchError::NotListed`], and as [`RepoObject::read`].
+    pub(crate) async fn snapshot(&self, id: SnapshotId) -> Result<SnapshotInfo, RefsError> {
+        if let Some(info) = self.held_snapshot(id) {
+            return Ok(info);
+        }
+        let found = self.read().await?.snapshot(id);
+        let found = found.map_err(|source| RefsError::InvalidRepo { source })?;
+        found.ok_or_else(|| FetchError::NotListed { id }.into())
+    }
+
+    /// Returns what the object said of a snapshot when it was read last.
+    pub(crate) fn held_snapshot(&self, id: SnapshotId) -> Option<SnapshotInfo> {
+        self.held()?.snapshot(id).ok().flatten()
+    }
+
+    /// Takes over a state that was just read or written.
+    pub(super) fn remember(&self, state: &Arc<RepoState>) {
+        *self.0.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(state));
+    }
+
+    /// Returns the state that was read last.
+    pub(crate) fn held(&self) -> Option<Arc<RepoState>> {
+        self.0
+            .latest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        micros_of_time(self.0.clock.now())
+    }
+
+    pub(super) fn random(&self) -> [u8; 12] {
+        let mut bytes = [0; 12];
+        self.0.entropy.fill(&mut bytes);
+        bytes
+    }
+
+    /// Options of a put of `repo`, or of an earlier state of it.
+    pub(super) fn put_options(&self, mode: PutMode) -> PutOptions {
+        let metadata = self.0.writer.object_metadata(FileKind::RepoInfo);
+        let options = PutOptions::mode(mode).with_content_type("application/octet-stream");
+        metadata
+            .into_iter()
+            .fold(options, |options, (name, value)| {
+                options.with_user_metadata(name, &value)
+            })
+    }
+}
+
+/// Decodes `repo`, or an earlier state of it.
+pub(super) fn decode(bytes: &[u8]) -> Result<RepoInfo, RefsError> {
+    let limits = DecodeLimits::up_to(SpecVersion::V2);
+    RepoInfo::decode(bytes, &limits).map_err(|source| RefsError::InvalidRepo { source })
+}
+
+impl RepoState {
+    /// Returns what the object says of a snapshot; none if it does not list it.
+    ///
+    /// # Errors
+    /// [`FormatError`] if its metadata cannot be decoded.
+    pub(crate) fn snapshot(&self, id: SnapshotId) -> Result<Option<SnapshotInfo>, FormatError> {
+        let snapshot = self.info.snapshots().get(&id);
+        snapshot.map(SnapshotInfo::listed).transpose()
+    }
+
+    /// Returns where a branch stands; none if there is no such branch.
+    pub(crate) fn branch(&self, name: &BranchName) -> Option<Tip> {
+        let tip = self.info.branch(name.as_str())?;
+        Some(super::change::branch_state(tip))
+    }
+
+    /// Returns all refs.
+    pub(crate) fn refs(&self) -> Result<RefList, RefsError> {
+        let mut list = RefList::default();
+        for (name, tip) in self.info.branches() {
+            list.branches.insert(BranchName::parse(name)?, Ok(tip));
+        }
+        for (name, target) in self.info.tags() {
+            list.tags.insert(TagName::parse(name)?, Ok(target));
+        }
+        for name in self.info.deleted_tags() {
+            list.deleted_tags.insert(TagName::parse(name)?);
+        }
+        Ok(list)
+    }
+
+    /// Returns the stored configuration.
+    pub(crate) fn config(&self) -> Result<Option<StoredConfig>, RefsError> {
+        let Some(version) = super::change::config_state(&self.info) else {
+            return Ok(None);
+        };
+        let config = self.info.config();
+        let config = config.map_err(|source| RefsError::Config { source })?;
+        let config = config.unwrap_or_default();
+        Ok(Some(StoredConfig { config, version }))
+    }
+}
+
+/// Returns what is known of a tag name.
+pub(crate) fn tag(info: &RepoInfo, name: &TagName) -> TagState {
+    match info.tag(name.as_str()) {
+        Some(id) => TagState::Present(id),
+        None if info.is_deleted_tag(name.as_str()) => TagState::Deleted,
+        None => TagState::Absent,
+    }
+}
+
+/// Returns the later of the clock's time and the microsecond after the newest entry of the log.
+///
+/// # Errors
+/// [`RefsError::LogAhead`] if the newest entry is over ten minutes ahead of the clock: an edit would carry that time on.
+pub(super) fn next_time(now: u64, newest: u64) -> Result<u64, RefsError> {
+    const TOLERANCE: u64 = 600_000_000;
+    if newest > now.saturating_add(TOLERANCE) {
+        return Err(RefsError::LogAhead {
+            newest: time(newest),
+            now: time(now),
+        });
+    }
+    Ok(now.max(newest.saturating_add(1)))
+}
+
+fn time(micros: u64) -> SystemTime {
+    crate::time_of_micros(micros)
+}

@@ -1,0 +1,120 @@
+//! The operations log: in `repo`, and on in the earlier states that it names in `overwritten/`.
+
+use std::sync::Arc;
+
+use futures::stream::{self, Stream};
+use icefield_format::{RepoInfo, Update, layout};
+use icefield_storage::{Key, StorageExt};
+
+use super::object::{RepoObject, RepoState, decode};
+use super::publish::Attempt;
+use crate::RefsError;
+
+/// One part of the log: that of `repo`, or of an earlier state of it.
+struct Page {
+    updates: Vec<Update>,
+    next: usize,
+    continues_in: Option<String>,
+}
+
+impl Page {
+    fn of(info: &RepoInfo) -> Self {
+        Self {
+            updates: info.log().updates().cloned().collect(),
+            next: 0,
+            continues_in: info.log().continues_in().map(str::to_owned),
+        }
+    }
+}
+
+impl RepoObject {
+    /// Returns the whole log of a state, newest first.
+    ///
+    /// The stream ends after the first error: [`RefsError::LogPageMissing`] says where a log ends whose next page is gone.
+    pub(crate) fn log(
+        &self,
+        state: Arc<RepoState>,
+    ) -> impl Stream<Item = Result<Update, RefsError>> + Send + use<> {
+        let begin = Some((self.clone(), Page::of(&state.info)));
+        stream::unfold(begin, |at| async move {
+            let (object, mut page) = at?;
+            loop {
+                if let Some(update) = page.updates.get(page.next) {
+                    let update = update.clone();
+                    page.next += 1;
+                    return Some((Ok(update), Some((object, page))));
+                }
+                let name = page.continues_in.take()?;
+                page = match object.page(&name).await {
+                    Ok(info) => Page::of(&info),
+                    Err(error) => return Some((Err(error), None)),
+                };
+            }
+        })
+    }
+
+    /// Reads an earlier state of `repo` by the name that the log has for it.
+    async fn page(&self, name: &str) -> Result<RepoInfo, RefsError> {
+        let key = layout::overwritten_key(name);
+        let missing = || RefsError::LogPageMissing {
+            page: name.to_owned(),
+        };
+        let key = Key::parse(&key).map_err(|_| missing())?;
+        match self.storage().try_read(&key).await? {
+            Some((bytes, _)) => decode(&bytes),
+            None => Err(missing()),
+        }
+    }
+
+    /// Returns the names of the earlier states that the log of a state is in, the newest first.
+    ///
+    /// # Errors
+    /// As [`RepoObject::log`].
+    pub(crate) async fn pages(&self, state: &RepoState) -> Result<Vec<String>, RefsError> {
+        let mut names: Vec<String> = Vec::new();
+        let mut next = state.info.log().continues_in().map(str::to_owned);
+        while let Some(name) = next.filter(|name| !names.contains(name)) {
+            let info = self.page(&name).await?;
+            next = info.log().continues_in().map(str::to_owned);
+            names.push(name);
+        }
+        Ok(names)
+    }
+
+    /// Returns whether one of some attempts to replace `repo` has landed: then the log names the backup that it made.
+    ///
+    /// # Errors
+    /// As [`RepoObject::log`].
+    pub(super) async fn has_landed(
+        &self,
+        state: &RepoState,
+        attempts: &[Attempt],
+    ) -> Result<bool, RefsError> {
+        let Some(oldest) = attempts.iter().map(|it| it.newest_before).min() else {
+            return Ok(false);
+        };
+        let is_ours = |name: Option<&str>| {
+            name.is_some_and(|name| attempts.iter().any(|it| it.backup == name))
+        };
+        let mut earlier;
+        let mut log = state.info.log();
+        loop {
+            if is_ours(log.continues_in()) {
+                return Ok(true);
+            }
+            for update in log.updates() {
+                if is_ours(update.backup.as_deref()) {
+                    return Ok(true);
+                }
+                if update.updated_at < oldest {
+                    return Ok(false);
+                }
+            }
+            let Some(name) = log.continues_in() else {
+                return Ok(false);
+            };
+            earlier = self.page(name).await?;
+            log = earlier.log();
+        }
+    }
+}
