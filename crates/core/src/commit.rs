@@ -306,7 +306,7 @@ impl Commit {
                 // Dropped while the branch is being moved, nobody knows whether it was.
                 hold.then(Some(Phase::Unresolved {
                     tip: tip.clone(),
-                    snapshot: prepared.snapshot(),
+                    snapshot: prepared.snapshot().id,
                 }));
                 let outcome = publish::publish(session, &prepared, tip, &guarded).await;
                 hold.then(

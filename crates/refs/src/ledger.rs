@@ -223,6 +223,22 @@ impl Ledger {
         }
     }
 
+    /// Returns what the file of a snapshot says of itself, as a child of another one: for a snapshot that an edit is to add, and
+    /// that no graph has yet.
+    ///
+    /// # Errors
+    /// The [`FetchError`] that names it.
+    pub async fn as_child(
+        &self,
+        id: SnapshotId,
+        parent: SnapshotId,
+    ) -> Result<SnapshotInfo, FetchError> {
+        Ok(SnapshotInfo {
+            parent_id: Some(parent),
+            ..SnapshotInfo::of(&*self.snapshots.snapshot(id).await?)?
+        })
+    }
+
     /// Returns whether the file of a snapshot is in the state in which the graph told its parent. Expiration rewrites files of
     /// spec version 1.
     pub fn is_as_read(&self, file: &Snapshot, parent: Option<SnapshotId>) -> bool {

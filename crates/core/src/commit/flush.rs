@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use icefield_format::SnapshotId;
+use icefield_format::{SnapshotId, SpecVersion};
+use icefield_refs::{Edit, EditOutcome, SnapshotInfo};
 use serde_json::Value;
 
 use super::{plan, publish};
@@ -56,13 +57,30 @@ impl Session {
         let plan::Written::Prepared(prepared) = plan::write(self, None, description).await? else {
             return Err(SessionError::ReadOnly.into());
         };
-        let snapshot = prepared.snapshot();
+        let info = prepared.snapshot().clone();
+        let snapshot = info.id;
         // Whoever adopts it must find it after a loss of power.
         self.shared().storage.sync().await?;
         // And so must all that it needs, if it took long to write.
         self.guard_again(&guarded, snapshot).await?;
+        self.register(info).await?;
         hold.then(Some(Phase::Committed { snapshot }));
         publish::stand_on(self, snapshot).await;
         Ok(snapshot)
+    }
+
+    /// Lists a snapshot that no ref points to, in a repository whose ledger lists snapshots.
+    async fn register(&self, info: SnapshotInfo) -> Result<(), CommitError> {
+        let ledger = &self.shared().ledger;
+        if ledger.spec_version() == SpecVersion::V1 {
+            return Ok(());
+        }
+        let snapshot = Box::new(info);
+        match ledger.apply(Edit::Flush { snapshot }).await? {
+            EditOutcome::Done(_) => Ok(()),
+            // Nothing refuses it. A snapshot that may be listed or not is garbage until a ref points to it.
+            EditOutcome::Refused(_) => Err(SessionError::ReadOnly.into()),
+            EditOutcome::Unknown(source) => Err(SessionError::from(source).into()),
+        }
     }
 }

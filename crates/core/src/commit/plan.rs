@@ -12,7 +12,7 @@ use icefield_format::{
     Extents, ManifestFileInfo, ManifestId, ManifestRef, NewSnapshot, NodeId, NodeKind, NodePath,
     SnapshotId, layout,
 };
-use icefield_refs::{FetchError, Tip, micros_of_time};
+use icefield_refs::{FetchError, SnapshotInfo, Tip, micros_of_time, time_of_micros};
 use icefield_storage::{Bytes, Key};
 use serde_json::Value;
 
@@ -51,13 +51,13 @@ struct NewLog<F> {
 #[derive(Debug)]
 #[must_use = "nothing is visible until it is published"]
 pub(super) struct PreparedCommit {
-    snapshot: SnapshotId,
+    snapshot: SnapshotInfo,
     fresh: Fresh,
 }
 
 impl PreparedCommit {
-    pub(super) fn snapshot(&self) -> SnapshotId {
-        self.snapshot
+    pub(super) fn snapshot(&self) -> &SnapshotInfo {
+        &self.snapshot
     }
 
     /// What was written, for those who come next.
@@ -242,7 +242,15 @@ pub(super) async fn write(
         }
     };
     let parent = base.snapshot().id();
-    let written = store(session, (snapshot_id, parent), snapshot, log, files, tip).await?;
+    let info = SnapshotInfo {
+        id: snapshot_id,
+        parent_id: Some(parent),
+        written_at: time_of_micros(flushed_at),
+        message: description.message.to_owned(),
+        metadata,
+        pruned_logs: Vec::new(),
+    };
+    let written = store(session, (info, parent), snapshot, log, files, tip).await?;
     session.note_written(|stored| {
         for (job, manifests) in jobs.iter().flatten().zip(&new) {
             stored.note(job, &changes, manifests);
@@ -496,10 +504,10 @@ fn manifest_files(
 }
 
 /// Sends all objects at once, and in the same round looks whether the commit still has a chance.
-#[tracing::instrument(name = "commit.write", level = "debug", skip_all, fields(%snapshot_id, manifests = manifests.len()))]
+#[tracing::instrument(name = "commit.write", level = "debug", skip_all, fields(snapshot_id = %info.id, manifests = manifests.len()))]
 async fn store(
     session: &Session,
-    (snapshot_id, parent): (SnapshotId, SnapshotId),
+    (info, parent): (SnapshotInfo, SnapshotId),
     snapshot: Bytes,
     log: NewLog<impl Future<Output = Result<Bytes, SessionError>>>,
     manifests: Vec<StoredManifest>,
@@ -507,6 +515,7 @@ async fn store(
 ) -> Result<Written, CommitError> {
     let shared = session.shared();
     let objects = &shared.objects;
+    let snapshot_id = info.id;
     let stand = session.branch().zip(tip);
     let look = async {
         match stand {
@@ -562,7 +571,7 @@ async fn store(
     let log_file = log.remembered.then_some(&log_file);
     let fresh = objects.remember((snapshot_id, &snapshot), parent, log_file, &manifests)?;
     Ok(Written::Prepared(PreparedCommit {
-        snapshot: snapshot_id,
+        snapshot: info,
         fresh,
     }))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use icefield_format::SnapshotId;
-use icefield_refs::{Edit, EditOutcome, Landed, Refusal, Tip};
+use icefield_refs::{Edit, EditOutcome, Landed, Refusal, SnapshotInfo, Tip};
 use icefield_storage::StorageError;
 
 use super::CommitOutcome;
@@ -18,24 +18,25 @@ pub(super) async fn publish(
     tip: &Tip,
     guarded: &Moment,
 ) -> Result<CommitOutcome, CommitError> {
-    let snapshot = prepared.snapshot();
+    let snapshot = prepared.snapshot().clone();
     // What the snapshot refers to must survive a loss of power before the ref can name it.
     session.shared().storage.sync().await?;
-    session.guard_again(guarded, snapshot).await?;
+    session.guard_again(guarded, snapshot.id).await?;
     move_branch(session, snapshot, tip).await
 }
 
-#[tracing::instrument(name = "commit.publish", level = "debug", skip_all, fields(%snapshot))]
+#[tracing::instrument(name = "commit.publish", level = "debug", skip_all, fields(snapshot = %info.id))]
 async fn move_branch(
     session: &Session,
-    snapshot: SnapshotId,
+    info: SnapshotInfo,
     tip: &Tip,
 ) -> Result<CommitOutcome, CommitError> {
-    let shared = session.shared();
+    let (shared, snapshot) = (session.shared(), info.id);
     let branch = session.branch().ok_or(SessionError::ReadOnly)?;
     let edit = Edit::Commit {
         name: branch.clone(),
-        target: snapshot,
+        snapshot: Box::new(info),
+        moves_nodes: false,
         expected: tip.clone(),
     };
     let outcome = shared.ledger.apply(edit).await?;
@@ -90,7 +91,8 @@ pub(super) async fn resolve(
     session.guard(Some(snapshot)).await?;
     // The attempt may have been stopped before it made its objects durable.
     session.shared().storage.sync().await?;
-    let outcome = move_branch(session, snapshot, tip).await?;
+    let info = session.shared().ledger.as_child(snapshot, tip.snapshot).await;
+    let outcome = move_branch(session, info.map_err(SessionError::from)?, tip).await?;
     if let CommitOutcome::BranchMoved { .. } = outcome {
         // What refused this attempt may have been the first one, arriving late.
         let looked = look(session, snapshot, tip).await?;
