@@ -34,6 +34,7 @@ mod report;
 mod sweep;
 mod table;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -215,6 +216,7 @@ impl Collect {
             collect: self,
             lock,
             marked,
+            pruned: BTreeSet::new(),
             report,
         };
         let swept = sweep.run().await;

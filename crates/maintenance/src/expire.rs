@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use icefield_core::collection::{ClocksApart, StoreTimeError, agreed_time};
 use icefield_core::{Interrupt, Interrupted, Repository, RepositoryError};
-use icefield_format::SnapshotId;
+use icefield_format::{SnapshotId, SpecVersion};
 use icefield_refs::{BranchName, Edit, EditOutcome, LedgerView, RefsError, TagName};
 use icefield_storage::StorageError;
 
@@ -285,6 +285,9 @@ impl Expire {
         (branches, tags): (&mut Vec<BranchName>, &mut Vec<TagName>),
         stuck: &mut Vec<(NewParent, Stuck)>,
     ) -> Result<Tried, ExpireError> {
+        if repository.ledger().spec_version() != SpecVersion::V1 {
+            return self.attempt_at_once(plan, repository, (branches, tags)).await;
+        }
         // Refs go first: if somebody commits to one of them, what it needs is still in its history.
         for name in &plan.branches {
             self.interrupt.check()?;
@@ -326,6 +329,36 @@ impl Expire {
             progress.advance(1, 0);
         }
         Ok(Tried::Done)
+    }
+}
+
+impl Expire {
+    /// Does what was planned by one edit. What another writer has put a ref onto meanwhile stays.
+    async fn attempt_at_once(
+        &self,
+        plan: &Plan,
+        repository: &Repository,
+        (branches, tags): (&mut Vec<BranchName>, &mut Vec<TagName>),
+    ) -> Result<Tried, ExpireError> {
+        self.interrupt.check()?;
+        let released = plan.snapshots.iter().filter(|it| !it.stays());
+        let tip = |name: &BranchName| {
+            let tip = plan.pointers.branches.get(name)?;
+            Some((name.clone(), *tip))
+        };
+        let edit = Edit::Expire {
+            release: released.map(|it| it.id).collect(),
+            branches: plan.branches.iter().filter_map(tip).collect(),
+            tags: plan.tags.clone(),
+        };
+        let tried = outcome(repository.ledger().apply(edit).await?, || {
+            "the expiration".to_owned()
+        })?;
+        if let Tried::Done = tried {
+            branches.clone_from(&plan.branches);
+            tags.clone_from(&plan.tags);
+        }
+        Ok(tried)
     }
 }
 

@@ -8,7 +8,7 @@ use icefield_format::{
     DecodeLimits, FeatureFlags, RepoStatus, RepositoryConfig, Snapshot, SnapshotId, SpecVersion,
     Update, Writer,
 };
-use icefield_storage::{Clock, Entropy, Key, Storage, StorageError, Version};
+use icefield_storage::{Clock, Entropy, Key, ObjectMeta, Storage, StorageError, Version};
 
 use crate::graph::{GraphSource, LedgerGraph, SnapshotInfo, SnapshotSource};
 use crate::ref_files::{self, RefFiles};
@@ -297,6 +297,33 @@ impl Ledger {
         let state = self.object("metadata of the repository")?.read().await?;
         let metadata = state.info.metadata(DecodeLimits::default().max_metadata);
         metadata.map_err(|source| RefsError::InvalidRepo { source })
+    }
+
+    /// Returns the snapshots that the repository lists, whether a ref reaches them or not, each with its
+    /// [pruned logs](SnapshotInfo::pruned_logs). Spec version 1 lists none.
+    ///
+    /// # Errors
+    /// As [`Ledger::list`].
+    pub async fn listed(&self) -> Result<BTreeMap<SnapshotId, Vec<SnapshotId>>, RefsError> {
+        let Layout::V2(object) = &self.layout else {
+            return Ok(BTreeMap::new());
+        };
+        let state = object.read().await?;
+        let listed = state.info.snapshots().snapshots();
+        let listed = listed.map(|it| (it.id(), it.pruned_ancestor_tx_logs().collect()));
+        Ok(listed.collect())
+    }
+
+    /// Lists the objects in `overwritten/` that hold earlier states of the repository and that its operations log does not need.
+    /// Spec version 1 has none.
+    ///
+    /// # Errors
+    /// [`RefsError::LogPageMissing`], and as [`Ledger::list`].
+    pub async fn unneeded_backups(&self) -> Result<Vec<ObjectMeta>, RefsError> {
+        match &self.layout {
+            Layout::V1(_) => Ok(Vec::new()),
+            Layout::V2(object) => object.unneeded_backups().await,
+        }
     }
 
     /// Returns what was done to the repository, newest first. The stream ends after the first error.

@@ -5,6 +5,7 @@
 //! old one to `overwritten/`; edits that wait for each other in one process share a write. [`pages`] follows the operations
 //! log through those copies.
 
+mod backups;
 mod change;
 mod create;
 mod object;

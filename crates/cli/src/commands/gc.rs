@@ -72,6 +72,7 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
         ),
         ("manifest", "manifests", &report.manifests),
         ("chunk object", "chunk objects", &report.chunks),
+        ("backup", "backups", &report.backups),
         ("lease", "leases", &report.leases),
     ] {
         if swept.deleted > 0 {

@@ -91,7 +91,11 @@ pub(super) async fn resolve(
     session.guard(Some(snapshot)).await?;
     // The attempt may have been stopped before it made its objects durable.
     session.shared().storage.sync().await?;
-    let info = session.shared().ledger.as_child(snapshot, tip.snapshot).await;
+    let info = session
+        .shared()
+        .ledger
+        .as_child(snapshot, tip.snapshot)
+        .await;
     let outcome = move_branch(session, info.map_err(SessionError::from)?, tip).await?;
     if let CommitOutcome::BranchMoved { .. } = outcome {
         // What refused this attempt may have been the first one, arriving late.

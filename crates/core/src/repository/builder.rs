@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use icefield_format::{RepositoryConfig, SpecVersion, Writer};
 use icefield_refs::{
-    BranchName, Creation, Edit, EditOutcome, Existing, Ledger, NewRepository, RefsError,
-    StoredConfig, Tip, micros_of_time,
+    BranchName, Creation, Edit, EditOutcome, Existing, Ledger, LedgerParts, NewRepository,
+    RefsError, SnapshotSource, StoredConfig, Tip, micros_of_time,
 };
 use icefield_storage::{
     Bytes, Clock, Entropy, Storage, StorageError, StorageExt, SystemClock, SystemEntropy,
@@ -149,8 +149,8 @@ impl RepositoryBuilder {
     /// # Errors
     /// [`RepositoryError::CollectionRunning`], what the store says.
     pub async fn hold_collections(self) -> Result<CollectionHold, RepositoryError> {
-        let version = self.spec_version;
-        self.repository(version, None).hold_collections().await
+        let ledger = self.ledger()?;
+        self.repository(ledger, None).hold_collections().await
     }
 
     /// Opens the repository, and reads a branch in the same round.
@@ -158,15 +158,16 @@ impl RepositoryBuilder {
         self,
         branch: &BranchName,
     ) -> Result<(Repository, Result<Option<Tip>, RefsError>), RepositoryError> {
-        let ledger = self.ledger(Arc::new(self.objects(SpecVersion::LATEST)));
+        let parts = self.parts(Arc::new(self.objects(SpecVersion::LATEST)));
         let location = self.location();
-        match ledger.open(branch).await? {
+        match Ledger::open(parts, branch).await? {
             Existing::Nothing => Err(RepositoryError::NotFound { location }),
             Existing::Newer => Err(RepositoryError::NewerSpecVersion { location }),
-            Existing::Repository { branch, config } => {
-                let version = ledger.spec_version();
-                Ok((self.repository(version, config), branch))
-            }
+            Existing::Repository {
+                ledger,
+                branch,
+                config,
+            } => Ok((self.repository(ledger, config), branch)),
         }
     }
 
@@ -188,18 +189,16 @@ impl RepositoryBuilder {
                 reason: self.storage.why_unsafe().await,
             });
         }
-        let objects = Arc::new(self.objects(self.spec_version));
+        let ledger = self.ledger()?;
+        let config = (!self.config.is_default()).then(|| self.config.clone());
         let new = NewRepository {
             created_at: micros_of_time(self.clock.now()),
-            writer: objects.writer().writer().clone(),
+            writer: self.writer(),
+            config,
             initial: self.initial.clone(),
             among_others: self.among_others,
         };
-        let ledger = self.ledger(objects);
         let location = self.location();
-        if ledger.spec_version() != self.spec_version {
-            return Err(RepositoryError::NewerSpecVersion { location });
-        }
         let created = ledger.create(new).await.map_err(|error| match error {
             RefsError::Storage(error) => error.into(),
             RefsError::Fetch(error) => error.into(),
@@ -213,8 +212,12 @@ impl RepositoryBuilder {
                 return Err(RepositoryError::CreateUnknown { location, source });
             }
         }
-        let stored = self.store_config(&ledger).await?;
-        Ok(self.repository(ledger.spec_version(), stored))
+        let stored = match ledger.spec_version() {
+            SpecVersion::V1 => self.store_config(&ledger).await?,
+            // It was stored with the rest.
+            _ => ledger.config().await?,
+        };
+        Ok(self.repository(ledger, stored))
     }
 
     /// Opens the repository, or creates it if there is none; whoever else does the same at the same time.
@@ -255,20 +258,36 @@ impl RepositoryBuilder {
         }
     }
 
-    fn objects(&self, version: SpecVersion) -> Objects {
+    fn writer(&self) -> Writer {
         let mut writer = Writer::default();
         if let Some(level) = self.config.compression_level() {
             writer.compression_level = Some(i32::from(level));
         }
-        let writer = FileWriter::new(version, writer);
+        writer
+    }
+
+    fn objects(&self, version: SpecVersion) -> Objects {
+        let writer = FileWriter::new(version, self.writer());
         Objects::new(Arc::clone(&self.storage), self.settings.clone(), writer)
     }
 
-    fn ledger(&self, objects: Arc<Objects>) -> Ledger {
-        Ledger::spec_v1(Arc::clone(&self.storage), objects)
+    /// The ledger of a repository of the chosen version.
+    fn ledger(&self) -> Result<Ledger, StorageError> {
+        let version = self.spec_version;
+        self.parts(Arc::new(self.objects(version))).ledger(version)
     }
 
-    fn repository(self, version: SpecVersion, stored: Option<StoredConfig>) -> Repository {
+    fn parts(&self, objects: Arc<Objects>) -> LedgerParts {
+        LedgerParts {
+            storage: Arc::clone(&self.storage),
+            snapshots: objects,
+            clock: Arc::clone(&self.clock),
+            entropy: Arc::clone(&self.entropy),
+            writer: self.writer(),
+        }
+    }
+
+    fn repository(self, ledger: Ledger, stored: Option<StoredConfig>) -> Repository {
         let effective = match &stored {
             Some(stored) => self.config.merged_over(&stored.config),
             None => self.config.clone(),
@@ -278,10 +297,10 @@ impl RepositoryBuilder {
                 config: effective,
                 ..self.clone()
             };
-            Arc::new(with_stored.objects(version))
+            Arc::new(with_stored.objects(ledger.spec_version()))
         };
         Repository(Arc::new(Shared {
-            ledger: self.ledger(Arc::clone(&objects)),
+            ledger: ledger.with_snapshots(Arc::clone(&objects) as Arc<dyn SnapshotSource>),
             storage: self.storage,
             objects,
             settings: self.settings,

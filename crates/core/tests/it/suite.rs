@@ -21,3 +21,10 @@ mod raw_keys {
 
     icefield_core::session_tests! { memory }
 }
+
+/// In repositories of spec version 2.
+mod spec_v2 {
+    use super::memory;
+
+    icefield_core::session_tests! { memory, spec = icefield_format::SpecVersion::V2 }
+}

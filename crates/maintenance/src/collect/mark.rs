@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield_core::{Interrupt, RefList, Repository, RepositoryError, micros_of_time};
 use icefield_format::layout::{self, IdKey};
-use icefield_format::{ChunkId, ChunkRef, ManifestId, SnapshotId};
-use icefield_refs::{Graph, Node, Pace, Walk};
+use icefield_format::{ChunkId, ChunkRef, ManifestId, SnapshotId, SpecVersion};
+use icefield_refs::{FetchError, Graph, Node, Pace, Walk};
 use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError, StorageExt};
 
 use super::lock::Lock;
@@ -77,7 +77,12 @@ pub(super) async fn reach(
     };
     // As it is stored: expiration gives snapshots other parents.
     repository.forget_snapshot(id);
-    let info = repository.snapshot_info(id).await.map_err(unreadable)?;
+    let parent = match repository.snapshot_info(id).await {
+        Ok(info) => info.parent_id,
+        // Of a commit that is being written, only the writer knows what came before.
+        Err(RepositoryError::Fetch(FetchError::NotListed { .. })) => None,
+        Err(error) => return Err(unreadable(error)),
+    };
     let snapshot = repository.snapshot(id).await.map_err(unreadable)?;
     let listed = snapshot.manifest_files().map(|file| file.id);
     let arrays = snapshot.nodes().filter_map(|node| node.array());
@@ -85,7 +90,7 @@ pub(super) async fn reach(
     let referred = arrays.flat_map(|array| array.manifests().map(|it| it.id()).collect::<Vec<_>>());
     let manifests: BTreeSet<ManifestId> = listed.chain(referred).collect();
     Ok(Reached {
-        parent: info.parent_id,
+        parent,
         manifests: manifests.into_iter().collect(),
     })
 }
@@ -335,7 +340,15 @@ impl Graph for Marking<'_> {
 
     fn held(&self, id: SnapshotId) -> Option<Reached> {
         let (before, stored) = self.known?;
-        known(before, stored, id)
+        let known = known(before, stored, id)?;
+        match self.repository.ledger().spec_version() {
+            SpecVersion::V1 => Some(known),
+            // The parent is not in the file, which says nothing of its changes.
+            _ => Some(Reached {
+                parent: self.repository.ledger().graph().held(id)?.parent_id,
+                ..known
+            }),
+        }
     }
 }
 

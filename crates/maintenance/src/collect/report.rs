@@ -35,6 +35,8 @@ pub struct CollectReport {
     pub manifests: Swept,
     /// Objects with chunks.
     pub chunks: Swept,
+    /// Earlier states of `repo` that its operations log does not need: of a repository of spec version 2.
+    pub backups: Swept,
     /// Leases of sessions that ended without a commit.
     pub leases: Swept,
     /// What the store dates in the future. A wrong clock did that once, or someone has set it; all of it was kept.
@@ -134,6 +136,7 @@ impl CollectReport {
             transaction_logs: Swept::default(),
             manifests: Swept::default(),
             chunks: Swept::default(),
+            backups: Swept::default(),
             leases: Swept::default(),
             dated_ahead: DatedAhead::default(),
             stopped_early: false,
@@ -149,6 +152,7 @@ impl CollectReport {
             &self.transaction_logs,
             &self.manifests,
             &self.chunks,
+            &self.backups,
             &self.leases,
         ];
         kinds.into_iter().fold(Swept::default(), |sum, it| Swept {

@@ -3,7 +3,7 @@
 mod chunks;
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use icefield_core::{Interrupt, Interrupted, Repository, collection, micros_of_time};
 use icefield_format::layout::{self, IdKey};
-use icefield_format::{ManifestId, SnapshotId};
-use icefield_refs::{Pace, Walk};
+use icefield_format::{ManifestId, SnapshotId, SpecVersion};
+use icefield_refs::{Edit, EditOutcome, Pace, RefsError, Walk};
 use icefield_storage::{
     DeleteOutcome, Deletion, Key, ListOptions, ObjectMeta, Prefix, StorageError, StorageExt,
 };
@@ -39,6 +39,8 @@ pub(super) struct Sweep<'a> {
     pub(super) collect: &'a Collect,
     pub(super) lock: &'a mut Lock,
     pub(super) marked: Marked,
+    /// Snapshots that are gone from histories, and whose logs are not.
+    pub(super) pruned: BTreeSet<SnapshotId>,
     pub(super) report: &'a mut CollectReport,
 }
 
@@ -143,6 +145,7 @@ impl Sweep<'_> {
             self.listed(kind, &mut spared).await?;
         }
         self.chunks(&mut spared).await?;
+        self.backups().await?;
         self.leases().await?;
         if let Err(error) = self.probes().await {
             tracing::debug!(%error, "objects that told the time stay until another collection");
@@ -185,6 +188,7 @@ impl Sweep<'_> {
                 self.swept(kind).spare(object.size);
             }
         }
+        self.unlist(&garbage).await?;
         garbage.sort_by_key(|object| Reverse(object.last_modified));
         for batch in garbage.chunks(BATCH) {
             self.delete(kind, batch.to_vec(), spared).await?;
@@ -192,6 +196,71 @@ impl Sweep<'_> {
                 // What that one came from stays with it.
                 break;
             }
+        }
+        Ok(())
+    }
+
+    /// Takes snapshots that are about to be deleted, and those that are gone, out of the list that spec version 2 has of them.
+    /// No ref can be put onto them from then on. Logs that the change of a snapshot that stays is told by are kept.
+    async fn unlist(&mut self, garbage: &[ObjectMeta]) -> Result<(), CollectError> {
+        let ledger = self.repository.ledger();
+        if ledger.spec_version() == SpecVersion::V1 {
+            return Ok(());
+        }
+        let garbage: BTreeSet<SnapshotId> = (garbage.iter())
+            .filter_map(|object| match layout::parse_id_key(object.key.as_str()) {
+                Some(IdKey::Snapshot(id)) => Some(id),
+                _ => None,
+            })
+            .collect();
+        if self.lock.is_real() {
+            self.lock.check_clock().await?;
+            let listed = ledger.listed().await?;
+            let drop = garbage.iter().filter(|id| listed.contains_key(*id));
+            let edit = Edit::Collect {
+                drop: drop.copied().collect(),
+            };
+            match ledger.apply(edit).await? {
+                EditOutcome::Done(_) => {}
+                EditOutcome::Unknown(source) => return Err(source.into()),
+                // It expects nothing that could be otherwise.
+                EditOutcome::Refused(refusal) => {
+                    return Err(CollectError::Storage(StorageError::Failed {
+                        action: "collection of the graph",
+                        target: layout::OVERWRITTEN.to_owned(),
+                        source: format!("{refusal:?}").into(),
+                    }));
+                }
+            }
+        }
+        let listed = ledger.listed().await?;
+        let stay = listed.into_iter().filter(|(id, _)| !garbage.contains(id));
+        self.pruned = stay.flat_map(|(_, pruned)| pruned).collect();
+        Ok(())
+    }
+
+    /// Earlier states of the object that holds all state of spec version 2.
+    async fn backups(&mut self) -> Result<(), CollectError> {
+        let backups = match self.repository.ledger().unneeded_backups().await {
+            Ok(backups) => backups,
+            // Any of them may be what mends the log.
+            Err(error @ RefsError::LogPageMissing { .. }) => {
+                tracing::warn!("backups in overwritten/ are kept: {error}");
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for batch in backups.chunks(BATCH) {
+            self.throttle(batch.len()).await?;
+            self.lock.beat_now().await?;
+            if !self.lock.is_real() {
+                for object in batch {
+                    self.report.backups.delete(object.size);
+                }
+                continue;
+            }
+            self.delete_all(batch.to_vec(), |report| &mut report.backups)
+                .await;
         }
         Ok(())
     }
@@ -220,7 +289,9 @@ impl Sweep<'_> {
             self.report.note_date(&object, self.lock);
             let kept = match id {
                 IdKey::Snapshot(id) | IdKey::TransactionLog(id) => {
-                    self.marked.remembered.has_snapshot(&id) || id == SnapshotId::INITIAL
+                    self.marked.remembered.has_snapshot(&id)
+                        || id == SnapshotId::INITIAL
+                        || self.pruned.contains(&id)
                 }
                 IdKey::Manifest(id) => self.marked.remembered.has_manifest(&id),
                 // It is not below the prefix of another kind.

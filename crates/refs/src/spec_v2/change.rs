@@ -8,7 +8,7 @@ use icefield_format::{
 };
 use icefield_storage::Version;
 
-use super::release::{self, Parents};
+use super::release::release as take_out;
 use crate::{BranchName, Edit, RefsError, Refusal, SnapshotInfo, TagState, Tip, micros_of_time};
 
 /// What became of an edit against one content.
@@ -205,11 +205,11 @@ pub(super) fn make(edit: &Edit, from: &RepoEdit, at: u64) -> Result<Change, Refs
             for name in tags.iter().filter(|name| now.tag(name.as_str()).is_some()) {
                 next.delete_tag(name.as_str())?;
             }
-            release::release(&mut next, release, Parents::Root)?;
+            take_out(&mut next, release)?;
             UpdateKind::Expired
         }
         Edit::Collect { drop } => {
-            release::release(&mut next, drop, Parents::Nearest)?;
+            take_out(&mut next, drop)?;
             UpdateKind::GarbageCollected
         }
         Edit::Reparent { .. } => return Err(RefsError::OnlySpecV1 { edit: "reparent" }),

@@ -6,21 +6,12 @@ use icefield_format::{RepoEdit, RepoInfo, SnapshotGraph, SnapshotId};
 
 use crate::RefsError;
 
-/// Which ancestor becomes the parent of a snapshot whose own is taken out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parents {
-    /// The first snapshot of its history, as expiration has it.
-    Root,
-    /// The nearest that is kept, as collection has it.
-    Nearest,
-}
-
-/// Takes snapshots out of the graph, but for those that a ref points to and for the first of each history. Each snapshot that
-/// is kept and loses its parent is given another, and the logs of all between: its change since the new parent.
+/// Takes snapshots out of the graph, but for those that a ref points to. Each snapshot that is kept and loses its parent is
+/// given the nearest ancestor that is kept, and the logs of all between: its change since the new parent. The reference gives
+/// it the first of the history, of which this is a special case: its expiration keeps none between.
 pub(super) fn release(
     edit: &mut RepoEdit,
     released: &BTreeSet<SnapshotId>,
-    parents: Parents,
 ) -> Result<(), RefsError> {
     let before = edit.so_far().clone();
     let pointed_to = pointed_to(&before);
@@ -32,7 +23,7 @@ pub(super) fn release(
         if is_released(snapshot.id()) || !is_released(parent) {
             continue;
         }
-        let (parent, pruned) = above(before.snapshots(), snapshot.id(), is_released, parents);
+        let (parent, pruned) = above(before.snapshots(), snapshot.id(), is_released);
         edit.reparent(snapshot.id(), parent, &pruned)?;
     }
     edit.retain_snapshots(|snapshot| !is_released(snapshot.id()))?;
@@ -52,17 +43,11 @@ fn above(
     graph: &SnapshotGraph,
     id: SnapshotId,
     is_released: impl Fn(SnapshotId) -> bool,
-    parents: Parents,
 ) -> (Option<SnapshotId>, Vec<SnapshotId>) {
     let mut passed = Vec::new();
     let mut new_parent = None;
     for ancestor in graph.ancestry(&id).skip(1) {
-        let is_root = ancestor.parent_id().is_none();
-        let is_end = match parents {
-            Parents::Root => is_root,
-            Parents::Nearest => !is_released(ancestor.id()),
-        };
-        if is_end {
+        if !is_released(ancestor.id()) {
             new_parent = Some(ancestor.id());
             break;
         }
