@@ -33,7 +33,7 @@ pub enum RepositoryError {
     },
     /// The repository uses a newer version of the format.
     #[error(
-        "the repository at {location} uses spec version 2 of the format or a newer one; this program reads and writes version 1"
+        "the repository at {location} uses a newer version of the format; this program reads and writes versions 1 and 2"
     )]
     NewerSpecVersion {
         /// The store.

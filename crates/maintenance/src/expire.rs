@@ -286,7 +286,9 @@ impl Expire {
         stuck: &mut Vec<(NewParent, Stuck)>,
     ) -> Result<Tried, ExpireError> {
         if repository.ledger().spec_version() != SpecVersion::V1 {
-            return self.attempt_at_once(plan, repository, (branches, tags)).await;
+            return self
+                .attempt_at_once(plan, repository, (branches, tags))
+                .await;
         }
         // Refs go first: if somebody commits to one of them, what it needs is still in its history.
         for name in &plan.branches {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use icefield_format::{
-    FileKind, FormatError, RepositoryConfig, SnapshotId, SpecVersion, TransactionLogEncoder,
-    Writer, initial_snapshot_in, layout,
+    FileKind, FormatError, RepositoryConfig, SnapshotId, SpecVersion, Writer, initial_snapshot_in,
+    initial_transaction_log, layout,
 };
 use icefield_storage::{
     Bytes, Clock, Entropy, Key, ListOptions, Prefix, PutMode, PutOutcome, Storage, StorageError,
@@ -15,9 +15,7 @@ use icefield_storage::{
 use crate::ledger::Layout;
 use crate::ref_files::ref_options;
 use crate::spec_v2::RepoState;
-use crate::{
-    BranchName, Edit, EditOutcome, FetchError, Ledger, RefsError, SnapshotSource, StoredConfig, Tip,
-};
+use crate::{BranchName, Edit, EditOutcome, Ledger, RefsError, SnapshotSource, StoredConfig, Tip};
 
 /// What is at a place.
 #[derive(Debug)]
@@ -225,8 +223,7 @@ impl Ledger {
                 EditOutcome::Unknown(source) => Creation::Unknown(source),
             });
         };
-        let log = TransactionLogEncoder::for_version(version, id);
-        let log = log.finish(&new.writer).map_err(FetchError::from)?;
+        let log = initial_transaction_log(&new.writer);
         let (key, kind) = (layout::transaction_log_key(id), FileKind::TransactionLog);
         if let Some(source) = self.put_initial(&key, kind, log, &new.writer).await? {
             return Ok(Creation::Unknown(source));

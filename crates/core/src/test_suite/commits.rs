@@ -218,11 +218,26 @@ pub(super) async fn h111_times_rise_whatever_the_clock_does(trial: Trial) {
     for (i, now) in clocks.into_iter().enumerate() {
         trial.clock().set(now);
         let at = format!("/g{i}");
+        if !trial.is_v1() && now < start {
+            // The times of the operations log would go on from one that the clock does not know.
+            let session = writer(&repository).await;
+            set(&session, &at, group()).await;
+            let error = session.commit(&at).await;
+            is!(
+                error,
+                Err(CommitError::Refs(icefield_refs::RefsError::LogAhead { .. })),
+            );
+            continue;
+        }
         commit_edits(&repository, &at, &[(&at, group())], &[]).await;
     }
     let history = history(&repository, tip(&repository, "main").await).await;
     let times: Vec<SystemTime> = history.iter().rev().map(|info| info.written_at).collect();
     let tick = Duration::from_micros(1);
+    if !trial.is_v1() {
+        assert_eq!(times, [start, start + tick, start + day, start + 2 * day]);
+        return;
+    }
     assert_eq!(
         times,
         [

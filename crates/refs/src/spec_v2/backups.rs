@@ -22,7 +22,9 @@ impl RepoObject {
         let shared = self.shared();
         let state = self.read().await?;
         let stored = shared.storage.head(&shared.key).await?;
-        let Some(replaced_at) = stored.last_modified.filter(|_| stored.version == state.version)
+        let Some(replaced_at) = stored
+            .last_modified
+            .filter(|_| stored.version == state.version)
         else {
             // It was replaced just now: the next collection finds them.
             return Ok(Vec::new());

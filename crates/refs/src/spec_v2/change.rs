@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use icefield_format::{
     Availability, FeatureFlag, NewSnapshotInfo, RepoEdit, RepoEditError, RepoInfo, RepoStatus,
-    SnapshotId, UpdateKind,
+    RepositoryConfig, SnapshotId, UpdateKind,
 };
 use icefield_storage::Version;
 
@@ -31,12 +31,22 @@ pub(super) fn branch_state(snapshot: SnapshotId) -> Tip {
 
 /// Returns the state of a stored configuration: its bytes.
 pub(crate) fn config_state(info: &RepoInfo) -> Option<Version> {
-    let bytes = info.config_bytes()?;
+    info.config_bytes().map(state_of_bytes)
+}
+
+/// Returns the state that a configuration has once it is stored.
+pub(super) fn state_of_config(config: &RepositoryConfig) -> Result<Version, RefsError> {
+    let bytes = config.encode_flexbuffers();
+    let bytes = bytes.map_err(|source| RefsError::Config { source })?;
+    Ok(state_of_bytes(&bytes))
+}
+
+fn state_of_bytes(bytes: &[u8]) -> Version {
     let mut digits = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         let _ = write!(digits, "{byte:02x}");
     }
-    Some(Version::new(digits))
+    Version::new(digits)
 }
 
 /// Applies an edit to a content, at a time in microseconds since 1970.

@@ -131,6 +131,10 @@ impl RepoObject {
     /// # Errors
     /// As [`Ledger::apply`](crate::Ledger::apply); nothing was changed.
     pub(crate) async fn apply(&self, edit: Edit) -> Answer {
+        let config = match &edit {
+            Edit::SetConfig { config, .. } => Some(change::state_of_config(config)?),
+            _ => None,
+        };
         let queue = &self.shared().queue;
         let own = Arc::new(Waiting {
             edit,
@@ -146,7 +150,10 @@ impl RepoObject {
             self.publish(&batch, &caller.0).await;
         }
         let answer = locked(&caller.0.answer).take();
-        answer.expect("BUG: the loop ends when there is an answer")
+        match answer.expect("BUG: the loop ends when there is an answer") {
+            Ok(EditOutcome::Done(None)) => Ok(EditOutcome::Done(config)),
+            answer => answer,
+        }
     }
 
     /// Answers at least `own`. What the store does not answer is told to that one alone: the others try for themselves.

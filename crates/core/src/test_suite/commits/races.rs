@@ -87,6 +87,10 @@ pub(in super::super) async fn b22_a_branch_reset_under_a_writer_is_noticed(trial
 }
 
 pub(in super::super) async fn b23_a_branch_moved_away_and_back_is_noticed(trial: Trial) {
+    if !trial.is_v1() {
+        // A request on its way expects another `repo`: it cannot take the one for the other.
+        return;
+    }
     let (_, repository) = trial.create().await;
     let one = commit_edits(&repository, "one", &[("/a", group())], &[]).await;
     let main = branch("main");
