@@ -14,3 +14,6 @@ mod publish;
 mod release;
 
 pub(crate) use object::{RepoObject, RepoState, tag as tag_state};
+
+#[cfg(test)]
+mod tests;

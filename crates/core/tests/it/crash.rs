@@ -10,14 +10,8 @@ use icefield_format::SpecVersion;
 use icefield_storage::Storage;
 use icefield_storage_memory::MemoryStorage;
 
-fn trial() -> Trial {
-    Trial::new("crash", SpecVersion::V1, |_| async {
-        Arc::new(MemoryStorage::new()) as Arc<dyn Storage>
-    })
-}
-
-fn every(scenario: &Scenario, faults: &[Fault]) {
-    report(scenario, block_on(every_fault(&trial(), scenario, faults)));
+fn every(trial: &Trial, scenario: &Scenario, faults: &[Fault]) {
+    report(scenario, block_on(every_fault(trial, scenario, faults)));
 }
 
 fn report(scenario: &Scenario, report: Report) {
@@ -31,22 +25,22 @@ macro_rules! crash_tests {
         $(
             #[test]
             fn $stop() {
-                every(&scenarios::$scenario, &Fault::STOPS);
+                every(&trial(), &scenarios::$scenario, &Fault::STOPS);
             }
 
             #[test]
             fn $cancel() {
-                every(&scenarios::$scenario, &Fault::CANCELS);
+                every(&trial(), &scenarios::$scenario, &Fault::CANCELS);
             }
 
             #[test]
             fn $panic() {
-                every(&scenarios::$scenario, &[Fault::Panic]);
+                every(&trial(), &scenarios::$scenario, &[Fault::Panic]);
             }
 
             #[test]
             fn $hiccup() {
-                every(&scenarios::$scenario, &Fault::HICCUPS);
+                every(&trial(), &scenarios::$scenario, &Fault::HICCUPS);
             }
 
             crash_tests! { @pair $scenario $pair }
@@ -62,65 +56,84 @@ macro_rules! crash_tests {
     };
 }
 
-crash_tests! {
-    CREATE:
-        a1_create_stopped_anywhere
-        a17_create_cancelled_anywhere
-        h106_create_with_a_panic_anywhere
-        create_with_one_failure_anywhere
-        create_stopped_and_its_recovery_stopped;
-    OPEN_OR_CREATE:
-        a1_open_or_create_stopped_anywhere
-        a17_open_or_create_cancelled_anywhere
-        h106_open_or_create_with_a_panic_anywhere
-        open_or_create_with_one_failure_anywhere
-        open_or_create_stopped_and_its_recovery_stopped;
-    CREATE_WITH_CONFIG:
-        a1_create_with_a_configuration_stopped_anywhere
-        a17_create_with_a_configuration_cancelled_anywhere
-        h106_create_with_a_configuration_with_a_panic_anywhere
-        create_with_a_configuration_with_one_failure_anywhere
-        create_with_a_configuration_stopped_and_its_recovery_stopped;
-    COMMITS:
-        a1_a16_commits_stopped_anywhere
-        a17_commits_cancelled_anywhere
-        h106_commits_with_a_panic_anywhere
-        commits_with_one_failure_anywhere
-        too_long;
-    SAVE_CONFIG:
-        a1_saves_of_the_configuration_stopped_anywhere
-        a17_saves_of_the_configuration_cancelled_anywhere
-        h106_saves_of_the_configuration_with_a_panic_anywhere
-        saves_of_the_configuration_with_one_failure_anywhere
-        saves_of_the_configuration_stopped_and_their_recovery_stopped;
-    CREATE_BRANCH:
-        a1_the_creation_of_a_branch_stopped_anywhere
-        a17_the_creation_of_a_branch_cancelled_anywhere
-        h106_the_creation_of_a_branch_with_a_panic_anywhere
-        the_creation_of_a_branch_with_one_failure_anywhere
-        the_creation_of_a_branch_stopped_and_its_recovery_stopped;
-    RESET_BRANCH:
-        a1_the_reset_of_a_branch_stopped_anywhere
-        a17_the_reset_of_a_branch_cancelled_anywhere
-        h106_the_reset_of_a_branch_with_a_panic_anywhere
-        the_reset_of_a_branch_with_one_failure_anywhere
-        the_reset_of_a_branch_stopped_and_its_recovery_stopped;
-    DELETE_BRANCH:
-        a1_the_deletion_of_a_branch_stopped_anywhere
-        a17_the_deletion_of_a_branch_cancelled_anywhere
-        h106_the_deletion_of_a_branch_with_a_panic_anywhere
-        the_deletion_of_a_branch_with_one_failure_anywhere
-        the_deletion_of_a_branch_stopped_and_its_recovery_stopped;
-    CREATE_TAG:
-        a1_the_creation_of_a_tag_stopped_anywhere
-        a17_the_creation_of_a_tag_cancelled_anywhere
-        h106_the_creation_of_a_tag_with_a_panic_anywhere
-        the_creation_of_a_tag_with_one_failure_anywhere
-        the_creation_of_a_tag_stopped_and_its_recovery_stopped;
-    DELETE_TAG:
-        a1_the_deletion_of_a_tag_stopped_anywhere
-        a17_the_deletion_of_a_tag_cancelled_anywhere
-        h106_the_deletion_of_a_tag_with_a_panic_anywhere
-        the_deletion_of_a_tag_with_one_failure_anywhere
-        the_deletion_of_a_tag_stopped_and_its_recovery_stopped;
+/// Makes the tests of one version.
+macro_rules! every_scenario {
+    ($spec:expr) => {
+        fn trial() -> Trial {
+            Trial::new("crash", $spec, |_| async {
+                Arc::new(MemoryStorage::new()) as Arc<dyn Storage>
+            })
+        }
+
+        crash_tests! {
+            CREATE:
+                a1_create_stopped_anywhere
+                a17_create_cancelled_anywhere
+                h106_create_with_a_panic_anywhere
+                create_with_one_failure_anywhere
+                create_stopped_and_its_recovery_stopped;
+            OPEN_OR_CREATE:
+                a1_open_or_create_stopped_anywhere
+                a17_open_or_create_cancelled_anywhere
+                h106_open_or_create_with_a_panic_anywhere
+                open_or_create_with_one_failure_anywhere
+                open_or_create_stopped_and_its_recovery_stopped;
+            CREATE_WITH_CONFIG:
+                a1_create_with_a_configuration_stopped_anywhere
+                a17_create_with_a_configuration_cancelled_anywhere
+                h106_create_with_a_configuration_with_a_panic_anywhere
+                create_with_a_configuration_with_one_failure_anywhere
+                create_with_a_configuration_stopped_and_its_recovery_stopped;
+            COMMITS:
+                a1_a16_commits_stopped_anywhere
+                a17_commits_cancelled_anywhere
+                h106_commits_with_a_panic_anywhere
+                commits_with_one_failure_anywhere
+                too_long;
+            SAVE_CONFIG:
+                a1_saves_of_the_configuration_stopped_anywhere
+                a17_saves_of_the_configuration_cancelled_anywhere
+                h106_saves_of_the_configuration_with_a_panic_anywhere
+                saves_of_the_configuration_with_one_failure_anywhere
+                saves_of_the_configuration_stopped_and_their_recovery_stopped;
+            CREATE_BRANCH:
+                a1_the_creation_of_a_branch_stopped_anywhere
+                a17_the_creation_of_a_branch_cancelled_anywhere
+                h106_the_creation_of_a_branch_with_a_panic_anywhere
+                the_creation_of_a_branch_with_one_failure_anywhere
+                the_creation_of_a_branch_stopped_and_its_recovery_stopped;
+            RESET_BRANCH:
+                a1_the_reset_of_a_branch_stopped_anywhere
+                a17_the_reset_of_a_branch_cancelled_anywhere
+                h106_the_reset_of_a_branch_with_a_panic_anywhere
+                the_reset_of_a_branch_with_one_failure_anywhere
+                the_reset_of_a_branch_stopped_and_its_recovery_stopped;
+            DELETE_BRANCH:
+                a1_the_deletion_of_a_branch_stopped_anywhere
+                a17_the_deletion_of_a_branch_cancelled_anywhere
+                h106_the_deletion_of_a_branch_with_a_panic_anywhere
+                the_deletion_of_a_branch_with_one_failure_anywhere
+                the_deletion_of_a_branch_stopped_and_its_recovery_stopped;
+            CREATE_TAG:
+                a1_the_creation_of_a_tag_stopped_anywhere
+                a17_the_creation_of_a_tag_cancelled_anywhere
+                h106_the_creation_of_a_tag_with_a_panic_anywhere
+                the_creation_of_a_tag_with_one_failure_anywhere
+                the_creation_of_a_tag_stopped_and_its_recovery_stopped;
+            DELETE_TAG:
+                a1_the_deletion_of_a_tag_stopped_anywhere
+                a17_the_deletion_of_a_tag_cancelled_anywhere
+                h106_the_deletion_of_a_tag_with_a_panic_anywhere
+                the_deletion_of_a_tag_with_one_failure_anywhere
+                the_deletion_of_a_tag_stopped_and_its_recovery_stopped;
+        }
+    };
+}
+
+every_scenario!(SpecVersion::V1);
+
+mod spec_v2 {
+    use super::*;
+
+    every_scenario!(SpecVersion::V2);
 }

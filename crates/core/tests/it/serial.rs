@@ -11,9 +11,11 @@ mod run;
 use std::thread;
 use std::time::Duration;
 
+use icefield_format::SpecVersion;
 use run::{Report, Run};
 
-/// Interleavings in all, unless the variable says otherwise; every fourth on a store with faults.
+/// Interleavings in all, unless the variable says otherwise; every fourth on a store with faults, half of them
+/// in each version of the format.
 const INTERLEAVINGS: u64 = 20_000;
 const VARIABLE: &str = "ICEFIELD_INTERLEAVINGS";
 const SEED: u64 = 0x5E41A1;
@@ -34,7 +36,11 @@ fn every_committed_history_is_a_serial_one() {
             let mut report = Report::default();
             for number in (first..count).step_by(THREADS as usize) {
                 let seed = SEED.wrapping_mul(1_000_003).wrapping_add(number);
-                let run = Run::new(seed, number % 4 == 3);
+                let spec = match number / 4 % 2 {
+                    0 => SpecVersion::V1,
+                    _ => SpecVersion::V2,
+                };
+                let run = Run::new(seed, number % 4 == 3, spec);
                 let limited =
                     async { tokio::time::timeout(Duration::from_secs(60), run.play()).await };
                 report += runtime.block_on(limited).expect("it ends");

@@ -52,6 +52,7 @@ impl Drawn {
             written_at: SystemTime::UNIX_EPOCH + Duration::from_secs(number.into()),
             message: String::new(),
             metadata: BTreeMap::new(),
+            pruned_logs: Vec::new(),
         })
     }
 

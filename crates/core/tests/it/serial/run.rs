@@ -150,6 +150,7 @@ pub(super) struct Run {
     seed: u64,
     random: SeededEntropy,
     with_faults: bool,
+    spec: SpecVersion,
     report: Report,
 }
 
@@ -164,21 +165,23 @@ struct Stage {
 }
 
 impl Run {
-    pub(super) fn new(seed: u64, with_faults: bool) -> Self {
+    pub(super) fn new(seed: u64, with_faults: bool, spec: SpecVersion) -> Self {
         Self {
             seed,
             random: SeededEntropy::new(seed),
             with_faults,
+            spec,
             report: Report::default(),
         }
     }
 
     pub(super) async fn play(mut self) -> Report {
-        let witness = Witness(self.seed, self.with_faults);
+        let witness = Witness(self.seed, self.with_faults, self.spec);
         let inner: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
         let faulty = FaultyStorage::new(Arc::clone(&inner), Plan::none());
         let storage: Arc<dyn Storage> = Arc::new(faulty.clone());
         let builder = Repository::builder(Arc::clone(&storage))
+            .spec_version(self.spec)
             .entropy(Arc::new(SeededEntropy::new(self.seed)));
         let repository = builder.create().await.expect("an empty store");
         let first = Commit {
@@ -690,14 +693,14 @@ async fn set_document(session: &Session, at: &str, after: &Model) -> Result<(), 
 }
 
 /// Says which interleaving failed.
-struct Witness(u64, bool);
+struct Witness(u64, bool, SpecVersion);
 
 impl Drop for Witness {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!(
-                "FAILED: interleaving of seed {}, faults: {}",
-                self.0, self.1
+                "FAILED: interleaving of seed {}, faults: {}, version {}",
+                self.0, self.1, self.2
             );
         }
     }
