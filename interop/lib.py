@@ -5,6 +5,7 @@ The programs are named by the environment, which `cargo xtask test` sets:
     ICEFIELD                the command line
     ICEFIELD_PROBE          reads and writes repositories for tests, see `dump` and `write`
     ICEFIELD_TEST_S3        an S3 server, see `object_store.py`
+    ICEFIELD_INTEROP_SPEC   the version of the format to make repositories in: 1, or 2
     ICEFIELD_INTEROP_WORK   an empty directory for the repositories that the cases make
 """
 
@@ -20,6 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = []
+# The version of the format in which the cases make their repositories.
+SPEC = int(os.environ.get("ICEFIELD_INTEROP_SPEC", "1"))
 
 
 class Skip(Exception):
@@ -77,6 +80,7 @@ def dump(repository):
 
 def write(repository, operations):
     """Has our side apply a list of operations to a repository; returns its commits and the conflicts of its rebases."""
+    operations = [{**it, "spec": SPEC} if it["op"] == "create" else it for it in operations]
     spec = Path(os.environ["ICEFIELD_INTEROP_WORK"]) / "operations.json"
     spec.write_text(json.dumps(operations, ensure_ascii=False))
     return json.loads(program("ICEFIELD_PROBE", "write", repository, spec))
@@ -84,6 +88,8 @@ def write(repository, operations):
 
 def icefield(*arguments):
     """Runs our command line and returns what it prints."""
+    if arguments[0] == "init":
+        arguments = (*arguments, "--spec", SPEC)
     return program("ICEFIELD", *arguments).decode()
 
 

@@ -8,7 +8,7 @@ import urllib.parse
 import icechunk
 import zarr
 
-from lib import assert_same, dump, partly, sha256
+from lib import SPEC, assert_same, dump, partly, sha256
 
 NEWER = int(icechunk.__version__.split(".")[0]) >= 2
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -27,9 +27,9 @@ def is_bucket(path):
 
 
 def create(path, **options):
-    """Creates a repository of spec version 1, the only one that the older releases know."""
+    """Creates a repository of the version that the cases run on; the older releases know version 1 alone."""
     if NEWER:
-        options["spec_version"] = 1
+        options["spec_version"] = SPEC
     return icechunk.Repository.create(storage(path), **options)
 
 

@@ -21,9 +21,9 @@ import splits  # noqa: F401
 import taking_turns  # noqa: F401
 import tree_store_suite  # noqa: F401
 import windows  # noqa: F401
-from lib import leave, run_cases
+from lib import SPEC, leave, run_cases
 
 if __name__ == "__main__":
     print(f"Python {platform.python_version()}, icechunk {icechunk.__version__}, zarr {zarr.__version__}, "
-          f"xarray {xarray.__version__}")
+          f"xarray {xarray.__version__}, repositories of spec version {SPEC}")
     leave(run_cases(sys.argv[1:]))

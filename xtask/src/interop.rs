@@ -14,9 +14,40 @@ use crate::{process, workspace};
 /// If a case fails, or a program is missing.
 pub fn run(environment: &Environment) -> Result<()> {
     let programs = workspace::programs()?;
-    let work = workspace::scratch(&format!("interop/{}", environment.name))?;
+    run_on(environment, &programs, 1, &[])?;
+    match environment.name == KNOWS_SPEC_2 {
+        // What is the same for both versions is not run again.
+        true => run_on(environment, &programs, 2, &ON_EACH_VERSION),
+        false => Ok(()),
+    }
+}
+
+/// The environment with the reference's 2.x line.
+const KNOWS_SPEC_2: &str = "312";
+
+/// The suites of which each version of the format is a case of its own.
+const ON_EACH_VERSION: [&str; 8] = [
+    "collection.",
+    "conflicts.",
+    "expiration.",
+    "icefield_writes.",
+    "object_store.",
+    "reference_writes.",
+    "splits.",
+    "taking_turns.",
+];
+
+fn run_on(
+    environment: &Environment,
+    programs: &workspace::Programs,
+    spec: u8,
+    suites: &[&str],
+) -> Result<()> {
+    let work = workspace::scratch(&format!("interop/{}-{spec}", environment.name))?;
     let mut python = script(environment, "run.py")?;
     python
+        .args(suites)
+        .env("ICEFIELD_INTEROP_SPEC", spec.to_string())
         .env("ICEFIELD", &programs.icefield)
         .env("ICEFIELD_PROBE", &programs.probe)
         .env("ICEFIELD_TEST_S3", &programs.test_s3)

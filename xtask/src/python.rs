@@ -20,7 +20,7 @@ pub struct Environment {
     pub required: bool,
 }
 
-/// The reference implementation's 1.x line, and its 2.x line on repositories of spec version 1.
+/// The reference implementation's 1.x line, and its 2.x line, which knows both versions of the format.
 pub const ENVIRONMENTS: [Environment; 2] = [
     Environment {
         name: "311",

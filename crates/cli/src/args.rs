@@ -15,6 +15,7 @@ mod windows;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
+use icefield::format::SpecVersion;
 use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, SourceLocation, TagName};
 
 use crate::failure::chain;
@@ -131,6 +132,10 @@ pub(crate) enum Command {
     Log(Log),
     /// Show what is known of a repository and one version of it.
     Info(Info),
+    /// Show what was done to a repository of spec version 2, the newest first.
+    OpsLog(OpsLog),
+    /// Allow or forbid writes to a repository of spec version 2.
+    SetStatus(SetStatus),
     /// Show or change the settings that are stored with a repository.
     #[command(subcommand)]
     Config(Config),
@@ -198,8 +203,59 @@ pub(crate) struct Init {
     /// Where to create it.
     #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
+    /// The version of the format. Every release of every reader opens version 1; version 2 needs icechunk 2 or this program.
+    #[arg(long, value_name = "VERSION", default_value = DEFAULT_SPEC, value_parser = spec_version)]
+    pub(crate) spec: SpecVersion,
     #[command(flatten)]
     pub(crate) facts: Facts,
+}
+
+/// The version of the format that new repositories have unless told otherwise.
+const DEFAULT_SPEC: &str = "1";
+
+fn spec_version(text: &str) -> Result<SpecVersion, String> {
+    match text {
+        "1" => Ok(SpecVersion::V1),
+        "2" => Ok(SpecVersion::V2),
+        _ => Err("there are versions 1 and 2".to_owned()),
+    }
+}
+
+/// `icefield ops-log`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct OpsLog {
+    /// The repository.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) location: Location,
+    /// Show at most so many entries.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+/// `icefield set-status`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct SetStatus {
+    /// The repository.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) location: Location,
+    /// Whether it may be changed.
+    pub(crate) status: Availability,
+    /// Why: shown to those whose writes are refused.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+/// What a status can be set to.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Availability {
+    /// Reads and writes.
+    Online,
+    /// Reads alone.
+    ReadOnly,
 }
 
 #[derive(Debug, ArgGroup)]

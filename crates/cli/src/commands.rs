@@ -26,8 +26,10 @@ mod mv;
 mod ncdump;
 mod ncgen;
 mod nodes;
+mod ops_log;
 mod refs;
 mod rewrite_manifests;
+mod set_status;
 mod slots;
 mod squash;
 mod stats;
@@ -66,6 +68,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let context = Context::new(args.fsync, &args.grant)?;
     match args.command {
         Command::Init(args) => init::run(&context, args).await,
+        Command::OpsLog(args) => ops_log::run(&context, args).await,
+        Command::SetStatus(args) => set_status::run(&context, args).await,
         Command::Import(args) => import::run(&context, args).await,
         Command::Append(args) => windows::grow(&context, windows::Way::End, args).await,
         Command::Prepend(args) => windows::grow(&context, windows::Way::Start, args).await,

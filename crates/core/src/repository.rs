@@ -3,6 +3,7 @@
 mod builder;
 mod in_force;
 mod revision;
+mod state;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use base64::Engine;
 use icefield::Location;
+use icefield::format::SpecVersion;
 use icefield_core::{
     BranchName, CommitOutcome, Conflict, Detector, EditOutcome, RebaseOutcome, Repository, Session,
     TagName,
 };
+use icefield_storage::Storage;
 use icefield_zarr_store::ZarrStore;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,7 +22,11 @@ use serde_json::Value;
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Operation {
     /// Creates the repository.
-    Create,
+    Create {
+        /// The version of the format; 1 if it is not given.
+        #[serde(default)]
+        spec: Option<u8>,
+    },
     /// Opens a writable session; later sets, deletes and commits go to it.
     Session {
         /// The branch.
@@ -128,6 +134,16 @@ impl Found {
     }
 }
 
+async fn create(storage: &Arc<dyn Storage>, spec: Option<u8>) -> anyhow::Result<Repository> {
+    let version = match spec {
+        None | Some(1) => SpecVersion::V1,
+        Some(2) => SpecVersion::V2,
+        Some(other) => anyhow::bail!("there is no spec version {other}"),
+    };
+    let builder = Repository::builder(Arc::clone(storage));
+    Ok(builder.spec_version(version).create().await?)
+}
+
 /// Applies operations in order.
 ///
 /// # Errors
@@ -135,7 +151,7 @@ impl Found {
 pub async fn apply(location: &Location, operations: Vec<Operation>) -> anyhow::Result<Applied> {
     let storage = crate::storage(location).await?;
     let mut repository = match operations.first() {
-        Some(Operation::Create) => Repository::create(Arc::clone(&storage)).await?,
+        Some(Operation::Create { spec }) => create(&storage, *spec).await?,
         _ => Repository::open(Arc::clone(&storage)).await?,
     };
     let mut session: Option<Session> = None;
@@ -144,8 +160,8 @@ pub async fn apply(location: &Location, operations: Vec<Operation>) -> anyhow::R
     for (number, operation) in operations.into_iter().enumerate() {
         let step = format!("operation {number}: {operation:?}");
         match operation {
-            Operation::Create if number == 0 => {}
-            Operation::Create => repository = Repository::create(Arc::clone(&storage)).await?,
+            Operation::Create { .. } if number == 0 => {}
+            Operation::Create { spec } => repository = create(&storage, spec).await?,
             Operation::Session { branch, name } => {
                 let branch: BranchName = branch.parse()?;
                 let opened = repository.write_session(branch).await.context(step)?;

@@ -145,6 +145,8 @@ impl BundleRepository {
         writer: W,
         progress: &dyn Progress,
     ) -> Result<(BundleReport, W), CopyError> {
+        let ledger = source.ledger();
+        (ledger.require_spec_v1("a bundle of a repository")).map_err(CopyError::SourceRefs)?;
         progress.stage("reading refs", None);
         let refs = SourceRefs::read(source, &self.chosen).await?;
         let (plan, has) = self.plan(source, &refs, progress).await?;

@@ -58,7 +58,7 @@ pub enum CheckError {
     },
     /// The repository uses a newer version of the format.
     #[error(
-        "the repository at {location} uses spec version 2 of the format or a newer one; this program reads and writes version 1"
+        "the repository at {location} is of spec version 2 of the format or a newer one, which fsck does not check yet"
     )]
     NewerSpecVersion {
         /// The store.

@@ -212,9 +212,16 @@ impl CopyRepository {
         progress: &dyn Progress,
     ) -> Result<CopyReport, CopyError> {
         check_places(source, &*destination)?;
+        let ledger = source.ledger();
+        (ledger.require_spec_v1("a copy of a repository")).map_err(CopyError::SourceRefs)?;
         progress.stage("reading refs", None);
         let refs = SourceRefs::read(source, &self.chosen).await?;
         let there = open(source, &destination).await?;
+        if let Some(there) = &there {
+            let ledger = there.ledger();
+            (ledger.require_spec_v1("a copy into a repository"))
+                .map_err(CopyError::DestinationRefs)?;
+        }
         let mut report = CopyReport {
             dry_run: self.dry_run,
             created: there.is_none(),

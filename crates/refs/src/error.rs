@@ -162,7 +162,7 @@ pub enum RefsError {
     },
     /// The repository takes no writes.
     #[error(
-        "the repository is {}{}: `icefield status --set online` allows writes again",
+        "the repository is {}{}: `icefield set-status LOCATION online` allows writes again",
         status_word(*.availability), because(.reason)
     )]
     NotOnline {
@@ -195,7 +195,7 @@ pub enum RefsError {
         edit: &'static str,
     },
     /// Repositories of spec version 2 have nothing of that kind.
-    #[error("{edit} is for repositories of spec version 1")]
+    #[error("{edit}: only for repositories of spec version 1 so far")]
     OnlySpecV1 {
         /// What was asked for.
         edit: &'static str,

@@ -255,6 +255,14 @@ impl Ledger {
         }
     }
 
+    /// Refuses what is made for spec version 1 alone; `what` names it.
+    ///
+    /// # Errors
+    /// [`RefsError::OnlySpecV1`].
+    pub fn require_spec_v1(&self, what: &'static str) -> Result<(), RefsError> {
+        self.files(what).map(drop)
+    }
+
     /// The files of spec version 1, which alone has what is asked for.
     pub(crate) fn files(&self, edit: &'static str) -> Result<&RefFiles, RefsError> {
         match &self.layout {

@@ -13,7 +13,7 @@ mod pages;
 mod publish;
 mod release;
 
-pub(crate) use object::{RepoObject, RepoState, tag as tag_state};
+pub(crate) use object::{RepoObject, RepoState, decode, tag as tag_state};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use futures::TryStreamExt;
-use icefield::{ChunkKeyEncoding, NodeKind, NodePath, RefList, Repository, Session};
+use icefield::{
+    ChunkKeyEncoding, NodeKind, NodePath, RefList, RefsError, Repository, RepositoryError, Session,
+};
 use serde::Serialize;
 
 use super::Context;
@@ -20,7 +22,10 @@ use crate::output::{self, Output, count};
 #[derive(Serialize)]
 struct Facts {
     location: String,
-    spec_version: u32,
+    spec_version: u8,
+    /// Whether it may be changed: of spec version 2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<String>,
     store: Store,
     branches: usize,
     tags: usize,
@@ -64,11 +69,12 @@ pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
     let (names, strays) = (Names::of(&refs), Strays::of(&refs));
     let info = repository.ancestry(id).try_next().await?;
     let Some(info) = info else {
-        return Err(icefield::RefsError::SnapshotNotFound(id).into());
+        return Err(RefsError::SnapshotNotFound(id).into());
     };
     let mut facts = Facts {
         location: output::location(&args.location),
-        spec_version: 1,
+        spec_version: repository.spec_version() as u8,
+        status: status(&repository).await?,
         store: store(&repository),
         branches: refs.branches.len(),
         tags: refs.tags.len(),
@@ -93,6 +99,14 @@ pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
     count_nodes(&repository, &session, &mut facts).await?;
     Output::new(args.facts).facts(&facts, text)?;
     refs::check(&facts.damaged_refs)
+}
+
+async fn status(repository: &Repository) -> Result<Option<String>, Failure> {
+    match repository.status().await {
+        Ok(status) => Ok(Some(super::set_status::said(&status))),
+        Err(RepositoryError::Refs(RefsError::OnlySpecV2 { .. })) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn store(repository: &Repository) -> Store {
@@ -155,6 +169,9 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     table.row(["location", &facts.location]);
     table.row(["store", guarantees]);
     table.row(["spec version", &facts.spec_version.to_string()]);
+    if let Some(status) = &facts.status {
+        table.row(["status", &printable(status)]);
+    }
     table.row([
         "refs",
         &format!(

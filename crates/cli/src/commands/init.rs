@@ -12,6 +12,7 @@ use crate::output::{self, Output};
 #[derive(Serialize)]
 struct Created {
     location: String,
+    spec_version: u8,
     branch: &'static str,
     snapshot_id: SnapshotId,
 }
@@ -19,9 +20,11 @@ struct Created {
 pub(super) async fn run(context: &Context, args: Init) -> Result<(), Failure> {
     let storage = context.storage(&args.location).await?;
     found::no_alpha(&args.location, &*storage).await?;
-    Repository::create(storage).await?;
+    let builder = Repository::builder(storage).spec_version(args.spec);
+    builder.create().await?;
     let created = Created {
         location: output::location(&args.location),
+        spec_version: args.spec as u8,
         branch: "main",
         snapshot_id: SnapshotId::INITIAL,
     };

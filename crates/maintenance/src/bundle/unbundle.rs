@@ -151,6 +151,11 @@ impl Unbundle {
             Err(RepositoryError::NotFound { .. }) => None,
             Err(error) => return Err(CopyError::Open(error)),
         };
+        if let Some(there) = &there {
+            let ledger = there.ledger();
+            (ledger.require_spec_v1("a bundle into a repository"))
+                .map_err(CopyError::DestinationRefs)?;
+        }
         let mut believed = check_fit(&inspected, there.as_ref()).await?;
         let created = there.is_none();
         let (there, changes) = match (there, &inspected.initial) {

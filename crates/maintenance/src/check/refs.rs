@@ -58,6 +58,11 @@ pub(super) async fn read(
     let (list, config, upgraded) =
         futures::join!(ledger.list(), ledger.config(), ledger.was_upgraded());
     let (list, upgraded) = (list?, upgraded?);
+    if upgraded && Ledger::has_repo_object(storage).await? {
+        // What lies beside it is left of version 1.
+        let location = storage.to_string();
+        return Err(CheckError::NewerSpecVersion { location });
+    }
     let mut found = Found {
         targets: Vec::new(),
         count: (list.branches.len() + list.tags.len()) as u64,

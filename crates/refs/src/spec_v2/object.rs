@@ -179,7 +179,7 @@ impl RepoObject {
 }
 
 /// Decodes `repo`, or an earlier state of it.
-pub(super) fn decode(bytes: &[u8]) -> Result<RepoInfo, RefsError> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<RepoInfo, RefsError> {
     let limits = DecodeLimits::up_to(SpecVersion::V2);
     RepoInfo::decode(bytes, &limits).map_err(|source| RefsError::InvalidRepo { source })
 }

@@ -12,6 +12,7 @@ use icefield_core::{
     RebaseOutcome, Repository, Resolution, SeededEntropy, Session, SnapshotId, VersionSelection,
     WriteMode,
 };
+use icefield_format::SpecVersion;
 use icefield_storage::wrap::FaultyStorage;
 use icefield_storage::wrap::fault::{Plan, Rates};
 use icefield_storage::{BoxError, Storage};

@@ -1,0 +1,95 @@
+//! What a repository of spec version 2 says of itself as a whole: status, features, metadata, and what was done to it.
+
+use std::collections::BTreeMap;
+
+use futures::stream::BoxStream;
+use icefield_format::{Availability, FeatureFlag, FeatureFlags, RepoStatus, SpecVersion, Update};
+use icefield_refs::{Edit, EditOutcome, RefsError};
+use serde_json::Value;
+
+use super::Repository;
+use crate::RepositoryError;
+
+impl Repository {
+    /// Returns the version of the format that the repository has.
+    pub fn spec_version(&self) -> SpecVersion {
+        self.0.ledger.spec_version()
+    }
+
+    /// Returns whether the repository may be changed.
+    ///
+    /// # Errors
+    /// [`RefsError::OnlySpecV2`] and what the store says.
+    pub async fn status(&self) -> Result<RepoStatus, RepositoryError> {
+        Ok(self.0.ledger.status().await?)
+    }
+
+    /// Sets whether the repository may be changed, and why not. Sessions that are open cannot commit from then on either.
+    ///
+    /// # Errors
+    /// [`RefsError::OnlySpecV2`] and what the store says; nothing was changed.
+    pub async fn set_status(
+        &self,
+        availability: Availability,
+        reason: Option<String>,
+    ) -> Result<EditOutcome, RepositoryError> {
+        self.edit_state(Edit::SetStatus {
+            availability,
+            reason,
+        })
+        .await
+    }
+
+    /// Returns which features the repository allows.
+    ///
+    /// # Errors
+    /// [`RefsError::OnlySpecV2`] and what the store says.
+    pub async fn feature_flags(&self) -> Result<FeatureFlags, RepositoryError> {
+        Ok(self.0.ledger.flags().await?)
+    }
+
+    /// Allows or forbids a feature; none is its default.
+    ///
+    /// # Errors
+    /// [`RefsError::OnlySpecV2`], [`RefsError::NotOnline`], and what the store says; nothing was changed.
+    pub async fn set_feature_flag(
+        &self,
+        flag: FeatureFlag,
+        value: Option<bool>,
+    ) -> Result<EditOutcome, RepositoryError> {
+        self.edit_state(Edit::SetFlag { flag, value }).await
+    }
+
+    /// Returns the metadata of the repository as a whole.
+    ///
+    /// # Errors
+    /// [`RefsError::OnlySpecV2`], [`RefsError::InvalidRepo`], and what the store says.
+    pub async fn metadata(&self) -> Result<BTreeMap<String, Value>, RepositoryError> {
+        Ok(self.0.ledger.metadata().await?)
+    }
+
+    /// Replaces the metadata of the repository as a whole.
+    ///
+    /// # Errors
+    /// [`RefsError::OnlySpecV2`], [`RefsError::NotOnline`], and what the store says; nothing was changed.
+    pub async fn set_metadata(
+        &self,
+        metadata: BTreeMap<String, Value>,
+    ) -> Result<EditOutcome, RepositoryError> {
+        self.edit_state(Edit::SetMetadata { metadata }).await
+    }
+
+    /// Returns what was done to the repository, newest first. The stream ends after the first error.
+    ///
+    /// # Errors
+    /// [`RefsError::OnlySpecV2`] and what the store says.
+    pub async fn operations(
+        &self,
+    ) -> Result<BoxStream<'static, Result<Update, RefsError>>, RepositoryError> {
+        Ok(self.0.ledger.operations().await?)
+    }
+
+    async fn edit_state(&self, edit: Edit) -> Result<EditOutcome, RepositoryError> {
+        Ok(self.0.ledger.apply(edit).await?)
+    }
+}
