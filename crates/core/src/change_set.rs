@@ -12,6 +12,7 @@ mod chunk_table;
 mod columns;
 mod erased;
 mod fold;
+mod follow;
 mod frame;
 mod interned;
 
@@ -107,6 +108,12 @@ impl ChangeSet {
     /// Returns where the base has a node that the session moved.
     pub(crate) fn moved_from(&self, node: &NodeId) -> Option<&NodePath> {
         self.moved.get(node)
+    }
+
+    /// Nodes of the base that have another path now: where each was, and where it is.
+    pub(crate) fn moves(&self) -> impl Iterator<Item = (&NodePath, &NodePath, &WrittenNode)> {
+        let created = self.created.iter();
+        created.filter_map(|(to, node)| Some((self.moved.get(&node.id)?, to, node)))
     }
 
     pub(crate) fn updated(&self) -> &BTreeMap<NodePath, WrittenNode> {
@@ -364,6 +371,14 @@ impl ChangeSet {
     /// Forgets new metadata: the base has it now.
     pub(crate) fn forget_updated(&mut self, path: &NodePath) {
         self.updated.remove(path);
+    }
+
+    /// Forgets all that the session did to a node of the base that it has not moved.
+    pub(crate) fn forget_node(&mut self, path: &NodePath, id: &NodeId) {
+        self.updated.remove(path);
+        self.deleted.remove(path);
+        self.views.remove(id);
+        self.drop_table(id);
     }
 
     /// Forgets a deletion: the base has no such node any more, or it stays.

@@ -27,6 +27,7 @@ use icefield_storage::StorageError;
 use serde_json::Value;
 
 pub(crate) use arrays::Rewrite;
+pub(crate) use encode::{manifest_refs, push_node};
 pub(crate) use manifests::WrittenManifests;
 use queue::Turn;
 pub(crate) use shifted::shifted_arrays;

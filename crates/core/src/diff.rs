@@ -8,11 +8,11 @@ use std::sync::Arc;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
     ArrayRecord, ChunkIndex, ChunkRef, Manifest, ManifestId, NodeId, NodeKind, NodePath, Snapshot,
-    SnapshotId,
+    SnapshotId, SpecVersion,
 };
 use icefield_refs::FetchError;
 
-use crate::change_set::ChangeSet;
+use crate::change_set::{ChangeSet, WrittenNode};
 use crate::objects::Objects;
 use crate::session::Base;
 use crate::{RepositoryError, SessionError};
@@ -36,6 +36,9 @@ pub struct Diff {
     pub updated_groups: BTreeSet<NodePath>,
     /// Arrays whose metadata changed.
     pub updated_arrays: BTreeSet<NodePath>,
+    /// Nodes that got another path: where each was, and where it is. In repositories of version 1, whose logs know no moves,
+    /// they are among those that went and those that came.
+    pub moved_nodes: BTreeMap<NodePath, NodePath>,
     /// Chunks that came, went or changed, by array; those of new arrays too, those of deleted ones not.
     pub updated_chunks: BTreeMap<NodePath, BTreeSet<ChunkIndex>>,
 }
@@ -54,7 +57,8 @@ impl Diff {
         changes: &ChangeSet,
         base: &Base,
     ) -> Result<Self, SessionError> {
-        let mut diff = Self::of_edits(changes, base);
+        let names_moves = names_moves(objects);
+        let mut diff = Self::of_edits(changes, base, names_moves);
         for (id, path, view, array) in shifted::shifted(changes, base) {
             let chunks = shifted::changed_chunks(objects, changes, id, view, array).await?;
             match chunks.is_empty() {
@@ -66,15 +70,26 @@ impl Diff {
     }
 
     /// What was written, without what moved.
-    fn of_edits(changes: &ChangeSet, base: &Base) -> Self {
+    fn of_edits(changes: &ChangeSet, base: &Base, names_moves: bool) -> Self {
         let mut diff = Self::default();
         let mut paths: HashMap<NodeId, NodePath> = HashMap::new();
+        let is_moved = |id: &NodeId| names_moves && changes.moved_from(id).is_some();
         for (path, node) in changes.created() {
-            diff.came(node.kind(), path.clone());
+            if !is_moved(&node.id) {
+                diff.came(node.kind(), path.clone());
+            }
             paths.insert(node.id, path.clone());
         }
-        for (path, (_, kind)) in changes.deleted() {
-            diff.went(*kind, path.clone());
+        for (path, (id, kind)) in changes.deleted() {
+            if !is_moved(id) {
+                diff.went(*kind, path.clone());
+            }
+        }
+        for (from, to, node) in changes.moves().filter(|_| names_moves) {
+            diff.moved_nodes.insert(from.clone(), to.clone());
+            if is_updated(base, changes, (from, to, node)) {
+                diff.updated(node.kind(), to.clone());
+            }
         }
         for (path, node) in changes.updated() {
             diff.updated(node.kind(), path.clone());
@@ -127,15 +142,23 @@ impl Diff {
     ) -> Result<(Self, BTreeMap<NodePath, RepositoryError>), RepositoryError> {
         let mut diff = Self::default();
         let mut lost = BTreeMap::new();
+        // Nodes that are not where they were.
+        let mut gone = HashMap::new();
         for old in from.nodes() {
             let same = to.node(&old.node_path()).filter(|new| new.id() == old.id());
             if same.is_none() {
-                diff.went(old.kind(), old.node_path());
+                gone.insert(old.id(), old);
             }
         }
+        let names_moves = names_moves(objects);
         for new in to.nodes() {
             let path = new.node_path();
-            let old = from.node(&path).filter(|old| old.id() == new.id());
+            let mut old = from.node(&path).filter(|old| old.id() == new.id());
+            if old.is_none() && names_moves {
+                old = gone.remove(&new.id());
+                let was = old.map(|old| old.node_path());
+                (diff.moved_nodes).extend(was.map(|was| (was, path.clone())));
+            }
             match old {
                 None => diff.came(new.kind(), path.clone()),
                 Some(old) if old.user_data() != new.user_data() => {
@@ -152,6 +175,9 @@ impl Diff {
                     Err(error) => return Err(error),
                 }
             }
+        }
+        for old in gone.into_values() {
+            diff.went(old.kind(), old.node_path());
         }
         Ok((diff, lost))
     }
@@ -176,6 +202,23 @@ impl Diff {
             NodeKind::Array => self.updated_arrays.insert(path),
         };
     }
+}
+
+/// Whether nodes that moved are named as such, as the logs of the repository do.
+fn names_moves(objects: &Objects) -> bool {
+    objects.writer().version() >= SpecVersion::V2
+}
+
+/// Whether the session changed the metadata of a node that it moved, or what is seen of its chunks.
+pub(crate) fn is_updated(
+    base: &Base,
+    changes: &ChangeSet,
+    (from, _, node): (&NodePath, &NodePath, &WrittenNode),
+) -> bool {
+    let record = base.position(from).map(|position| base.record(position));
+    let grid = base.grid_of(&node.id, from);
+    record.is_none_or(|record| record.user_data() != node.document)
+        || grid.is_some_and(|grid| changes.cuts(&node.id, &grid))
 }
 
 /// Whether an object cannot be had however often it is asked for.

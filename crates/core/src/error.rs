@@ -1,6 +1,6 @@
 //! Why an operation of this crate failed. Outcomes that a caller must expect are values, not errors.
 
-use icefield_format::{ChunkIndex, FormatError, NodePath, SnapshotId};
+use icefield_format::{ChunkIndex, FormatError, NodePath, SnapshotId, SpecVersion};
 use icefield_refs::{FetchError, RefsError};
 use icefield_storage::{Key, StorageError};
 
@@ -135,6 +135,14 @@ pub enum RepositoryError {
         /// The snapshot.
         target: SnapshotId,
     },
+    /// The repository is of an earlier version of the format.
+    #[error("{what} needs spec version 2, and the repository has {found}: upgrade it first")]
+    NeedsSpecVersion2 {
+        /// What was asked for.
+        what: &'static str,
+        /// The version that it has.
+        found: SpecVersion,
+    },
     /// Refs could not be read or edited.
     #[error(transparent)]
     Refs(#[from] RefsError),
@@ -230,14 +238,25 @@ pub enum SessionError {
         /// The path.
         path: NodePath,
     },
-    /// A node cannot be moved below itself.
-    #[error("{from} cannot be moved to {to}, which is inside it")]
+    /// There is no group at the path above the one that a node was to be moved to.
+    #[error("nothing can be moved to {path}: there is no group {group}; create it first")]
+    NoGroupToMoveInto {
+        /// Where the node was to go.
+        path: NodePath,
+        /// The group that is not there.
+        group: NodePath,
+    },
+    /// A node cannot be moved below itself, nor to where it is.
+    #[error("{from} cannot be moved to {to}, which is the node itself or inside it")]
     MoveIntoItself {
         /// The node.
         from: NodePath,
         /// Where it was to go.
         to: NodePath,
     },
+    /// The session moves nodes, and does nothing else.
+    #[error("the session only moves nodes: open an ordinary session for other changes")]
+    RearrangesOnly,
     /// Forks are merged path by path.
     #[error("a fork moves no nodes: move them in the session that it is merged into")]
     MoveInFork,

@@ -11,6 +11,7 @@ mod detect;
 mod equality;
 mod follow;
 mod missed;
+mod moves;
 mod solve;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use apply::carried_over;
 pub(crate) use detect::ChunkSets;
 use detect::{Sides, detect, double_writes, is_one_node};
 use follow::Followed;
+use moves::Moves;
 use solve::settle;
 
 /// What became of a rebase.
@@ -166,6 +168,11 @@ impl Session {
         solver: &dyn ConflictSolver,
     ) -> Result<Passed, RebaseError> {
         let shared = self.shared();
+        let (before, ours) = match self.past_moves(before, after, theirs, ours, solver).await? {
+            Ok(past) => past,
+            Err(conflicts) => return Ok(Passed::Stopped(conflicts)),
+        };
+        let before = &before;
         let ours = self.with_ids_of_their_own(solver.detector(), after, theirs, ours);
         let followed = match solver.detector() {
             Detector::Strict => self.follow(before, after, theirs, ours).await?,
@@ -238,6 +245,51 @@ impl Session {
 }
 
 impl Session {
+    /// Carries edits past the moves of a commit, as if it did nothing else. Returns the snapshot that the rest of the commit
+    /// was made on, with our edits of it; or what collides.
+    async fn past_moves(
+        &self,
+        before: &Arc<Base>,
+        after: &Arc<Base>,
+        theirs: &Changes,
+        ours: Arc<ChangeSet>,
+        solver: &dyn ConflictSolver,
+    ) -> Result<Result<(Arc<Base>, Arc<ChangeSet>), Vec<Conflict>>, RebaseError> {
+        let Some((node, (path, _))) = theirs.moved.first_key_value() else {
+            return Ok(Ok((Arc::clone(before), ours)));
+        };
+        if solver.detector() == Detector::Compatible {
+            let (path, node) = (path.clone(), *node);
+            let conflict = Conflict::MoveOperationCannotBeRebased { path, node };
+            return Ok(Err(vec![conflict]));
+        }
+        let shared = self.shared();
+        let moves = Moves::of(theirs, before, after);
+        let conflicts = moves.detect(&ours);
+        let nothing = Arc::default();
+        let sessions = (
+            Self::view_of(shared, before, &ours),
+            Self::view_of(shared, before, &nothing),
+            Self::view_of(shared, after, &nothing),
+        );
+        let mut settled = ChangeSet::clone(&ours);
+        for conflict in &conflicts {
+            let answer = solver
+                .solve(conflict, &sessions.0, &sessions.1, &sessions.2)
+                .await
+                .map_err(RebaseError::Solver)?;
+            if moves.settle(conflict, &answer, &mut settled).is_err() {
+                return Ok(Err(conflicts));
+            }
+        }
+        let Ok(followed) = moves.followed(&settled) else {
+            return Ok(Err(conflicts));
+        };
+        let limits = shared.objects.decode_limits();
+        let moved = moves.carried_out(limits).map_err(SessionError::from)?;
+        Ok(Ok((Arc::new(moved), Arc::new(followed))))
+    }
+
     /// Two sides may have taken over one commit that created a node. Where it is not the same node any more, under
     /// another path or with other metadata, ours is another one.
     fn with_ids_of_their_own(

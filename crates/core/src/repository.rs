@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use futures::stream::BoxStream;
-use icefield_format::{RepositoryConfig, SnapshotId, VirtualLocation};
+use icefield_format::{RepositoryConfig, SnapshotId, SpecVersion, VirtualLocation};
 use icefield_refs::{
     BranchName, Edit, EditOutcome, Ledger, RefList, RefsError, SnapshotInfo, StoredConfig, TagName,
+    Tip,
 };
 use icefield_storage::{Clock, Entropy, Key, Storage, StorageExt};
 
@@ -164,6 +165,11 @@ impl Repository {
         &self.0.ledger
     }
 
+    /// Returns the version of the format that the repository has.
+    pub fn spec_version(&self) -> SpecVersion {
+        self.0.ledger.spec_version()
+    }
+
     /// Returns what this handle lets the repository refer to.
     pub fn virtual_access(&self) -> &VirtualAccess {
         self.0.virtual_stores.access()
@@ -287,15 +293,39 @@ impl Repository {
         branch: impl Into<BranchName>,
     ) -> Result<Session, RepositoryError> {
         let branch = branch.into();
+        let tip = self.writable_tip(&branch).await?;
+        let base = self.base(tip.snapshot).await?;
+        Ok(Session::writable(Arc::clone(&self.0), base, branch, tip).begin_preload())
+    }
+
+    /// Opens a session that writes to a branch, and takes no edits but moves. Ordinary sessions take moves beside other edits.
+    ///
+    /// # Errors
+    /// [`RepositoryError::NeedsSpecVersion2`], and as [`Repository::write_session`].
+    pub async fn rearrange_session(
+        &self,
+        branch: impl Into<BranchName>,
+    ) -> Result<Session, RepositoryError> {
+        let found = self.spec_version();
+        if found < SpecVersion::V2 {
+            let what = "a session that only moves nodes";
+            return Err(RepositoryError::NeedsSpecVersion2 { what, found });
+        }
+        let branch = branch.into();
+        let tip = self.writable_tip(&branch).await?;
+        let base = self.base(tip.snapshot).await?;
+        Ok(Session::rearranging(Arc::clone(&self.0), base, branch, tip))
+    }
+
+    /// Returns where a branch stands, if it can be committed to.
+    async fn writable_tip(&self, branch: &BranchName) -> Result<Tip, RepositoryError> {
         if !self.0.storage.capabilities().safe_commits() {
             return Err(RepositoryError::UnsafeStore {
                 location: self.0.storage.to_string(),
                 reason: self.0.storage.why_unsafe().await,
             });
         }
-        let tip = self.0.ledger.resolve_branch(&branch).await?;
-        let base = self.base(tip.snapshot).await?;
-        Ok(Session::writable(Arc::clone(&self.0), base, branch, tip).begin_preload())
+        Ok(self.0.ledger.resolve_branch(branch).await?)
     }
 
     /// Opens a writable session that belongs to no branch. It can be flushed, not committed.

@@ -63,6 +63,8 @@ struct Inner {
     entropy: Arc<dyn Entropy>,
     /// Shared with its forks in this process.
     lease: Arc<SessionLease>,
+    /// Nothing but moves are allowed in it.
+    rearranges: bool,
     /// Held shared by writes while their chunk is on its way; a commit takes it whole.
     in_flight: tokio::sync::RwLock<()>,
 }
@@ -122,6 +124,7 @@ impl Inner {
             lineage: None,
             last_fork: Mutex::new(None),
             entropy,
+            rearranges: false,
             in_flight: tokio::sync::RwLock::new(()),
         }
     }
@@ -220,6 +223,21 @@ impl Session {
         Self::new(shared, base, Some(branch), Phase::Open { tip })
     }
 
+    /// A writable session that gives nodes other paths, and does nothing else.
+    pub(crate) fn rearranging(
+        shared: Arc<Shared>,
+        base: Base,
+        branch: BranchName,
+        tip: Tip,
+    ) -> Self {
+        let entropy = Arc::clone(&shared.entropy);
+        let state = Self::state_of(base, Phase::Open { tip });
+        Self(Arc::new(Inner {
+            rearranges: true,
+            ..Inner::new(shared, Some(branch), state, entropy)
+        }))
+    }
+
     pub(crate) fn detached(shared: Arc<Shared>, base: Base) -> Self {
         Self::new(shared, base, None, Phase::Detached)
     }
@@ -244,7 +262,11 @@ impl Session {
     }
 
     fn new(shared: Arc<Shared>, base: Base, branch: Option<BranchName>, phase: Phase) -> Self {
-        let state = State {
+        Self::with_state(shared, branch, Self::state_of(base, phase))
+    }
+
+    fn state_of(base: Base, phase: Phase) -> State {
+        State {
             base: Arc::new(base),
             changes: Arc::default(),
             phase,
@@ -253,8 +275,7 @@ impl Session {
             taken: BTreeSet::new(),
             attempts: 0,
             written: WrittenManifests::default(),
-        };
-        Self::with_state(shared, branch, state)
+        }
     }
 
     /// A writable session on no branch, with edits.
@@ -360,6 +381,19 @@ impl Session {
         !self
             .state()
             .is_ok_and(|state| !matches!(state.phase, Phase::ReadOnly | Phase::Committed { .. }))
+    }
+
+    /// Returns whether the session gives nodes other paths, and does nothing else.
+    pub fn is_rearranging(&self) -> bool {
+        self.0.rearranges
+    }
+
+    /// Refuses edits other than moves where only those are allowed.
+    pub(super) fn check_edits(&self) -> Result<(), SessionError> {
+        match self.0.rearranges {
+            true => Err(SessionError::RearrangesOnly),
+            false => Ok(()),
+        }
     }
 
     /// Returns whether there is anything to commit.

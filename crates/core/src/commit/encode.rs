@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_format::{
-    DimensionShape, FormatError, ManifestRef, NewNode, NewNodeData, NewSnapshot, NodeId, NodeKind,
-    SnapshotEncoder, SnapshotId,
+    ArrayRecord, DimensionShape, FormatError, ManifestRef, MovedNode, NewNode, NewNodeData,
+    NewSnapshot, NodeId, NodeKind, NodePath, NodeRecord, SnapshotEncoder, SnapshotId, SpecVersion,
 };
 use icefield_storage::Bytes;
 
 use super::plan::{ArrayManifests, NodeSource, PlannedManifests, PlannedNode};
 use super::shifted::MovedChunks;
 use crate::CommitError;
-use crate::change_set::{ChangeSet, ChunkTable};
+use crate::change_set::{ChangeSet, ChunkTable, WrittenNode};
+use crate::diff::is_updated;
 use crate::file_writer::FileWriter;
 use crate::metadata::{ArrayMetadata, NodeMetadata};
 use crate::session::{Base, Session};
@@ -31,18 +32,14 @@ pub(super) fn encode_snapshot(
             PlannedManifests::None => Vec::new(),
             PlannedManifests::Keep { position } => base
                 .array(position)
-                .iter()
-                .flat_map(|array| array.manifests())
-                .map(|it| ManifestRef {
-                    id: it.id(),
-                    extents: it.extents(),
-                })
-                .collect(),
+                .map(|array| manifest_refs(&array))
+                .unwrap_or_default(),
             PlannedManifests::Change { array } => arrays[array].references(),
         };
         match &node.source {
             NodeSource::Base { position } => {
-                push_base_node(&mut encoder, base, *position, &manifests)?;
+                let record = base.record(*position);
+                push_node(&mut encoder, record, record.path(), &manifests)?;
             }
             NodeSource::Written { path } => {
                 let written = changes
@@ -70,6 +67,17 @@ pub(super) fn encode_snapshot(
     Ok(encoder.finish(writer.writer())?)
 }
 
+/// An array's pointers to its manifests, as its snapshot has them.
+pub(crate) fn manifest_refs(array: &ArrayRecord<'_>) -> Vec<ManifestRef> {
+    let manifests = array.manifests();
+    manifests
+        .map(|it| ManifestRef {
+            id: it.id(),
+            extents: it.extents(),
+        })
+        .collect()
+}
+
 fn dimension_shapes(array: &ArrayMetadata) -> Vec<DimensionShape> {
     array
         .shape
@@ -79,13 +87,13 @@ fn dimension_shapes(array: &ArrayMetadata) -> Vec<DimensionShape> {
         .collect()
 }
 
-fn push_base_node(
+/// Adds a node of another snapshot, under a path.
+pub(crate) fn push_node(
     encoder: &mut SnapshotEncoder<'_>,
-    base: &Base,
-    position: usize,
+    record: NodeRecord<'_>,
+    path: &str,
     manifests: &[ManifestRef],
-) -> Result<(), CommitError> {
-    let record = base.record(position);
+) -> Result<(), FormatError> {
     let array = record.array();
     let shape: Vec<DimensionShape> = array.iter().flat_map(|array| array.shape()).collect();
     let names: Option<Vec<Option<String>>> = array.and_then(|array| {
@@ -98,7 +106,7 @@ fn push_base_node(
     });
     let node = NewNode {
         id: record.id(),
-        path: record.path(),
+        path,
         user_data: record.user_data(),
         data: match array {
             None => NewNodeData::Group,
@@ -109,24 +117,34 @@ fn push_base_node(
             },
         },
     };
-    encoder.push_with_extra(node, record.extra())?;
-    Ok(())
+    encoder.push_with_extra(node, record.extra())
+}
+
+fn moved_node((from, to, node): (&NodePath, &NodePath, &WrittenNode)) -> (NodeId, MovedNode) {
+    let (from, to) = (from.clone(), to.clone());
+    let (id, kind) = (node.id, node.kind());
+    (id, MovedNode { from, to, id, kind })
 }
 
 pub(super) fn encode_log(
     writer: &FileWriter,
     id: SnapshotId,
-    changes: &ChangeSet,
+    (base, changes): (&Base, &ChangeSet),
     mut updated_arrays: BTreeSet<NodeId>,
     moved: &BTreeMap<NodeId, MovedChunks>,
 ) -> Result<Bytes, FormatError> {
     let mut log = writer.log(id);
     let own = changes.chunks().values().map(|it| (it.len(), it.rank()));
     log.reserve(moved.values().map(|it| (it.most(), it.rank())).chain(own));
-    let of_kind = |nodes: &BTreeMap<_, crate::change_set::WrittenNode>, kind| -> Vec<NodeId> {
+    // In version 1, a node that moved is one that went and came.
+    let moves: BTreeMap<NodeId, MovedNode> = match writer.version() {
+        SpecVersion::V1 => BTreeMap::new(),
+        _ => changes.moves().map(moved_node).collect(),
+    };
+    let of_kind = |nodes: &BTreeMap<_, WrittenNode>, kind| -> Vec<NodeId> {
         nodes
             .values()
-            .filter(|node| node.kind() == kind)
+            .filter(|node| node.kind() == kind && !moves.contains_key(&node.id))
             .map(|node| node.id)
             .collect()
     };
@@ -134,16 +152,25 @@ pub(super) fn encode_log(
         changes
             .deleted()
             .values()
-            .filter(|(_, kind)| *kind == wanted)
+            .filter(|(id, kind)| *kind == wanted && !moves.contains_key(id))
             .map(|(id, _)| *id)
             .collect()
     };
+    let updated =
+        (changes.moves()).filter(|it| !moves.is_empty() && is_updated(base, changes, *it));
+    for (_, _, node) in updated {
+        match node.kind() {
+            NodeKind::Group => drop(log.updated_groups([node.id])),
+            NodeKind::Array => drop(updated_arrays.insert(node.id)),
+        }
+    }
     log.new_groups(of_kind(changes.created(), NodeKind::Group));
     log.new_arrays(of_kind(changes.created(), NodeKind::Array));
     log.deleted_groups(deleted(NodeKind::Group));
     log.deleted_arrays(deleted(NodeKind::Array));
     log.updated_groups(of_kind(changes.updated(), NodeKind::Group));
     updated_arrays.extend(of_kind(changes.updated(), NodeKind::Array));
+    log.moved_nodes(moves.into_values());
     // Whoever knows no shifts must not write into an array that was shifted meanwhile.
     updated_arrays.extend(moved.keys());
     log.updated_arrays(updated_arrays);

@@ -191,9 +191,9 @@ pub(super) async fn write(
             return Ok(None);
         }
         let (writer, changes) = (shared.objects.writer().clone(), Arc::clone(&changes));
-        let mended = mended.clone();
+        let (base, mended) = (Arc::clone(&base), mended.clone());
         let none = BTreeMap::new();
-        let encode = move || encode_log(&writer, snapshot_id, &changes, mended, &none);
+        let encode = move || encode_log(&writer, snapshot_id, (&base, &changes), mended, &none);
         let file = away(edits <= EDITS_AT_ONCE, encode).await?;
         Ok(Some(file.map_err(SessionError::from)?))
     };
@@ -230,7 +230,8 @@ pub(super) async fn write(
     let moved_most = moved.values().map(MovedChunks::most).sum::<usize>();
     let log = {
         let (writer, changes) = (shared.objects.writer().clone(), Arc::clone(&changes));
-        let encode = move || encode_log(&writer, snapshot_id, &changes, mended, &moved);
+        let base = Arc::clone(&base);
+        let encode = move || encode_log(&writer, snapshot_id, (&base, &changes), mended, &moved);
         NewLog {
             remembered: moved_most <= LOG_AT_ONCE,
             file: async move {

@@ -64,8 +64,8 @@ pub(super) async fn changed_chunks(
         node,
         view,
         parts,
-        // What another path has is there anew, as in a comparison of the snapshots.
-        is_new: changes.moved_from(&node).is_some(),
+        // What another path has is there anew, as in a comparison of the snapshots, unless that knows moves.
+        is_new: changes.moved_from(&node).is_some() && !super::names_moves(objects),
         changes,
         found_in: AtomicUsize::new(0),
     };

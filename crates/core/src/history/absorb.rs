@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{
-    ChunkIndex, FileKind, FormatError, NodeId, NodePath, SnapshotId, TransactionLog,
+    ChunkIndex, FileKind, FormatError, MovedNode, NodeId, NodePath, SnapshotId, TransactionLog,
     TransactionLogEncoder, layout,
 };
 use icefield_refs::{EditOutcome, FetchError, Graph, RefsError, Refusal, SnapshotSource, way};
@@ -296,6 +296,16 @@ fn tell(
     log.new_arrays(own.new_arrays().filter(|id| there.contains(id)));
     log.deleted_groups(own.deleted_groups());
     log.deleted_arrays(own.deleted_arrays());
+    let moved = diff.moved_nodes.iter().filter_map(|(from, to)| {
+        let record = after.record(after.position(to)?);
+        Some(MovedNode {
+            from: from.clone(),
+            to: to.clone(),
+            id: record.id(),
+            kind: record.kind(),
+        })
+    });
+    log.moved_nodes(moved);
     log.updated_groups(ids(after, &diff.updated_groups));
     log.updated_arrays(ids(after, &diff.updated_arrays));
     log.updated_groups(own.updated_groups().filter(changed));

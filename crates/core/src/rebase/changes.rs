@@ -15,6 +15,9 @@ pub(crate) struct Changes {
     pub(crate) deleted_groups: BTreeSet<NodeId>,
     pub(crate) deleted_arrays: BTreeSet<NodeId>,
     pub(crate) updated: BTreeSet<NodeId>,
+    /// Nodes that got another path, with the old and the new one. In version 1, they are among those that were deleted and
+    /// those that were created.
+    pub(crate) moved: BTreeMap<NodeId, (NodePath, NodePath)>,
     /// Arrays whose chunks were shifted, as far as the snapshot says it.
     pub(crate) shifted: BTreeSet<NodeId>,
     pub(crate) chunks: BTreeMap<NodeId, BTreeSet<ChunkIndex>>,
@@ -27,6 +30,9 @@ impl Changes {
             deleted_groups: log.deleted_groups().collect(),
             deleted_arrays: log.deleted_arrays().collect(),
             updated: log.updated_groups().chain(log.updated_arrays()).collect(),
+            moved: (log.moved_nodes().map(|it| it.moved()))
+                .map(|it| (it.id, (it.from, it.to)))
+                .collect(),
             shifted: BTreeSet::new(),
             chunks: log
                 .updated_chunks()
@@ -54,6 +60,9 @@ impl Changes {
             deleted_groups: ids(before, &diff.deleted_groups),
             deleted_arrays: ids(before, &diff.deleted_arrays),
             updated,
+            moved: (diff.moved_nodes.iter())
+                .filter_map(|(from, to)| Some((id(after, to)?, (from.clone(), to.clone()))))
+                .collect(),
             shifted: BTreeSet::new(),
             chunks: diff
                 .updated_chunks

@@ -112,6 +112,24 @@ pub enum Conflict {
         /// The chunks that we wrote or deleted.
         chunks: BTreeSet<ChunkIndex>,
     },
+    /// We changed a node that they moved, or created one in a group that they moved.
+    EditOfMovedNode {
+        /// The path of our node.
+        path: NodePath,
+        /// Our node.
+        node: NodeId,
+        /// What they moved: the node, or the group above it.
+        from: NodePath,
+        /// Where it is now.
+        to: NodePath,
+    },
+    /// They moved a node. By the rules of the reference implementation, nothing can be carried over then.
+    MoveOperationCannotBeRebased {
+        /// The path that the node had.
+        path: NodePath,
+        /// The node.
+        node: NodeId,
+    },
     /// We deleted an array that they changed.
     DeleteOfUpdatedArray {
         /// The path.
@@ -146,6 +164,8 @@ impl Conflict {
             | Self::ChunkDoubleUpdate { path, .. }
             | Self::ShiftOfUpdatedArray { path, .. }
             | Self::ChunksUpdatedInShiftedArray { path, .. }
+            | Self::EditOfMovedNode { path, .. }
+            | Self::MoveOperationCannotBeRebased { path, .. }
             | Self::DeleteOfUpdatedArray { path, .. }
             | Self::DeleteOfUpdatedGroup { path, .. } => path,
         }
@@ -166,6 +186,8 @@ impl Conflict {
             | Self::ChunkDoubleUpdate { node, .. }
             | Self::ShiftOfUpdatedArray { node, .. }
             | Self::ChunksUpdatedInShiftedArray { node, .. }
+            | Self::EditOfMovedNode { node, .. }
+            | Self::MoveOperationCannotBeRebased { node, .. }
             | Self::DeleteOfUpdatedArray { node, .. }
             | Self::DeleteOfUpdatedGroup { node, .. } => *node,
         }
@@ -186,6 +208,8 @@ impl Conflict {
             Self::ChunkDoubleUpdate { .. } => "ChunkDoubleUpdate",
             Self::ShiftOfUpdatedArray { .. } => "ShiftOfUpdatedArray",
             Self::ChunksUpdatedInShiftedArray { .. } => "ChunksUpdatedInShiftedArray",
+            Self::EditOfMovedNode { .. } => "EditOfMovedNode",
+            Self::MoveOperationCannotBeRebased { .. } => "MoveOperationCannotBeRebased",
             Self::DeleteOfUpdatedArray { .. } => "DeleteOfUpdatedArray",
             Self::DeleteOfUpdatedGroup { .. } => "DeleteOfUpdatedGroup",
         }
@@ -276,6 +300,18 @@ impl fmt::Display for Conflict {
                     "chunks of {path} were written here, and the other commit moved all chunks of {path} to other places; write them again on top of that: "
                 )?;
                 list(f, chunks)
+            }
+            Self::EditOfMovedNode { from, to, .. } => {
+                write!(
+                    f,
+                    "{path} was changed here, and the other commit moved {from} to {to}; let the changes follow it there"
+                )
+            }
+            Self::MoveOperationCannotBeRebased { .. } => {
+                write!(
+                    f,
+                    "{path} was moved by the other commit, and by the rules of the reference implementation nothing is carried over that"
+                )
             }
             Self::DeleteOfUpdatedArray { .. } => {
                 write!(

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
+use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath, NodeRecord};
 
 use super::changes::Changes;
 use super::conflict::Conflict;
@@ -582,15 +582,21 @@ impl Sides<'_> {
 
     /// The first node below a path that they created or changed.
     fn child_that_they_touched(&self, path: &NodePath) -> Option<NodePath> {
-        let touched = |id: &NodeId| {
+        let is_ours = |record: &NodeRecord<'_>| {
+            let deleted = self.ours.deleted().get(&record.node_path());
+            deleted.is_some_and(|(id, _)| *id == record.id())
+        };
+        let touched = |record: &NodeRecord<'_>| {
+            let id = &record.id();
             self.ours.moved_from(id).is_none()
                 && (self.theirs.created.contains(id)
                     || self.theirs.updated.contains(id)
-                    || self.theirs.chunks.contains_key(id))
+                    || self.theirs.chunks.contains_key(id)
+                    || self.theirs.moved.contains_key(id) && !is_ours(record))
         };
         self.after
             .records_below(path)
-            .find(|record| touched(&record.id()))
+            .find(touched)
             .map(|record| record.node_path())
     }
 }

@@ -105,6 +105,8 @@ pub struct BasicSolver {
     pub on_delete_of_updated_group: VersionSelection,
     /// Of edits to what they deleted; `UseTheirs` gives the edits up, `UseOurs` fails.
     pub on_update_of_deleted: VersionSelection,
+    /// Of edits to what they moved; `UseOurs` carries the edits along to the new path, `UseTheirs` gives them up.
+    pub on_moved: VersionSelection,
     /// Of nodes that both created; `UseOurs` puts ours in the place of theirs.
     pub on_new_node: VersionSelection,
 }
@@ -118,6 +120,7 @@ impl Default for BasicSolver {
             on_delete_of_updated_array: VersionSelection::UseOurs,
             on_delete_of_updated_group: VersionSelection::UseOurs,
             on_update_of_deleted: VersionSelection::Fail,
+            on_moved: VersionSelection::Fail,
             on_new_node: VersionSelection::Fail,
         }
     }
@@ -133,6 +136,7 @@ impl BasicSolver {
             on_delete_of_updated_array: selection,
             on_delete_of_updated_group: selection,
             on_update_of_deleted: selection,
+            on_moved: selection,
             on_new_node: selection,
         }
     }
@@ -159,6 +163,8 @@ impl ConflictSolver for BasicSolver {
             | Conflict::ChunksUpdatedInShiftedArray { .. } => self.on_metadata_conflict,
             // On top of theirs it may mean something else; only who shifted knows.
             Conflict::ShiftOfUpdatedArray { .. } => VersionSelection::Fail,
+            Conflict::EditOfMovedNode { .. } => self.on_moved,
+            Conflict::MoveOperationCannotBeRebased { .. } => VersionSelection::Fail,
             Conflict::DeleteOfUpdatedArray { .. } => self.on_delete_of_updated_array,
             Conflict::DeleteOfUpdatedGroup { .. } => self.on_delete_of_updated_group,
             Conflict::ZarrMetadataUpdateOfDeletedArray { .. }
@@ -187,7 +193,13 @@ pub(crate) fn settle(
 ) -> Result<(), NotPossible> {
     let changes = Arc::make_mut(changes);
     match (conflict, resolution) {
-        (_, Resolution::Fail) | (Conflict::ShiftOfUpdatedArray { .. }, _) => Err(NotPossible),
+        (_, Resolution::Fail)
+        | (
+            Conflict::ShiftOfUpdatedArray { .. }
+            | Conflict::EditOfMovedNode { .. }
+            | Conflict::MoveOperationCannotBeRebased { .. },
+            _,
+        ) => Err(NotPossible),
         (Conflict::ChunkDoubleUpdate { node, chunks, .. }, Resolution::Ours) => {
             changes.name_erased(node, chunks);
             Ok(())

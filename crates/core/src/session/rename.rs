@@ -10,39 +10,39 @@ use crate::change_set::WrittenNode;
 
 impl Session {
     /// Gives a node, and all that is below it, another path. No chunk is read or written, and no manifest:
-    /// nodes keep their ids, and with them their chunks. Another session that changed the nodes under their
+    /// nodes keep their ids, and with them their chunks. In version 1 of the format, the log of the commit has them as nodes
+    /// that went and came; from version 2 on it names the moves. Another session that changed the nodes under their
     /// old paths meanwhile collides with this one, or is carried over where nothing is lost by it.
     ///
     /// # Errors
-    /// [`SessionError::NodeNotFound`] if there is nothing to move, or no group to move it into;
-    /// [`SessionError::PathTaken`]; [`SessionError::MoveIntoItself`], which the root always is;
+    /// [`SessionError::NodeNotFound`] if there is nothing to move; [`SessionError::NoGroupToMoveInto`];
+    /// [`SessionError::PathTaken`]; [`SessionError::MoveIntoItself`], also where it is already, and of the root always;
     /// [`SessionError::ParentIsArray`]; [`SessionError::MoveInFork`]; the reasons why a session cannot be written.
     pub async fn move_node(&self, from: &NodePath, to: &NodePath) -> Result<(), SessionError> {
         if self.is_fork() {
             return Err(SessionError::MoveInFork);
         }
-        let _permit = self.begin_write().await?;
+        let _permit = self.begin_move().await?;
         let mut state = self.state_mut()?;
         state.phase.check_in_flight()?;
-        let missing = |path: &NodePath| SessionError::NodeNotFound { path: path.clone() };
         if state.node(from)?.is_none() {
-            return Err(missing(from));
+            return Err(SessionError::NodeNotFound { path: from.clone() });
         }
-        if from == to {
-            return Ok(());
-        }
-        if from.is_root() || from.is_ancestor_of(to) {
+        if from.is_root() || from == to || from.is_ancestor_of(to) {
             let (from, to) = (from.clone(), to.clone());
             return Err(SessionError::MoveIntoItself { from, to });
         }
         if state.node(to)?.is_some() || state.paths_below(to).next().is_some() {
             return Err(SessionError::PathTaken { path: to.clone() });
         }
-        let parent = to.parent().ok_or_else(|| missing(to))?;
+        let parent = to.parent().unwrap_or_else(NodePath::root);
         match state.node(&parent)? {
             // A hierarchy needs no node at its root.
             None if parent.is_root() => {}
-            None => return Err(missing(&parent)),
+            None => {
+                let (path, group) = (to.clone(), parent);
+                return Err(SessionError::NoGroupToMoveInto { path, group });
+            }
             Some(node) if node.metadata.array().is_some() => {
                 return Err(SessionError::ParentIsArray {
                     path: to.clone(),

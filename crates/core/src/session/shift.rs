@@ -27,6 +27,7 @@ impl Session {
     /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::ShiftRank`], and the reasons why a
     /// session cannot be written.
     pub async fn shift(&self, path: &NodePath, by: &[i64]) -> Result<(), SessionError> {
+        self.check_edits()?;
         self.state()?.phase.check_writable()?;
         // Writes in flight have been given indices from before.
         let _all_writes_ended = self.in_flight().write().await;
@@ -89,6 +90,7 @@ impl Session {
         forward: impl Fn(&[u32]) -> Option<ChunkIndex> + Send,
         backward: Option<&Mapping<'_>>,
     ) -> Result<u64, SessionError> {
+        self.check_edits()?;
         self.state()?.phase.check_writable()?;
         let _all_writes_ended = self.in_flight().write().await;
         let array = self.array(path)?;

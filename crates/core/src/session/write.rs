@@ -47,6 +47,12 @@ impl StoredChunk {
 impl Session {
     /// Refuses writes of a session that cannot take them; while the result is held, no commit begins.
     pub(super) async fn begin_write(&self) -> Result<RwLockReadGuard<'_, ()>, SessionError> {
+        self.check_edits()?;
+        self.begin_move().await
+    }
+
+    /// As [`Session::begin_write`], for moves.
+    pub(super) async fn begin_move(&self) -> Result<RwLockReadGuard<'_, ()>, SessionError> {
         self.state()?.phase.check_writable()?;
         let permit = self.in_flight().read().await;
         self.state()?.phase.check_writable()?;

@@ -128,7 +128,7 @@ async fn moves_that_make_no_sense_are_refused_and_change_nothing() {
         matches!(refused("/x", "/y").await, SessionError::NodeNotFound { path } if path == self::path("/x"))
     );
     assert!(
-        matches!(refused("/b", "/x/y").await, SessionError::NodeNotFound { path } if path == self::path("/x"))
+        matches!(refused("/b", "/x/y").await, SessionError::NoGroupToMoveInto { group, .. } if group == self::path("/x"))
     );
     assert!(matches!(
         refused("/b", "/g").await,
@@ -137,6 +137,10 @@ async fn moves_that_make_no_sense_are_refused_and_change_nothing() {
     assert!(matches!(
         refused("/b", "/").await,
         SessionError::PathTaken { .. }
+    ));
+    assert!(matches!(
+        refused("/b", "/b").await,
+        SessionError::MoveIntoItself { .. }
     ));
     assert!(matches!(
         refused("/g", "/g/a/b").await,

@@ -104,7 +104,9 @@ impl Classify for RepositoryError {
             | Self::NoSnapshotAtTime { .. }
             | Self::HistoryTooShort { .. } => ErrorKind::NotFound,
             Self::AlreadyExists { .. } | Self::NotEmpty { .. } => ErrorKind::AlreadyExists,
-            Self::NewerSpecVersion { .. } => ErrorKind::Unsupported,
+            Self::NewerSpecVersion { .. } | Self::NeedsSpecVersion2 { .. } => {
+                ErrorKind::Unsupported
+            }
             Self::UnsafeStore { .. } => ErrorKind::ReadOnly,
             Self::CreateUnknown { .. } | Self::ConfigNotStored { .. } => ErrorKind::OutcomeUnknown,
             Self::NoParent { .. } | Self::NoCommonAncestor { .. } | Self::ParentExpired { .. } => {
@@ -142,12 +144,13 @@ impl Classify for SessionError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::ReadOnly => ErrorKind::ReadOnly,
-            Self::NodeNotFound { .. } => ErrorKind::NotFound,
+            Self::NodeNotFound { .. } | Self::NoGroupToMoveInto { .. } => ErrorKind::NotFound,
             Self::ArrayChanged { .. } | Self::Collected { .. } => ErrorKind::Conflict,
             Self::BeingCollected => ErrorKind::Unavailable,
             Self::PathTaken { .. } => ErrorKind::AlreadyExists,
             Self::MoveIntoItself { .. }
             | Self::MoveInFork
+            | Self::RearrangesOnly
             | Self::UncommittedChanges
             | Self::NoBranch => ErrorKind::Invalid,
             Self::Path(error) => error.kind(),

@@ -100,6 +100,8 @@ impl Coded for SessionError {
             | Self::ParentIsArray { .. }
             | Self::HasChildren { .. } => "node-already-exists",
             Self::MoveIntoItself { .. } => "move-into-self-or-descendant",
+            Self::NoGroupToMoveInto { .. } => "move-destination-parent-missing",
+            Self::RearrangesOnly => "rearrange-session-only",
             Self::MoveInFork => "not-allowed",
             Self::Path(error) => error.code(),
             Self::Metadata(error) => error.code(),
