@@ -286,6 +286,14 @@ pub enum SessionError {
         /// Numbers given.
         found: usize,
     },
+    /// A chunk means nothing in the place of a chunk of another length.
+    #[error(
+        "{path} has a rectilinear chunk grid, whose chunks differ in length: its chunks cannot take each other's places"
+    )]
+    ShiftOfUnequalChunks {
+        /// The array.
+        path: NodePath,
+    },
     /// The format has no empty chunks.
     #[error("chunk {index} of {path} would be empty: an encoded chunk has at least one byte")]
     EmptyChunk {

@@ -7,9 +7,9 @@ mod strict_json;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use icefield_format::{MAX_RANK, NodeKind, NodePath};
+use icefield_format::{ChunkGrid, DimensionShape, MAX_RANK, NodeKind, NodePath, SpecVersion};
 
 /// Why a document is not the metadata of a Zarr v3 node.
 #[derive(Debug, thiserror::Error)]
@@ -56,8 +56,11 @@ impl ChunkKeyEncoding {
 pub struct ArrayMetadata {
     /// Elements per dimension.
     pub shape: Vec<u64>,
-    /// Elements per chunk and dimension; for a sharded array, per shard.
+    /// Elements per chunk and dimension; for a sharded array, per shard. Where the chunks of a dimension have several
+    /// lengths, the longest of them: only [`grid`](Self::grid) says where such chunks lie.
     pub chunk_shape: Vec<u64>,
+    /// How the elements are cut into chunks.
+    pub grid: ChunkGrid,
     /// Chunks per dimension; zero for a dimension of length zero.
     pub chunk_counts: Vec<u32>,
     /// Names of the dimensions, if given; `null` and empty names are `None`.
@@ -70,6 +73,19 @@ impl ArrayMetadata {
     /// Returns the number of dimensions.
     pub fn rank(&self) -> usize {
         self.shape.len()
+    }
+
+    /// Returns the dimensions, as a snapshot has them.
+    pub(crate) fn dimensions(&self) -> Vec<DimensionShape> {
+        let regular = || {
+            let axes = self.shape.iter().zip(&self.chunk_shape);
+            axes.map(|(length, chunk)| DimensionShape::regular(*length, *chunk))
+                .collect()
+        };
+        // Checked when the document was read.
+        let grid = Some(&self.grid).filter(|grid| !grid.is_regular());
+        grid.and_then(|grid| grid.dimensions(&self.shape).ok())
+            .unwrap_or_else(regular)
     }
 
     /// Returns whether `index` is a chunk of the grid: one coordinate per dimension, each within its count.
@@ -111,6 +127,18 @@ impl NodeMetadata {
     pub fn parse(document: &[u8]) -> Result<Self, MetadataError> {
         let fields: Fields = serde_json::from_slice(document).map_err(MetadataError::Json)?;
         fields.check()
+    }
+
+    /// Checks that a version of the format has such nodes.
+    pub(crate) fn check_version(self, version: SpecVersion) -> Result<Self, MetadataError> {
+        match &self {
+            Self::Array(array) if version == SpecVersion::V1 && !array.grid.is_regular() => {
+                Err(invalid(
+                    "a rectilinear chunk grid needs spec version 2: cut the array regularly, or upgrade the repository",
+                ))
+            }
+            _ => Ok(self),
+        }
     }
 
     /// Checks that a document is of the kind that the snapshot says.
@@ -216,19 +244,21 @@ impl Fields {
         let grid = self
             .chunk_grid
             .ok_or_else(|| invalid("an array needs a `chunk_grid`"))?;
-        if grid.name != "regular" {
-            return Err(invalid(format!(
-                "the chunk grid {:?} is not \"regular\", the only kind of spec version 1",
-                grid.name
-            )));
-        }
-        let chunk_shape: Vec<u64> = grid
-            .configuration
-            .get("chunk_shape")
-            .and_then(|value| serde_json::from_value(value.clone()).ok())
-            .ok_or_else(|| {
-                invalid("a regular chunk grid needs a `chunk_shape` of whole numbers")
-            })?;
+        let (grid, chunk_shape) = match grid.name.as_str() {
+            "regular" => (None, regular_chunks(&grid)?),
+            "rectilinear" => {
+                let value = json!({"name": grid.name, "configuration": grid.configuration});
+                let grid = ChunkGrid::from_json(&value);
+                let grid = grid.map_err(|error| invalid(error.to_string()))?;
+                let longest = longest_chunks(&value, &grid);
+                (Some(grid), longest)
+            }
+            other => {
+                return Err(invalid(format!(
+                    "the chunk grid {other:?} is neither \"regular\" nor \"rectilinear\""
+                )));
+            }
+        };
         if chunk_shape.len() != shape.len() {
             return Err(invalid(format!(
                 "the shape has {} dimensions, the chunk shape {}",
@@ -245,10 +275,15 @@ impl Fields {
         if chunk_shape.contains(&0) {
             return Err(invalid("a chunk length is 0"));
         }
-        let chunk_counts = shape
+        let grid = match grid {
+            Some(grid) => grid,
+            None => ChunkGrid::regular(&chunk_shape).map_err(|it| invalid(it.to_string()))?,
+        };
+        let dimensions = grid.dimensions(&shape);
+        let dimensions = dimensions.map_err(|error| invalid(error.to_string()))?;
+        let chunk_counts = dimensions
             .iter()
-            .zip(&chunk_shape)
-            .map(|(length, chunk)| u32::try_from(length.div_ceil(*chunk)))
+            .map(|dimension| u32::try_from(dimension.num_chunks()))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|_| {
                 invalid("a dimension has more than 4294967295 chunks: choose a longer chunk")
@@ -272,10 +307,30 @@ impl Fields {
             chunk_key_encoding: key_encoding(self.chunk_key_encoding)?,
             shape,
             chunk_shape,
+            grid,
             chunk_counts,
             dimension_names,
         })
     }
+}
+
+fn regular_chunks(grid: &Named) -> Result<Vec<u64>, MetadataError> {
+    let lengths = grid.configuration.get("chunk_shape");
+    lengths
+        .and_then(|value| serde_json::from_value(value.clone()).ok())
+        .ok_or_else(|| invalid("a regular chunk grid needs a `chunk_shape` of whole numbers"))
+}
+
+/// The longest chunk of each dimension of a rectilinear grid that was read from a document.
+fn longest_chunks(document: &Value, grid: &ChunkGrid) -> Vec<u64> {
+    let lists = document.pointer("/configuration/chunk_shapes");
+    let lists = lists.and_then(Value::as_array).into_iter().flatten();
+    let length = |run: &Value| run.as_u64().or_else(|| run.get(0)?.as_u64());
+    let longest = lists.map(|dimension| match dimension {
+        Value::Array(runs) => runs.iter().filter_map(length).max().unwrap_or(1),
+        length => length.as_u64().unwrap_or(1),
+    });
+    longest.take(grid.rank()).collect()
 }
 
 fn key_encoding(encoding: Option<Named>) -> Result<ChunkKeyEncoding, MetadataError> {
@@ -333,6 +388,31 @@ mod tests {
             ChunkKeyEncoding::V2 { separator: '.' }
         );
         assert!(!array.contains(&[0, 0]) && !array.contains(&[0]));
+    }
+
+    #[test]
+    fn a_rectilinear_grid_is_one_of_version_2() {
+        let grid = r#"{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[2,[1,2],1],[[3,2]]]}}"#;
+        let document = ARRAY.replace(
+            r#"{"name":"regular","configuration":{"chunk_shape":[2,3]}}"#,
+            grid,
+        );
+        let node = NodeMetadata::parse_new(document.as_bytes(), 1000).expect("valid");
+        let array = node.array().expect("an array");
+        assert_eq!(array.chunk_counts, [4, 2]);
+        assert_eq!(array.chunk_shape, [2, 3]);
+        assert_eq!(array.grid.elements(0, 2), Some(3..4));
+        let counts: Vec<_> = array
+            .dimensions()
+            .iter()
+            .map(|it| it.num_chunks())
+            .collect();
+        assert_eq!(counts, [4, 2]);
+        assert!(node.clone().check_version(SpecVersion::V2).is_ok());
+        let error = node.check_version(SpecVersion::V1).expect_err("not there");
+        assert!(error.to_string().contains("spec version 2"), "{error}");
+        let short = document.replace("[2,[1,2],1]", "[2]");
+        assert!(NodeMetadata::parse_new(short.as_bytes(), 1000).is_err());
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(super) fn encode_snapshot(
                     .get(path)
                     .or_else(|| changes.updated().get(path));
                 let Some(written) = written else { continue };
-                let shape = written.metadata.array().map(dimension_shapes);
+                let shape = written.metadata.array().map(ArrayMetadata::dimensions);
                 encoder.push(NewNode {
                     id: written.id,
                     path: path.as_str(),
@@ -75,15 +75,6 @@ pub(crate) fn manifest_refs(array: &ArrayRecord<'_>) -> Vec<ManifestRef> {
             id: it.id(),
             extents: it.extents(),
         })
-        .collect()
-}
-
-fn dimension_shapes(array: &ArrayMetadata) -> Vec<DimensionShape> {
-    array
-        .shape
-        .iter()
-        .zip(&array.chunk_shape)
-        .map(|(length, chunk)| DimensionShape::regular(*length, *chunk))
         .collect()
 }
 

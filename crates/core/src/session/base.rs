@@ -93,6 +93,7 @@ impl Base {
         let parse = || {
             NodeMetadata::parse(record.user_data())
                 .and_then(|metadata| metadata.check_kind(record.kind()))
+                .and_then(|metadata| metadata.check_version(self.snapshot.spec_version()))
                 .map(Arc::new)
                 .map_err(|source| {
                     SessionError::Metadata(NodeMetadataError {

@@ -24,8 +24,8 @@ impl Session {
     /// each chunk that moved or went counts as updated, as the reference implementation writes it.
     ///
     /// # Errors
-    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::ShiftRank`], and the reasons why a
-    /// session cannot be written.
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::ShiftRank`],
+    /// [`SessionError::ShiftOfUnequalChunks`], and the reasons why a session cannot be written.
     pub async fn shift(&self, path: &NodePath, by: &[i64]) -> Result<(), SessionError> {
         self.check_edits()?;
         self.state()?.phase.check_writable()?;
@@ -34,8 +34,11 @@ impl Session {
         let mut state = self.state_mut()?;
         state.phase.check_in_flight()?;
         let node = array_of(&state, path)?;
-        let grid = node.metadata.array().map(|it| it.chunk_counts.clone());
-        let grid = grid.unwrap_or_default();
+        let array = node.metadata.array();
+        if array.is_some_and(|it| !it.grid.is_regular()) {
+            return Err(SessionError::ShiftOfUnequalChunks { path: path.clone() });
+        }
+        let grid = array.map(|it| it.chunk_counts.clone()).unwrap_or_default();
         if by.len() != grid.len() {
             return Err(SessionError::ShiftRank {
                 path: path.clone(),

@@ -73,12 +73,15 @@ impl Session {
     ) -> Result<bool, SessionError> {
         let _permit = self.begin_write().await?;
         let limit = self.shared().settings.max_metadata_bytes;
-        let metadata = NodeMetadata::parse_new(&document, limit).map_err(|source| {
-            SessionError::Metadata(NodeMetadataError {
-                path: path.clone(),
-                source,
-            })
-        })?;
+        let version = self.shared().ledger.spec_version();
+        let metadata = NodeMetadata::parse_new(&document, limit)
+            .and_then(|metadata| metadata.check_version(version))
+            .map_err(|source| {
+                SessionError::Metadata(NodeMetadataError {
+                    path: path.clone(),
+                    source,
+                })
+            })?;
         let mut state = self.state_mut()?;
         state.phase.check_in_flight()?;
         match state.node(path)? {

@@ -88,6 +88,15 @@ macro_rules! __session_cases {
                 forks_do_not_mix_what_one_of_them_shifted
                 edits_that_cannot_follow_are_refused
                 chunks_are_given_other_places_one_by_one;
+            grids:
+                chunks_of_several_lengths_come_back;
+            moves:
+                a_log_names_net_moves
+                edits_beside_a_move_are_carried_over
+                edits_of_a_moved_node_collide_or_follow
+                nothing_at_the_target_of_a_move_is_lost
+                two_moves_of_one_node_collide_unless_they_agree
+                a_rearranging_session_only_moves;
             commits:
                 what_is_committed_is_read_back
                 message_and_metadata_come_back

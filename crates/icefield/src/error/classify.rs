@@ -166,6 +166,7 @@ impl Classify for SessionError {
             | Self::ParentIsArray { .. }
             | Self::HasChildren { .. }
             | Self::OutOfGrid { .. }
+            | Self::ShiftOfUnequalChunks { .. }
             | Self::EmptyChunk { .. }
             | Self::RangeOutOfChunk { .. }
             | Self::Metadata(_) => ErrorKind::Invalid,

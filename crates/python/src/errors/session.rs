@@ -105,7 +105,9 @@ impl Coded for SessionError {
             Self::MoveInFork => "not-allowed",
             Self::Path(error) => error.code(),
             Self::Metadata(error) => error.code(),
-            Self::OutOfGrid { .. } | Self::ShiftRank { .. } => "invalid-chunk-index",
+            Self::OutOfGrid { .. } | Self::ShiftRank { .. } | Self::ShiftOfUnequalChunks { .. } => {
+                "invalid-chunk-index"
+            }
             Self::EmptyChunk { .. } => "zero-length-chunk",
             Self::ArrayChanged { .. } => "not-allowed",
             Self::ChunkMissing { .. } => "object-not-found",
