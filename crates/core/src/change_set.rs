@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath};
+use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath, SpecVersion};
 
 pub(crate) use answer::Answer;
 pub(crate) use base_view::BaseView;
@@ -317,8 +317,9 @@ impl ChangeSet {
         node: NodeId,
         rank: usize,
         refs: &VirtualRefs<'_>,
+        version: SpecVersion,
     ) {
-        self.table_mut(path, node, rank).set_virtual(refs);
+        self.table_mut(path, node, rank).set_virtual(refs, version);
     }
 
     fn table_mut(&mut self, path: &NodePath, node: NodeId, rank: usize) -> &mut ChunkTable {

@@ -15,6 +15,7 @@ use icefield_refs::FetchError;
 use crate::change_set::{ChangeSet, WrittenNode};
 use crate::objects::Objects;
 use crate::session::Base;
+use crate::virtual_chunks::carried;
 use crate::{RepositoryError, SessionError};
 
 /// Manifests loaded at a time.
@@ -267,12 +268,16 @@ pub(crate) async fn for_each_change(
         load(objects, new.difference(&old)).await?,
     );
     let mut index = Vec::new();
+    let version = objects.writer().version();
+    let mut text = String::new();
     for manifest in &new.manifests {
         for record in manifest.array(&node).iter().flat_map(|refs| refs.refs()) {
             index.clear();
             record.index_into(&mut index);
             let chunk = Some(record.chunk_ref()?);
             if old.get(&node, &index)? != chunk {
+                let from = manifest.spec_version();
+                let chunk = chunk.map(|chunk| carried(chunk, from, version, &mut text));
                 found(&index, chunk);
             }
         }

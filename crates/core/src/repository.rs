@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use futures::stream::BoxStream;
-use icefield_format::{RepositoryConfig, SnapshotId, SpecVersion, VirtualLocation};
+use icefield_format::{RepositoryConfig, SnapshotId, SpecVersion};
 use icefield_refs::{
     BranchName, Edit, EditOutcome, Ledger, RefList, RefsError, SnapshotInfo, StoredConfig, TagName,
     Tip,
@@ -24,7 +24,7 @@ pub use revision::{Revision, Start};
 use self::in_force::Configs;
 use crate::objects::{CacheStatistics, Objects};
 use crate::session::{Base, Session};
-use crate::virtual_chunks::{VirtualAccess, VirtualStores};
+use crate::virtual_chunks::{VirtualAccess, VirtualSource, VirtualStores};
 use crate::{Diff, RepositoryError, Settings, VirtualChunkError};
 
 /// Seconds by which our clock and the store's may differ before it is worth a word.
@@ -183,10 +183,19 @@ impl Repository {
     /// Returns the prefix of the container that the location of a virtual chunk lies in, as the configuration in force
     /// spells it.
     pub fn container_of(&self, location: &str) -> Option<String> {
-        let location = VirtualLocation::parse(location).ok()?;
         let in_force = self.0.configs.in_force();
+        let location = in_force.containers.resolve(location).ok()?;
         let container = in_force.containers.find(&location)?;
         Some(container.url_prefix.clone())
+    }
+
+    /// Reads the location of a foreign object as repositories of this version spell it: in version 1 a URL, in version 2 also
+    /// `vcc://NAME/…`, in the container of that name, and keys with nothing encoded.
+    ///
+    /// # Errors
+    /// [`VirtualChunkError::Location`], [`VirtualChunkError::NeedsSpecVersion2`], [`VirtualChunkError::NoContainerNamed`].
+    pub fn virtual_source(&self, location: &str) -> Result<VirtualSource, VirtualChunkError> {
+        VirtualSource::of(location, &self.0.configs.in_force().containers)
     }
 
     /// Finds the store and the key of a foreign object, if a container of the configuration in force and a grant cover

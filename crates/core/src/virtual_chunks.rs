@@ -7,11 +7,15 @@
 //! ```
 //! A location is read if a container and a grant cover it, by whole segments; of several, the longest. The store is
 //! opened by the grant alone, so that credentials go where the reader said and nowhere else.
+//!
+//! In version 1 of the format a location is a URL, with characters encoded that URLs cannot have. In version 2 it is the key of
+//! an object as it is, and may begin with the name of its container: `vcc://NAME/…`.
 
 mod access;
 mod containers;
 mod refs;
 mod stores;
+mod verbatim;
 
 use icefield_format::LocationRule;
 use icefield_storage::{BoxError, KeyError, StorageError};
@@ -20,6 +24,7 @@ pub use access::{OpenContainer, VirtualAccess};
 pub(crate) use containers::Containers;
 pub use refs::{VirtualChecksum, VirtualRefs, VirtualRefsError, VirtualSource};
 pub(crate) use stores::{VirtualStores, VirtualTarget};
+pub(crate) use verbatim::carried;
 
 /// Why the bytes of a virtual chunk cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +33,15 @@ pub enum VirtualChunkError {
     /// It is no location.
     #[error("this is no location of a virtual chunk: {0}")]
     Location(LocationRule),
+    /// It names its container, and the repository is of version 1.
+    #[error("locations that name their container need spec version 2: give the whole URL")]
+    NeedsSpecVersion2,
+    /// It names a container that the configuration does not have.
+    #[error("the repository's configuration has no container with the name {name:?}")]
+    NoContainerNamed {
+        /// The name.
+        name: String,
+    },
     /// No container covers it.
     #[error(
         "no container in the repository's configuration covers it: whoever writes the repository adds one with that prefix"

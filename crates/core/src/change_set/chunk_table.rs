@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use icefield_format::{Checksum, ChunkId, ChunkIndex, ChunkRef};
+use icefield_format::{Checksum, ChunkId, ChunkIndex, ChunkRef, SpecVersion};
 use std::hash::BuildHasher;
 
 use super::erased::ErasedBoxes;
@@ -295,14 +295,14 @@ impl ChunkTable {
     }
 
     /// Sets many virtual references, as one change. Their columns have been checked.
-    pub(crate) fn set_virtual(&mut self, refs: &VirtualRefs<'_>) {
+    pub(crate) fn set_virtual(&mut self, refs: &VirtualRefs<'_>, version: SpecVersion) {
         self.revision += 1;
         self.locations.reserve(refs.sources.len());
         let packed: Vec<[u8; 12]> = refs
             .sources
             .iter()
             .map(|source| {
-                let location = self.locations.number(source.location().as_str());
+                let location = self.locations.number(&*source.spelt(version));
                 let checksum = source.checksum().map(VirtualChecksum::as_format);
                 pack(location, self.number_of(checksum))
             })

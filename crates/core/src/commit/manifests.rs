@@ -16,6 +16,7 @@ use icefield_storage::Entropy;
 use crate::change_set::{BaseView, ChangeSet, ChunkTable, PendingChunk, within};
 use crate::file_writer::FileWriter;
 use crate::splits::Cells;
+use crate::virtual_chunks::carried;
 
 /// Bytes that an edit takes in memory and in a manifest, about.
 const BYTES_PER_EDIT: usize = 80;
@@ -142,6 +143,7 @@ impl ManifestJob {
         let mut base = BaseRefs::new(self, changes.view_of(&self.node), table, inputs);
         let mut index = Vec::with_capacity(self.grid.len());
         let mut output = CellWriter::new(self, writer);
+        let mut text = String::new();
         loop {
             let order = match (base.peek(), rows.peek()) {
                 (None, None) => break,
@@ -160,7 +162,10 @@ impl ManifestJob {
                 && order == Ordering::Less
                 && let Some(refs) = inputs[input].array(&self.node)
             {
-                output.push(&index, refs.record_at(position).chunk_ref()?)?;
+                let chunk = refs.record_at(position).chunk_ref()?;
+                let from = inputs[input].spec_version();
+                let chunk = carried(chunk, from, writer.version(), &mut text);
+                output.push(&index, chunk)?;
             }
         }
         output.finish()

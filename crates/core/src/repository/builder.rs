@@ -292,12 +292,13 @@ impl RepositoryBuilder {
             Some(stored) => self.config.merged_over(&stored.config),
             None => self.config.clone(),
         };
+        let version = ledger.spec_version();
         let objects = {
             let with_stored = Self {
                 config: effective,
                 ..self.clone()
             };
-            Arc::new(with_stored.objects(ledger.spec_version()))
+            Arc::new(with_stored.objects(version))
         };
         Repository(Arc::new(Shared {
             ledger: ledger.with_snapshots(Arc::clone(&objects) as Arc<dyn SnapshotSource>),
@@ -307,7 +308,7 @@ impl RepositoryBuilder {
             clock: self.clock,
             entropy: self.entropy,
             virtual_stores: VirtualStores::new(self.access),
-            configs: Configs::new(self.config, stored),
+            configs: Configs::new(self.config, stored, version),
             lost_races: Mutex::new(HashSet::new()),
             clock_ahead: std::sync::atomic::AtomicI64::new(0),
         }))

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use icefield_format::RepositoryConfig;
+use icefield_format::{RepositoryConfig, SpecVersion};
 use icefield_refs::StoredConfig;
 
 use crate::session::PreloadRules;
@@ -20,12 +20,16 @@ pub(crate) struct InForce {
 }
 
 impl InForce {
-    fn new(own: &RepositoryConfig, stored: Option<&StoredConfig>) -> Arc<Self> {
+    fn new(
+        own: &RepositoryConfig,
+        stored: Option<&StoredConfig>,
+        version: SpecVersion,
+    ) -> Arc<Self> {
         let config = match stored {
             Some(stored) => own.merged_over(&stored.config),
             None => own.clone(),
         };
-        let containers = Containers::of(&config);
+        let containers = Containers::of(&config, version);
         let splits = SplitRules::of(&config);
         let preload = PreloadRules::of(&config);
         Arc::new(Self {
@@ -42,14 +46,23 @@ impl InForce {
 pub(crate) struct Configs {
     /// What the caller set; it goes before what is stored.
     own: RepositoryConfig,
+    version: SpecVersion,
     state: RwLock<(Option<StoredConfig>, Arc<InForce>)>,
 }
 
 impl Configs {
-    pub(crate) fn new(own: RepositoryConfig, stored: Option<StoredConfig>) -> Self {
-        let in_force = InForce::new(&own, stored.as_ref());
+    pub(crate) fn new(
+        own: RepositoryConfig,
+        stored: Option<StoredConfig>,
+        version: SpecVersion,
+    ) -> Self {
+        let in_force = InForce::new(&own, stored.as_ref(), version);
         let state = RwLock::new((stored, in_force));
-        Self { own, state }
+        Self {
+            own,
+            version,
+            state,
+        }
     }
 
     pub(crate) fn in_force(&self) -> Arc<InForce> {
@@ -63,7 +76,7 @@ impl Configs {
     }
 
     pub(crate) fn store(&self, stored: Option<StoredConfig>) {
-        let in_force = InForce::new(&self.own, stored.as_ref());
+        let in_force = InForce::new(&self.own, stored.as_ref(), self.version);
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         *state = (stored, in_force);
     }

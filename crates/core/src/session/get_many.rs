@@ -129,6 +129,7 @@ impl Session {
             }
         }
         let objects = &self.shared().objects;
+        let version = objects.writer().version();
         let loading = in_manifests
             .into_iter()
             .map(|(id, slots)| async move { Ok((objects.manifest(id).await?, slots)) });
@@ -141,7 +142,7 @@ impl Session {
         {
             for (slot, chunk) in slots {
                 let read = &reads[slot as usize];
-                let step = match chunk.look_up(&manifest, &read.index)? {
+                let step = match chunk.look_up(&manifest, &read.index, version)? {
                     Some(located) => step(read.name(), located, read.range)?,
                     None => {
                         planner.plan.at_once.push((slot as usize, None));

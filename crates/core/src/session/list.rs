@@ -11,6 +11,7 @@ use icefield_format::{
 use super::{Session, State};
 use crate::SessionError;
 use crate::change_set::{NodeChange, PendingChunk};
+use crate::virtual_chunks::carried;
 
 /// Manifests loaded ahead while an array's chunks are listed.
 const MANIFESTS_AHEAD: usize = 8;
@@ -251,6 +252,7 @@ impl Session {
         let grid = array.chunk_counts;
         drop(state);
         let objects = Arc::clone(&self.shared().objects);
+        let version = objects.writer().version();
         let (id, written) = (node.id, Arc::new(written));
         let view = Arc::new(view);
         let base = stream::iter(manifests)
@@ -285,9 +287,13 @@ impl Session {
                     Some(
                         record
                             .chunk_ref()
-                            .map(|chunk| ChunkInfo {
-                                index,
-                                location: ChunkLocation::of(chunk),
+                            .map(|chunk| {
+                                let (mut text, from) = (String::new(), manifest.spec_version());
+                                let chunk = carried(chunk, from, version, &mut text);
+                                ChunkInfo {
+                                    index,
+                                    location: ChunkLocation::of(chunk),
+                                }
                             })
                             .map_err(SessionError::from),
                     )

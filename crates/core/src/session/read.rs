@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_format::{ByteRange, ChunkIndex, Manifest, ManifestId, NodeId, NodeKind, NodePath};
+use icefield_format::{
+    ByteRange, ChunkIndex, Manifest, ManifestId, NodeId, NodeKind, NodePath, SpecVersion,
+};
 use icefield_storage::Object;
 
 use super::fetch::{ChunkName, Located, ObjectName, Step, step};
@@ -13,6 +15,7 @@ use crate::SessionError;
 use crate::change_set::PendingChunk;
 use crate::metadata::ArrayMetadata;
 use crate::objects::whole_body;
+use crate::virtual_chunks::carried;
 
 /// Where the lookup of a chunk stands once the session's own edits have been asked.
 pub(super) enum Lookup {
@@ -39,9 +42,13 @@ impl BaseChunk {
         &self,
         manifest: &Manifest,
         index: &[u32],
+        version: SpecVersion,
     ) -> Result<Option<Located>, SessionError> {
         let at = self.at.as_deref().unwrap_or(index);
-        Ok(manifest.get(&self.node, at)?.map(Located::of))
+        let mut text = String::new();
+        let chunk = manifest.get(&self.node, at)?;
+        Ok(chunk
+            .map(|chunk| Located::of(carried(chunk, manifest.spec_version(), version, &mut text))))
     }
 }
 
@@ -131,7 +138,7 @@ impl Session {
                 let Some(manifest) = objects.try_manifest_blocking(chunk.manifest) else {
                     return Ok(None);
                 };
-                match chunk.look_up(&*manifest?, index)? {
+                match chunk.look_up(&*manifest?, index, objects.writer().version())? {
                     Some(located) => located,
                     None => return Ok(Some(None)),
                 }
@@ -178,8 +185,9 @@ impl Session {
             Lookup::Absent => Ok(None),
             Lookup::Found(located) => Ok(Some(located)),
             Lookup::InManifest(chunk) => {
-                let manifest = self.shared().objects.manifest(chunk.manifest).await?;
-                chunk.look_up(&manifest, index)
+                let objects = &self.shared().objects;
+                let manifest = objects.manifest(chunk.manifest).await?;
+                chunk.look_up(&manifest, index, objects.writer().version())
             }
         }
     }

@@ -226,7 +226,8 @@ impl Session {
         }
         if !refs.is_empty() {
             let rank = grid(&now).len();
-            Arc::make_mut(&mut state.changes).set_virtual(path, now.id, rank, &refs);
+            let version = self.shared().ledger.spec_version();
+            Arc::make_mut(&mut state.changes).set_virtual(path, now.id, rank, &refs, version);
         }
         Ok(())
     }

@@ -3,14 +3,20 @@
 use std::sync::Arc;
 
 use icefield_format::config::VirtualChunkContainer;
-use icefield_format::{RepositoryConfig, VirtualLocation, container_prefixes};
+use icefield_format::{RepositoryConfig, SpecVersion, VirtualLocation, container_prefixes};
+
+use super::{VirtualChunkError, verbatim};
 
 /// Containers by their prefixes, the longest first. One whose prefix is none contains nothing.
-#[derive(Debug, Default)]
-pub(crate) struct Containers(Vec<(VirtualLocation, Arc<VirtualChunkContainer>)>);
+#[derive(Debug)]
+pub(crate) struct Containers {
+    all: Vec<(VirtualLocation, Arc<VirtualChunkContainer>)>,
+    /// Of the repository, whose locations are read by it.
+    version: SpecVersion,
+}
 
 impl Containers {
-    pub(crate) fn of(config: &RepositoryConfig) -> Self {
+    pub(crate) fn of(config: &RepositoryConfig, version: SpecVersion) -> Self {
         let mut all = Vec::new();
         for container in config.containers() {
             let shared = Arc::new(container.clone());
@@ -18,13 +24,40 @@ impl Containers {
             all.extend(prefixes.map(|prefix| (prefix, Arc::clone(&shared))));
         }
         all.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.depth()));
-        Self(all)
+        Self { all, version }
+    }
+
+    pub(super) fn version(&self) -> SpecVersion {
+        self.version
+    }
+
+    /// Returns where a location leads.
+    ///
+    /// # Errors
+    /// The rule that it breaks; [`VirtualChunkError::NeedsSpecVersion2`] and [`VirtualChunkError::NoContainerNamed`] of
+    /// one that names its container.
+    pub(crate) fn resolve(&self, location: &str) -> Result<VirtualLocation, VirtualChunkError> {
+        match self.version {
+            SpecVersion::V1 if verbatim::is_relative(location) => {
+                Err(VirtualChunkError::NeedsSpecVersion2)
+            }
+            SpecVersion::V1 => {
+                VirtualLocation::parse(location).map_err(VirtualChunkError::Location)
+            }
+            _ => verbatim::parse(location, self),
+        }
     }
 
     /// Returns the container that a location lies in: of several, that with the longest prefix.
     pub(crate) fn find(&self, location: &VirtualLocation) -> Option<&Arc<VirtualChunkContainer>> {
-        let mut all = self.0.iter();
+        let mut all = self.all.iter();
         let found = all.find(|(prefix, _)| location.below(prefix).is_some());
         found.map(|(_, container)| container)
+    }
+
+    /// Returns the container of a name.
+    pub(super) fn named(&self, name: &str) -> Option<&VirtualChunkContainer> {
+        let mut all = self.all.iter().map(|(_, container)| &**container);
+        all.find(|container| container.name.as_deref() == Some(name))
     }
 }

@@ -1,8 +1,10 @@
 //! References to many virtual chunks, in columns.
 
-use icefield_format::{Checksum, LocationRule, VirtualLocation};
+use std::borrow::Cow;
 
-use super::Containers;
+use icefield_format::{Checksum, LocationRule, SpecVersion, VirtualLocation};
+
+use super::{Containers, VirtualChunkError, verbatim};
 
 /// What tells that a foreign object is still the one that was referred to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,19 +28,49 @@ impl VirtualChecksum {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VirtualSource {
     location: VirtualLocation,
+    /// How version 2 spells it, if it is of a repository of that version.
+    verbatim: Option<String>,
     checksum: Option<VirtualChecksum>,
 }
 
 impl VirtualSource {
-    /// Returns the object at a location, whatever becomes of it later.
+    /// Returns the object at a location, which is a URL, whatever becomes of it later. In repositories of version 2, locations
+    /// may be spelt in other ways, which [`Repository::virtual_source`](crate::Repository::virtual_source) reads.
     ///
     /// # Errors
     /// The rule that the location breaks.
     pub fn new(location: &str) -> Result<Self, LocationRule> {
         Ok(Self {
             location: VirtualLocation::parse_new(location)?,
+            verbatim: None,
             checksum: None,
         })
+    }
+
+    /// Returns the object at a location, as repositories of the version spell it.
+    pub(crate) fn of(location: &str, containers: &Containers) -> Result<Self, VirtualChunkError> {
+        let resolved = containers.resolve(location)?;
+        if containers.version() == SpecVersion::V1 {
+            return Self::new(location).map_err(VirtualChunkError::Location);
+        }
+        let stored = match resolved.service() {
+            "file" if !verbatim::is_relative(location) => resolved.to_string(),
+            _ => verbatim::stored(location),
+        };
+        Ok(Self {
+            location: resolved,
+            verbatim: Some(stored),
+            checksum: None,
+        })
+    }
+
+    /// The location as files of a version have it.
+    pub(crate) fn spelt(&self, version: SpecVersion) -> Cow<'_, str> {
+        match (version, &self.verbatim) {
+            (SpecVersion::V1, _) => self.location.as_str().into(),
+            (_, Some(verbatim)) => verbatim.into(),
+            (_, None) => verbatim::of_encoded(&self.location).into(),
+        }
     }
 
     /// Returns the object with what tells that it is still the same: reads check it.
@@ -49,7 +81,7 @@ impl VirtualSource {
         self
     }
 
-    /// Returns the location, normalised.
+    /// Returns the location, normalised; of one that names its container, where that lies now.
     pub fn location(&self) -> &VirtualLocation {
         &self.location
     }
@@ -135,6 +167,14 @@ pub enum VirtualRefsError {
         /// Bytes.
         length: u64,
     },
+    /// A source is spelt as in a repository of version 2.
+    #[error(
+        "{location} was read for a repository of spec version 2, and this one is of version 1: give the whole URL"
+    )]
+    NeedsSpecVersion2 {
+        /// The location.
+        location: String,
+    },
     /// No container covers a source, so that nobody could read it.
     #[error(
         "no container in the repository's configuration covers {location}: add one with its prefix first"
@@ -204,6 +244,13 @@ impl VirtualRefs<'_> {
     /// Checks that the places of all sources are known to the repository.
     pub(crate) fn check_containers(&self, containers: &Containers) -> Result<(), VirtualRefsError> {
         let uncovered = |it: &&VirtualSource| containers.find(&it.location).is_none();
+        let of_version_2 =
+            |it: &&VirtualSource| containers.version() == SpecVersion::V1 && it.verbatim.is_some();
+        if let Some(source) = self.sources.iter().find(of_version_2) {
+            return Err(VirtualRefsError::NeedsSpecVersion2 {
+                location: source.spelt(SpecVersion::V2).into_owned(),
+            });
+        }
         match self.sources.iter().find(uncovered) {
             None => Ok(()),
             Some(source) => Err(VirtualRefsError::NoContainer {

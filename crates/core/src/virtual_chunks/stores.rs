@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use icefield_format::VirtualLocation;
 use icefield_format::config::VirtualChunkContainer;
 use icefield_storage::{Key, Storage};
 use tokio::sync::OnceCell;
@@ -45,7 +44,7 @@ impl VirtualStores {
         containers: &Containers,
         location: &str,
     ) -> Result<VirtualTarget, VirtualChunkError> {
-        let location = VirtualLocation::parse(location).map_err(VirtualChunkError::Location)?;
+        let location = containers.resolve(location)?;
         let container = containers
             .find(&location)
             .ok_or(VirtualChunkError::NoContainer)?;
