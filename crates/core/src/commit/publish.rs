@@ -33,10 +33,11 @@ async fn move_branch(
 ) -> Result<CommitOutcome, CommitError> {
     let (shared, snapshot) = (session.shared(), info.id);
     let branch = session.branch().ok_or(SessionError::ReadOnly)?;
+    let moves_nodes = session.state()?.changes.moves().next().is_some();
     let edit = Edit::Commit {
         name: branch.clone(),
         snapshot: Box::new(info),
-        moves_nodes: false,
+        moves_nodes,
         expected: tip.clone(),
     };
     let outcome = shared.ledger.apply(edit).await?;
