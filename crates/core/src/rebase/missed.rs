@@ -53,7 +53,8 @@ impl MissedCommit {
     ///
     /// Expiration puts a snapshot behind the first one of the repository without a word in its log on what was in
     /// between. The first one has no nodes, so that a log which names all nodes names all chunks, too; any other is not
-    /// believed. Behind any other snapshot, expiration has made the log tell everything.
+    /// believed. Behind any other snapshot, expiration has made the log tell everything. In version 2 it names the logs of
+    /// what was in between, and these are not read either: the snapshots tell the net effect.
     pub(super) async fn changes(
         &self,
         shared: &Shared,
@@ -62,8 +63,10 @@ impl MissedCommit {
     ) -> Result<Changes, RebaseError> {
         let shifted = shifted_arrays(&self.info);
         let log = self.log.as_deref().map(Changes::of_log);
-        let believed =
-            |log: &Changes| !self.on_first || log.names_all_of(before.snapshot(), after.snapshot());
+        let is_whole = self.info.pruned_logs.is_empty();
+        let believed = |log: &Changes| {
+            is_whole && (!self.on_first || log.names_all_of(before.snapshot(), after.snapshot()))
+        };
         match log.filter(believed) {
             Some(changes) => Ok(Changes { shifted, ..changes }),
             None => {
