@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use icefield_format::{
-    FileKind, FormatError, RepositoryConfig, SnapshotId, SpecVersion, Writer, initial_snapshot_in,
-    initial_transaction_log, layout,
+    DecodeLimits, FileKind, FormatError, RepositoryConfig, Snapshot, SnapshotId, SpecVersion,
+    Writer, initial_snapshot_in, initial_transaction_log, layout,
 };
 use icefield_storage::{
     Bytes, Clock, Entropy, Key, ListOptions, Prefix, PutMode, PutOutcome, Storage, StorageError,
@@ -15,7 +15,9 @@ use icefield_storage::{
 use crate::ledger::Layout;
 use crate::ref_files::ref_options;
 use crate::spec_v2::{self, RepoState};
-use crate::{BranchName, Edit, EditOutcome, Ledger, RefsError, SnapshotSource, StoredConfig, Tip};
+use crate::{
+    BranchName, Edit, EditOutcome, FetchError, Ledger, RefsError, SnapshotSource, StoredConfig, Tip,
+};
 
 /// What is at a place.
 #[derive(Debug)]
@@ -107,6 +109,16 @@ pub enum Creation {
     /// An object is in the way.
     NotEmpty(Key),
     /// It may have been created, or not.
+    Unknown(StorageError),
+}
+
+/// What became of a file of the first snapshot.
+enum Placed {
+    /// It is there as it was to be written.
+    Written,
+    /// Another one is there.
+    There,
+    /// It may be there.
     Unknown(StorageError),
 }
 
@@ -225,10 +237,13 @@ impl Ledger {
         };
         let id = SnapshotId::INITIAL;
         let (key, kind) = (layout::snapshot_key(id), FileKind::Snapshot);
-        if let Some(source) = self.put_initial(&key, kind, file, &new.writer).await? {
-            return Ok(Creation::Unknown(source));
-        }
-        let first = self.snapshots.snapshot(id).await?;
+        let placed = self.put_initial(&key, kind, &file, &new.writer).await?;
+        let first = match placed {
+            Placed::Written => None,
+            // The one that is there is adopted, if it can be read.
+            Placed::There => Some(self.snapshots.snapshot(id).await?),
+            Placed::Unknown(source) => return Ok(Creation::Unknown(source)),
+        };
         let Layout::V2(object) = &self.layout else {
             self.storage().sync().await?;
             let edit = Edit::CreateBranch {
@@ -243,34 +258,44 @@ impl Ledger {
         };
         let log = initial_transaction_log(&new.writer);
         let (key, kind) = (layout::transaction_log_key(id), FileKind::TransactionLog);
-        if let Some(source) = self.put_initial(&key, kind, log, &new.writer).await? {
+        if let Placed::Unknown(source) = self.put_initial(&key, kind, &log, &new.writer).await? {
             return Ok(Creation::Unknown(source));
         }
         self.storage().sync().await?;
+        let first = match first {
+            Some(first) => first,
+            None => {
+                let limits = DecodeLimits::up_to(version);
+                Arc::new(Snapshot::decode(&file, id, &limits).map_err(FetchError::from)?)
+            }
+        };
         object.create(&first, new.config).await
     }
 
-    /// Writes a file of the first snapshot, unless a creation that ran at the same time, or that was stopped, has written it:
-    /// that one is adopted. Returns why it is not known to be there.
+    /// Writes a file of the first snapshot, unless a creation that ran at the same time, or that was stopped, has written it.
     async fn put_initial(
         &self,
         key: &str,
         kind: FileKind,
-        file: Bytes,
+        file: &Bytes,
         writer: &Writer,
-    ) -> Result<Option<StorageError>, RefsError> {
+    ) -> Result<Placed, RefsError> {
         let (storage, key) = (self.storage(), Key::parse(key)?);
         let metadata = writer.object_metadata(kind).into_iter();
         let options = metadata.fold(ref_options(PutMode::Create), |options, (name, value)| {
             options.with_user_metadata(name, &value)
         });
-        match storage.put_immutable(&key, file.clone(), options).await? {
-            PutOutcome::Written(_) | PutOutcome::Refused => Ok(None),
-            PutOutcome::Unknown(source) => match storage.try_read(&key).await {
-                Ok(Some(_)) => Ok(None),
-                _ => Ok(Some(source)),
+        Ok(
+            match storage.put_immutable(&key, file.clone(), options).await? {
+                PutOutcome::Written(_) => Placed::Written,
+                PutOutcome::Refused => Placed::There,
+                PutOutcome::Unknown(source) => match storage.try_read(&key).await {
+                    Ok(Some((stored, _))) if stored == *file => Placed::Written,
+                    Ok(Some(_)) => Placed::There,
+                    _ => Placed::Unknown(source),
+                },
             },
-        }
+        )
     }
 
     /// The keys that decide whether there is a repository, and those that a creation which was stopped may leave.
