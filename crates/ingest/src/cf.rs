@@ -1,0 +1,112 @@
+//! Times as the CF conventions write them: numbers with the attributes `units` and `calendar`.
+//!
+//! ```text
+//! units     hours since 2020-02-01       a length, and the moment from which it is counted
+//! calendar  standard                     which dates there are; this one if the attribute is missing
+//! value     30.5                         2020-02-02 06:30
+//! ```
+//!
+//! Moments are whole nanoseconds since the first moment of a calendar's own count of days. Numbers of one array become
+//! numbers of another by way of them, or are refused: nothing is rounded that a reader could tell.
+
+mod calendar;
+mod conversion;
+mod units;
+
+pub(crate) use calendar::Calendar;
+pub(crate) use conversion::{Conversion, Number, NumberType, moment};
+pub(crate) use units::{TimeUnits, is_time};
+
+/// Why a time cannot be had in other units.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TimeError {
+    /// The text is no unit of time since a moment.
+    #[error("its units {units:?} are none of the CF conventions: {problem}")]
+    Units {
+        /// The attribute.
+        units: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The CF conventions know no such calendar.
+    #[error(
+        "its calendar {calendar:?} is none of the CF conventions: they have standard, proleptic_gregorian, julian, noleap, all_leap, 360_day, utc, tai and none"
+    )]
+    Calendar {
+        /// The attribute.
+        calendar: String,
+    },
+    /// Moments of one calendar are none of the other.
+    #[error("times of the calendar {from} cannot be had in the calendar {to}")]
+    Calendars {
+        /// That of the source.
+        from: &'static str,
+        /// That of what it is put behind.
+        to: &'static str,
+    },
+    /// Days of this calendar have no fixed length here.
+    #[error(
+        "times of the calendar {calendar} cannot be counted from another moment: {problem}; have the files written with units of one moment"
+    )]
+    Moment {
+        /// The calendar.
+        calendar: &'static str,
+        /// Why.
+        problem: &'static str,
+    },
+    /// The type of the numbers is none that is converted.
+    #[error("its data type {data_type} holds no numbers that can be converted")]
+    DataType {
+        /// The `data_type` of the document.
+        data_type: String,
+    },
+    /// A number of the other units that the type has not.
+    #[error(
+        "its value {value} in {from:?} is no {data_type} in {to:?}: say finer units with --time-units, such as --time-units {finer:?}"
+    )]
+    Inexact {
+        /// The number in the source.
+        value: String,
+        /// Its units.
+        from: String,
+        /// The type of what it is put behind.
+        data_type: &'static str,
+        /// The units of what it is put behind.
+        to: String,
+        /// Units in which whole numbers are more.
+        finer: String,
+    },
+    /// A moment for which programs disagree about the calendar.
+    #[error(
+        "its value {value} in {units:?} lies before 1582-10-15, where readers of the calendar standard disagree about dates: have the files written with equal units, or with the calendar proleptic_gregorian or julian"
+    )]
+    BeforeGregorian {
+        /// The number.
+        value: String,
+        /// Its units.
+        units: String,
+    },
+    /// A value says that there is none, in a place where there must be one.
+    #[error(
+        "element {element} along {dimension:?} is no time: it is missing (NaT, NaN or the fill value)"
+    )]
+    Missing {
+        /// The position along the dimension.
+        element: u64,
+        /// The dimension.
+        dimension: String,
+    },
+    /// One moment more than once.
+    #[error("elements {first} and {second} along {dimension:?} are the same time, {value}")]
+    Twice {
+        /// The first one.
+        first: u64,
+        /// The one after it.
+        second: u64,
+        /// The dimension.
+        dimension: String,
+        /// The number.
+        value: String,
+    },
+}
