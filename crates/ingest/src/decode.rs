@@ -1,5 +1,5 @@
-//! Chunks whose codecs are simple, decoded and encoded: for what an import must do with coordinates. It is no
-//! substitute for a Zarr library, and says `None` to all that it does not know.
+//! Chunks whose codecs are simple, decoded and encoded: for records that HDF5 keeps apart, and for builds without the feature
+//! `codecs`. It is no substitute for a Zarr library, and says `None` to all that it does not know.
 
 use std::io::{Read, Write};
 
@@ -12,7 +12,6 @@ const MOST: u64 = 64 << 20;
 /// How the numbers of an array are stored.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Encoding {
-    number: Number,
     /// Bytes of a number.
     size: usize,
     big_endian: bool,
@@ -95,7 +94,6 @@ impl Encoding {
             fill.reverse();
         }
         (bytes && chunk_bytes <= MOST).then_some(Self {
-            number,
             size,
             big_endian,
             filters,
@@ -104,22 +102,14 @@ impl Encoding {
         })
     }
 
-    /// Returns the bytes of an element.
-    pub(crate) fn element_bytes(&self) -> usize {
-        self.size
-    }
-
-    /// Returns the numbers of a chunk, each as one that compares as it does. `None` also if one of them is not a
-    /// number.
-    #[cfg(test)]
-    fn ordered(&self, chunk: &[u8]) -> Option<Vec<i128>> {
-        self.numbers(&self.plain(chunk)?)
-    }
-
-    /// As [`Encoding::ordered`], of elements that are decoded.
-    pub(crate) fn numbers(&self, plain: &[u8]) -> Option<Vec<i128>> {
-        let numbers = plain.chunks_exact(self.size).map(|it| self.number(it));
-        numbers.collect()
+    /// Returns elements with their bytes in the other order where the array is big-endian: from stored to little-endian,
+    /// and back.
+    #[cfg(not(feature = "codecs"))]
+    pub(crate) fn in_order(&self, mut plain: Vec<u8>) -> Vec<u8> {
+        if self.big_endian {
+            plain.chunks_exact_mut(self.size).for_each(<[u8]>::reverse);
+        }
+        plain
     }
 
     /// Returns the elements of a chunk that is not there.
@@ -128,7 +118,7 @@ impl Encoding {
     }
 
     /// Returns an element that is not there.
-    #[cfg(feature = "hdf5")]
+    #[cfg(any(feature = "hdf5", not(feature = "codecs")))]
     pub(crate) fn fill(&self) -> &[u8] {
         &self.fill
     }
@@ -189,30 +179,6 @@ impl Encoding {
         let most = self.chunk_bytes + 64;
         from.take(most).read_to_end(&mut bytes).ok()?;
         Some(bytes)
-    }
-
-    fn number(&self, bytes: &[u8]) -> Option<i128> {
-        let mut little = [0; 8];
-        little[..self.size].copy_from_slice(bytes);
-        if self.big_endian {
-            little[..self.size].reverse();
-        }
-        let unsigned = u64::from_le_bytes(little);
-        let unused = 64 - 8 * self.size as u32;
-        match self.number {
-            Number::Unsigned => Some(i128::from(unsigned)),
-            Number::Signed => Some(i128::from((unsigned << unused).cast_signed() >> unused)),
-            Number::Float => {
-                let value = match self.size {
-                    4 => f64::from(f32::from_bits(unsigned as u32)),
-                    _ => f64::from_bits(unsigned),
-                };
-                // Of two floats of one sign, the larger has the larger bits.
-                let magnitude = i128::from(value.abs().to_bits());
-                let ordered = if value < 0.0 { -magnitude } else { magnitude };
-                (!value.is_nan()).then_some(ordered)
-            }
-        }
     }
 }
 
@@ -280,42 +246,6 @@ mod tests {
     }
 
     #[test]
-    fn numbers_compare_as_they_do() {
-        let bytes = |values: &[f64]| {
-            values
-                .iter()
-                .flat_map(|it| it.to_le_bytes())
-                .collect::<Vec<_>>()
-        };
-        let values = [f64::NEG_INFINITY, -3.5, -1e-310, -0.0, 1e-310, 2.0, 1e300];
-        let float = encoding("float64", json!(["bytes"]), 7).expect("known");
-        let ordered = float.ordered(&bytes(&values)).expect("whole");
-        assert!(ordered.is_sorted_by(|a, b| a < b), "{ordered:?}");
-        let mut odd = values;
-        odd[3] = f64::NAN;
-        assert_eq!(float.ordered(&bytes(&odd)), None);
-        assert_eq!(float.ordered(&bytes(&values[1..])), None, "too short");
-
-        let big = json!([{ "name": "bytes", "configuration": { "endian": "big" } }]);
-        let short = encoding("int16", big.clone(), 3).expect("known");
-        assert_eq!(
-            short.ordered(&[0xff, 0xfe, 0, 1, 0x7f, 0xff]),
-            Some(vec![-2, 1, 32_767])
-        );
-        let unsigned = encoding("uint64", big, 1).expect("known");
-        assert_eq!(
-            unsigned.ordered(&[0xff; 8]),
-            Some(vec![i128::from(u64::MAX)])
-        );
-        let single = encoding("float32", json!(["bytes"]), 2).expect("known");
-        let pair: Vec<u8> = [-1.0_f32, 0.5]
-            .iter()
-            .flat_map(|it| it.to_le_bytes())
-            .collect();
-        assert!(single.ordered(&pair).expect("whole").is_sorted());
-    }
-
-    #[test]
     fn fill_values_are_as_they_are_stored() {
         let filled = |data_type: &str, endian: &str, fill: Value| {
             let codecs = json!([{ "name": "bytes", "configuration": { "endian": endian } }]);
@@ -363,9 +293,8 @@ mod tests {
         let shuffle = json!({ "name": "numcodecs.shuffle", "configuration": { "elementsize": 4 } });
         let codecs = json!(["bytes", shuffle, "numcodecs.zlib", "numcodecs.fletcher32"]);
         let known = encoding("int32", codecs, 100).expect("known");
-        let expected: Vec<i128> = numbers.iter().map(|it| i128::from(*it)).collect();
-        assert_eq!(known.ordered(&chunk).as_ref(), Some(&expected));
-        assert_eq!(known.ordered(&chunk[..20]), None);
+        assert_eq!(known.plain(&chunk).as_ref(), Some(&plain));
+        assert_eq!(known.plain(&chunk[..20]), None);
 
         assert_eq!(known.plain(&unsummed), None, "a wrong sum");
 
@@ -379,7 +308,6 @@ mod tests {
             let known = encoding("int32", codecs, 100).expect("known");
             let chunk = known.encoded(plain.clone()).expect("all can be done");
             assert_eq!(known.plain(&chunk).as_ref(), Some(&plain));
-            assert_eq!(known.ordered(&chunk).as_ref(), Some(&expected));
         }
         let known = encoding("int32", json!(["bytes", "zstd", "crc32c"]), 100).expect("known");
         let mut chunk = known.encoded(plain.clone()).expect("all can be done");

@@ -12,7 +12,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 pub use compare::Difference;
-pub(crate) use compare::{array_difference, group_difference, is_plain_group};
+pub(crate) use compare::{Likeness, group_difference, is_plain_group, likeness};
 
 /// The document of a group that only its children implied, in the bytes that zarr-python gives such a group.
 pub(crate) const PLAIN_GROUP: &str =

@@ -8,7 +8,7 @@ use icefield_core::{
 };
 use icefield_zarr_fs::{TreeError, ZipError};
 
-use crate::Difference;
+use crate::{Difference, TimeError};
 
 /// Why a source could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -257,7 +257,55 @@ pub enum PlanError {
         /// Elements per chunk along it.
         chunk: u64,
         /// Why the last chunk is not filled up.
-        reason: &'static str,
+        reason: String,
+    },
+    /// Chunks that are referred to would have to begin within a chunk.
+    #[error(
+        "{path} cannot be referred to where it lies: its elements begin at {begins} along {dimension:?}, which is no multiple of the chunk length {chunk}; have it copied, with --copy {path}"
+    )]
+    Misaligned {
+        /// The array in the source.
+        path: NodePath,
+        /// The dimension.
+        dimension: String,
+        /// Elements before it.
+        begins: u64,
+        /// Elements per chunk along it.
+        chunk: u64,
+    },
+    /// Chunks that are referred to would have to be encoded anew.
+    #[error(
+        "{path} cannot be referred to where it lies: {difference}; have it copied, with --copy {path}"
+    )]
+    Recoded {
+        /// The array in the source.
+        path: NodePath,
+        /// Why its chunks are not those of the array.
+        difference: Difference,
+    },
+    /// An append does not change what is there.
+    #[error("{path} has the units {existing:?}, which an append keeps: it cannot have {wanted:?}")]
+    UnitsStay {
+        /// The array in the source.
+        path: NodePath,
+        /// Its units in the repository.
+        existing: String,
+        /// The units that were asked for.
+        wanted: String,
+    },
+    /// Elements are left out along a dimension, and it is not clear which ones of this array.
+    #[error(
+        "{path} has {length} elements along {dimension:?}, whose coordinate has {labels}: it is not clear which of them overlap"
+    )]
+    LengthDiffers {
+        /// The array.
+        path: NodePath,
+        /// The dimension.
+        dimension: String,
+        /// The array's length along it.
+        length: u64,
+        /// The coordinate's length.
+        labels: u64,
     },
     /// An array would be longer than the format can say.
     #[error("{path} would be too long along {dimension:?}")]
@@ -342,6 +390,16 @@ pub enum ImportError {
         name: String,
         /// What is wrong.
         problem: &'static str,
+    },
+    /// Times that cannot be put in order.
+    #[error("{path} of {name} cannot be put behind anything, nor anything behind it")]
+    Times {
+        /// The array in the source.
+        path: NodePath,
+        /// The source.
+        name: String,
+        /// Why.
+        source: TimeError,
     },
     /// One of several sources cannot be imported.
     #[error("{name} cannot be imported with the others")]

@@ -1,10 +1,15 @@
 //! Imports: stage what a source holds in a session, then commit once.
 
-mod behind;
+mod arrange;
+mod choices;
 mod containers;
-mod join;
 mod labels;
+mod layout;
+mod outline;
+mod prepare;
 mod refer;
+mod seams;
+mod times;
 mod transfer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,10 +20,10 @@ use icefield_core::{
     BranchName, CommitError, CommitOutcome, Interrupt, NodePath, Repository, Session, WriteMode,
 };
 
-use self::behind::Behind;
-pub(crate) use self::join::NOT_UNDERSTOOD;
-use crate::plan::{self, Existing, Join, Plan, Transfer};
-use crate::{Hierarchy, Ignored, ImportError, Limits, PlanError, Progress, Source, SourceError};
+pub use self::choices::{Gap, Order, Overlap};
+pub use self::outline::{ImportPlan, PlannedArray, PlannedSource};
+use crate::plan::{self, Existing, Transfer};
+use crate::{Ignored, ImportError, Limits, Progress, Source};
 
 /// What an import did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,37 +45,21 @@ pub struct ImportReport {
     pub virtual_chunks: u64,
     /// Bytes of those chunks.
     pub virtual_bytes: u64,
+    /// Of the chunks that were copied, those that were put together of elements: at seams between sources, and where
+    /// chunk grids or codecs differ.
+    pub assembled_chunks: u64,
+    /// Chunks that were decoded for that.
+    pub decoded_chunks: u64,
     /// Chunks that were compared with those that were there.
     pub compared_chunks: u64,
+    /// Arrays of which some source had its times in other units, by their paths in the sources.
+    pub converted_arrays: Vec<NodePath>,
+    /// Steps between sources that are longer than is usual.
+    pub gaps: Vec<Gap>,
     /// What lay in the source and belongs to no node.
     pub ignored: Ignored,
     /// Warnings of the sources.
     pub warnings: Vec<String>,
-}
-
-impl ImportReport {
-    /// Adds what the import of one more source did.
-    fn add(&mut self, other: Self) {
-        self.new_groups += other.new_groups;
-        self.new_arrays += other.new_arrays;
-        for (all, more) in [
-            (&mut self.extended_arrays, other.extended_arrays),
-            (&mut self.kept_groups, other.kept_groups),
-        ] {
-            for path in more {
-                if !all.contains(&path) {
-                    all.push(path);
-                }
-            }
-        }
-        self.chunks += other.chunks;
-        self.bytes += other.bytes;
-        self.virtual_chunks += other.virtual_chunks;
-        self.virtual_bytes += other.virtual_bytes;
-        self.compared_chunks += other.compared_chunks;
-        self.ignored.merge(other.ignored);
-        self.warnings.extend(other.warnings);
-    }
 }
 
 /// A finished import.
@@ -89,7 +78,11 @@ pub struct Imported {
 /// - Documents are kept byte for byte, but for the chunk key encoding, which becomes `default` with `/`,
 ///   and the consolidated metadata of groups, which is dropped.
 /// - With [`Import::append`], arrays that have the dimension grow along it, and only their shape changes. All
-///   others must be equal, chunks included. Arrays missing on either side are refused.
+///   others must be equal, elements included. Arrays missing on either side are refused.
+/// - Chunks go in as they are where they become chunks of the array. Those at seams, where something is put behind a chunk
+///   that is not full, are put together of elements; so are all of a source with another chunk grid or other codecs.
+/// - Times in other units, or in another calendar with the same dates, are converted to those that they are put behind. A
+///   value that these do not have is refused.
 #[must_use = "nothing is imported before it is run"]
 pub struct Import {
     /// At least one.
@@ -100,6 +93,9 @@ pub struct Import {
     concat: Option<String>,
     /// Whether coordinates along that dimension need not go on where they ended.
     unordered: bool,
+    order: Order,
+    overlap: Overlap,
+    time_units: Option<String>,
     /// Whether chunks are referred to where they lie, and the arrays of the source that are copied all the same.
     refers: Option<BTreeSet<NodePath>>,
     limits: Limits,
@@ -114,6 +110,9 @@ impl fmt::Debug for Import {
             .field("group", &self.group)
             .field("append", &self.append)
             .field("unordered", &self.unordered)
+            .field("order", &self.order)
+            .field("overlap", &self.overlap)
+            .field("time_units", &self.time_units)
             .field("refers", &self.refers)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
@@ -129,6 +128,9 @@ impl Import {
             append: None,
             concat: None,
             unordered: false,
+            order: Order::Given,
+            overlap: Overlap::Refuse,
+            time_units: None,
             refers: None,
             limits: Limits::default(),
             progress: Arc::new(()),
@@ -165,6 +167,25 @@ impl Import {
     /// not understood here.
     pub fn unordered(mut self) -> Self {
         self.unordered = true;
+        self
+    }
+
+    /// Sets the order of several sources.
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Sets what becomes of elements that overlap. [`Import::unordered`] looks for none.
+    pub fn overlap(mut self, overlap: Overlap) -> Self {
+        self.overlap = overlap;
+        self
+    }
+
+    /// Gives the coordinate along the dimension of [`Import::concat`], and its bounds, these units of time:
+    /// `seconds since 2000-01-01`. Its type stays if it has all values, else it becomes `int64`, else `float64`.
+    pub fn time_units(mut self, units: impl Into<String>) -> Self {
+        self.time_units = Some(units.into());
         self
     }
 
@@ -239,89 +260,62 @@ impl Import {
     }
 
     async fn stage_all(&self, session: &Session) -> Result<ImportReport, ImportError> {
-        let mut all = ImportReport::default();
-        let mut behind = Behind::default();
-        for (number, source) in self.sources.iter().enumerate() {
-            let along = match (&self.append, number) {
-                (Some(dimension), _) => Some(dimension),
-                (None, 0) => None,
-                (None, _) => self.concat.as_ref(),
-            };
-            let staged = self.stage_one(session, source, along, &mut behind).await;
-            all.add(staged.map_err(|error| self.about(source, error))?);
-        }
-        let joined = behind.joins.finish(session).await?;
-        all.chunks += joined.chunks;
-        all.bytes += joined.bytes;
-        Ok(all)
-    }
-
-    #[tracing::instrument(level = "debug", skip_all, fields(source = %source))]
-    async fn stage_one(
-        &self,
-        session: &Session,
-        source: &Arc<dyn Source>,
-        along: Option<&String>,
-        so_far: &mut Behind,
-    ) -> Result<ImportReport, ImportError> {
-        let hierarchy = source.hierarchy().await?;
-        for copied in self.refers.iter().flatten() {
-            if !hierarchy.nodes.contains_key(copied) {
-                let name = source.to_string();
-                let reason = "it is to be copied, and there is no such array";
-                return Err(SourceError::variable(&name, copied, reason).into());
-            }
-        }
-        let mut existing = self.existing(session, &hierarchy)?;
-        if self.append.is_none() {
-            so_far.narrow(&mut existing, &hierarchy, &self.group)?;
-        }
-        let mut plan = match along {
-            None => plan::create(&hierarchy, &self.group, &existing)?,
-            Some(dimension) => plan::append(&hierarchy, &self.group, dimension, &existing)?,
-        };
-        tracing::debug!(
-            documents = plan.documents.len(),
-            arrays = plan.transfers.len(),
-            "planned"
-        );
-        self.check_joins(&plan, &**source)?;
-        let labels = match along.filter(|_| !self.unordered) {
-            None => Vec::new(),
-            Some(dimension) => plan.labels(dimension),
-        };
-        so_far.labels.note(session, &labels).await?;
-        for (path, document) in std::mem::take(&mut plan.documents) {
+        let mut prepared = self.prepare(session).await?;
+        let seams = prepared.seams(self.dimension())?;
+        for (path, document) in std::mem::take(&mut prepared.documents) {
             session
                 .set_metadata(&path, document, WriteMode::Overwrite)
                 .await?;
         }
-        let transfers = std::mem::take(&mut plan.transfers);
+        let mut report = std::mem::take(&mut prepared.report);
+        report.gaps = std::mem::take(&mut prepared.places.gaps);
+        for (number, one) in prepared.opened.iter().enumerate() {
+            let moved = self.move_all(session, &one.source, prepared.transfers_of(number));
+            let (copied, referred) = moved
+                .await
+                .map_err(|error| self.about(&one.source, error))?;
+            report.chunks += copied.chunks;
+            report.bytes += copied.bytes;
+            report.compared_chunks += copied.compared;
+            report.ignored.merge(copied.ignored);
+            report.virtual_chunks += referred.chunks;
+            report.virtual_bytes = report.virtual_bytes.saturating_add(referred.bytes);
+            for path in &one.converted {
+                if !report.converted_arrays.contains(path) {
+                    report.converted_arrays.push(path.clone());
+                }
+            }
+        }
+        let assembled = seams::run(session, seams, self.limits, &*self.progress).await?;
+        report.chunks += assembled.chunks;
+        report.bytes += assembled.bytes;
+        report.assembled_chunks = assembled.chunks;
+        report.decoded_chunks = assembled.decoded;
+        Ok(report)
+    }
+
+    /// The dimension along which arrays grow; nothing if none do.
+    fn dimension(&self) -> &str {
+        let dimension = self.append.as_deref().or(self.concat.as_deref());
+        dimension.unwrap_or_default()
+    }
+
+    /// Moves the chunks of one source that stay as they are.
+    #[tracing::instrument(level = "debug", skip_all, fields(source = %source))]
+    async fn move_all(
+        &self,
+        session: &Session,
+        source: &Arc<dyn Source>,
+        transfers: Vec<Transfer>,
+    ) -> Result<(transfer::Copied, refer::Referred), ImportError> {
         let (copies, referred) = match &self.refers {
             None => (transfers, refer::Referred::default()),
-            Some(copied) => refer::run(&**source, session, transfers, copied).await?,
+            Some(_) => {
+                let refers = |it: &Transfer| self.refers_to(&it.from, &it.array, &**source);
+                refer::run(&**source, session, transfers, refers).await?
+            }
         };
-        // What may be refused comes first: nothing else is copied in vain.
-        let is_label = |transfer: &Transfer| labels.iter().any(|it| it.path == transfer.to);
-        let (first, rest) = copies.into_iter().partition(is_label);
-        let mut copied = self.transfer(source, session, first).await?;
-        let mut joined = BTreeMap::new();
-        for join in &plan.joins {
-            let done = so_far.joins.add(&**source, session, join).await?;
-            copied.chunks += done.chunks;
-            copied.bytes += done.bytes;
-            joined.insert(&join.to, done.numbers);
-        }
-        for label in &labels {
-            let (added, name) = (joined.remove(&label.path), source.to_string());
-            so_far.labels.check(session, label, added, &name).await?;
-        }
-        copied.add(self.transfer(source, session, rest).await?);
-        let mut report = report(plan, hierarchy.ignored, copied);
-        report.warnings = hierarchy.warnings;
-        report.virtual_chunks = referred.chunks;
-        report.virtual_bytes = referred.bytes;
-        Ok(report)
+        Ok((self.transfer(source, session, copies).await?, referred))
     }
 
     async fn transfer(
@@ -336,32 +330,12 @@ impl Import {
         }
     }
 
-    /// What is referred to cannot be joined within a chunk.
-    fn check_joins(&self, plan: &Plan, source: &dyn Source) -> Result<(), PlanError> {
-        let Some(copied) = &self.refers else {
-            return Ok(());
-        };
-        let is_copied = |join: &&Join| {
-            copied.contains(&join.from)
-                || plan::coordinate(&join.from, &join.array).is_some()
-                || source.is_at_hand(&join.from)
-        };
-        match plan.joins.iter().find(|join| !is_copied(join)) {
-            None => Ok(()),
-            Some(join) => Err(PlanError::PartialChunk {
-                path: join.to.clone(),
-                dimension: join.dimension.clone(),
-                length: join.length,
-                chunk: join.chunk,
-                reason: "what is referred to cannot be joined within a chunk: have it copied",
-            }),
-        }
-    }
-
     /// Of several sources, an error names the one.
     fn about(&self, source: &Arc<dyn Source>, error: ImportError) -> ImportError {
         match error {
-            ImportError::Source(_) | ImportError::Labels { .. } => error,
+            ImportError::Source(_) | ImportError::Labels { .. } | ImportError::Times { .. } => {
+                error
+            }
             error if self.sources.len() == 1 => error,
             error => ImportError::OneSource {
                 name: source.to_string(),
@@ -371,7 +345,11 @@ impl Import {
     }
 
     /// What the repository has where the import goes.
-    fn existing(&self, session: &Session, hierarchy: &Hierarchy) -> Result<Existing, ImportError> {
+    fn existing<'a>(
+        &self,
+        session: &Session,
+        paths: impl Iterator<Item = &'a NodePath>,
+    ) -> Result<Existing, ImportError> {
         let mut kinds = BTreeMap::new();
         for path in self.group.ancestors() {
             if let Some(kind) = session.node_kind(&path)? {
@@ -382,7 +360,7 @@ impl Import {
             kinds.insert(node.path, node.kind);
         }
         let mut documents = BTreeMap::new();
-        for path in hierarchy.nodes.keys() {
+        for path in paths.collect::<BTreeSet<_>>() {
             let path = plan::target_path(&self.group, path)?;
             if kinds.contains_key(&path)
                 && let Some(document) = session.metadata(&path)?
@@ -392,20 +370,4 @@ impl Import {
         }
         Ok(Existing { kinds, documents })
     }
-}
-
-fn report(plan: Plan, ignored: Ignored, copied: transfer::Copied) -> ImportReport {
-    let mut report = ImportReport {
-        new_groups: plan.new_groups,
-        new_arrays: plan.new_arrays,
-        extended_arrays: plan.extended_arrays,
-        kept_groups: plan.kept_groups,
-        chunks: copied.chunks,
-        bytes: copied.bytes,
-        compared_chunks: copied.compared,
-        ignored,
-        ..ImportReport::default()
-    };
-    report.ignored.merge(copied.ignored);
-    report
 }

@@ -34,6 +34,8 @@
 //! ```
 
 mod archive;
+mod cf;
+mod codec;
 mod consolidated;
 mod decode;
 mod detect;
@@ -57,6 +59,7 @@ mod netcdf;
 mod netcdf3;
 mod plan;
 mod progress;
+mod regions;
 mod source;
 #[cfg(feature = "codecs")]
 mod statistics;
@@ -67,6 +70,7 @@ pub use archive::{
     Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ArchiveSource, ChunkExtents,
     Expected, Recode,
 };
+pub use cf::TimeError;
 pub use detect::{ArchiveOptions, Kind, read_archive, read_archive_with};
 #[cfg(unix)]
 pub use directory::ZarrDirectory;
@@ -83,7 +87,9 @@ pub use icefield_zarr_fs::{StorageTree, TreeError, TreeKey, TreePrefix, ZipLayou
 #[cfg(feature = "codecs")]
 pub use icefield_zarr_store::{ChunkCodec, Elements};
 pub use ignored::Ignored;
-pub use import::{Import, ImportReport, Imported};
+pub use import::{
+    Gap, Import, ImportPlan, ImportReport, Imported, Order, Overlap, PlannedArray, PlannedSource,
+};
 pub use kerchunk::{OpenUrl, is_kerchunk_parquet, read_kerchunk, read_kerchunk_parquet};
 pub use limits::Limits;
 pub use materialize::{Materialize, MaterializeReport};

@@ -4,7 +4,6 @@ mod elements;
 mod error;
 mod generate;
 mod read;
-mod regions;
 
 use std::collections::BTreeMap;
 
@@ -17,7 +16,6 @@ pub use error::NetcdfError;
 pub use generate::archive_of_cdl;
 pub use read::VariableReader;
 pub(crate) use read::document_of;
-pub(crate) use regions::Region;
 
 /// Returns what a session sees as a dataset.
 ///

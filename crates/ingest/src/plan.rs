@@ -7,13 +7,13 @@ mod create;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use bytes::Bytes;
-use icefield_core::{ArrayMetadata, NodeKind, NodePath};
-use serde_json::Value;
+use icefield_core::{ArrayMetadata, NodeKind, NodeMetadata, NodePath};
 
 use crate::document::PLAIN_GROUP;
-use crate::{Hierarchy, ImportError, PlanError, SourceNode};
+use crate::{Difference, Hierarchy, ImportError, PlanError, SourceNode};
 
 pub(crate) use append::append;
 pub(crate) use create::create;
@@ -27,29 +27,147 @@ pub(crate) struct Existing {
     pub(crate) documents: BTreeMap<NodePath, Bytes>,
 }
 
+impl Existing {
+    /// Notes a node as one source leaves it to the next.
+    pub(crate) fn note(&mut self, path: &NodePath, document: &Bytes) {
+        let metadata = NodeMetadata::parse(document);
+        let kind = match metadata.as_ref().map(NodeMetadata::array) {
+            Ok(Some(_)) => NodeKind::Array,
+            _ => NodeKind::Group,
+        };
+        self.kinds.insert(path.clone(), kind);
+        self.documents.insert(path.clone(), document.clone());
+    }
+
+    /// Leaves only these arrays, and all groups.
+    pub(crate) fn narrow(&mut self, ours: &BTreeSet<NodePath>) {
+        let kinds = &mut self.kinds;
+        let is_ours = |path: &NodePath, kind: Option<&NodeKind>| {
+            kind != Some(&NodeKind::Array) || ours.contains(path)
+        };
+        self.documents
+            .retain(|path, _| is_ours(path, kinds.get(path)));
+        kinds.retain(|path, kind| is_ours(path, Some(kind)));
+    }
+}
+
 /// What to do with the chunks of one array.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action {
-    /// Copy each, so many chunks further along each axis.
-    Copy { offset: Vec<u32> },
+    /// Copy each.
+    Copy,
+    /// Copy each of a part of the grid, somewhere else along an axis.
+    Move(Shift),
     /// Compare each with the one that is there.
     Compare,
 }
 
-/// An array of one dimension whose elements are put behind others, within a chunk.
+/// A part of a grid of chunks, cut across one axis, and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shift {
+    pub(crate) axis: usize,
+    /// Chunks along the axis, in the source.
+    pub(crate) chunks: Range<u64>,
+    /// Where the first of them goes.
+    pub(crate) to: u64,
+}
+
+impl Shift {
+    /// Returns where a chunk goes; `None` if it is not of the part.
+    pub(crate) fn target(&self, index: &[u32]) -> Option<Vec<u32>> {
+        let at = u64::from(*index.get(self.axis)?);
+        if !self.chunks.contains(&at) {
+            return None;
+        }
+        let mut target = index.to_vec();
+        target[self.axis] = u32::try_from(at - self.chunks.start + self.to).ok()?;
+        Some(target)
+    }
+}
+
+/// What a source puts behind an array that grows along one axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Join {
+pub(crate) struct Growth {
     /// The array in the source.
     pub(crate) from: NodePath,
     /// What the source says of it.
     pub(crate) array: ArrayMetadata,
+    /// Its document in the source.
+    pub(crate) document: Bytes,
     /// The array in the repository.
     pub(crate) to: NodePath,
-    pub(crate) dimension: String,
-    /// Elements that are there.
-    pub(crate) length: u64,
-    /// Elements of a chunk.
-    pub(crate) chunk: u64,
+    pub(crate) axis: usize,
+    /// Elements along the axis that lie before.
+    pub(crate) at: u64,
+    /// The elements of the source that are put there.
+    pub(crate) kept: Range<u64>,
+    /// Why its chunks cannot be taken as they are, if they cannot.
+    pub(crate) recoded: Option<Difference>,
+}
+
+impl Growth {
+    /// Returns the elements that are added.
+    pub(crate) fn length(&self) -> u64 {
+        self.kept.end - self.kept.start
+    }
+}
+
+/// The dimension along which arrays grow, and which elements of the source are put there.
+#[derive(Clone, Debug)]
+pub(crate) struct Along<'a> {
+    pub(crate) dimension: &'a str,
+    /// The elements that are kept, and of how many; `None` for all.
+    pub(crate) kept: Option<(Range<u64>, u64)>,
+}
+
+impl<'a> Along<'a> {
+    /// All elements along a dimension.
+    #[cfg(test)]
+    pub(crate) fn all(dimension: &'a str) -> Self {
+        Self {
+            dimension,
+            kept: None,
+        }
+    }
+
+    /// Returns the axis of the dimension, `None` if the array does not have it.
+    pub(crate) fn axis(
+        &self,
+        path: &NodePath,
+        array: &ArrayMetadata,
+    ) -> Result<Option<usize>, PlanError> {
+        let names = array.dimension_names.as_deref().unwrap_or_default();
+        let is_it = |axis: &usize| names[*axis].as_deref() == Some(self.dimension);
+        let mut axes = (0..names.len()).filter(is_it);
+        let axis = axes.next();
+        match axes.next() {
+            None => Ok(axis),
+            Some(_) => Err(PlanError::DimensionTwice {
+                path: path.clone(),
+                dimension: self.dimension.to_owned(),
+            }),
+        }
+    }
+
+    /// Returns the elements of an array that are kept.
+    fn kept_of(
+        &self,
+        path: &NodePath,
+        array: &ArrayMetadata,
+        axis: usize,
+    ) -> Result<Range<u64>, PlanError> {
+        let length = array.shape[axis];
+        match &self.kept {
+            None => Ok(0..length),
+            Some((kept, of)) if *of == length => Ok(kept.clone()),
+            Some((_, of)) => Err(PlanError::LengthDiffers {
+                path: path.clone(),
+                dimension: self.dimension.to_owned(),
+                length,
+                labels: *of,
+            }),
+        }
+    }
 }
 
 /// The chunks of one array.
@@ -59,31 +177,11 @@ pub(crate) struct Transfer {
     pub(crate) from: NodePath,
     /// What the source says of it.
     pub(crate) array: ArrayMetadata,
+    /// Its document in the source.
+    pub(crate) document: Bytes,
     /// The array in the repository.
     pub(crate) to: NodePath,
     pub(crate) action: Action,
-}
-
-/// An array of one dimension that says where its elements are.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Label {
-    /// The array in the repository.
-    pub(crate) path: NodePath,
-    /// The first of its new elements.
-    pub(crate) first: u64,
-    pub(crate) units: Option<String>,
-}
-
-impl Label {
-    /// Returns whether it says times, as the CF conventions write them: `hours since 2000-01-01`.
-    pub(crate) fn is_time(&self) -> bool {
-        self.units.as_ref().is_some_and(|it| it.contains(" since "))
-    }
-}
-
-fn units(document: &[u8]) -> Option<String> {
-    let document: Value = serde_json::from_slice(document).ok()?;
-    document["attributes"]["units"].as_str().map(str::to_owned)
 }
 
 /// Returns the only dimension of an array that has its name: everybody who opens the dataset reads it.
@@ -101,7 +199,7 @@ pub(crate) struct Plan {
     /// Documents to write, parents before children.
     pub(crate) documents: BTreeMap<NodePath, Bytes>,
     pub(crate) transfers: Vec<Transfer>,
-    pub(crate) joins: Vec<Join>,
+    pub(crate) growths: Vec<Growth>,
     /// Groups that stay as they are though the source says something else of them.
     pub(crate) kept_groups: Vec<NodePath>,
     pub(crate) new_groups: u64,
@@ -114,42 +212,6 @@ impl Plan {
     fn new_group(&mut self, path: NodePath, document: Bytes) {
         self.new_groups += 1;
         self.documents.insert(path, document);
-    }
-
-    /// Returns the arrays that label a dimension along which they grow: its coordinate, and if that has no units, as one
-    /// that only stands in for others, the times along it.
-    pub(crate) fn labels(&self, dimension: &str) -> Vec<Label> {
-        let copied = self.transfers.iter().filter_map(|it| match &it.action {
-            Action::Copy { offset } => {
-                let chunks = u64::from(offset.first().copied().unwrap_or(0));
-                let elements = it.array.chunk_shape.first().copied().unwrap_or(0);
-                Some((&it.from, &it.array, &it.to, chunks * elements))
-            }
-            Action::Compare => None,
-        });
-        let joined = self.joins.iter();
-        let joined = joined.map(|it| (&it.from, &it.array, &it.to, it.length));
-        let along = copied.chain(joined).filter_map(|(from, array, to, first)| {
-            let [Some(name)] = array.dimension_names.as_deref()? else {
-                return None;
-            };
-            let document = self.documents.get(to)?;
-            let label = Label {
-                path: to.clone(),
-                first,
-                units: units(document),
-            };
-            let is_coordinate = coordinate(from, array).is_some();
-            (name == dimension).then_some((is_coordinate, label))
-        });
-        let (coordinates, others): (Vec<_>, Vec<_>) = along.partition(|it| it.0);
-        let stands_in = |it: &(bool, Label)| it.1.units.is_none();
-        let times = others.into_iter().filter(|it| it.1.is_time());
-        let times = times
-            .filter(|_| coordinates.iter().any(stands_in))
-            .collect::<Vec<_>>();
-        let labels = coordinates.into_iter().chain(times);
-        labels.map(|(_, label)| label).collect()
     }
 
     /// Adds the groups that are implied by the nodes of the plan and exist nowhere.
@@ -229,7 +291,7 @@ fn check_kind(path: &NodePath, existing: NodeKind, node: &SourceNode) -> Result<
 }
 
 /// Turns a failure to read a document into the error that names its node.
-fn document_error(path: &NodePath) -> impl FnOnce(serde_json::Error) -> ImportError {
+pub(crate) fn document_error(path: &NodePath) -> impl FnOnce(serde_json::Error) -> ImportError {
     move |source| ImportError::Document {
         path: path.clone(),
         source,

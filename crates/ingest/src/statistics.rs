@@ -8,8 +8,9 @@ mod summary;
 
 use icefield_core::{NodePath, Session};
 
-use crate::netcdf::{ElementReader, NetcdfError, Region, document_of};
+use crate::netcdf::{ElementReader, NetcdfError, document_of};
 use crate::progress::most_chunks;
+use crate::regions::Region;
 use crate::{Elements, Progress};
 
 pub use histogram::Histogram;

@@ -72,6 +72,46 @@ pub(crate) fn array_difference(
     Ok(maps("", &read(existing)?, &read(source)?, &ORDER))
 }
 
+/// How alike two arrays are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Likeness {
+    /// The chunks of one are chunks of the other.
+    Same,
+    /// The elements are, once they are decoded and encoded anew: what the first difference is.
+    Elements(Difference),
+    Different(Difference),
+}
+
+/// Compares two arrays as [`array_difference`] does. Codecs and the fill value only say how elements are stored; so does the
+/// chunk grid of an array that grows.
+pub(crate) fn likeness(
+    existing: &[u8],
+    source: &[u8],
+    free: Option<usize>,
+) -> Result<Likeness, serde_json::Error> {
+    let Some(difference) = array_difference(existing, source, free)? else {
+        return Ok(Likeness::Same);
+    };
+    let (mut here, mut there): (Value, Value) = (
+        serde_json::from_slice(existing)?,
+        serde_json::from_slice(source)?,
+    );
+    let is_regular = |document: &Value| document["chunk_grid"]["name"] == "regular";
+    let mut storage = vec!["codecs", "fill_value"];
+    if free.is_some() && is_regular(&here) && is_regular(&there) {
+        storage.push("chunk_grid");
+    }
+    for member in storage {
+        there[member] = here[member].take();
+        here[member] = there[member].clone();
+    }
+    let (here, there) = (serde_json::to_vec(&here)?, serde_json::to_vec(&there)?);
+    Ok(match array_difference(&here, &there, free)? {
+        None => Likeness::Elements(difference),
+        Some(difference) => Likeness::Different(difference),
+    })
+}
+
 /// Compares two groups; their consolidated metadata does not count.
 pub(crate) fn group_difference(
     existing: &[u8],

@@ -8,17 +8,59 @@
 //! ```
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
+use futures::TryStreamExt;
 use icefield_core::{ByteRange, NodePath, Session, SessionError};
+use serde_json::Value;
 
-use crate::ImportError;
-use crate::decode::Encoding;
-use crate::plan::Label;
+use super::times;
+use crate::cf::{Number, NumberType};
+use crate::codec::{Codec, Elements};
+use crate::plan::coordinate;
+use crate::{ChunkEntry, Hierarchy, ImportError, Source};
+
+/// An array of one dimension that says where its elements are.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Label {
+    /// The array in the source.
+    pub(super) path: NodePath,
+    pub(super) units: Option<String>,
+    /// Whether it has the name of the dimension.
+    pub(super) is_coordinate: bool,
+}
+
+impl Label {
+    /// Returns whether it says times, as the CF conventions write them: `hours since 2000-01-01`.
+    pub(super) fn is_time(&self) -> bool {
+        self.units.as_deref().is_some_and(crate::cf::is_time)
+    }
+}
+
+/// Returns the arrays that label a dimension: its coordinates, and if one has no units, as one that only stands in for
+/// others, the times along it.
+pub(super) fn labels(hierarchy: &Hierarchy, dimension: &str) -> Vec<Label> {
+    let along = hierarchy.nodes.iter().filter_map(|(path, node)| {
+        let array = node.array()?;
+        let [Some(name)] = array.dimension_names.as_deref()? else {
+            return None;
+        };
+        let document: Value = serde_json::from_slice(node.document()).ok()?;
+        (name == dimension).then(|| Label {
+            path: path.clone(),
+            units: document["attributes"]["units"].as_str().map(str::to_owned),
+            is_coordinate: coordinate(path, array).is_some(),
+        })
+    });
+    let (coordinates, others): (Vec<_>, Vec<_>) = along.partition(|it| it.is_coordinate);
+    let stands_in = coordinates.iter().any(|it| it.units.is_none());
+    let times = others.into_iter().filter(|it| stands_in && it.is_time());
+    let times: Vec<Label> = times.collect();
+    coordinates.into_iter().chain(times).collect()
+}
 
 /// How coordinates go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tail {
+pub(super) enum Tail {
     /// There are none yet.
     Empty,
     One(i128),
@@ -28,67 +70,64 @@ enum Tail {
     Unknown,
 }
 
-/// The ends of the coordinates so far.
-#[derive(Debug, Default)]
-pub(super) struct Labels {
-    tails: BTreeMap<NodePath, Tail>,
+/// What is kept in mind of the coordinates of one source.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Line {
+    pub(super) count: u64,
+    pub(super) first: Option<Number>,
+    pub(super) last: Option<Number>,
+    /// The longest step between two of them.
+    pub(super) longest_step: Option<f64>,
+    pub(super) tail: Tail,
 }
 
-impl Labels {
-    /// Notes how the coordinates in the session end, before something is put behind them.
-    pub(super) async fn note(
-        &mut self,
-        session: &Session,
-        labels: &[Label],
-    ) -> Result<(), ImportError> {
-        for label in labels {
-            if !self.tails.contains_key(&label.path) {
-                let end = length(session, &label.path)?.saturating_sub(2);
-                let values = values(session, &label.path, end).await?;
-                let tail = values.map_or(Tail::Unknown, |values| tail(&values));
-                self.tails.insert(label.path.clone(), tail);
-            }
+impl Line {
+    pub(super) fn new(values: &[Number]) -> Self {
+        let ordered: Option<Vec<i128>> = values.iter().map(|it| ordered(*it)).collect();
+        let steps = values.windows(2);
+        let steps = steps.map(|pair| (float(pair[1]) - float(pair[0])).abs());
+        Self {
+            count: values.len() as u64,
+            first: values.first().copied(),
+            last: values.last().copied(),
+            longest_step: steps.reduce(f64::max),
+            tail: ordered.map_or(Tail::Unknown, |values| tail(&values)),
         }
-        Ok(())
     }
 
-    /// Checks what has been put behind: `added`, or what the session has from there on.
-    pub(super) async fn check(
-        &mut self,
-        session: &Session,
-        label: &Label,
-        added: Option<Option<Vec<i128>>>,
-        name: &str,
-    ) -> Result<(), ImportError> {
-        let path = &label.path;
-        let Some(before) = self.tails.get(path).copied() else {
-            return Ok(());
-        };
-        let added = match added {
-            Some(added) => added,
-            None => values(session, path, label.first).await?,
-        };
-        let after = match added {
-            None => Tail::Unknown,
-            Some(added) => match follow(before, &added, label) {
-                Ok(after) => after,
-                Err(problem) => {
-                    return Err(ImportError::Labels {
-                        path: path.clone(),
-                        name: name.to_owned(),
-                        problem,
-                    });
-                }
-            },
-        };
-        self.tails.insert(path.clone(), after);
-        Ok(())
+    /// Returns the first of them as one that compares as it does.
+    pub(super) fn begins(&self) -> Option<i128> {
+        self.first.and_then(ordered)
+    }
+}
+
+/// Returns a number as a float.
+pub(super) fn float(number: Number) -> f64 {
+    match number {
+        Number::Whole(number) => number as f64,
+        Number::Float(number) => number,
+    }
+}
+
+/// Returns a number as one that compares as it does; `None` if it is none.
+pub(super) fn ordered(number: Number) -> Option<i128> {
+    match number {
+        Number::Whole(number) => Some(number),
+        Number::Float(value) => {
+            // Of two floats of one sign, the larger has the larger bits.
+            let magnitude = i128::from(value.abs().to_bits());
+            let ordered = if value < 0.0 { -magnitude } else { magnitude };
+            (!value.is_nan()).then_some(ordered)
+        }
     }
 }
 
 /// How coordinates end with some more behind them, or what is wrong with these.
-fn follow(before: Tail, added: &[i128], label: &Label) -> Result<Tail, &'static str> {
-    let after = tail(added);
+pub(super) fn follow(
+    before: Tail,
+    (first, after): (Option<i128>, Tail),
+    label: &Label,
+) -> Result<Tail, &'static str> {
     let (last, way) = match (before, after) {
         (before, Tail::Empty) => return Ok(before),
         (Tail::Empty, after) => return Ok(after),
@@ -104,7 +143,8 @@ fn follow(before: Tail, added: &[i128], label: &Label) -> Result<Tail, &'static 
         }
         (Tail::Run(last, way), _) | (Tail::One(last), Tail::Run(_, way)) => (last, way),
     };
-    if way == Ordering::Equal || added[0].cmp(&last) != way {
+    let goes_on = first.is_some_and(|first| first.cmp(&last) == way);
+    if way == Ordering::Equal || !goes_on {
         return Err("overlap it or lie before its end");
     }
     Ok(match after {
@@ -128,51 +168,112 @@ fn tail(values: &[i128]) -> Tail {
     }
 }
 
-/// The elements along the first dimension.
-fn length(session: &Session, path: &NodePath) -> Result<u64, ImportError> {
-    Ok(session.array(path)?.shape.first().copied().unwrap_or(0))
+/// How to read the numbers of an array of one dimension; `None` if that is not understood here.
+fn reader(document: &[u8]) -> Option<(Codec, NumberType)> {
+    let document: Value = serde_json::from_slice(document).ok()?;
+    let kind = NumberType::of(&document["data_type"])?;
+    Some((Codec::of(&document).ok()?, kind))
 }
 
-/// The numbers of an array of one dimension, from an element on. `None` also if they may not be read.
-async fn values(
-    session: &Session,
+/// The numbers of a chunk of which so many elements lie in the array.
+fn numbers(elements: &Elements, kind: NumberType, count: usize) -> Vec<Number> {
+    match elements {
+        Elements::Fixed(bytes) => {
+            let all = bytes.chunks_exact(kind.bytes()).map(|it| kind.read(it));
+            all.take(count).collect()
+        }
+        #[cfg(feature = "codecs")]
+        Elements::Variable(_) => Vec::new(),
+    }
+}
+
+/// Reads the numbers of an array of one dimension in a source; `None` if they are none, or cannot be decoded.
+pub(super) async fn of_source(
+    source: &dyn Source,
+    hierarchy: &Hierarchy,
     path: &NodePath,
-    first: u64,
-) -> Result<Option<Vec<i128>>, ImportError> {
-    let array = session.array(path)?;
-    let document = session.metadata(path)?.unwrap_or_default();
+) -> Result<Option<Vec<Number>>, ImportError> {
+    let Some(node) = hierarchy.nodes.get(path) else {
+        return Ok(None);
+    };
+    let (Some(array), Some((codec, kind))) = (node.array(), reader(node.document())) else {
+        return Ok(None);
+    };
     let ([length], [chunk]) = (&array.shape[..], &array.chunk_shape[..]) else {
         return Ok(None);
     };
-    let Some(encoding) = Encoding::of(&document, *chunk) else {
-        return Ok(None);
-    };
+    let mut listed = std::collections::BTreeMap::new();
+    let mut chunks = source.chunks(path, array);
+    while let Some(entry) = chunks.try_next().await? {
+        if let ChunkEntry::Chunk { index, length } = entry
+            && array.contains(&index)
+        {
+            listed.insert(index[0], length);
+        }
+    }
     let mut values = Vec::new();
-    let first_chunk = first / chunk;
-    for index in (0..array.chunk_counts[0]).filter(|index| u64::from(*index) >= first_chunk) {
+    for index in 0..array.chunk_counts[0] {
+        let elements = match listed.get(&index) {
+            None => codec.filled_chunk(),
+            Some(bytes) => {
+                let bytes = source.read_chunk(path, array, &[index], *bytes).await?;
+                match codec.decode(&bytes) {
+                    Ok(elements) => elements,
+                    Err(_) => return Ok(None),
+                }
+            }
+        };
+        // What lies behind the end of the array is no label, and often no number.
+        let count = (length - u64::from(index) * chunk).min(*chunk);
+        values.extend(numbers(&elements, kind, count as usize));
+    }
+    Ok(Some(values))
+}
+
+/// Returns how the coordinates of an array in the repository end.
+pub(super) async fn tail_of(session: &Session, path: &NodePath) -> Result<Tail, ImportError> {
+    let array = session.array(path)?;
+    let document = session.metadata(path)?.unwrap_or_default();
+    let (Some((codec, kind)), [length], [chunk]) =
+        (reader(&document), &array.shape[..], &array.chunk_shape[..])
+    else {
+        return Ok(Tail::Unknown);
+    };
+    // The last two of them tell.
+    let first = length.saturating_sub(2);
+    let mut values = Vec::new();
+    for index in (0..array.chunk_counts[0]).filter(|index| u64::from(*index) >= first / chunk) {
         let bytes = match session.chunk(path, &[index], ByteRange::All).await {
             Ok(bytes) => bytes,
             // Of a reference that an earlier import made, to where nobody has granted access.
-            Err(SessionError::VirtualChunk { .. }) => return Ok(None),
+            Err(SessionError::VirtualChunk { .. }) => return Ok(Tail::Unknown),
             Err(error) => return Err(error.into()),
         };
-        let plain = match bytes {
-            None => Some(encoding.filled()),
-            Some(bytes) => encoding.plain(&bytes),
+        let elements = match bytes.map(|bytes| codec.decode(&bytes)) {
+            None => codec.filled_chunk(),
+            Some(Ok(elements)) => elements,
+            Some(Err(_)) => return Ok(Tail::Unknown),
         };
-        // What lies behind the end of the array is no label, and often no number.
-        let rest = (length - u64::from(index) * chunk).min(*chunk) as usize;
-        let numbers = plain.and_then(|mut plain| {
-            plain.truncate(rest * encoding.element_bytes());
-            encoding.numbers(&plain)
-        });
-        let Some(numbers) = numbers else {
-            return Ok(None);
-        };
-        values.extend(numbers);
+        let count = (length - u64::from(index) * chunk).min(*chunk);
+        values.extend(numbers(&elements, kind, count as usize));
     }
     let before = (first % chunk) as usize;
-    Ok(Some(values.split_off(before.min(values.len()))))
+    Ok(Line::new(&values[before.min(values.len())..]).tail)
+}
+
+/// Finds a number among times that says that there is none, and two neighbours that are equal.
+pub(super) fn unfit(
+    values: &[Number],
+    attributes: &Value,
+    data_type: &Value,
+) -> (Option<u64>, Option<u64>) {
+    let missing = times::missing(attributes);
+    let kind = NumberType::of(data_type).unwrap_or(NumberType::Float(8));
+    let none = values
+        .iter()
+        .position(|it| times::is_missing(*it, &missing, kind));
+    let twice = values.windows(2).position(|pair| pair[0] == pair[1]);
+    (none.map(|at| at as u64), twice.map(|at| at as u64))
 }
 
 #[cfg(test)]
@@ -182,9 +283,28 @@ mod tests {
     fn label(units: Option<&str>) -> Label {
         Label {
             path: NodePath::root(),
-            first: 0,
             units: units.map(str::to_owned),
+            is_coordinate: true,
         }
+    }
+
+    #[test]
+    fn numbers_compare_as_they_do() {
+        let values = [f64::NEG_INFINITY, -3.5, -1e-310, -0.0, 1e-310, 2.0, 1e300];
+        let ordered: Option<Vec<i128>> = values
+            .iter()
+            .map(|it| ordered(Number::Float(*it)))
+            .collect();
+        assert!(ordered.expect("numbers").is_sorted_by(|a, b| a < b));
+        assert_eq!(super::ordered(Number::Float(f64::NAN)), None);
+        assert_eq!(super::ordered(Number::Whole(-7)), Some(-7));
+        let line = Line::new(&[Number::Whole(1), Number::Whole(2), Number::Whole(5)]);
+        assert_eq!((line.begins(), line.longest_step), (Some(1), Some(3.0)));
+        assert_eq!(line.tail, Tail::Run(5, Ordering::Greater));
+    }
+
+    fn of(values: &[i128]) -> (Option<i128>, Tail) {
+        (values.first().copied(), tail(values))
     }
 
     #[test]
@@ -205,7 +325,7 @@ mod tests {
             // A place holder.
             (&[0], &[0], plain),
         ] {
-            let found = follow(tail(before), added, &label(units));
+            let found = follow(tail(before), of(added), &label(units));
             assert!(found.is_ok(), "{before:?} {added:?}");
         }
         for (before, added, units) in [
@@ -219,7 +339,7 @@ mod tests {
             (&[2], &[1, 2], time),
             (&[0, 1, 2, 2], &[2, 3, 4], plain),
         ] {
-            let found = follow(tail(before), added, &label(units));
+            let found = follow(tail(before), of(added), &label(units));
             assert!(found.is_err(), "{before:?} {added:?}");
         }
     }
@@ -229,9 +349,9 @@ mod tests {
         let label = label(None);
         let mut end = tail(&[]);
         for added in [&[][..], &[0, 1, 2], &[], &[3]] {
-            end = follow(end, added, &label).expect("it goes on");
+            end = follow(end, of(added), &label).expect("it goes on");
         }
         assert_eq!(end, Tail::Run(3, Ordering::Greater));
-        assert!(follow(end, &[0, 1, 2], &label).is_err());
+        assert!(follow(end, of(&[0, 1, 2]), &label).is_err());
     }
 }

@@ -1,10 +1,8 @@
 //! References to chunks where they lie, in place of copies.
 
-use std::collections::BTreeSet;
-
 use icefield_core::{NodePath, Session, VirtualRefs, WriteMode};
 
-use crate::plan::{Action, Transfer, coordinate};
+use crate::plan::{Action, Shift, Transfer};
 use crate::source::References;
 use crate::{ImportError, Source};
 
@@ -15,27 +13,25 @@ pub(super) struct Referred {
     pub(super) bytes: u64,
 }
 
-/// Sets the references of all arrays that are not copied. Returns the transfers that are left.
+/// Sets the references of the arrays that are referred to. Returns the transfers that are left.
 pub(super) async fn run(
     source: &dyn Source,
     session: &Session,
     transfers: Vec<Transfer>,
-    copied: &BTreeSet<NodePath>,
+    refers: impl Fn(&Transfer) -> bool,
 ) -> Result<(Vec<Transfer>, Referred), ImportError> {
     let (mut left, mut referred) = (Vec::new(), Referred::default());
     for transfer in transfers {
-        let Action::Copy { offset } = &transfer.action else {
+        let shift = match &transfer.action {
+            Action::Compare => None,
+            Action::Copy => Some(None),
+            Action::Move(shift) => Some(Some(shift)),
+        };
+        let Some(shift) = shift.filter(|_| refers(&transfer)) else {
             left.push(transfer);
             continue;
         };
         let from = &transfer.from;
-        if copied.contains(from)
-            || coordinate(from, &transfer.array).is_some()
-            || source.is_at_hand(from)
-        {
-            left.push(transfer);
-            continue;
-        }
         let references = source
             .references(from)
             .map_err(|reason| ImportError::NotVirtual {
@@ -43,47 +39,80 @@ pub(super) async fn run(
                 name: source.to_string(),
                 reason,
             })?;
-        set(session, &transfer.to, offset, &references).await?;
-        referred.chunks += references.extents.len() as u64;
-        referred.bytes = referred.bytes.saturating_add(references.extents.bytes());
+        referred.add(set(session, &transfer.to, shift, &references).await?);
     }
     Ok((left, referred))
+}
+
+impl Referred {
+    fn add(&mut self, other: Self) {
+        self.chunks += other.chunks;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
 }
 
 async fn set(
     session: &Session,
     path: &NodePath,
-    offset: &[u32],
+    shift: Option<&Shift>,
     references: &References<'_>,
-) -> Result<(), ImportError> {
+) -> Result<Referred, ImportError> {
     let extents = references.extents;
-    let moved: Vec<u32>;
-    let coordinates = match offset.iter().all(|by| *by == 0) {
-        true => extents.coordinates(),
-        false => {
-            let along = extents.coordinates().iter().zip(offset.iter().cycle());
-            // What goes beyond the end is outside every grid.
-            moved = along.map(|(at, by)| at.saturating_add(*by)).collect();
-            &moved
+    let mut moved = Moved::default();
+    if let Some(shift) = shift {
+        for (row, source) in extents.rows().zip(&references.source) {
+            if let Some(target) = shift.target(row.index) {
+                moved.coordinates.extend(target);
+                moved.source.push(*source);
+                moved.offsets.push(row.offset);
+                moved.lengths.push(row.length);
+            }
         }
+    }
+    let refs = match shift {
+        None => VirtualRefs {
+            coordinates: extents.coordinates(),
+            sources: &references.sources,
+            source: &references.source,
+            offsets: extents.offsets(),
+            lengths: extents.lengths(),
+        },
+        Some(_) => VirtualRefs {
+            coordinates: &moved.coordinates,
+            sources: &references.sources,
+            source: &moved.source,
+            offsets: &moved.offsets,
+            lengths: &moved.lengths,
+        },
     };
-    let refs = VirtualRefs {
-        coordinates,
-        sources: &references.sources,
-        source: &references.source,
-        offsets: extents.offsets(),
-        lengths: extents.lengths(),
+    let bytes = refs
+        .lengths
+        .iter()
+        .fold(0_u64, |all, one| all.saturating_add(*one));
+    let referred = Referred {
+        chunks: refs.lengths.len() as u64,
+        bytes,
     };
     session.set_virtual_refs(path, refs).await?;
     for (index, bytes) in references.made {
-        let index: Vec<u32> = index
-            .iter()
-            .zip(offset)
-            .map(|(at, by)| at.saturating_add(*by))
-            .collect();
-        session
-            .set_chunk(path, &index, bytes.clone(), WriteMode::Overwrite)
-            .await?;
+        let target = match shift {
+            None => Some(index.to_vec()),
+            Some(shift) => shift.target(index),
+        };
+        if let Some(target) = target {
+            session
+                .set_chunk(path, &target, bytes.clone(), WriteMode::Overwrite)
+                .await?;
+        }
     }
-    Ok(())
+    Ok(referred)
+}
+
+/// The rows of extents that go somewhere else.
+#[derive(Default)]
+struct Moved {
+    coordinates: Vec<u32>,
+    source: Vec<u32>,
+    offsets: Vec<u64>,
+    lengths: Vec<u64>,
 }

@@ -7,10 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_core::{ByteRange, ChunkIndex, Session, WriteMode};
+use serde_json::Value;
 
+use crate::codec::{Codec, Elements};
 use crate::limits::Budget;
 use crate::plan::{Action, Transfer};
 use crate::progress::most_chunks;
+use crate::regions::Region;
 use crate::{ChunkEntry, Ignored, ImportError, Limits, Progress, Source};
 
 /// What was moved.
@@ -23,13 +26,6 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    pub(super) fn add(&mut self, other: Self) {
-        self.chunks += other.chunks;
-        self.bytes += other.bytes;
-        self.compared += other.compared;
-        self.ignored.merge(other.ignored);
-    }
-
     fn and(mut self, done: Done) -> Self {
         match done {
             Done::Copied(bytes) => {
@@ -83,12 +79,7 @@ pub(super) async fn run(
         budget: Budget::new(limits),
         progress,
     };
-    progress.expected(
-        transfers
-            .iter()
-            .map(|transfer| most_chunks(&transfer.array))
-            .fold(0, u64::saturating_add),
-    );
+    progress.expected(transfers.iter().map(most).fold(0, u64::saturating_add));
     let works: Vec<Arc<Work>> = transfers
         .into_iter()
         .map(|transfer| {
@@ -117,6 +108,29 @@ pub(super) async fn run(
     Ok(copied)
 }
 
+/// Chunks that a transfer has at most.
+fn most(transfer: &Transfer) -> u64 {
+    let all = most_chunks(&transfer.array);
+    match &transfer.action {
+        Action::Move(shift) => {
+            let along = transfer.array.chunk_counts.get(shift.axis).copied();
+            let part = shift.chunks.end - shift.chunks.start;
+            all / u64::from(along.unwrap_or(1)).max(1) * part
+        }
+        Action::Copy | Action::Compare => all,
+    }
+}
+
+/// Whether an entry is a chunk of the grid that this transfer leaves to others.
+fn is_of_others(transfer: &Transfer, entry: &ChunkEntry) -> bool {
+    match (&transfer.action, entry) {
+        (Action::Move(shift), ChunkEntry::Chunk { index, .. }) => {
+            transfer.array.contains(index) && shift.target(index).is_none()
+        }
+        _ => false,
+    }
+}
+
 impl<'a> Mover<'a> {
     /// The entries of one array; at the end, it is known how many do not exist.
     fn jobs(&self, work: Arc<Work>) -> BoxStream<'a, Result<Job, ImportError>> {
@@ -126,17 +140,22 @@ impl<'a> Mover<'a> {
             .source
             .chunks(&work.transfer.from, &work.transfer.array);
         let counted = Arc::clone(&work);
-        let jobs = entries.map(move |entry| {
-            let entry = entry?;
-            if matches!(entry, ChunkEntry::Chunk { .. }) {
-                work.listed.fetch_add(1, Ordering::Relaxed);
-            }
-            let work = Arc::clone(&work);
-            Ok(Job { work, entry })
+        let jobs = entries.filter_map(move |entry| {
+            let job = entry.map(|entry| {
+                if is_of_others(&work.transfer, &entry) {
+                    return None;
+                }
+                if matches!(entry, ChunkEntry::Chunk { .. }) {
+                    work.listed.fetch_add(1, Ordering::Relaxed);
+                }
+                let work = Arc::clone(&work);
+                Some(Job { work, entry })
+            });
+            std::future::ready(job.map_err(ImportError::from).transpose())
         });
         let end = stream::once(async move {
             let found = counted.listed.load(Ordering::Relaxed);
-            progress.absent(most_chunks(&counted.transfer.array).saturating_sub(found));
+            progress.absent(most(&counted.transfer).saturating_sub(found));
             None
         });
         jobs.map(Some)
@@ -172,29 +191,28 @@ impl<'a> Mover<'a> {
             });
         }
         let held = match &transfer.action {
-            Action::Copy { .. } => length,
+            Action::Copy | Action::Move(_) => length,
             Action::Compare => length.saturating_mul(2),
         };
         let _held = self.budget.hold(held).await;
         let bytes = self.source.read_chunk(from, array, index, length).await?;
         match &transfer.action {
-            Action::Copy { offset } => {
-                let to: Vec<u32> = index
-                    .iter()
-                    .zip(offset)
-                    .map(|(i, offset)| i + offset)
-                    .collect();
-                self.session
-                    .set_chunk(&transfer.to, &to, bytes, WriteMode::Overwrite)
-                    .await?;
-                Ok(Done::Copied(length))
+            Action::Copy => self.set(transfer, index, bytes).await,
+            Action::Move(shift) => {
+                let to = shift.target(index).unwrap_or_else(|| index.to_vec());
+                self.set(transfer, &to, bytes).await
             }
             Action::Compare => {
                 let here = self
                     .session
                     .chunk(&transfer.to, index, ByteRange::All)
                     .await?;
-                match here == Some(bytes) {
+                let is_same = match here {
+                    Some(here) if here == bytes => true,
+                    Some(here) => self.same_elements(transfer, index, (&here, &bytes))?,
+                    None => false,
+                };
+                match is_same {
                     true => Ok(Done::Compared),
                     false => Err(ImportError::ChunkDiffers {
                         path: transfer.to.clone(),
@@ -203,6 +221,59 @@ impl<'a> Mover<'a> {
                 }
             }
         }
+    }
+
+    async fn set(
+        &self,
+        transfer: &Transfer,
+        to: &[u32],
+        bytes: bytes::Bytes,
+    ) -> Result<Done, ImportError> {
+        let length = bytes.len() as u64;
+        self.session
+            .set_chunk(&transfer.to, to, bytes, WriteMode::Overwrite)
+            .await?;
+        Ok(Done::Copied(length))
+    }
+
+    /// Whether two chunks of different bytes hold the same elements, as far as they lie in the array. No, if that cannot be
+    /// told.
+    fn same_elements(
+        &self,
+        transfer: &Transfer,
+        index: &ChunkIndex,
+        (here, there): (&[u8], &[u8]),
+    ) -> Result<bool, ImportError> {
+        let document = self.session.metadata(&transfer.to)?.unwrap_or_default();
+        let decoded = |document: &[u8], bytes: &[u8]| {
+            let document: Value = serde_json::from_slice(document).ok()?;
+            let codec = Codec::of(&document).ok()?;
+            Some((codec.decode(bytes).ok()?, codec.width()))
+        };
+        let here = decoded(&document, here);
+        let there = decoded(&transfer.document, there);
+        let (Some((here, width)), Some((there, other))) = (here, there) else {
+            return Ok(false);
+        };
+        let (shape, array) = (&transfer.array.chunk_shape, &transfer.array.shape);
+        let start = index
+            .iter()
+            .zip(shape)
+            .map(|(at, chunk)| u64::from(*at) * chunk);
+        let whole = Region::new(start.collect(), shape.clone());
+        let Some(inside) = whole.common(&Region::new(vec![0; shape.len()], array.clone())) else {
+            return Ok(false);
+        };
+        let (firsts, length) = whole.runs(&inside);
+        Ok(match (&here, &there) {
+            (Elements::Fixed(here), Elements::Fixed(there)) if width == other => {
+                let mut runs = firsts
+                    .iter()
+                    .map(|first| first * width..(first + length) * width);
+                runs.all(|run| here.get(run.clone()) == there.get(run))
+            }
+            _ => here == there,
+        })
     }
 
     /// Each chunk of the source is in the repository; if there are as many, there is no other.

@@ -6,7 +6,7 @@ use icefield_core::{ArrayMetadata, ChunkIndex, NodePath, Session};
 use serde_json::Value;
 
 use super::NetcdfError;
-use super::regions::{Region, copy, each};
+use crate::regions::{Region, copy, each};
 use crate::{ChunkCodec, Elements};
 
 /// Bytes of a part, unless one row of chunks has more.

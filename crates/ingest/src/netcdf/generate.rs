@@ -9,9 +9,9 @@ use icefield_nczarr::{DataType, Dataset, Endian, Filter, Values, Variable, write
 use serde_json::{Value, json};
 
 use super::NetcdfError;
-use super::regions::each;
 use crate::archive::values::{base64_text, number};
 use crate::archive::{Archive, ArchiveArray, ArchiveChunks, ArchiveNode, pieces};
+use crate::regions::each;
 use crate::{ChunkCodec, Elements};
 
 /// Most bytes of a chunk that is made, decoded.

@@ -3,18 +3,17 @@
 use icefield_core::{ArrayMetadata, NodeKind, NodeMetadata, NodePath};
 
 use super::{
-    Action, Existing, Join, Plan, Transfer, check_above, check_kind, document_error, targets,
+    Action, Along, Existing, Growth, Plan, Transfer, check_above, check_kind, document_error,
+    targets,
 };
-use crate::decode::Encoding;
-use crate::document::{array_difference, group_difference, stored, with_length};
-use crate::import::NOT_UNDERSTOOD;
+use crate::document::{Likeness, group_difference, likeness, stored, with_length};
 use crate::{Hierarchy, ImportError, PlanError, SourceNode};
 
-/// Plans the append of a hierarchy along `dimension` to what is at and below `group`.
+/// Plans the append of a hierarchy along a dimension to what is at and below `group`.
 pub(crate) fn append(
     hierarchy: &Hierarchy,
     group: &NodePath,
-    dimension: &str,
+    along: &Along<'_>,
     existing: &Existing,
 ) -> Result<Plan, ImportError> {
     let mut plan = Plan::default();
@@ -22,12 +21,12 @@ pub(crate) fn append(
     let mut grows = false;
     for (path, (_, node)) in &targets {
         if let Some(array) = node.array() {
-            grows |= axis(path, array, dimension)?.is_some();
+            grows |= along.axis(path, array)?.is_some();
         }
     }
     if !grows {
         return Err(PlanError::NoSuchDimension {
-            dimension: dimension.to_owned(),
+            dimension: along.dimension.to_owned(),
         }
         .into());
     }
@@ -45,7 +44,7 @@ pub(crate) fn append(
         }
         match (node.array(), existing.documents.get(&path)) {
             (Some(array), Some(here)) => {
-                append_array(&mut plan, dimension, from, path, (node, array), here)?;
+                append_array(&mut plan, along, from, path, (node, array), here)?;
             }
             (Some(_), None) => return Err(PlanError::NotInTarget { path }.into()),
             (None, Some(here)) => {
@@ -71,105 +70,69 @@ pub(crate) fn append(
 
 fn append_array(
     plan: &mut Plan,
-    dimension: &str,
+    along: &Along<'_>,
     from: &NodePath,
     path: NodePath,
     (node, array): (&SourceNode, &ArrayMetadata),
     here: &bytes::Bytes,
 ) -> Result<(), ImportError> {
-    let axis = axis(&path, array, dimension)?;
-    if let Some(difference) =
-        array_difference(here, node.document(), axis).map_err(document_error(&path))?
-    {
-        return Err(PlanError::ArrayDiffers { path, difference }.into());
-    }
-    let action = match axis {
-        None => Action::Compare,
-        Some(axis) => {
-            let metadata = NodeMetadata::parse(here).ok();
-            let existing = metadata
-                .as_ref()
-                .and_then(NodeMetadata::array)
-                .unwrap_or(array);
-            let length = grown(&path, dimension, axis, existing, array)?;
-            let document = with_length(here, axis, length).map_err(document_error(&path))?;
-            plan.documents.insert(path.clone(), document);
-            plan.extended_arrays.push(path.clone());
-            let (length, chunk) = (existing.shape[axis], existing.chunk_shape[axis]);
-            if length % chunk != 0 {
-                let dimension = dimension.to_owned();
-                let encoding = Encoding::of(here, chunk);
-                let reason = match (existing.rank(), encoding) {
-                    (1, Some(_)) => None,
-                    (1, None) => Some(NOT_UNDERSTOOD),
-                    _ => Some("only arrays of one dimension are joined within a chunk"),
-                };
-                if let Some(reason) = reason {
-                    return Err(PlanError::PartialChunk {
-                        path,
-                        dimension,
-                        length,
-                        chunk,
-                        reason,
-                    }
-                    .into());
-                }
-                plan.joins.push(Join {
-                    from: from.clone(),
-                    array: array.clone(),
-                    to: path,
-                    dimension,
-                    length,
-                    chunk,
-                });
-                return Ok(());
-            }
-            let mut offset = vec![0; existing.rank()];
-            offset[axis] = existing.chunk_counts[axis];
-            Action::Copy { offset }
+    let axis = along.axis(&path, array)?;
+    let alike = likeness(here, node.document(), axis).map_err(document_error(&path))?;
+    let recoded = match alike {
+        Likeness::Same => None,
+        Likeness::Elements(difference) => Some(difference),
+        Likeness::Different(difference) => {
+            return Err(PlanError::ArrayDiffers { path, difference }.into());
         }
     };
-    plan.transfers.push(Transfer {
-        from: from.clone(),
-        array: array.clone(),
+    let (from, array, document) = (from.clone(), array.clone(), node.document().clone());
+    let Some(axis) = axis else {
+        plan.transfers.push(Transfer {
+            from,
+            array,
+            document,
+            to: path,
+            action: Action::Compare,
+        });
+        return Ok(());
+    };
+    let metadata = NodeMetadata::parse(here).ok();
+    let existing = metadata
+        .as_ref()
+        .and_then(NodeMetadata::array)
+        .unwrap_or(&array);
+    let kept = along.kept_of(&path, &array, axis)?;
+    let length = grown(&path, along, axis, existing, kept.end - kept.start)?;
+    let longer = with_length(here, axis, length).map_err(document_error(&path))?;
+    plan.documents.insert(path.clone(), longer);
+    plan.extended_arrays.push(path.clone());
+    plan.growths.push(Growth {
+        at: existing.shape[axis],
+        from,
+        array,
+        document,
         to: path,
-        action,
+        axis,
+        kept,
+        recoded,
     });
     Ok(())
-}
-
-/// The axis of the dimension, `None` if the array does not have it.
-fn axis(
-    path: &NodePath,
-    array: &ArrayMetadata,
-    dimension: &str,
-) -> Result<Option<usize>, PlanError> {
-    let names = array.dimension_names.as_deref().unwrap_or_default();
-    let mut axes = (0..names.len()).filter(|axis| names[*axis].as_deref() == Some(dimension));
-    let axis = axes.next();
-    match axes.next() {
-        None => Ok(axis),
-        Some(_) => Err(PlanError::DimensionTwice {
-            path: path.clone(),
-            dimension: dimension.to_owned(),
-        }),
-    }
 }
 
 /// The length after the append.
 fn grown(
     path: &NodePath,
-    dimension: &str,
+    along: &Along<'_>,
     axis: usize,
     existing: &ArrayMetadata,
-    added: &ArrayMetadata,
+    added: u64,
 ) -> Result<u64, PlanError> {
     let (length, chunk) = (existing.shape[axis], existing.chunk_shape[axis]);
     length
-        .checked_add(added.shape[axis])
+        .checked_add(added)
         .filter(|length| u32::try_from(length.div_ceil(chunk)).is_ok())
         .ok_or_else(|| PlanError::TooLong {
             path: path.clone(),
-            dimension: dimension.to_owned(),
+            dimension: along.dimension.to_owned(),
         })
 }

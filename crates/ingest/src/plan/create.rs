@@ -3,14 +3,18 @@
 use bytes::Bytes;
 use icefield_core::NodePath;
 
-use super::{Action, Existing, Plan, Transfer, check_above, check_kind, document_error, targets};
-use crate::document::{group_difference, is_plain_group, stored};
+use super::{
+    Action, Along, Existing, Growth, Plan, Transfer, check_above, check_kind, document_error,
+    targets,
+};
+use crate::document::{group_difference, is_plain_group, stored, with_length};
 use crate::{Hierarchy, ImportError, PlanError, SourceNode};
 
-/// Plans the import of a hierarchy as new nodes at and below `group`.
+/// Plans the import of a hierarchy as new nodes at and below `group`; arrays along a dimension begin to grow.
 pub(crate) fn create(
     hierarchy: &Hierarchy,
     group: &NodePath,
+    along: Option<&Along<'_>>,
     existing: &Existing,
 ) -> Result<Plan, ImportError> {
     let mut plan = Plan::default();
@@ -29,14 +33,38 @@ pub(crate) fn create(
             (None, None) => plan.new_group(path, document),
             (None, Some(array)) => {
                 plan.new_arrays += 1;
+                let axis = match along {
+                    None => None,
+                    Some(along) => along.axis(&path, array)?.map(|axis| (along, axis)),
+                };
+                let (from, array) = (from.clone(), array.clone());
+                let Some((along, axis)) = axis else {
+                    plan.documents.insert(path.clone(), document.clone());
+                    plan.transfers.push(Transfer {
+                        from,
+                        array,
+                        document: node.document().clone(),
+                        to: path,
+                        action: Action::Copy,
+                    });
+                    continue;
+                };
+                let kept = along.kept_of(&path, &array, axis)?;
+                let length = kept.end - kept.start;
+                let document = match length == array.shape[axis] {
+                    true => document,
+                    false => with_length(&document, axis, length).map_err(document_error(&path))?,
+                };
                 plan.documents.insert(path.clone(), document);
-                plan.transfers.push(Transfer {
-                    from: from.clone(),
-                    array: array.clone(),
+                plan.growths.push(Growth {
+                    from,
+                    array,
+                    document: node.document().clone(),
                     to: path,
-                    action: Action::Copy {
-                        offset: vec![0; array.rank()],
-                    },
+                    axis,
+                    at: 0,
+                    kept,
+                    recoded: None,
                 });
             }
         }

@@ -59,7 +59,7 @@ fn refused(result: Result<Plan, ImportError>) -> PlanError {
 #[test]
 fn missing_groups_are_made_plain() {
     let source = hierarchy(&[("/deep/down/x", array(&[4], &[2], &["t"]))]);
-    let plan = create(&source, &path("/a/b"), &Existing::default()).expect("plans");
+    let plan = create(&source, &path("/a/b"), None, &Existing::default()).expect("plans");
     let paths: Vec<&str> = plan.documents.keys().map(NodePath::as_str).collect();
     assert_eq!(
         paths,
@@ -84,13 +84,13 @@ fn an_array_is_never_replaced() {
     ]);
     let root = path("/");
     let array_there = existing(&[("/x", array(&[9], &[2], &["t"]))]);
-    let error = refused(create(&source, &root, &array_there));
+    let error = refused(create(&source, &root, None, &array_there));
     assert_eq!(error, PlanError::AlreadyExists { path: path("/x") });
     let group_there = existing(&[("/x", group_with(json!({})))]);
-    let error = refused(create(&source, &root, &group_there));
+    let error = refused(create(&source, &root, None, &group_there));
     assert!(matches!(error, PlanError::KindDiffers { .. }), "{error}");
     let below = existing(&[("/a", array(&[9], &[2], &["t"]))]);
-    let error = refused(create(&source, &path("/a/b"), &below));
+    let error = refused(create(&source, &path("/a/b"), None, &below));
     assert!(matches!(error, PlanError::BelowArray { .. }), "{error}");
 }
 
@@ -103,20 +103,29 @@ fn of_two_groups_the_one_that_says_something_stays() {
     let taken = create(
         &source(json!({"title": "one"})),
         &root,
+        None,
         &existing(&[("/", group_with(json!({})))]),
     );
     assert_eq!(taken.expect("plans").documents.len(), 1);
-    let kept = create(&source(json!({})), &root, &existing(&[("/", titled())])).expect("plans");
+    let kept = create(
+        &source(json!({})),
+        &root,
+        None,
+        &existing(&[("/", titled())]),
+    )
+    .expect("plans");
     assert!(kept.documents.is_empty() && kept.kept_groups == [path("/")]);
     let same = create(
         &source(json!({"title": "one"})),
         &root,
+        None,
         &existing(&[("/", titled())]),
     );
     assert_eq!(same.expect("plans"), Plan::default());
     let error = refused(create(
         &source(json!({"title": "two"})),
         &root,
+        None,
         &existing(&[("/", titled())]),
     ));
     assert!(error.to_string().contains("attributes.title"), "{error}");
@@ -134,7 +143,7 @@ fn an_append_grows_what_has_the_dimension_and_compares_the_rest() {
     let plan = append(
         &hierarchy(&nodes(json!({"n": 2}))),
         &path("/"),
-        "t",
+        &Along::all("t"),
         &existing(&nodes(json!({"n": 1}))),
     )
     .expect("plans");
@@ -143,69 +152,97 @@ fn an_append_grows_what_has_the_dimension_and_compares_the_rest() {
     let document: Value = serde_json::from_slice(&plan.documents[&path("/x")]).expect("JSON");
     assert_eq!(document["shape"], json!([8, 3]));
     assert_eq!(plan.documents.len(), 1);
-    let actions: Vec<_> = plan
-        .transfers
-        .iter()
-        .map(|it| (it.to.as_str(), &it.action))
-        .collect();
-    assert_eq!(
-        actions,
-        [
-            ("/y", &Action::Compare),
-            ("/x", &Action::Copy { offset: vec![2, 0] })
-        ]
-    );
+    let actions = plan.transfers.iter().map(|it| (it.to.as_str(), &it.action));
+    assert!(actions.eq([("/y", &Action::Compare)]));
+    let [growth] = &plan.growths[..] else {
+        panic!("{plan:?}");
+    };
+    assert_eq!((growth.to.as_str(), growth.axis), ("/x", 0));
+    assert_eq!((growth.at, growth.kept.clone()), (4, 0..4));
+    assert_eq!(growth.recoded, None);
 }
 
 #[test]
-fn what_has_one_dimension_is_joined_within_a_chunk() {
-    let numbers = |length: u64, codec: &str| {
-        let mut document = array(&[length], &[2], &["t"]);
-        document["data_type"] = json!("int16");
-        document["codecs"] = json!([{ "name": "bytes", "configuration": { "endian": "little" } }, { "name": codec }]);
-        ("/x", document)
+fn elements_of_other_chunks_and_codecs_are_put_behind_one_another() {
+    let here = ("/x", array(&[3, 2], &[2, 2], &["t", "y"]));
+    for edit in [
+        |it: &mut Value| it["codecs"] = json!([{ "name": "bytes" }, { "name": "zstd" }]),
+        |it: &mut Value| it["chunk_grid"]["configuration"]["chunk_shape"] = json!([4, 1]),
+        |it: &mut Value| it["fill_value"] = json!(1),
+    ] {
+        let mut other = array(&[4, 2], &[2, 2], &["t", "y"]);
+        edit(&mut other);
+        let there = existing(std::slice::from_ref(&here));
+        let plan = append(
+            &hierarchy(&[("/x", other)]),
+            &path("/"),
+            &Along::all("t"),
+            &there,
+        );
+        let plan = plan.expect("the elements fit");
+        assert!(plan.growths[0].recoded.is_some(), "{plan:?}");
+        assert_eq!(plan.growths[0].at, 3);
+    }
+}
+
+#[test]
+fn what_is_left_out_shortens_what_is_made() {
+    let nodes = [
+        ("/x", array(&[4, 3], &[2, 2], &["y", "t"])),
+        ("/z", array(&[5], &[2], &["t"])),
+    ];
+    let along = |of| Along {
+        dimension: "t",
+        kept: Some((1..3, of)),
     };
-    let (here, added) = (numbers(3, "zstd"), numbers(4, "zstd"));
-    let plan = append(&hierarchy(&[added]), &path("/"), "t", &existing(&[here])).expect("it fits");
-    assert_eq!(plan.transfers, []);
-    let [join] = &plan.joins[..] else {
-        panic!("{plan:?}");
-    };
+    let source = hierarchy(&nodes[..1]);
+    let plan = create(&source, &path("/"), Some(&along(3)), &Existing::default());
+    let plan = plan.expect("plans");
+    let document: Value = serde_json::from_slice(&plan.documents[&path("/x")]).expect("JSON");
+    assert_eq!(document["shape"], json!([4, 2]));
     assert_eq!(
-        (join.length, join.chunk, &join.array.shape[..]),
-        (3, 2, &[4][..])
+        (plan.growths[0].kept.clone(), plan.transfers.len()),
+        (1..3, 0)
     );
-    let (here, added) = (numbers(3, "blosc"), numbers(4, "blosc"));
-    let error = refused(append(
-        &hierarchy(&[added]),
+    let longer = hierarchy(&nodes);
+    let error = refused(create(
+        &longer,
         &path("/"),
-        "t",
-        &existing(&[here]),
+        Some(&along(3)),
+        &Existing::default(),
     ));
-    assert!(matches!(error, PlanError::PartialChunk { .. }), "{error}");
+    assert!(matches!(error, PlanError::LengthDiffers { .. }), "{error}");
+}
+
+#[test]
+fn arrays_of_others_do_not_grow() {
+    let mut existing = existing(&[
+        ("/g/a", array(&[1], &[1], &["t"])),
+        ("/g/old", array(&[1], &[1], &["t"])),
+        ("/g/other", group_with(json!({}))),
+    ]);
+    existing.narrow(&BTreeSet::from([path("/g/a")]));
+    let kinds: Vec<&str> = existing.kinds.keys().map(NodePath::as_str).collect();
+    assert_eq!(kinds, ["/g/a", "/g/other"]);
+    assert_eq!(existing.documents.len(), 2);
 }
 
 #[test]
 fn an_append_that_does_not_fit_is_refused_by_name() {
     let root = path("/");
     let try_append = |here: &[(&str, Value)], added: &[(&str, Value)]| {
-        refused(append(&hierarchy(added), &root, "t", &existing(here)))
+        refused(append(
+            &hierarchy(added),
+            &root,
+            &Along::all("t"),
+            &existing(here),
+        ))
     };
     let x = |shape: &[u64], chunks: &[u64]| ("/x", array(shape, chunks, &["t"]));
 
-    let flat = |length: u64| ("/x", array(&[length, 1], &[2, 1], &["t", "y"]));
-    let error = try_append(&[flat(3)], &[flat(2)]);
-    assert!(
-        matches!(&error, PlanError::PartialChunk { path, length: 3, chunk: 2, .. } if path.as_str() == "/x"),
-        "{error}"
-    );
-    let error = try_append(&[x(&[2], &[2])], &[x(&[2], &[1])]);
-    assert!(
-        error
-            .to_string()
-            .contains("chunk_grid.configuration.chunk_shape[0]"),
-        "{error}"
-    );
+    let flat = |names: &str| ("/x", array(&[2, 1], &[2, 1], &["t", names]));
+    let error = try_append(&[flat("y")], &[flat("z")]);
+    assert!(error.to_string().contains("dimension_names[1]"), "{error}");
     let error = try_append(&[], &[x(&[2], &[2])]);
     assert_eq!(error, PlanError::NotInTarget { path: path("/x") });
     let error = try_append(

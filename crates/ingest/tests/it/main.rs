@@ -16,4 +16,8 @@ mod kerchunk_parquet;
 #[cfg(all(unix, feature = "codecs"))]
 mod nczarr;
 mod netcdf3;
+#[cfg(unix)]
+mod seams;
+#[cfg(unix)]
+mod times;
 mod zarr2;

@@ -8,12 +8,13 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    pub(super) fn new(start: Vec<u64>, shape: Vec<u64>) -> Self {
+    pub(crate) fn new(start: Vec<u64>, shape: Vec<u64>) -> Self {
         Self { start, shape }
     }
 
     /// Returns the number of elements; `None` if no memory could hold as many.
-    pub(super) fn elements(&self) -> Option<usize> {
+    #[cfg(feature = "codecs")]
+    pub(crate) fn elements(&self) -> Option<usize> {
         let all = self
             .shape
             .iter()
@@ -22,7 +23,7 @@ impl Region {
     }
 
     /// What two boxes have in common; `None` if that is nothing.
-    pub(super) fn common(&self, other: &Self) -> Option<Self> {
+    pub(crate) fn common(&self, other: &Self) -> Option<Self> {
         let (mut start, mut shape) = (Vec::new(), Vec::new());
         for at in 0..self.start.len() {
             let first = self.start[at].max(other.start[at]);
@@ -38,7 +39,7 @@ impl Region {
     }
 
     /// The runs of consecutive elements of a part of the box: the first of each by its number in the box, and how many.
-    pub(super) fn runs(&self, part: &Self) -> (Vec<usize>, usize) {
+    pub(crate) fn runs(&self, part: &Self) -> (Vec<usize>, usize) {
         let rank = self.shape.len();
         let Some(last) = rank.checked_sub(1) else {
             return (vec![0], 1);
@@ -62,18 +63,29 @@ impl Region {
 }
 
 /// Copies what two boxes have in common from one to the other; elements are `width` items of the slices each.
-pub(super) fn copy<T: Clone>(
+#[cfg(feature = "codecs")]
+pub(crate) fn copy<T: Clone>(
     from: &[T],
     of: &Region,
     into: &mut [T],
     to: &Region,
     width: usize,
 ) -> Result<(), String> {
-    let Some(common) = of.common(to) else {
-        return Ok(());
-    };
-    let (sources, length) = of.runs(&common);
-    let (targets, _) = to.runs(&common);
+    match of.common(to) {
+        Some(common) => copy_part(&common, (from, of), (into, to), width),
+        None => Ok(()),
+    }
+}
+
+/// Copies a part that two boxes have in common from one to the other.
+pub(crate) fn copy_part<T: Clone>(
+    part: &Region,
+    (from, of): (&[T], &Region),
+    (into, to): (&mut [T], &Region),
+    width: usize,
+) -> Result<(), String> {
+    let (sources, length) = of.runs(part);
+    let (targets, _) = to.runs(part);
     let short = || "it has fewer elements than its shape says".to_owned();
     let length = length * width;
     for (source, target) in sources.into_iter().zip(targets) {
@@ -86,7 +98,7 @@ pub(super) fn copy<T: Clone>(
 }
 
 /// Calls with each place of a grid, the last dimension fastest, until one says no.
-pub(super) fn each<E>(
+pub(crate) fn each<E>(
     counts: &[u64],
     mut visit: impl FnMut(&[u64]) -> Result<bool, E>,
 ) -> Result<(), E> {

@@ -1,0 +1,239 @@
+//! What an import would do, for people to read.
+
+use futures::TryStreamExt;
+use icefield_core::{ArrayMetadata, BranchName, NodeMetadata, NodePath, Repository};
+
+use super::Import;
+use super::layout::{Grown, Layout};
+use super::prepare::Prepared;
+use crate::plan::{Action, Transfer};
+use crate::{ChunkEntry, Gap, ImportError, Source};
+
+/// Reasons that are told of one array.
+const REASONS: usize = 4;
+
+/// What an import would do. Nothing was written to find it out.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ImportPlan {
+    /// Along which the sources lie behind one another, if they do.
+    pub dimension: Option<String>,
+    /// The sources in order.
+    pub sources: Vec<PlannedSource>,
+    /// The arrays, by their paths in the repository.
+    pub arrays: Vec<PlannedArray>,
+    /// Groups that would be created.
+    pub new_groups: u64,
+    /// Groups that would stay as they are though a source says something else of them.
+    pub kept_groups: Vec<NodePath>,
+    /// Steps between sources that are longer than is usual.
+    pub gaps: Vec<Gap>,
+    /// Warnings of the sources.
+    pub warnings: Vec<String>,
+}
+
+/// What an import would take of a source.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct PlannedSource {
+    /// What messages call it.
+    pub name: String,
+    /// Elements along the dimension; `None` if nothing of it has the dimension.
+    pub elements: Option<u64>,
+    /// Those that would be left out because they overlap others.
+    pub left_out: u64,
+    /// Arrays whose times would be converted to the units of the result.
+    pub converted: Vec<NodePath>,
+}
+
+/// What an import would do with the chunks of an array.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PlannedArray {
+    /// The path in the repository.
+    pub path: NodePath,
+    /// Whether it would be created.
+    pub is_new: bool,
+    /// Elements per dimension then.
+    pub shape: Vec<u64>,
+    /// Elements per chunk and dimension.
+    pub chunk_shape: Vec<u64>,
+    /// Names of the codecs, in the order of encoding.
+    pub codecs: Vec<String>,
+    /// Chunks that would be copied as they are, and their bytes.
+    pub copied: (u64, u64),
+    /// Chunks that would be referred to where they lie, and their bytes.
+    pub referred: (u64, u64),
+    /// Chunks that would be compared with those that are there, and their bytes.
+    pub compared: (u64, u64),
+    /// Chunks that would be put together of decoded elements and encoded.
+    pub assembled: u64,
+    /// Why, of some sources.
+    pub reasons: Vec<String>,
+    /// Sources for which there is a reason, in all.
+    pub reasons_in_all: u64,
+}
+
+impl Import {
+    /// Finds out what [`Import::run`] would do. Coordinates are read, and no other chunk.
+    ///
+    /// # Errors
+    /// As [`Import::run`], for what can be known without reading chunks.
+    pub async fn plan(
+        &self,
+        repository: &Repository,
+        branch: BranchName,
+    ) -> Result<ImportPlan, ImportError> {
+        let session = repository.write_session(branch).await?;
+        self.interrupt.check()?;
+        let outlined = async {
+            let prepared = self.prepare(&session).await?;
+            prepared.seams(self.dimension())?;
+            self.outline(&prepared, |path| session.array(path).is_err())
+                .await
+        };
+        self.interrupt.unless(outlined).await?
+    }
+
+    async fn outline(
+        &self,
+        prepared: &Prepared,
+        is_new: impl Fn(&NodePath) -> bool,
+    ) -> Result<ImportPlan, ImportError> {
+        let mut arrays: std::collections::BTreeMap<NodePath, PlannedArray> = prepared
+            .documents
+            .iter()
+            .filter_map(|(path, document)| {
+                let metadata = NodeMetadata::parse(document).ok()?;
+                let planned = planned(path, metadata.array()?, document, is_new(path));
+                Some((path.clone(), planned))
+            })
+            .collect();
+        for (number, one) in prepared.opened.iter().enumerate() {
+            for transfer in prepared.transfers_of(number) {
+                let amount = amount(&*one.source, &transfer).await?;
+                let compared = || {
+                    let document = &transfer.document;
+                    planned(&transfer.to, &transfer.array, document, false)
+                };
+                let array = arrays.entry(transfer.to.clone()).or_insert_with(compared);
+                let refers = self.refers_to(&transfer.from, &transfer.array, &*one.source);
+                let into = match &transfer.action {
+                    Action::Compare => &mut array.compared,
+                    _ if refers => &mut array.referred,
+                    _ => &mut array.copied,
+                };
+                into.0 += amount.0;
+                into.1 += amount.1;
+            }
+        }
+        for (grown, layout) in &prepared.grown {
+            if let Some(array) = arrays.get_mut(&grown.path) {
+                explain(array, grown, layout, prepared);
+            }
+        }
+        let sources = prepared.opened.iter().map(|one| PlannedSource {
+            name: one.source.to_string(),
+            elements: elements(one, self.dimension()),
+            left_out: one
+                .kept
+                .as_ref()
+                .map_or(0, |(kept, of)| of - (kept.end - kept.start)),
+            converted: one.converted.clone(),
+        });
+        Ok(ImportPlan {
+            dimension: Some(self.dimension().to_owned()).filter(|it| !it.is_empty()),
+            sources: sources.collect(),
+            arrays: arrays.into_values().collect(),
+            new_groups: prepared.report.new_groups,
+            kept_groups: prepared.report.kept_groups.clone(),
+            gaps: prepared.places.gaps.clone(),
+            warnings: prepared.report.warnings.clone(),
+        })
+    }
+}
+
+fn planned(path: &NodePath, array: &ArrayMetadata, document: &[u8], is_new: bool) -> PlannedArray {
+    let document: serde_json::Value = serde_json::from_slice(document).unwrap_or_default();
+    let codecs = document["codecs"].as_array().into_iter().flatten();
+    let names = codecs.filter_map(|it| it.as_str().or_else(|| it["name"].as_str()));
+    PlannedArray {
+        path: path.clone(),
+        is_new,
+        shape: array.shape.clone(),
+        chunk_shape: array.chunk_shape.clone(),
+        codecs: names.map(str::to_owned).collect(),
+        copied: (0, 0),
+        referred: (0, 0),
+        compared: (0, 0),
+        assembled: 0,
+        reasons: Vec::new(),
+        reasons_in_all: 0,
+    }
+}
+
+/// The chunks of a transfer that exist, and their bytes.
+async fn amount(source: &dyn Source, transfer: &Transfer) -> Result<(u64, u64), ImportError> {
+    let mut found = (0, 0);
+    let mut chunks = source.chunks(&transfer.from, &transfer.array);
+    while let Some(entry) = chunks.try_next().await? {
+        let ChunkEntry::Chunk { index, length } = entry else {
+            continue;
+        };
+        let is_of_it = match &transfer.action {
+            Action::Move(shift) => shift.target(&index).is_some(),
+            Action::Copy | Action::Compare => true,
+        };
+        if is_of_it {
+            found = (found.0 + 1, found.1 + length);
+        }
+    }
+    Ok(found)
+}
+
+/// The elements of a source along the dimension: those of the first array that has it.
+fn elements(one: &super::arrange::Opened, dimension: &str) -> Option<u64> {
+    one.hierarchy.nodes.values().find_map(|node| {
+        let array = node.array()?;
+        let mut names = array.dimension_names.as_deref()?.iter();
+        let axis = names.position(|name| name.as_deref() == Some(dimension))?;
+        array.shape.get(axis).copied()
+    })
+}
+
+/// Says why chunks of an array are put together.
+fn explain(array: &mut PlannedArray, grown: &Grown, layout: &Layout, prepared: &Prepared) {
+    let along: u64 = layout.assembled.iter().map(|it| it.end - it.start).sum();
+    let counts = grown.array.chunk_counts.iter().enumerate();
+    let others = counts.filter(|(axis, _)| *axis != grown.axis);
+    array.assembled = others.fold(along, |all, (_, count)| {
+        all.saturating_mul(u64::from(*count))
+    });
+    if array.assembled == 0 {
+        return;
+    }
+    let chunk = grown.chunk();
+    for part in &grown.parts {
+        let growth = &part.growth;
+        if growth.length() == 0 {
+            continue;
+        }
+        let name = &prepared.opened[part.source].source;
+        let end = growth.at + growth.length();
+        let reason = match &growth.recoded {
+            Some(difference) => format!("{name}: {difference}"),
+            None if !grown.is_aligned(part) => {
+                let at = growth.at;
+                format!("{name}: begins at {at}, within a chunk of {chunk}")
+            }
+            None if end % chunk != 0 && end < grown.array.shape[grown.axis] => {
+                format!("{name}: ends at {end}, within a chunk of {chunk}")
+            }
+            None => continue,
+        };
+        array.reasons_in_all += 1;
+        if array.reasons.len() < REASONS {
+            array.reasons.push(reason);
+        }
+    }
+}

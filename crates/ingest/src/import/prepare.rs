@@ -1,0 +1,360 @@
+//! What an import will do, found out before anything is written: sources in order, their documents, the layout of arrays
+//! that grow.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_core::{NodeMetadata, NodePath, Session};
+
+use super::arrange::{self, Opened, Places};
+use super::layout::{Grown, Layout, Part};
+use super::seams::Seams;
+use super::times;
+use super::{Import, ImportReport};
+use crate::plan::{self, Action, Along, Existing, Plan, Transfer, document_error};
+use crate::{ImportError, PlanError, Source, SourceError};
+
+/// Everything that an import will do.
+#[derive(Debug, Default)]
+pub(super) struct Prepared {
+    /// The sources in order.
+    pub(super) opened: Vec<Opened>,
+    pub(super) places: Places,
+    /// Documents as they will be, parents before children.
+    pub(super) documents: BTreeMap<NodePath, Bytes>,
+    /// The chunks of arrays that do not grow, by source.
+    pub(super) transfers: Vec<(usize, Transfer)>,
+    pub(super) grown: Vec<(Grown, Layout)>,
+    pub(super) report: ImportReport,
+}
+
+impl Import {
+    /// Finds out what to do.
+    pub(super) async fn prepare(&self, session: &Session) -> Result<Prepared, ImportError> {
+        let mut prepared = Prepared::default();
+        for source in &self.sources {
+            let hierarchy = source.hierarchy().await?;
+            self.check_copied(&**source, &hierarchy.nodes)?;
+            prepared.report.warnings.extend(hierarchy.warnings.clone());
+            prepared.report.ignored.merge(hierarchy.ignored.clone());
+            prepared.opened.push(Opened {
+                source: Arc::clone(source),
+                hierarchy,
+                converted: Vec::new(),
+                kept: None,
+            });
+        }
+        let dimension = self.append.as_deref().or(self.concat.as_deref());
+        if let Some(dimension) = dimension {
+            self.arrange(session, dimension, &mut prepared).await?;
+        }
+        self.plan_all(session, dimension, &mut prepared)?;
+        Ok(prepared)
+    }
+
+    fn check_copied<T>(
+        &self,
+        source: &dyn Source,
+        nodes: &BTreeMap<NodePath, T>,
+    ) -> Result<(), SourceError> {
+        for copied in self.refers.iter().flatten() {
+            if !nodes.contains_key(copied) {
+                let reason = "it is to be copied, and there is no such array";
+                return Err(SourceError::variable(&source.to_string(), copied, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the sources in order, has their times in the same units, and says what of each is kept.
+    async fn arrange(
+        &self,
+        session: &Session,
+        dimension: &str,
+        prepared: &mut Prepared,
+    ) -> Result<(), ImportError> {
+        arrange::order(&mut prepared.opened, dimension, self.order).await?;
+        let targets = match (&self.append, &self.time_units) {
+            (Some(_), _) => self.targets(session, &prepared.opened)?,
+            (None, Some(units)) => arrange::with_units(&prepared.opened, dimension, units).await?,
+            (None, None) => prepared
+                .opened
+                .first()
+                .map(|first| times::documents(&first.hierarchy))
+                .unwrap_or_default(),
+        };
+        if let (Some(_), Some(units)) = (&self.append, &self.time_units) {
+            self.check_units(units, dimension, &targets)?;
+        }
+        for one in &mut prepared.opened {
+            let (source, hierarchy) = (Arc::clone(&one.source), std::mem::take(&mut one.hierarchy));
+            let converted = times::converted(source, hierarchy, &targets).await?;
+            (one.source, one.hierarchy, one.converted) = converted;
+        }
+        if self.unordered {
+            return Ok(());
+        }
+        let group = &self.group;
+        let existing = |path: &NodePath| -> Option<NodePath> {
+            self.append.as_ref()?;
+            let target = plan::target_path(group, path).ok()?;
+            session.array(&target).is_ok().then_some(target)
+        };
+        let overlap = self.overlap;
+        let found = arrange::places(&mut prepared.opened, dimension, overlap, session, existing);
+        prepared.places = found.await?;
+        Ok(())
+    }
+
+    /// The documents of the arrays that are appended to, by the paths of the sources.
+    fn targets(
+        &self,
+        session: &Session,
+        opened: &[Opened],
+    ) -> Result<times::Documents, ImportError> {
+        let mut targets = times::Documents::new();
+        for path in opened.iter().flat_map(|one| one.hierarchy.nodes.keys()) {
+            let target = plan::target_path(&self.group, path)?;
+            if let Some(document) = session.metadata(&target)? {
+                let parsed = serde_json::from_slice(&document).map_err(document_error(&target))?;
+                targets.insert(path.clone(), parsed);
+            }
+        }
+        Ok(targets)
+    }
+
+    /// What is there keeps its units.
+    fn check_units(
+        &self,
+        units: &str,
+        dimension: &str,
+        targets: &times::Documents,
+    ) -> Result<(), PlanError> {
+        for (path, document) in targets {
+            let name = path.as_str().rsplit('/').next();
+            let there = document["attributes"]["units"].as_str();
+            if name == Some(dimension) && there != Some(units) {
+                return Err(PlanError::UnitsStay {
+                    path: path.clone(),
+                    existing: there.unwrap_or_default().to_owned(),
+                    wanted: units.to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn plan_all(
+        &self,
+        session: &Session,
+        dimension: Option<&str>,
+        prepared: &mut Prepared,
+    ) -> Result<(), ImportError> {
+        let paths = prepared
+            .opened
+            .iter()
+            .flat_map(|one| one.hierarchy.nodes.keys());
+        let mut existing = self.existing(session, paths)?;
+        let mut parts: BTreeMap<NodePath, Vec<Part>> = BTreeMap::new();
+        let mut lengths = BTreeMap::new();
+        for number in 0..prepared.opened.len() {
+            let one = &prepared.opened[number];
+            let along = dimension.map(|dimension| Along {
+                dimension,
+                kept: one.kept.clone(),
+            });
+            let planned = match &along {
+                Some(along) if number > 0 || self.append.is_some() => {
+                    plan::append(&one.hierarchy, &self.group, along, &existing)
+                }
+                along => plan::create(&one.hierarchy, &self.group, along.as_ref(), &existing),
+            };
+            let mut plan = planned.map_err(|error| self.about(&one.source, error))?;
+            if number == 0 && self.append.is_none() {
+                self.narrow(&mut existing, &one.hierarchy.nodes)?;
+            }
+            for growth in std::mem::take(&mut plan.growths) {
+                let path = growth.to.clone();
+                lengths.entry(path.clone()).or_insert(growth.at);
+                let part = Part {
+                    source: number,
+                    growth,
+                };
+                parts.entry(path).or_default().push(part);
+            }
+            let transfers = std::mem::take(&mut plan.transfers).into_iter();
+            prepared.transfers.extend(transfers.map(|it| (number, it)));
+            for (path, document) in &plan.documents {
+                existing.note(path, document);
+            }
+            prepared.add(plan);
+        }
+        for (path, parts) in parts {
+            let existing = lengths.get(&path).copied().unwrap_or(0);
+            self.grow(
+                path,
+                existing,
+                parts,
+                dimension.unwrap_or_default(),
+                prepared,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Leaves only the arrays that came from the first source: others have nothing to do with the next ones, and do not
+    /// grow.
+    fn narrow<T>(
+        &self,
+        existing: &mut Existing,
+        first: &BTreeMap<NodePath, T>,
+    ) -> Result<(), PlanError> {
+        let ours = first
+            .keys()
+            .map(|path| plan::target_path(&self.group, path));
+        let ours = ours.collect::<Result<BTreeSet<_>, _>>()?;
+        existing.narrow(&ours);
+        Ok(())
+    }
+
+    fn grow(
+        &self,
+        path: NodePath,
+        existing: u64,
+        parts: Vec<Part>,
+        dimension: &str,
+        prepared: &mut Prepared,
+    ) -> Result<(), ImportError> {
+        let Some(document) = prepared.documents.get(&path).cloned() else {
+            return Ok(());
+        };
+        let metadata = NodeMetadata::parse(&document).ok();
+        let array = metadata.as_ref().and_then(NodeMetadata::array).cloned();
+        let (Some(array), Some(axis)) = (array, parts.first().map(|part| part.growth.axis)) else {
+            return Ok(());
+        };
+        let grown = Grown {
+            path,
+            axis,
+            existing,
+            array,
+            document,
+            parts,
+        };
+        let layout = grown.layout();
+        for part in &grown.parts {
+            let source = &prepared.opened[part.source].source;
+            let checked = self.check_references(&grown, part, &**source, dimension);
+            checked.map_err(|error| self.about(source, error.into()))?;
+        }
+        prepared.grown.push((grown, layout));
+        Ok(())
+    }
+
+    /// Of what is referred to, the chunks must be those of the array, but for those at seams.
+    fn check_references(
+        &self,
+        grown: &Grown,
+        part: &Part,
+        source: &dyn Source,
+        dimension: &str,
+    ) -> Result<(), PlanError> {
+        let growth = &part.growth;
+        if growth.length() == 0 || !self.refers_to(&growth.from, &growth.array, source) {
+            return Ok(());
+        }
+        if let Some(difference) = &growth.recoded {
+            return Err(PlanError::Recoded {
+                path: growth.from.clone(),
+                difference: difference.clone(),
+            });
+        }
+        match grown.is_aligned(part) {
+            true => Ok(()),
+            false => Err(PlanError::Misaligned {
+                path: growth.from.clone(),
+                dimension: dimension.to_owned(),
+                begins: growth.at,
+                chunk: grown.chunk(),
+            }),
+        }
+    }
+
+    /// Whether the chunks of an array are referred to where they lie.
+    pub(super) fn refers_to(
+        &self,
+        from: &NodePath,
+        array: &icefield_core::ArrayMetadata,
+        source: &dyn Source,
+    ) -> bool {
+        let Some(copied) = &self.refers else {
+            return false;
+        };
+        !copied.contains(from)
+            && plan::coordinate(from, array).is_none()
+            && !source.is_at_hand(from)
+    }
+}
+
+impl Prepared {
+    /// Adds what is planned of one source.
+    fn add(&mut self, plan: Plan) {
+        self.documents.extend(plan.documents);
+        self.report.new_groups += plan.new_groups;
+        self.report.new_arrays += plan.new_arrays;
+        for (all, more) in [
+            (&mut self.report.extended_arrays, plan.extended_arrays),
+            (&mut self.report.kept_groups, plan.kept_groups),
+        ] {
+            for path in more {
+                if !all.contains(&path) {
+                    all.push(path);
+                }
+            }
+        }
+    }
+
+    /// Returns the sources in order.
+    pub(super) fn sources(&self) -> Vec<Arc<dyn Source>> {
+        self.opened
+            .iter()
+            .map(|one| Arc::clone(&one.source))
+            .collect()
+    }
+
+    /// Returns the chunks of a source that are copied, referred to or compared one by one.
+    pub(super) fn transfers_of(&self, source: usize) -> Vec<Transfer> {
+        let whole = self.transfers.iter().filter(|(of, _)| *of == source);
+        let mut transfers: Vec<Transfer> = whole.map(|(_, it)| it.clone()).collect();
+        for (grown, layout) in &self.grown {
+            for (number, shift) in &layout.taken {
+                let part = &grown.parts[*number];
+                if part.source == source {
+                    transfers.push(Transfer {
+                        from: part.growth.from.clone(),
+                        array: part.growth.array.clone(),
+                        document: part.growth.document.clone(),
+                        to: grown.path.clone(),
+                        action: Action::Move(shift.clone()),
+                    });
+                }
+            }
+        }
+        transfers
+    }
+
+    /// Returns the arrays of which chunks are put together.
+    ///
+    /// # Errors
+    /// Codecs that are not understood here.
+    pub(super) fn seams(&self, dimension: &str) -> Result<Vec<Seams>, ImportError> {
+        let sources = self.sources();
+        let with_seams = self.grown.iter().filter(|(_, it)| !it.assembled.is_empty());
+        with_seams
+            .map(|(grown, layout)| {
+                Seams::new(grown.clone(), layout.assembled.clone(), dimension, &sources)
+            })
+            .collect()
+    }
+}
