@@ -279,8 +279,20 @@ pub(crate) struct Import {
     #[arg(long, value_name = "DIM", group = "Behind")]
     pub(crate) concat: Option<String>,
     /// Take coordinates along that dimension as they come, also if they overlap or go back.
-    #[arg(long, requires = "Behind")]
+    #[arg(long, requires = "Behind", conflicts_with_all = ["overlap", "order"])]
     pub(crate) unordered: bool,
+    /// The order of the sources, if it is not the one in which they are given.
+    #[arg(long, value_enum, requires = "Behind", value_name = "ORDER")]
+    pub(crate) order: Option<SourceOrder>,
+    /// What becomes of elements whose coordinate lies within another source, or within what is there.
+    #[arg(long, value_enum, requires = "Behind", value_name = "WHAT")]
+    pub(crate) overlap: Option<Overlapping>,
+    /// Units of the time along that dimension, as `seconds since 2000-01-01`; without, those of the first source.
+    #[arg(long, value_name = "UNITS", requires = "Behind")]
+    pub(crate) time_units: Option<String>,
+    /// Print what would be done, and do nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Refer to the chunks where they lie instead of copying them.
     #[arg(long)]
     pub(crate) r#virtual: bool,
@@ -295,6 +307,26 @@ pub(crate) struct Import {
     pub(crate) message: Option<String>,
     #[command(flatten)]
     pub(crate) facts: Facts,
+}
+
+/// In which order sources are put behind one another.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SourceOrder {
+    /// By their names.
+    Name,
+    /// By the first value of the coordinate.
+    Coordinate,
+}
+
+/// What becomes of elements that overlap.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Overlapping {
+    /// Fail (the default).
+    Refuse,
+    /// Keep those that come first.
+    First,
+    /// Keep those that come last, among the sources.
+    Last,
 }
 
 #[derive(Debug, ArgGroup)]

@@ -223,7 +223,9 @@ pub(crate) fn missing_snapshot(error: &Error) -> Option<SnapshotId> {
 fn hint(error: &Error) -> Option<&'static str> {
     let import = error.downcast_ref().map(ImportError::of_one_source);
     if let Some(ImportError::Labels { .. }) = import {
-        return Some("--unordered takes coordinates as they come");
+        return Some(
+            "--overlap first or last keeps one of what overlaps, --order coordinate puts sources in order, and --unordered takes coordinates as they come",
+        );
     }
     if let Some(ImportError::Plan(plan)) = import {
         return plan_hint(plan);

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use icefield::ingest::{self, ImportReport};
+use icefield::ingest::{self, ImportReport, Order, Overlap};
 use icefield::{Error, Purpose, SnapshotId, SourceLocation, VirtualAccess};
 use serde::Serialize;
 
+mod plan;
+
 use super::{Context, alpha};
-use crate::args::Import;
+use crate::args::{Import, Overlapping, SourceOrder};
 use crate::failure::{Exit, Failure};
 use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
@@ -33,6 +35,9 @@ struct Imported {
     virtual_chunks: u64,
     virtual_bytes: u64,
     compared_chunks: u64,
+    assembled_chunks: u64,
+    converted_arrays: Vec<String>,
+    gaps: Vec<plan::Gap>,
     ignored: Ignored,
     warnings: Vec<String>,
 }
@@ -86,8 +91,27 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     if args.unordered {
         import = import.unordered();
     }
+    import = import
+        .order(match args.order {
+            None => Order::Given,
+            Some(SourceOrder::Name) => Order::Name,
+            Some(SourceOrder::Coordinate) => Order::Coordinate,
+        })
+        .overlap(match args.overlap {
+            None | Some(Overlapping::Refuse) => Overlap::Refuse,
+            Some(Overlapping::First) => Overlap::First,
+            Some(Overlapping::Last) => Overlap::Last,
+        });
+    if let Some(units) = &args.time_units {
+        import = import.time_units(units);
+    }
     if args.r#virtual {
         import = import.by_reference(args.copy.iter().cloned());
+    }
+    if args.dry_run {
+        let planned = import.plan(&repository, args.branch.clone()).await;
+        bar.clear();
+        return plan::print(&args, planned?, &mut out);
     }
     let imported = import.run(&repository, args.branch.clone(), &message).await;
     bar.clear();
@@ -197,6 +221,9 @@ fn facts(
         virtual_chunks: report.virtual_chunks,
         virtual_bytes: report.virtual_bytes,
         compared_chunks: report.compared_chunks,
+        assembled_chunks: report.assembled_chunks,
+        converted_arrays: paths(report.converted_arrays),
+        gaps: report.gaps.iter().map(plan::Gap::new).collect(),
         ignored: Ignored {
             count: report.ignored.count(),
             examples: report.ignored.examples().to_vec(),
@@ -227,6 +254,10 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
         let bytes = output::bytes(facts.virtual_bytes);
         parts.push(format!("{chunks} referred to ({bytes})"));
     }
+    if facts.assembled_chunks > 0 {
+        let chunks = count(facts.assembled_chunks, "chunk", "chunks");
+        parts.push(format!("{chunks} of them put together at seams"));
+    }
     if facts.compared_chunks > 0 {
         parts.push(count(
             facts.compared_chunks,
@@ -241,6 +272,15 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
         printable(&facts.branch),
         parts.join(", ")
     )?;
+    if !facts.converted_arrays.is_empty() {
+        let arrays: Vec<_> = facts
+            .converted_arrays
+            .iter()
+            .map(|it| printable(it))
+            .collect();
+        writeln!(out, "converted the times of {}", arrays.join(", "))?;
+    }
+    plan::gaps(&facts.gaps, out)?;
     for path in &facts.kept_groups {
         writeln!(
             out,

@@ -1,0 +1,214 @@
+//! `icefield import --dry-run`
+
+use std::io::{self, Write};
+
+use icefield::ingest::{self, ImportPlan};
+use serde::Serialize;
+
+use crate::args::Import;
+use crate::failure::Failure;
+use crate::output::escape::printable;
+use crate::output::{self, Output, count};
+
+#[derive(Serialize)]
+struct Planned {
+    location: String,
+    branch: String,
+    /// Always `planned`.
+    outcome: &'static str,
+    dimension: Option<String>,
+    sources: Vec<Source>,
+    arrays: Vec<Array>,
+    new_groups: u64,
+    kept_groups: Vec<String>,
+    gaps: Vec<Gap>,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Source {
+    name: String,
+    elements: Option<u64>,
+    left_out: u64,
+    converted: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Array {
+    path: String,
+    is_new: bool,
+    shape: Vec<u64>,
+    chunk_shape: Vec<u64>,
+    codecs: Vec<String>,
+    copied_chunks: u64,
+    copied_bytes: u64,
+    virtual_chunks: u64,
+    virtual_bytes: u64,
+    compared_chunks: u64,
+    compared_bytes: u64,
+    assembled_chunks: u64,
+    reasons: Vec<String>,
+    reasons_in_all: u64,
+}
+
+/// A step between sources that is longer than is usual.
+#[derive(Serialize)]
+pub(super) struct Gap {
+    path: String,
+    before: String,
+    after: String,
+    from: String,
+    to: String,
+    units: Option<String>,
+}
+
+impl Gap {
+    pub(super) fn new(gap: &ingest::Gap) -> Self {
+        Self {
+            path: gap.path.to_string(),
+            before: gap.before.clone(),
+            after: gap.after.clone(),
+            from: gap.from.clone(),
+            to: gap.to.clone(),
+            units: gap.units.clone(),
+        }
+    }
+}
+
+pub(super) fn print(args: &Import, plan: ImportPlan, out: &mut Output) -> Result<(), Failure> {
+    let paths = |paths: &[icefield::NodePath]| paths.iter().map(ToString::to_string).collect();
+    let sources = plan.sources.iter().map(|source| Source {
+        name: source.name.clone(),
+        elements: source.elements,
+        left_out: source.left_out,
+        converted: paths(&source.converted),
+    });
+    let arrays = plan.arrays.into_iter().map(|array| Array {
+        path: array.path.to_string(),
+        is_new: array.is_new,
+        shape: array.shape,
+        chunk_shape: array.chunk_shape,
+        codecs: array.codecs,
+        copied_chunks: array.copied.0,
+        copied_bytes: array.copied.1,
+        virtual_chunks: array.referred.0,
+        virtual_bytes: array.referred.1,
+        compared_chunks: array.compared.0,
+        compared_bytes: array.compared.1,
+        assembled_chunks: array.assembled,
+        reasons: array.reasons,
+        reasons_in_all: array.reasons_in_all,
+    });
+    let planned = Planned {
+        location: output::location(&args.location),
+        branch: args.branch.to_string(),
+        outcome: "planned",
+        sources: sources.collect(),
+        arrays: arrays.collect(),
+        dimension: plan.dimension,
+        new_groups: plan.new_groups,
+        kept_groups: paths(&plan.kept_groups),
+        gaps: plan.gaps.iter().map(Gap::new).collect(),
+        warnings: plan.warnings,
+    };
+    out.facts(&planned, text)
+}
+
+fn text(plan: &Planned, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(dimension) = &plan.dimension {
+        writeln!(out, "along {}:", printable(dimension))?;
+        let mut at = 0;
+        for source in &plan.sources {
+            let elements = source.elements.unwrap_or(0) - source.left_out;
+            let mut line = format!("  {} to {}  {}", at, at + elements, printable(&source.name));
+            at += elements;
+            if source.left_out > 0 {
+                line = format!("{line}, without {} that overlap", source.left_out);
+            }
+            if !source.converted.is_empty() {
+                let paths: Vec<_> = source.converted.iter().map(|it| printable(it)).collect();
+                line = format!("{line}, times converted in {}", paths.join(", "));
+            }
+            writeln!(out, "{line}")?;
+        }
+    }
+    gaps(&plan.gaps, out)?;
+    for array in &plan.arrays {
+        writeln!(out, "{}", described(array))?;
+        for reason in &array.reasons {
+            writeln!(out, "    {}", printable(reason))?;
+        }
+        let more = array
+            .reasons_in_all
+            .saturating_sub(array.reasons.len() as u64);
+        if more > 0 {
+            writeln!(out, "    and {}", count(more, "source", "sources"))?;
+        }
+    }
+    for path in &plan.kept_groups {
+        writeln!(
+            out,
+            "keeps the attributes of {}; a source has others",
+            printable(path)
+        )?;
+    }
+    for warning in &plan.warnings {
+        writeln!(out, "warning: {}", printable(warning))?;
+    }
+    writeln!(out, "nothing was written")
+}
+
+/// One array in one line: `/air (360 x 25) in chunks of 31 x 25: 7 chunks copied (12 KiB), 5 put together`.
+fn described(array: &Array) -> String {
+    let lengths = |lengths: &[u64]| {
+        let lengths: Vec<String> = lengths.iter().map(ToString::to_string).collect();
+        lengths.join(" x ")
+    };
+    let mut what = Vec::new();
+    for (chunks, bytes, verb) in [
+        (array.copied_chunks, array.copied_bytes, "copied"),
+        (array.virtual_chunks, array.virtual_bytes, "referred to"),
+        (array.compared_chunks, array.compared_bytes, "compared"),
+    ] {
+        if chunks > 0 {
+            let chunks = count(chunks, "chunk", "chunks");
+            what.push(format!("{chunks} {verb} ({})", output::bytes(bytes)));
+        }
+    }
+    if array.assembled_chunks > 0 {
+        let chunks = count(array.assembled_chunks, "chunk", "chunks");
+        what.push(format!("{chunks} put together and encoded"));
+    }
+    if what.is_empty() {
+        what.push("no chunks".to_owned());
+    }
+    let path = printable(&array.path);
+    let is_new = if array.is_new { "new " } else { "" };
+    match array.shape.is_empty() {
+        true => format!("{is_new}{path}: {}", what.join(", ")),
+        false => format!(
+            "{is_new}{path} ({}) in chunks of {}: {}",
+            lengths(&array.shape),
+            lengths(&array.chunk_shape),
+            what.join(", ")
+        ),
+    }
+}
+
+/// Prints the gaps.
+pub(super) fn gaps(gaps: &[Gap], out: &mut dyn Write) -> io::Result<()> {
+    for gap in gaps {
+        let units = gap.units.as_ref().map(|it| format!(" {}", printable(it)));
+        writeln!(
+            out,
+            "gap in {} from {} to {}{}, between {} and {}",
+            printable(&gap.path),
+            gap.from,
+            gap.to,
+            units.unwrap_or_default(),
+            printable(&gap.before),
+            printable(&gap.after)
+        )?;
+    }
+    Ok(())
+}
