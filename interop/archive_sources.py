@@ -28,6 +28,7 @@ from obspec_utils.registry import ObjectStoreRegistry
 from obstore.store import LocalStore
 
 import archive_refusals  # noqa: F401  (registers its cases)
+import archive_times  # noqa: F401
 from archive_check import same_arrays, same_datasets, unpack
 from archive_corpus import FIXTURES
 from archive_lib import (
