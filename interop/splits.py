@@ -125,8 +125,8 @@ def by_a_stored_rule_in_turns(work):
 
 @case
 def virtual_references(work):
-    """A hundred thousand references into one file, in any order, split by us; they read every one."""
-    rows, columns, length = 1200, 100, 8
+    """So many references into one file, in any order, that we split them; they read every one."""
+    rows, columns, length = 900, 100, 8
     folder = work / "archive"
     folder.mkdir()
     values = contents.noise(rows * columns, length)
@@ -144,7 +144,7 @@ def virtual_references(work):
     icefield("init", path)
     icefield("import", folder / "refs.json", path, "--virtual")
     assert len(boxes(path)) > 1, boxes(path)
-    # All of it, further down: a hundred thousand reads take their time.
+    # All of it, further down: ninety thousand reads take their time.
     np.testing.assert_array_equal(archives.opened(path, folder)["a"][::25], expected[::25])
 
     expected = np.concatenate([expected, np.full((1, columns * length), 7, "u1")])
