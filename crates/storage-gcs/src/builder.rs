@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use google_cloud_auth::credentials::Credentials;
 use google_cloud_gax::retry_policy::NeverRetry;
 use google_cloud_storage::client::{Storage as Data, StorageControl};
@@ -162,7 +163,12 @@ impl GcsBuilder {
     /// # Errors
     /// [`StorageError::Misconfigured`] for a bucket name that is none, an endpoint that is no URL, credentials that
     /// the environment does not have.
-    pub async fn open(self) -> Result<RemoteStorage, StorageError> {
+    pub fn open(self) -> BoxFuture<'static, Result<RemoteStorage, StorageError>> {
+        // Boxed here: each crate that awaited the future itself would compile the client of Google once more.
+        Box::pin(self.connect())
+    }
+
+    async fn connect(self) -> Result<RemoteStorage, StorageError> {
         let store = self.name();
         let wrong = |setting, problem: &str| StorageError::Misconfigured {
             target: store.clone(),
