@@ -21,7 +21,7 @@ pub(crate) fn revision(kind: &str, name: &str, as_of: Option<i64>) -> Result<Rev
 /// What a caller named and is not there is no damage.
 pub(crate) fn of_snapshot(error: RepositoryError, id: SnapshotId) -> Failure {
     match error {
-        RepositoryError::Fetch(FetchError::Missing { .. }) => {
+        RepositoryError::Fetch(FetchError::Missing { .. } | FetchError::NotListed { .. }) => {
             icefield::RefsError::SnapshotNotFound(id).into()
         }
         error => error.into(),

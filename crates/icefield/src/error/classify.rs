@@ -4,7 +4,7 @@ use icefield_core::{
     CommitError, FetchError, ForkBlobError, ForkError, NameError, NodeMetadataError, RebaseError,
     RefsError, RepositoryError, SessionError, VirtualChunkError,
 };
-use icefield_format::{FormatError, IdError, PathError};
+use icefield_format::{FormatError, IdError, PathError, RepoEditError};
 use icefield_storage::{KeyError, StorageError};
 use icefield_zarr_store::ZarrStoreError;
 
@@ -69,7 +69,24 @@ impl Classify for FetchError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Missing { .. } => ErrorKind::Corrupt,
+            // Spec version 2 knows each snapshot that there is: one that it does not list was never there, or is no more.
+            Self::NotListed { .. } => ErrorKind::NotFound,
             Self::Storage { source, .. } => source.kind(),
+            Self::Format(error) => error.kind(),
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+impl Classify for RepoEditError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoSnapshot(_) | Self::NoBranch(_) | Self::NoTag(_) => ErrorKind::NotFound,
+            Self::SnapshotExists(_) | Self::TagExists(_) | Self::DeletedTag(_) => {
+                ErrorKind::AlreadyExists
+            }
+            Self::OwnAncestor(_) | Self::Main => ErrorKind::Invalid,
+            Self::Named { .. } | Self::ParentOfKept { .. } => ErrorKind::Conflict,
             Self::Format(error) => error.kind(),
             _ => ErrorKind::Other,
         }
@@ -84,11 +101,24 @@ impl Classify for RefsError {
             | Self::TagNotFound(_)
             | Self::TagDeleted(_)
             | Self::SnapshotNotFound(_) => ErrorKind::NotFound,
-            Self::MainIsPermanent => ErrorKind::Invalid,
-            Self::NoConditions { .. } => ErrorKind::ReadOnly,
-            Self::Cycle(_) | Self::SpelledTwice { .. } => ErrorKind::Corrupt,
-            Self::NotUnderstood { .. } => ErrorKind::Unsupported,
-            Self::InvalidRefFile { source, .. } | Self::Config { source } => source.kind(),
+            Self::MainIsPermanent | Self::NoAmendOfFirst(_) | Self::FeatureDisabled { .. } => {
+                ErrorKind::Invalid
+            }
+            Self::NoConditions { .. } | Self::NotOnline { .. } => ErrorKind::ReadOnly,
+            Self::Cycle(_)
+            | Self::SpelledTwice { .. }
+            | Self::RepoMissing { .. }
+            | Self::LogPageMissing { .. } => ErrorKind::Corrupt,
+            Self::NotUnderstood { .. } | Self::OnlySpecV2 { .. } | Self::OnlySpecV1 { .. } => {
+                ErrorKind::Unsupported
+            }
+            // Waiting helps, as with a store that does not answer.
+            Self::LogAhead { .. } => ErrorKind::Unavailable,
+            Self::RacesLost { .. } => ErrorKind::Conflict,
+            Self::InvalidRefFile { source, .. }
+            | Self::Config { source }
+            | Self::InvalidRepo { source } => source.kind(),
+            Self::RepoEdit { source } => source.kind(),
             Self::Fetch(error) => error.kind(),
             Self::Storage(error) => error.kind(),
             _ => ErrorKind::Other,

@@ -1,5 +1,6 @@
 //! Repositories, sessions and what ends them.
 
+use icefield::format::RepoEditError;
 use icefield::{
     CommitError, ForkBlobError, ForkError, NodeMetadataError, RebaseError, RefsError,
     RepositoryError, SessionError, ZarrStoreError,
@@ -19,6 +20,22 @@ failures_from!(
     ZarrStoreError,
 );
 
+impl Coded for RepoEditError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::NoSnapshot(_) => "snapshot-not-found",
+            Self::SnapshotExists(_) => "duplicate-snapshot-id",
+            Self::NoBranch(_) | Self::NoTag(_) => "ref-not-found",
+            Self::TagExists(_) => "tag-already-exists",
+            Self::DeletedTag(_) => "tag-previously-deleted",
+            Self::Main => "cannot-delete-main",
+            Self::Named { .. } | Self::ParentOfKept { .. } => "repo-info-updated",
+            Self::Format(error) => error.code(),
+            _ => "unknown",
+        }
+    }
+}
+
 impl Coded for RefsError {
     fn code(&self) -> &'static str {
         match self {
@@ -30,6 +47,17 @@ impl Coded for RefsError {
             Self::Cycle(_) => "deserialization",
             Self::InvalidRefFile { .. } | Self::SpelledTwice { .. } => "deserialization",
             Self::NotUnderstood { .. } => "not-allowed",
+            Self::InvalidRepo { source } => source.code(),
+            Self::RepoMissing { .. } => "repository-not-found",
+            Self::LogPageMissing { .. } => "object-not-found",
+            Self::LogAhead { .. } => "snapshot-timestamp",
+            Self::NotOnline { .. } => "read-only-repository",
+            Self::FeatureDisabled { .. } => "feature-flag-disabled",
+            Self::NoAmendOfFirst(_) => "no-amend-for-initial-commit",
+            Self::RacesLost { .. } => "update-attempts-exhausted",
+            Self::OnlySpecV2 { .. } => "unsupported-spec-version",
+            Self::OnlySpecV1 { .. } => "unsupported-operation-for-version",
+            Self::RepoEdit { source } => source.code(),
             Self::Config { .. } => "config-deserialization",
             Self::Fetch(error) => error.code(),
             Self::Storage(error) => error.code(),
@@ -39,7 +67,10 @@ impl Coded for RefsError {
 
     fn detailed(&self, failure: Failure) -> Failure {
         match self {
-            Self::SnapshotNotFound(id) => failure.with("snapshot", id.to_string()),
+            Self::SnapshotNotFound(id)
+            | Self::RepoEdit {
+                source: RepoEditError::NoSnapshot(id),
+            } => failure.with("snapshot", id.to_string()),
             Self::BranchNotFound(name) => failure.with("ref", name.to_string()),
             Self::TagNotFound(name) | Self::TagDeleted(name) => {
                 failure.with("ref", name.to_string())

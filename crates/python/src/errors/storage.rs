@@ -66,6 +66,7 @@ impl Coded for FetchError {
             Self::Missing {
                 what: "snapshot", ..
             } => "snapshot-not-found",
+            Self::NotListed { .. } => "snapshot-not-found",
             Self::Missing { .. } => "object-not-found",
             Self::Storage { source, .. } => source.code(),
             Self::Format(error) => error.code(),
@@ -78,6 +79,7 @@ impl Coded for FetchError {
             Self::Missing { what, id, .. } if *what == "snapshot" => {
                 failure.with("snapshot", id.as_str())
             }
+            Self::NotListed { id } => failure.with("snapshot", id.to_string()),
             _ => failure,
         }
     }
