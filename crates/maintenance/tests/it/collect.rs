@@ -7,6 +7,7 @@ mod interleaved;
 mod interrupted;
 mod leases;
 mod model;
+mod spec_v2;
 mod stepping;
 mod stopped;
 mod strays;

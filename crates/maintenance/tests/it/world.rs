@@ -8,6 +8,7 @@ use icefield_core::{
     BranchName, ByteRange, CommitOutcome, ManualClock, NodePath, Repository, SeededEntropy,
     Session, Settings, SnapshotId, WriteMode,
 };
+use icefield_format::SpecVersion;
 use icefield_storage::{Entropy, Storage, StorageExt};
 use icefield_storage_memory::{MemoryStorage, MemoryStorageBuilder};
 use icefield_testkit::stores;
@@ -47,21 +48,31 @@ pub(crate) fn bytes(seed: u64) -> Vec<u8> {
 impl World {
     /// A repository with an array of 100 chunks, none of which is written.
     pub(crate) async fn new(seed: u64) -> Self {
-        Self::on(seed, |store| store).await
+        Self::on(seed, SpecVersion::V1, |store| store).await
+    }
+
+    /// The same in a repository of a version of the format.
+    pub(crate) async fn of_version(seed: u64, spec: SpecVersion) -> Self {
+        Self::on(seed, spec, |store| store).await
     }
 
     /// The same on a store that says that the machine's clock dates its objects, as a local disk does.
     pub(crate) async fn with_host_dates(seed: u64) -> Self {
-        Self::on(seed, MemoryStorageBuilder::host_dates).await
+        Self::on(seed, SpecVersion::V1, MemoryStorageBuilder::host_dates).await
     }
 
-    async fn on(seed: u64, set_up: fn(MemoryStorageBuilder) -> MemoryStorageBuilder) -> Self {
+    async fn on(
+        seed: u64,
+        spec: SpecVersion,
+        set_up: fn(MemoryStorageBuilder) -> MemoryStorageBuilder,
+    ) -> Self {
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         let clock = ManualClock::new(start);
         let storage = MemoryStorage::builder().clock(Arc::new(clock.clone()));
         let memory = set_up(storage).build();
         let storage: Arc<dyn Storage> = Arc::new(memory.clone());
         let repository = Repository::builder(Arc::clone(&storage))
+            .spec_version(spec)
             .clock(Arc::new(clock.clone()))
             .entropy(Arc::new(SeededEntropy::new(seed)))
             .create()
