@@ -165,11 +165,6 @@ impl Repository {
         &self.0.ledger
     }
 
-    /// Returns the version of the format that the repository has.
-    pub fn spec_version(&self) -> SpecVersion {
-        self.0.ledger.spec_version()
-    }
-
     /// Returns what this handle lets the repository refer to.
     pub fn virtual_access(&self) -> &VirtualAccess {
         self.0.virtual_stores.access()
