@@ -52,6 +52,7 @@ mod sessions;
 mod shifts;
 mod table;
 mod trial;
+mod virtuals;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -90,6 +90,8 @@ macro_rules! __session_cases {
                 chunks_are_given_other_places_one_by_one;
             grids:
                 chunks_of_several_lengths_come_back;
+            virtuals:
+                locations_are_spelt_as_their_version_has_them;
             moves:
                 a_log_names_net_moves
                 edits_beside_a_move_are_carried_over

@@ -49,17 +49,19 @@ impl VirtualSource {
 
     /// Returns the object at a location, as repositories of the version spell it.
     pub(crate) fn of(location: &str, containers: &Containers) -> Result<Self, VirtualChunkError> {
-        let resolved = containers.resolve(location)?;
         if containers.version() == SpecVersion::V1 {
+            containers.resolve(location)?;
             return Self::new(location).map_err(VirtualChunkError::Location);
         }
-        let stored = match resolved.service() {
-            "file" if !verbatim::is_relative(location) => resolved.to_string(),
-            _ => verbatim::stored(location),
+        let text = verbatim::stored(location);
+        let location = containers.resolve(&text)?;
+        let verbatim = match location.service() {
+            "file" if !verbatim::is_relative(&text) => location.to_string(),
+            _ => text,
         };
         Ok(Self {
-            location: resolved,
-            verbatim: Some(stored),
+            location,
+            verbatim: Some(verbatim),
             checksum: None,
         })
     }

@@ -62,7 +62,7 @@ fn absolute(location: &str) -> Result<VirtualLocation, LocationRule> {
 }
 
 /// Returns a location of version 2 as it is stored: the scheme in lower case, and no empty segments behind the name of a
-/// container. It was read before.
+/// container.
 pub(super) fn stored(location: &str) -> String {
     let Some((scheme, rest)) = location.split_once("://") else {
         return location.to_owned();
