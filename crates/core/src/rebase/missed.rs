@@ -1,10 +1,11 @@
 //! The commits between a session's base and the tip of its branch.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::stream::TryStreamExt;
-use icefield_format::{Snapshot, SnapshotId, TransactionLog};
-use icefield_refs::{FetchError, RefsError, SnapshotInfo, way};
+use icefield_format::{NodeId, Snapshot, SnapshotId, SpecVersion, TransactionLog};
+use icefield_refs::{FetchError, RefsError, SnapshotInfo, meeting_point, way};
 
 use super::{Changes, RebaseError};
 use crate::Diff;
@@ -23,6 +24,8 @@ pub(super) struct MissedCommit {
     log: Option<Arc<TransactionLog>>,
     /// Whether its parent is the first snapshot of the repository.
     on_first: bool,
+    /// Arrays whose chunks were shifted by commits that the branch has no more.
+    shifted_before: BTreeSet<NodeId>,
 }
 
 impl MissedCommit {
@@ -42,6 +45,7 @@ impl MissedCommit {
             snapshot,
             log,
             on_first: false,
+            shifted_before: BTreeSet::new(),
         })
     }
 
@@ -61,7 +65,8 @@ impl MissedCommit {
         before: &Base,
         after: &Base,
     ) -> Result<Changes, RebaseError> {
-        let shifted = shifted_arrays(&self.info);
+        let mut shifted = shifted_arrays(&self.info);
+        shifted.extend(&self.shifted_before);
         let log = self.log.as_deref().map(Changes::of_log);
         let is_whole = self.info.pruned_logs.is_empty();
         let believed = |log: &Changes| {
@@ -81,10 +86,46 @@ impl MissedCommit {
 
 /// Returns the commits after `base` up to `tip`, oldest first.
 ///
+/// In version 2, `base` may have been amended, or the branch reset to what was before it: then the first one is compared with
+/// `base`, snapshot with snapshot, and the others are those that follow it.
+///
+/// # Errors
+/// [`RebaseError::BaseNotInHistory`], objects that cannot be read.
+pub(super) async fn missed(
+    shared: &Arc<Shared>,
+    base: SnapshotId,
+    tip: SnapshotId,
+) -> Result<Vec<MissedCommit>, RebaseError> {
+    let lost = match since(shared, base, tip).await {
+        Err(lost @ RebaseError::BaseNotInHistory { .. }) => lost,
+        commits => return commits,
+    };
+    if shared.ledger.spec_version() == SpecVersion::V1 {
+        return Err(lost);
+    }
+    let graph = shared.ledger.graph();
+    let Some(met) = meeting_point(graph.clone(), base, tip, |_| Vec::new()).await? else {
+        return Err(lost);
+    };
+    let mut commits = since(shared, met, tip).await?;
+    if commits.is_empty() {
+        let info = shared.ledger.snapshot(met).await?;
+        commits.push(MissedCommit::read(shared, info).await?);
+    }
+    let gone: Vec<SnapshotInfo> = way(&graph, base, met).try_collect().await?;
+    if let Some(first) = commits.first_mut() {
+        first.log = None;
+        first.shifted_before = gone.iter().flat_map(shifted_arrays).collect();
+    }
+    Ok(commits)
+}
+
+/// Returns the commits after `base`, which is in the history of `tip`, oldest first.
+///
 /// The log of a snapshot is asked for only when the graph has told its parent: an expiration makes a log tell more before it
 /// gives the snapshot another parent, so that a log read before could be one that tells less than this parent needs. Logs
 /// ride in the round of the next snapshots; only the last ones take one of their own.
-pub(super) async fn missed(
+async fn since(
     shared: &Arc<Shared>,
     base: SnapshotId,
     tip: SnapshotId,

@@ -115,6 +115,7 @@ macro_rules! __session_cases {
                 b23_a_branch_moved_away_and_back_is_noticed
                 branches_are_committed_to_independently
                 every_commit_of_many_writers_lands_once
+                edits_pass_a_reset_of_their_branch
                 racing_edits_of_one_ref_have_one_winner
                 edits_discarded_after_a_lost_race_stay_discarded;
             files:

@@ -1,7 +1,7 @@
 //! Several writers on one branch, and branches that are edited under a writer.
 
 use super::*;
-use crate::{EditOutcome, Repository};
+use crate::{Conflict, EditOutcome, RebaseError, RebaseOutcome, Repository};
 
 /// Asserts that a commit finds the branch elsewhere, and that the session is as before.
 async fn moved(session: &crate::Session, expected: SnapshotId, found: Option<SnapshotId>) {
@@ -215,4 +215,40 @@ pub(in super::super) async fn edits_discarded_after_a_lost_race_stay_discarded(t
     holds(&session, "/a", &[1], None).await;
     holds(&session, "/a", &[2], Some(b"kept")).await;
     crate::test_suite::walk::assert_sound(&storage).await;
+}
+
+pub(in super::super) async fn edits_pass_a_reset_of_their_branch(trial: Trial) {
+    let (_, repository) = trial.create().await;
+    let nodes = [("/a", array(&[4], &[1])), ("/b", array(&[4], &[1]))];
+    let one = commit_edits(&repository, "one", &nodes, &[]).await;
+    trial.tick();
+    commit_edits(
+        &repository,
+        "two",
+        &[("/two", group())],
+        &[("/a", &[0], b"2")],
+    )
+    .await;
+    let (beside, on_top) = (writer(&repository).await, writer(&repository).await);
+    write(&beside, "/b", &[1], "beside").await;
+    write(&on_top, "/a", &[0], "on top").await;
+    trial.tick();
+    done(repository.reset_branch(&branch("main"), one, None).await);
+    let rebased = beside.rebase(&crate::Detector::Strict).await;
+    if trial.is_v1() {
+        is!(rebased, Err(RebaseError::BaseNotInHistory { .. }));
+        return;
+    }
+    is!(rebased, Ok(RebaseOutcome::Rebased { .. }));
+    // What the reset took back has changed, too.
+    let rebased = on_top.rebase(&crate::Detector::Strict).await;
+    is!(rebased, Ok(RebaseOutcome::Conflicts { conflicts, .. }) if matches!(
+        &conflicts[..], [Conflict::ChunkDoubleUpdate { .. }]
+    ));
+    commit(&beside, "three").await;
+    assert_eq!(messages(&repository, "main").await.len(), 3);
+    let session = read_main(&repository).await;
+    assert_eq!(paths(&session, "/"), ["/a", "/b"]);
+    holds(&session, "/b", &[1], Some(b"beside")).await;
+    super::super::walk::assert_sound(repository.storage()).await;
 }
