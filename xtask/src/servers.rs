@@ -34,7 +34,7 @@ fn tests(module: &str, variables: &[(&str, &str)], at_least: usize) -> Result<()
     let mut cargo = process::cargo();
     // The selection of all other tests, so that nothing is built again.
     cargo.arg("test").args(workspace::SELECTION);
-    cargo.args(["--test", "it", "--test", "conformance"]);
+    cargo.args(["--test", "it"]);
     cargo.args(["--no-fail-fast", "--", &format!("{module}::")]);
     // They wait for the server most of the time.
     cargo.arg("--test-threads=8");

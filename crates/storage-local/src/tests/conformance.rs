@@ -1,4 +1,4 @@
-//! The conformance suite on what `tests/conformance.rs` cannot have: an old kernel, and a file system of few
+//! The conformance suite on what `tests/it/conformance.rs` cannot have: an old kernel, and a file system of few
 //! talents.
 
 use std::path::Path;

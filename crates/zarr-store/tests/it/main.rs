@@ -10,6 +10,7 @@ mod list;
 mod model;
 mod ranges;
 mod values;
+mod zarrs;
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -2,9 +2,7 @@
 //! one way fails the cases about that way. So do stores that are broken below the layer for networks, save in what
 //! the layer makes good.
 
-#[path = "broken_stores/flawed.rs"]
 mod flawed;
-#[path = "broken_stores/remote.rs"]
 mod remote;
 
 use std::collections::BTreeSet;

@@ -1,5 +1,4 @@
 //! What is sent to Azure, and what becomes of its answers.
-#![cfg(feature = "azure")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

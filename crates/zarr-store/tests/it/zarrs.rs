@@ -1,7 +1,5 @@
 //! The storage traits of `zarrs`, judged by its own tests and by its arrays.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod arrays;
 mod suite;
 

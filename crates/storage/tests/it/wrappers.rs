@@ -1,18 +1,11 @@
 //! The wrappers: that each forwards everything, and does its one thing.
 
-#[path = "wrappers/count.rs"]
 mod count;
-#[path = "wrappers/latency.rs"]
 mod latency;
-#[path = "wrappers/prefix.rs"]
 mod prefix;
-#[path = "wrappers/read_only.rs"]
 mod read_only;
-#[path = "wrappers/stacked.rs"]
 mod stacked;
-#[path = "wrappers/trace.rs"]
 mod trace;
-#[path = "wrappers/unreadable.rs"]
 mod unreadable;
 
 use std::sync::Arc;

@@ -1,5 +1,4 @@
 //! A web server, read.
-#![cfg(feature = "http")]
 
 use std::time::Duration;
 

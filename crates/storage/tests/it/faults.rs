@@ -1,10 +1,7 @@
 //! The faulty store: that each fault is the one asked for, where it was asked for, every time.
 
-#[path = "faults/decisions.rs"]
 mod decisions;
-#[path = "faults/plans.rs"]
 mod plans;
-#[path = "faults/stops.rs"]
 mod stops;
 
 use std::sync::Arc;

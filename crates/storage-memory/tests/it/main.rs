@@ -1,0 +1,4 @@
+//! The store in memory.
+
+mod conformance;
+mod memory;
