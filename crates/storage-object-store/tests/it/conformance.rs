@@ -96,8 +96,7 @@ mod azurite {
 
     fn effort() -> Effort {
         Effort {
-            racers: 32,
-            rounds: 10,
+            racers: 16,
             ..Effort::slow()
         }
     }

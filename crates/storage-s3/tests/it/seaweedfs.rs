@@ -30,9 +30,8 @@ async fn fresh(case: &str) -> Arc<dyn Storage> {
 /// It lets writers of one key wait for each other by asking again and again: more rounds take minutes.
 fn effort() -> Effort {
     Effort {
-        rounds: 10,
-        many: 1010,
-        ..Effort::default()
+        racers: 16,
+        ..Effort::slow()
     }
 }
 
