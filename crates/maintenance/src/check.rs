@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use icefield_core::{Interrupt, Interrupted, Repository};
 use icefield_format::{DecodeLimits, SnapshotId};
 use icefield_refs::{BranchName, FetchError, Misspelled, RefsError};
@@ -200,7 +201,15 @@ impl Check {
         Ok(self.examine(progress).await?.report)
     }
 
-    async fn examine(&self, progress: &dyn Progress) -> Result<Examined, CheckError> {
+    // Boxed, it is compiled in this crate alone, and not wherever it is awaited.
+    fn examine<'a>(
+        &'a self,
+        progress: &'a dyn Progress,
+    ) -> BoxFuture<'a, Result<Examined, CheckError>> {
+        Box::pin(self.examine_here(progress))
+    }
+
+    async fn examine_here(&self, progress: &dyn Progress) -> Result<Examined, CheckError> {
         // It only reads.
         let examined = async { run::Run::begin(self, progress).await?.finish().await };
         self.interrupt.unless(examined).await?

@@ -38,6 +38,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures::future::BoxFuture;
 use icefield_core::{Interrupt, Repository, micros_of_time};
 
 pub use error::CollectError;
@@ -170,6 +171,15 @@ impl Collect {
     /// # Errors
     /// [`CollectError`]. Whatever was deleted before was garbage; a later collection goes on.
     pub async fn run(self, repository: &Repository) -> Result<CollectReport, CollectError> {
+        self.boxed(repository).await
+    }
+
+    // Boxed, it is compiled in this crate alone, and not wherever it is awaited.
+    fn boxed(self, repository: &Repository) -> BoxFuture<'_, Result<CollectReport, CollectError>> {
+        Box::pin(self.run_here(repository))
+    }
+
+    async fn run_here(self, repository: &Repository) -> Result<CollectReport, CollectError> {
         if self.floor < LEAST_FLOOR && !self.force {
             return Err(CollectError::FloorTooLow { floor: self.floor });
         }

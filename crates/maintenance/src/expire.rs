@@ -10,6 +10,7 @@ mod policy;
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
+use futures::future::BoxFuture;
 use icefield_core::collection::{ClocksApart, StoreTimeError, agreed_time};
 use icefield_core::{Interrupt, Interrupted, Repository, RepositoryError};
 use icefield_format::{SnapshotId, SpecVersion};
@@ -211,6 +212,23 @@ impl Expire {
     /// As [`Expire::plan`]; [`ExpireError::Busy`]; [`ExpireError::Unknown`]; what the store says, such as, with a bound of
     /// age, that it cannot be asked for the time. A part may be done then, and every history is complete.
     pub async fn run(
+        &self,
+        repository: &Repository,
+        progress: &dyn Progress,
+    ) -> Result<Expired, ExpireError> {
+        self.boxed(repository, progress).await
+    }
+
+    // Boxed, it is compiled in this crate alone, and not wherever it is awaited.
+    fn boxed<'a>(
+        &'a self,
+        repository: &'a Repository,
+        progress: &'a dyn Progress,
+    ) -> BoxFuture<'a, Result<Expired, ExpireError>> {
+        Box::pin(self.run_here(repository, progress))
+    }
+
+    async fn run_here(
         &self,
         repository: &Repository,
         progress: &dyn Progress,

@@ -13,6 +13,7 @@ mod restore;
 
 use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use icefield_core::{
     BranchName, Interrupted, Refusal, RepositoryBuilder, RepositoryError, SnapshotId,
 };
@@ -115,6 +116,18 @@ impl Repair {
     /// [`RepairError`]; nothing was done then but what the log of the store tells. Where the check is
     /// [`Check::interruptible`], so is this.
     pub async fn run(&self, progress: &dyn Progress) -> Result<RepairReport, RepairError> {
+        self.boxed(progress).await
+    }
+
+    // Boxed, it is compiled in this crate alone, and not wherever it is awaited.
+    fn boxed<'a>(
+        &'a self,
+        progress: &'a dyn Progress,
+    ) -> BoxFuture<'a, Result<RepairReport, RepairError>> {
+        Box::pin(self.run_here(progress))
+    }
+
+    async fn run_here(&self, progress: &dyn Progress) -> Result<RepairReport, RepairError> {
         let examined = self.check.examine(progress).await?;
         progress.stage("repairing", None);
         let renamed = self.rename(&examined).await?;
