@@ -5,7 +5,9 @@
 //! declared, so that it decompresses in one pass into one buffer, without the window copy of a
 //! streaming decoder.
 
+use std::cell::Cell;
 use std::io::Cursor;
+use std::thread::LocalKey;
 
 use zstd::zstd_safe::{self, CCtx, CParameter, DCtx};
 
@@ -15,6 +17,14 @@ const FRAME_MAGIC: u32 = 0xfd2f_b528;
 const SKIPPABLE_MAGIC: u32 = 0x184d_2a50;
 /// Largest block of the zstd format, decompressed.
 const MAX_BLOCK: u64 = 128 << 10;
+/// Largest compression context that a thread keeps, in bytes. Those of small bodies stay below it.
+const KEPT: usize = 512 << 10;
+
+thread_local! {
+    // To make and clear a context costs more than to decompress a snapshot of a few nodes.
+    static COMPRESSION: Cell<Option<CCtx<'static>>> = const { Cell::new(None) };
+    static DECOMPRESSION: Cell<Option<DCtx<'static>>> = const { Cell::new(None) };
+}
 
 /// What the headers of a frame and its blocks tell.
 #[derive(Debug, PartialEq, Eq)]
@@ -196,11 +206,25 @@ pub(crate) fn buffer(bytes: usize, file: FormatFile) -> Result<Vec<u8>, FormatEr
 }
 
 fn decompress_into(body: &mut Vec<u8>, bytes: &[u8]) -> Result<(), &'static str> {
-    let mut context = DCtx::try_create().ok_or("out of memory")?;
-    context
-        .decompress(body, bytes)
-        .map_err(zstd_safe::get_error_name)?;
-    Ok(())
+    let mut context = taken(&DECOMPRESSION)
+        .or_else(DCtx::try_create)
+        .ok_or("out of memory")?;
+    let outcome = context.decompress(body, bytes);
+    keep(&DECOMPRESSION, context);
+    outcome.map(|_| ()).map_err(zstd_safe::get_error_name)
+}
+
+/// Takes the context that this thread has kept.
+fn taken<T>(kept: &'static LocalKey<Cell<Option<T>>>) -> Option<T> {
+    // A thread that ends has none.
+    kept.try_with(Cell::take).ok().flatten()
+}
+
+/// Keeps a context for the next file that this thread reads or writes. Every use begins a new frame, so nothing of one
+/// file, or of a failure, is left in it.
+fn keep<T>(kept: &'static LocalKey<Cell<Option<T>>>, context: T) {
+    // A thread that ends drops it.
+    let _ended = kept.try_with(|kept| kept.set(Some(context)));
 }
 
 /// Returns `header` followed by `body` as one frame without content size and checksum, as the
@@ -216,10 +240,12 @@ pub(crate) fn compress_after(
         reason: zstd_safe::get_error_name(code),
     };
     let level = level.clamp(zstd_safe::min_c_level(), zstd_safe::max_c_level());
-    let mut context = CCtx::try_create().ok_or(FormatError::Zstd {
-        file,
-        reason: "out of memory",
-    })?;
+    let mut context = taken(&COMPRESSION)
+        .or_else(CCtx::try_create)
+        .ok_or(FormatError::Zstd {
+            file,
+            reason: "out of memory",
+        })?;
     context
         .set_parameter(CParameter::CompressionLevel(level))
         .map_err(fail)?;
@@ -234,6 +260,9 @@ pub(crate) fn compress_after(
     let mut end = Cursor::new(bytes);
     end.set_position(header.len() as u64);
     context.compress2(&mut end, body).map_err(fail)?;
+    if context.sizeof() <= KEPT {
+        keep(&COMPRESSION, context);
+    }
     let mut bytes = end.into_inner();
     bytes.shrink_to_fit();
     Ok(bytes)

@@ -64,6 +64,41 @@ fn nothing_is_held_beyond_the_body() {
 }
 
 #[test]
+fn a_context_that_was_used_is_as_good_as_a_new_one() {
+    let bodies = [noise(0), noise(700), vec![7; 90_000], noise(300_000)];
+    let anew = |body: &[u8], level| {
+        let of = [
+            CParameter::CompressionLevel(level),
+            CParameter::ContentSizeFlag(false),
+        ];
+        frame(body, &of)
+    };
+    for level in [19, 1, 3] {
+        for body in bodies.iter().chain(bodies.iter().rev()) {
+            let bytes = compress_after(b"", body, level, FILE).unwrap();
+            assert_eq!(bytes, anew(body, level), "level {level}, {}", body.len());
+            let mut damaged = bytes.clone();
+            damaged[3] ^= 1;
+            assert!(open(&damaged).is_err());
+            let mut cut = vec![0; body.len() / 2];
+            cut.clear();
+            // Ends within the frame, for want of room.
+            let room = decompress_into(&mut cut, &bytes);
+            assert!(room.is_err() || body.len() < 2 || cut.capacity() >= body.len());
+            assert_eq!(open(&bytes).unwrap(), *body);
+        }
+    }
+}
+
+#[test]
+fn large_contexts_go() {
+    compress_after(b"", &noise(1 << 20), 19, FILE).unwrap();
+    assert!(taken(&COMPRESSION).is_none_or(|kept| kept.sizeof() <= KEPT));
+    compress_after(b"", &noise(5000), 3, FILE).unwrap();
+    assert!(taken(&COMPRESSION).is_some(), "that of a small body stays");
+}
+
+#[test]
 fn d45_frame_truncated_at_every_byte() {
     for bytes in [
         plain(&noise(500)),
