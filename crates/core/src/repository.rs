@@ -290,8 +290,8 @@ impl Repository {
     /// Opens a session that writes to a branch.
     ///
     /// # Errors
-    /// [`RefsError::BranchNotFound`]; [`RepositoryError::UnsafeStore`] if the store cannot decide races; an
-    /// object that cannot be read.
+    /// [`RefsError::BranchNotFound`]; [`RefsError::NotOnline`]; [`RepositoryError::UnsafeStore`] if the store cannot decide
+    /// races; an object that cannot be read.
     pub async fn write_session(
         &self,
         branch: impl Into<BranchName>,
@@ -329,7 +329,7 @@ impl Repository {
                 reason: self.0.storage.why_unsafe().await,
             });
         }
-        Ok(self.0.ledger.resolve_branch(branch).await?)
+        Ok(self.0.ledger.branch_to_write(branch).await?)
     }
 
     /// Opens a writable session that belongs to no branch. It can be flushed, not committed.

@@ -77,7 +77,7 @@ impl Ledger {
             }
             Edit::Amend { .. } => Err(RefsError::OnlySpecV2 { edit: "amend" }),
             Edit::Flush { .. } => Err(RefsError::OnlySpecV2 { edit: "flush" }),
-            Edit::SetMetadata { .. } => Err(RefsError::OnlySpecV2 {
+            Edit::SetMetadata { .. } | Edit::UpdateMetadata { .. } => Err(RefsError::OnlySpecV2 {
                 edit: "metadata of the repository",
             }),
             Edit::SetStatus { .. } => Err(RefsError::OnlySpecV2 { edit: "a status" }),

@@ -1,6 +1,7 @@
 //! Edits of refs, what must hold for them to land, and what became of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
 use icefield_format::{Availability, FeatureFlag, RepositoryConfig, SnapshotId};
 use icefield_storage::{BoxError, Key, StorageError, Version};
@@ -111,12 +112,19 @@ pub enum Edit {
         /// All of it.
         metadata: BTreeMap<String, serde_json::Value>,
     },
+    /// Sets some keys of the metadata of the repository, whatever the others are by then. Spec version 2.
+    UpdateMetadata {
+        /// What is added or replaced, key by key.
+        entries: BTreeMap<String, serde_json::Value>,
+    },
     /// Sets whether the repository may be changed. The one edit that lands whatever that is. Spec version 2.
     SetStatus {
         /// Who may do what.
         availability: Availability,
         /// Why it is not online.
         reason: Option<String>,
+        /// Since when; none for the time of the edit.
+        set_at: Option<SystemTime>,
     },
     /// Allows or forbids a feature. Spec version 2.
     SetFlag {

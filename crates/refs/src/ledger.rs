@@ -135,6 +135,23 @@ impl Ledger {
             .ok_or_else(|| RefsError::BranchNotFound(name.clone()))
     }
 
+    /// Returns where a branch stands to which a session is about to write. The status may be another one when it commits, which
+    /// decides.
+    ///
+    /// # Errors
+    /// [`RefsError::NotOnline`], and as [`Ledger::resolve_branch`].
+    pub async fn branch_to_write(&self, name: &BranchName) -> Result<Tip, RefsError> {
+        let tip = match &self.layout {
+            Layout::V1(_) => return self.resolve_branch(name).await,
+            Layout::V2(object) => {
+                let state = object.read().await?;
+                spec_v2::require_online(&state.info)?;
+                state.branch(name)
+            }
+        };
+        tip.ok_or_else(|| RefsError::BranchNotFound(name.clone()))
+    }
+
     /// Returns what a tag points to.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ mod pages;
 mod publish;
 mod release;
 
+pub(crate) use change::require_online;
 pub(crate) use object::{RepoObject, RepoState, decode, tag as tag_state};
 
 #[cfg(test)]

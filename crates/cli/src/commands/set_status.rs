@@ -36,7 +36,10 @@ pub(super) async fn run(context: &Context, args: SetStatus) -> Result<(), Failur
         args::Availability::Online => Availability::Online,
         args::Availability::ReadOnly => Availability::ReadOnly,
     };
-    match repository.set_status(availability, args.reason).await? {
+    match repository
+        .set_status(availability, args.reason, None)
+        .await?
+    {
         EditOutcome::Done(_) => {}
         EditOutcome::Unknown(source) => return Err(source.into()),
         EditOutcome::Refused(refusal) => {

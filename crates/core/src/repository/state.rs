@@ -1,6 +1,7 @@
 //! What a repository of spec version 2 says of itself as a whole: status, features, metadata, and what was done to it.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use futures::stream::BoxStream;
 use icefield_format::{Availability, FeatureFlag, FeatureFlags, RepoStatus, SpecVersion, Update};
@@ -24,7 +25,8 @@ impl Repository {
         Ok(self.0.ledger.status().await?)
     }
 
-    /// Sets whether the repository may be changed, and why not. Sessions that are open cannot commit from then on either.
+    /// Sets whether the repository may be changed, why not, and since when, which is now unless said. Sessions that are open
+    /// cannot commit from then on either.
     ///
     /// # Errors
     /// [`RefsError::OnlySpecV2`] and what the store says; nothing was changed.
@@ -32,10 +34,12 @@ impl Repository {
         &self,
         availability: Availability,
         reason: Option<String>,
+        set_at: Option<SystemTime>,
     ) -> Result<EditOutcome, RepositoryError> {
         self.edit_state(Edit::SetStatus {
             availability,
             reason,
+            set_at,
         })
         .await
     }
@@ -77,6 +81,17 @@ impl Repository {
         metadata: BTreeMap<String, Value>,
     ) -> Result<EditOutcome, RepositoryError> {
         self.edit_state(Edit::SetMetadata { metadata }).await
+    }
+
+    /// Sets some keys of the metadata of the repository as a whole. What other writers set at the same time stays.
+    ///
+    /// # Errors
+    /// As [`Repository::set_metadata`].
+    pub async fn update_metadata(
+        &self,
+        entries: BTreeMap<String, Value>,
+    ) -> Result<EditOutcome, RepositoryError> {
+        self.edit_state(Edit::UpdateMetadata { entries }).await
     }
 
     /// Returns what was done to the repository, newest first. The stream ends after the first error.

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use icefield_format::{
-    Availability, FeatureFlag, NewSnapshotInfo, RepoEdit, RepoEditError, RepoInfo, RepoStatus,
-    RepositoryConfig, SnapshotId, UpdateKind,
+    Availability, DecodeLimits, FeatureFlag, NewSnapshotInfo, RepoEdit, RepoEditError, RepoInfo,
+    RepoStatus, RepositoryConfig, SnapshotId, UpdateKind,
 };
 use icefield_storage::Version;
 
@@ -176,13 +176,21 @@ pub(super) fn make(edit: &Edit, from: &RepoEdit, at: u64) -> Result<Change, Refs
             next.set_metadata(metadata)?;
             UpdateKind::MetadataChanged
         }
+        Edit::UpdateMetadata { entries } => {
+            let metadata = now.metadata(DecodeLimits::default().max_metadata);
+            let mut metadata = metadata.map_err(|source| RefsError::InvalidRepo { source })?;
+            metadata.extend(entries.clone());
+            next.set_metadata(&metadata)?;
+            UpdateKind::MetadataChanged
+        }
         Edit::SetStatus {
             availability,
             reason,
+            set_at,
         } => {
             let status = RepoStatus {
                 availability: *availability,
-                set_at: at,
+                set_at: set_at.map_or(at, micros_of_time),
                 reason: reason.clone(),
             };
             next.set_status(status.clone());
@@ -253,7 +261,11 @@ fn add(
     Ok(())
 }
 
-fn require_online(info: &RepoInfo) -> Result<(), RefsError> {
+/// Refuses writes to a repository that is not online.
+///
+/// # Errors
+/// [`RefsError::NotOnline`].
+pub(crate) fn require_online(info: &RepoInfo) -> Result<(), RefsError> {
     let status = info.status();
     match status.availability {
         Availability::Online => Ok(()),

@@ -365,6 +365,7 @@ fn a_repository_that_is_not_online_takes_no_edit_but_of_its_status() {
         let set = |availability| Edit::SetStatus {
             availability,
             reason: Some("moving house".to_owned()),
+            set_at: Some(start()),
         };
         assert!(is_done(
             &ledger
@@ -374,6 +375,10 @@ fn a_repository_that_is_not_online_takes_no_edit_but_of_its_status() {
         ));
         let status = ledger.status().await.expect("it has one");
         assert_eq!(status.availability, Availability::ReadOnly);
+        assert_eq!(status.set_at, crate::micros_of_time(start()));
+        let session = ledger.branch_to_write(&BranchName::main()).await;
+        let refused = session.expect_err("refused");
+        assert!(matches!(refused, RefsError::NotOnline { .. }), "{refused}");
         let expected = tip(&ledger, "main").await;
         let edits = [
             Edit::CreateBranch {
@@ -399,6 +404,27 @@ fn a_repository_that_is_not_online_takes_no_edit_but_of_its_status() {
             &ledger.apply(set(Availability::Online)).await.expect("told")
         ));
         assert!(is_done(&commit(&ledger, "main", 1).await));
+    });
+}
+
+#[test]
+fn updates_of_metadata_by_two_handles_do_not_undo_each_other() {
+    block_on(async {
+        let storage = memory();
+        let first = create(&storage, None).await;
+        let second = self::ledger(&storage, 2);
+        let entries = |key: &str, value: u64| {
+            let entries = BTreeMap::from([(key.to_owned(), value.into())]);
+            Edit::UpdateMetadata { entries }
+        };
+        second.metadata().await.expect("it is empty");
+        for (ledger, key, value) in [(&first, "a", 1), (&second, "b", 2), (&first, "a", 3)] {
+            let outcome = ledger.apply(entries(key, value)).await.expect("told");
+            assert!(is_done(&outcome), "{outcome:?}");
+        }
+        let metadata = second.metadata().await.expect("it is there");
+        let wanted = [("a".to_owned(), 3.into()), ("b".to_owned(), 2.into())];
+        assert_eq!(metadata, BTreeMap::from(wanted));
     });
 }
 
