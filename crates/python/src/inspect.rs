@@ -1,5 +1,7 @@
 //! Files of a repository as JSON, in the shapes that the reference implementation gives them.
 
+mod repo_info;
+
 use icefield::format::{
     ChunkRef, Compression, FormatFile, HEADER_LEN, Header, NodeKind, NodeRecord, layout,
 };
@@ -10,6 +12,8 @@ use serde_json::{Map, Value, json};
 use crate::convert;
 use crate::errors::Failure;
 use crate::refs::of_snapshot;
+
+pub(crate) use repo_info::inspect_repo_info;
 
 /// The header of a file of which the rest is decoded elsewhere.
 async fn header(repository: &Repository, key: &str, file: FormatFile) -> Result<Value, Failure> {
@@ -207,6 +211,8 @@ pub(crate) async fn inspect_transaction_log(
             "chunks": indices.collect::<Value>(),
         })
     });
+    let moves = log.moved_nodes();
+    let moves = moves.map(|it| json!({ "from": it.from(), "to": it.to() }));
     Ok(json!({
         "header": header,
         "new_groups": ids(log.new_groups()),
@@ -216,7 +222,7 @@ pub(crate) async fn inspect_transaction_log(
         "updated_groups": ids(log.updated_groups()),
         "updated_arrays": ids(log.updated_arrays()),
         "updated_chunks": chunks.collect::<Value>(),
-        "moved_nodes": [],
+        "moved_nodes": moves.collect::<Value>(),
     })
     .to_string())
 }

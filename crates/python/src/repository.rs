@@ -1,20 +1,21 @@
 //! A repository that is open. What it does is in `refs`, `upkeep` and `inspect`; here is how Python calls it.
 
-use icefield::{EditOutcome, Interrupt, RepositoryBuilder, RepositoryError};
+use icefield::{EditOutcome, Interrupt};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
+use crate::opening::{Grant, Opening, fetch_config, fetch_spec_version};
 use crate::process::Own;
 use crate::rows::DiffRow;
 use crate::session::Session;
-use crate::storage::{Place, Storage};
+use crate::storage::Storage;
 use crate::stream::{Stream, stream};
 use crate::task::{
     BEGINS_ANEW, GOES_ON, Task, begin, begin_for, begin_interruptible, begin_lasting,
 };
-use crate::{convert, document, grants, inspect, refs, upkeep};
+use crate::{convert, document, inspect, refs, state, upkeep};
 
-/// Snapshots of a history that are handed over at a time.
+/// Snapshots of a history, or entries of the operations log, that are handed over at a time.
 const HISTORY_BATCH: usize = 100;
 
 /// What goes on, and where to look for what became of it.
@@ -30,10 +31,16 @@ const BRANCH: (&str, &str) = (
     "The change of the branch",
     "`lookup_branch` shows where it is",
 );
+const STATUS: (&str, &str) = ("The change of the status", "`get_status` shows what it is");
+const FLAG: (&str, &str) = (
+    "The change of the feature flag",
+    "`feature_flags` shows what is set",
+);
+const METADATA: (&str, &str) = (
+    "The change of the metadata of the repository",
+    "`get_metadata` shows what it is",
+);
 const TAG: (&str, &str) = ("The change of the tag", "`lookup_tag` shows where it is");
-
-/// Prefix, credentials (JSON), and a function that gives new ones.
-type Grant = (String, String, Option<Py<PyAny>>);
 
 /// An open repository. All methods but the plainest begin a [`Task`].
 #[pyclass(frozen, module = "icefield._native")]
@@ -50,86 +57,6 @@ impl Repository {
     /// `forked`, if a parent of this process opened it.
     pub(crate) fn handle(&self) -> Result<icefield::Repository, Failure> {
         Ok(self.0.get()?.clone())
-    }
-}
-
-/// How to open or create a repository, as far as it can be said before its store is connected.
-#[derive(Clone)]
-struct Opening {
-    place: Place,
-    config: icefield::RepositoryConfig,
-    access: icefield::VirtualAccess,
-}
-
-impl Opening {
-    fn new(storage: &Storage, config: Option<&str>, grants: Vec<Grant>) -> Result<Self, Failure> {
-        Ok(Self {
-            place: storage.place()?,
-            config: match config {
-                Some(config) => document::config_from_json(config)?,
-                None => icefield::RepositoryConfig::default(),
-            },
-            access: grants::access(grants)?,
-        })
-    }
-
-    async fn builder(self) -> Result<RepositoryBuilder, Failure> {
-        let builder = icefield::Repository::builder(self.place.open().await?);
-        Ok(builder.config(self.config).virtual_access(self.access))
-    }
-
-    /// Opens the repository: once more if its configuration, which is then known, says how its store is to be used.
-    async fn open(self) -> Result<icefield::Repository, Failure> {
-        let opened = self.clone().builder().await?.open().await?;
-        self.configured(opened).await
-    }
-
-    async fn open_or_create(
-        self,
-        among_other_objects: bool,
-    ) -> Result<icefield::Repository, Failure> {
-        let creation = self.clone().creation(among_other_objects).await?;
-        let opened = creation.open_or_create().await?;
-        self.configured(opened).await
-    }
-
-    async fn configured(
-        mut self,
-        opened: icefield::Repository,
-    ) -> Result<icefield::Repository, Failure> {
-        match self.place.as_configured(&opened.config()) {
-            Some(place) => {
-                self.place = place;
-                Ok(self.builder().await?.open().await?)
-            }
-            None => Ok(opened),
-        }
-    }
-
-    /// As [`Opening::builder`], to create a repository.
-    async fn creation(self, among_other_objects: bool) -> Result<RepositoryBuilder, Failure> {
-        let builder = self.builder().await?;
-        Ok(match among_other_objects {
-            true => builder.among_other_objects(),
-            false => builder,
-        })
-    }
-}
-
-async fn fetch_spec_version(place: Place) -> Result<Option<u8>, Failure> {
-    match icefield::Repository::open(place.open().await?).await {
-        Ok(_) => Ok(Some(1)),
-        Err(RepositoryError::NewerSpecVersion { .. }) => Ok(Some(2)),
-        Err(RepositoryError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-async fn fetch_config(place: Place) -> Result<Option<String>, Failure> {
-    let repository = icefield::Repository::open(place.open().await?).await?;
-    match repository.has_stored_config() {
-        true => document::config_to_json(&repository.stored_config()).map(Some),
-        false => Ok(None),
     }
 }
 
@@ -154,8 +81,9 @@ impl Repository {
         config: Option<&str>,
         grants: Vec<Grant>,
         among_other_objects: bool,
+        spec_version: u8,
     ) -> PyResult<Task> {
-        let opening = Opening::new(storage, config, grants)?;
+        let opening = Opening::new(storage, config, grants)?.of_version(spec_version)?;
         begin_lasting(py, CREATION.0, CREATION.1, async move {
             let builder = opening.creation(among_other_objects).await?;
             Ok(Self::new(builder.create().await?))
@@ -184,8 +112,9 @@ impl Repository {
         config: Option<&str>,
         grants: Vec<Grant>,
         among_other_objects: bool,
+        spec_version: u8,
     ) -> PyResult<Task> {
-        let opening = Opening::new(storage, config, grants)?;
+        let opening = Opening::new(storage, config, grants)?.of_version(spec_version)?;
         begin_lasting(py, CREATION.0, CREATION.1, async move {
             let opened = opening.open_or_create(among_other_objects).await?;
             Ok(Self::new(opened))
@@ -384,6 +313,76 @@ impl Repository {
         begin(py, async move {
             inspect::inspect_transaction_log(&repository, &snapshot_id).await
         })
+    }
+
+    fn inspect_repo_info(&self, py: Python<'_>) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(
+            py,
+            async move { inspect::inspect_repo_info(&repository).await },
+        )
+    }
+
+    fn spec_version(&self) -> PyResult<u8> {
+        Ok(self.0.get()?.spec_version() as u8)
+    }
+
+    fn status(&self, py: Python<'_>) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(py, async move { state::status(&repository).await })
+    }
+
+    fn set_status(
+        &self,
+        py: Python<'_>,
+        online: bool,
+        set_at: i64,
+        reason: Option<String>,
+    ) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin_lasting(py, STATUS.0, STATUS.1, async move {
+            state::set_status(&repository, online, set_at, reason).await
+        })
+    }
+
+    fn feature_flags(&self, py: Python<'_>) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(py, async move { state::flags(&repository).await })
+    }
+
+    fn set_feature_flag(
+        &self,
+        py: Python<'_>,
+        name: String,
+        value: Option<bool>,
+    ) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin_lasting(py, FLAG.0, FLAG.1, async move {
+            state::set_flag(&repository, &name, value).await
+        })
+    }
+
+    fn metadata(&self, py: Python<'_>) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin(py, async move { state::metadata(&repository).await })
+    }
+
+    fn set_metadata(&self, py: Python<'_>, document: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin_lasting(py, METADATA.0, METADATA.1, async move {
+            state::set_metadata(&repository, &document).await
+        })
+    }
+
+    fn update_metadata(&self, py: Python<'_>, document: String) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin_lasting(py, METADATA.0, METADATA.1, async move {
+            state::update_metadata(&repository, &document).await
+        })
+    }
+
+    fn operations(&self) -> PyResult<Stream> {
+        Ok(stream(state::operations(self.handle()?), HISTORY_BATCH))
     }
 
     fn expire_snapshots(

@@ -22,13 +22,13 @@ _PACKAGES = ("zarr", "numcodecs", "numpy", "xarray", "dask", "virtualizarr")
 
 
 def spec_version() -> SpecVersion:
-    """The version of the format of new repositories: v1."""
+    """The version of the format of new repositories: that of `SpecVersion.current()`."""
     return SpecVersion.current()
 
 
 def supported_spec_versions() -> list[SpecVersion]:
-    """The versions of the format that this package opens: v1."""
-    return [SpecVersion.v1]
+    """The versions of the format that this package opens and makes: v2 and v1."""
+    return [SpecVersion.v2, SpecVersion.v1]
 
 
 def user_agent() -> str:
@@ -62,13 +62,13 @@ def upgrade_icechunk_repository(
     delete_unused_v1_files: bool = True,
     prefetch_concurrency: int | None = None,
 ) -> Repository:
-    """Raises `FormatError`: this package does not write version 2 of the format yet.
+    """Raises `FormatError`: this package does not upgrade repositories yet.
 
     The arguments are those of the function that the reference has: whether nothing is to be written, whether objects
     that only version 1 needs are to be deleted, and how many snapshots are to be read at once.
     """
     raise FormatError(
-        "this package writes version 1 of the format, so the repository stays as it is; to upgrade it, use "
+        "this package makes repositories of both versions of the format and upgrades none; to upgrade one, use "
         "icechunk.upgrade_icechunk_repository of the reference implementation",
         ErrorKind.UNSUPPORTED_OPERATION_FOR_VERSION,
     )

@@ -20,6 +20,9 @@ The version is the release of icechunk whose interface this package has, since p
 with the oldest release that they work with, and would refuse a number that counts something else.
 `icefield.__version__` stays what it is. `importlib.metadata` knows no package `icechunk`. Modules
 below, such as `icechunk.xarray`, are those of `icefield`.
+
+New repositories are of format version 2 from then on, as icechunk 2.3 makes them, under both names and
+in the whole process; `spec_version=1` makes one that every release opens.
 """
 
 from __future__ import annotations
@@ -38,6 +41,8 @@ __all__ = ["install"]
 _OURS = "icefield"
 _THEIRS = "icechunk"
 _THEIR_VERSION = "2.3.0"
+_THEIR_SPEC_VERSION = 2
+"""The format version that the release makes repositories of, unless it is said."""
 
 
 class _Package(ModuleType):
@@ -131,7 +136,7 @@ def _ours(name: str) -> str:
 
 
 def install() -> None:
-    """Registers the name `icechunk`. Importing this module does it."""
+    """Registers the name `icechunk`, and its default of `spec_version`. Importing this module does it."""
     # By the name of the module, since a class has another identity after a reload of this one.
     if any(type(finder).__module__ == __name__ for finder in sys.meta_path):
         return
@@ -145,6 +150,8 @@ def install() -> None:
             name=_THEIRS,
         )
     sys.meta_path.insert(0, _Finder())
+    enums = import_module(f"{_OURS}._values.enums")
+    enums.make_repositories_of(_THEIR_SPEC_VERSION)
 
 
 install()

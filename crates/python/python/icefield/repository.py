@@ -26,6 +26,7 @@ from icefield._repository.opening import (
     saved_config,
 )
 from icefield._repository.refs import Refs
+from icefield._repository.state import State
 from icefield._repository.upkeep import Upkeep
 from icefield._repository.windows import Windows
 from icefield._values.enums import SpecVersion
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Repository"]
 
 
-class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, Later):
+class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, State, Later):
     """A repository: snapshots of a tree of Zarr groups and arrays, with branches and tags.
 
     Open one with `Repository.open`, make one with `Repository.create`. Methods that read or write
@@ -88,7 +89,10 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
     def __repr__(self) -> str:
         place = self._place
         where = "" if place is None else f"storage: {place.storage}\n"
-        return f"<icefield.Repository (v1)>\n{where}"
+        # One that was unpickled is not opened to be shown.
+        opened = self.__dict__.get("_repository")
+        version = "" if opened is None else f" (v{opened.spec_version()})"
+        return f"<icefield.Repository{version}>\n{where}"
 
     def __str__(self) -> str:
         return repr(self)
@@ -131,9 +135,9 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
         """Makes a new repository, with a branch `main` and an empty snapshot.
 
         `config` is saved with it. `authorize_virtual_chunk_access` gives credentials for the
-        virtual chunk containers, by the prefix of their URLs; others are not read. Format version 1
-        is written; other versions raise an error. A place that has a repository, or, with
-        `check_clean_root`, anything else, raises an `InvalidInputError`.
+        virtual chunk containers, by the prefix of their URLs; others are not read. `spec_version`
+        is the version of the format, `SpecVersion.current()` if it is not given. A place that has a
+        repository, or, with `check_clean_root`, anything else, raises an `InvalidInputError`.
         """
         access, task = begin_creation(
             _native.Repository.create,
@@ -341,7 +345,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, L
     @property
     def spec_version(self) -> SpecVersion:
         """The format version of the repository."""
-        return SpecVersion.v1
+        return SpecVersion(self._repository.spec_version())
 
     @property
     def authorized_virtual_container_prefixes(self) -> set[str]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from under_test import collect, ic, run
+from under_test import SPEC_VERSION, collect, ic, run
 from zarr.core.buffer import default_buffer_prototype
 
 PROTOTYPE = default_buffer_prototype()
@@ -108,8 +108,8 @@ class Keys:
 
 
 def create(storage: Any, config: Any = None, **more: Any) -> Any:
-    """A new repository of spec version 1."""
-    return ic.Repository.create(storage, config, spec_version=1, **more)
+    """A new repository of the spec version that is chosen by the environment."""
+    return ic.Repository.create(storage, config, spec_version=SPEC_VERSION, **more)
 
 
 def put_all(session: Any, items: dict[str, bytes]) -> Keys:

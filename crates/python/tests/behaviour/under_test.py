@@ -1,7 +1,8 @@
 """The module under test, chosen by the environment, and how it is called without an event loop.
 
 `ICEFIELD_PYTHON_UNDER_TEST` names the module: `icefield` (default) or `icechunk`, the reference
-that this suite was recorded with. It is typed as `Any` here and nowhere else, since the cases
+that this suite was recorded with. `ICEFIELD_PYTHON_SPEC_VERSION` (default 1) is the format version of the
+repositories. The module is typed as `Any` here and nowhere else, since the cases
 must read the same for both.
 """
 
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+SPEC_VERSION = int(os.environ.get("ICEFIELD_PYTHON_SPEC_VERSION", "1"))
 MODULE = os.environ.get("ICEFIELD_PYTHON_UNDER_TEST", "icefield")
 ic: Any = importlib.import_module(MODULE)
 

@@ -180,7 +180,22 @@ assert "icechunk" not in sys.modules and "icefield.compat" not in sys.modules
 print("fine")
 """
 
+MAKES_VERSION_2 = """
+import icefield
+from icefield import Repository, in_memory_storage
+assert icefield.spec_version() == 1 == Repository.create(in_memory_storage()).spec_version
+import icefield.compat
+import icechunk
+assert icechunk.spec_version() == icechunk.SpecVersion.current() == 2
+for cls in (icechunk.Repository, icefield.Repository):
+    assert cls.create(in_memory_storage()).spec_version == 2
+    assert cls.open_or_create(in_memory_storage()).spec_version == 2
+    assert cls.create(in_memory_storage(), spec_version=1).spec_version == 1
+print("fine")
+"""
+
 _PROGRAMS = {
+    "makes version 2": MAKES_VERSION_2,
     "same": SAME,
     "its own": ITS_OWN,
     "lazy": LAZY,

@@ -408,13 +408,13 @@ def test_what_cannot_be_opened_is_tried_again(
     assert len(asyncio.run(_listed(items))) == 3
 
 
-def test_what_needs_version_2_says_so_before_it_connects(
+def test_what_is_not_supported_yet_says_so_before_it_connects(
     disk: Repository, tmp_path: Path
 ) -> None:
     repository, session = again(disk), again(disk.readonly_session("main"))
     (tmp_path / "repository").rename(tmp_path / "away")
     for refused in (
-        repository.get_status_async(),
+        repository.rearrange_session_async("main"),
         session.move_async("/a", "/b"),
         session.amend_async("again"),
     ):

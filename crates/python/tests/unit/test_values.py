@@ -185,7 +185,7 @@ def test_enumerations_are_numbers_with_names() -> None:
     assert ChunkType["NATIVE"] is ChunkType.native
     assert SpecVersion(1) is SpecVersion.v1 < SpecVersion.v2
     assert SpecVersion.current() is icefield.spec_version() is SpecVersion.v1
-    assert icefield.supported_spec_versions() == [SpecVersion.v1]
+    assert icefield.supported_spec_versions() == [SpecVersion.v2, SpecVersion.v1]
     assert SessionMode.readonly != 0  # type: ignore[comparison-overlap]
     assert int(SessionMode.rearrange) == 2
     for member in (ChunkType.inline, SpecVersion.v2, SessionMode.writable, RepoAvailability.online):

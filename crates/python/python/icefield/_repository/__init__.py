@@ -1,1 +1,1 @@
-"""What a repository can do, by idea: references, history, upkeep, and what only format version 2 has."""
+"""What a repository can do, by idea: references, history, upkeep, and its state as a whole."""

@@ -31,9 +31,9 @@ class Handle(OpenedLate):
 
 
 def needs_version_2(what: str) -> NoReturn:
-    """Refuses what the format has only since its version 2."""
+    """Refuses what the format has only since its version 2, and this package not yet."""
     raise from_native(
         "unsupported-spec-version",
-        f"repository version error, {what} requires a repository that is at least version 2.0; "
-        "this one has version 1",
+        f"repository version error, {what} requires a repository that is at least version 2.0, and "
+        "is not supported yet",
     )

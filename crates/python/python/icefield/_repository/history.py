@@ -232,6 +232,19 @@ class History(Handle):
             await self._repository.inspect_transaction_log(text(snapshot_id, "snapshot_id"))
         )
 
+    @_text_on_request
+    def inspect_repo_info(self) -> dict[str, Any]:
+        """The contents of the object that format version 2 keeps the state of the repository in.
+
+        Version 1 has none, and raises a `FormatError`.
+        """
+        return _object(self._repository.inspect_repo_info().wait())
+
+    @_text_on_request
+    async def inspect_repo_info_async(self) -> dict[str, Any]:
+        """As `inspect_repo_info`, to be awaited."""
+        return _object(await self._repository.inspect_repo_info())
+
 
 def _tips(
     branches: list[str], branch: str | None, tag: str | None, snapshot_id: str | None

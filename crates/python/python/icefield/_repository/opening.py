@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from icefield import _native
 from icefield._checks import truth, whole
-from icefield._exceptions import from_native
 from icefield._place import grants
 from icefield._values import SpecVersion
 from icefield.config import RepositoryConfig
@@ -39,7 +38,7 @@ def begin_creation(
     version: SpecVersion | int | None,
     check_clean_root: bool,
 ) -> tuple[Access, _native.Task[_native.Repository]]:
-    _check_version(version)
+    number = _version(version)
     _warn_of_none(access)
     config = None if config is None else checked_config(config)._unfilled()
     document = _config_document(config)
@@ -48,6 +47,7 @@ def begin_creation(
         document,
         grants(access),
         not truth(check_clean_root, "check_clean_root"),
+        number,
     )
     return access, task
 
@@ -95,18 +95,14 @@ def known_version(number: int | None) -> SpecVersion | None:
     return None if number is None else SpecVersion(number)
 
 
-def _check_version(version: SpecVersion | int | None) -> None:
+def _version(version: SpecVersion | int | None) -> int:
+    """The number of the format version of a repository that is made."""
     if version is None:
-        return
+        return int(SpecVersion.current())
     number = whole(version, "spec_version", "unsupported-spec-version", 0, 255)
-    if number == 2:
-        raise from_native(
-            "unsupported-spec-version",
-            "repositories of format version 2 cannot be made yet; make one of version 1, which "
-            "all clients read",
-        )
-    if number != 1:
+    if number not in (1, 2):
         raise ValueError(f"Unsupported version {number}; the format versions are 1 and 2")
+    return number
 
 
 def _warn_of_none(access: Access) -> None:

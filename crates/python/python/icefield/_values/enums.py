@@ -30,6 +30,16 @@ class ChunkType(IntEnum):
     __str__ = __repr__
 
 
+_new_repositories = 1
+"""The format version that repositories are made of, unless it is said. `icefield.compat` sets another one."""
+
+
+def make_repositories_of(version: int) -> None:
+    """Sets, for this process, the version that repositories are made of unless it is said."""
+    global _new_repositories
+    _new_repositories = version
+
+
 class SpecVersion(IntEnum):
     """The version of the format that a repository is stored in."""
 
@@ -38,8 +48,11 @@ class SpecVersion(IntEnum):
 
     @staticmethod
     def current() -> SpecVersion:
-        """The version of new repositories."""
-        return SpecVersion.v1
+        """The version of new repositories: v1, which every release of every reader opens.
+
+        After `import icefield.compat` it is v2, as in icechunk 2.3.
+        """
+        return SpecVersion(_new_repositories)
 
     def __repr__(self) -> str:
         return f"SpecVersion.{self.name}"

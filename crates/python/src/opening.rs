@@ -1,0 +1,120 @@
+//! How repositories are opened and made, and what can be asked without opening one.
+
+use icefield::format::SpecVersion;
+use icefield::{RepositoryBuilder, RepositoryError};
+
+use crate::errors::Failure;
+use crate::storage::{Place, Storage};
+use crate::{document, grants};
+
+/// Prefix, credentials (JSON), and a function that gives new ones.
+pub(crate) type Grant = (String, String, Option<pyo3::Py<pyo3::PyAny>>);
+
+/// How to open or create a repository, as far as it can be said before its store is connected.
+#[derive(Clone)]
+pub(crate) struct Opening {
+    place: Place,
+    config: icefield::RepositoryConfig,
+    access: icefield::VirtualAccess,
+    /// Of a repository that is made.
+    spec_version: SpecVersion,
+}
+
+impl Opening {
+    pub(crate) fn new(
+        storage: &Storage,
+        config: Option<&str>,
+        grants: Vec<Grant>,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            place: storage.place()?,
+            config: match config {
+                Some(config) => document::config_from_json(config)?,
+                None => icefield::RepositoryConfig::default(),
+            },
+            access: grants::access(grants)?,
+            spec_version: SpecVersion::V1,
+        })
+    }
+
+    /// Chooses the version of the format of a repository that is made.
+    ///
+    /// # Errors
+    /// `unsupported-spec-version`
+    pub(crate) fn of_version(self, number: u8) -> Result<Self, Failure> {
+        let spec_version = match number {
+            1 => SpecVersion::V1,
+            2 => SpecVersion::V2,
+            other => {
+                let message = format!("there is no version {other} of the format: take 1 or 2");
+                return Err(Failure::new("unsupported-spec-version", message));
+            }
+        };
+        Ok(Self {
+            spec_version,
+            ..self
+        })
+    }
+
+    async fn builder(self) -> Result<RepositoryBuilder, Failure> {
+        let builder = icefield::Repository::builder(self.place.open().await?);
+        let builder = builder.spec_version(self.spec_version);
+        Ok(builder.config(self.config).virtual_access(self.access))
+    }
+
+    /// Opens the repository: once more if its configuration, which is then known, says how its store is to be used.
+    pub(crate) async fn open(self) -> Result<icefield::Repository, Failure> {
+        let opened = self.clone().builder().await?.open().await?;
+        self.configured(opened).await
+    }
+
+    pub(crate) async fn open_or_create(
+        self,
+        among_other_objects: bool,
+    ) -> Result<icefield::Repository, Failure> {
+        let creation = self.clone().creation(among_other_objects).await?;
+        let opened = creation.open_or_create().await?;
+        self.configured(opened).await
+    }
+
+    async fn configured(
+        mut self,
+        opened: icefield::Repository,
+    ) -> Result<icefield::Repository, Failure> {
+        match self.place.as_configured(&opened.config()) {
+            Some(place) => {
+                self.place = place;
+                Ok(self.builder().await?.open().await?)
+            }
+            None => Ok(opened),
+        }
+    }
+
+    /// As [`Opening::builder`], to create a repository.
+    pub(crate) async fn creation(
+        self,
+        among_other_objects: bool,
+    ) -> Result<RepositoryBuilder, Failure> {
+        let builder = self.builder().await?;
+        Ok(match among_other_objects {
+            true => builder.among_other_objects(),
+            false => builder,
+        })
+    }
+}
+
+pub(crate) async fn fetch_spec_version(place: Place) -> Result<Option<u8>, Failure> {
+    match icefield::Repository::open(place.open().await?).await {
+        Ok(repository) => Ok(Some(repository.spec_version() as u8)),
+        Err(RepositoryError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(crate) async fn fetch_config(place: Place) -> Result<Option<String>, Failure> {
+    let repository = icefield::Repository::open(place.open().await?).await?;
+    match repository.has_stored_config() {
+        true => document::config_to_json(&repository.stored_config()).map(Some),
+        false => Ok(None),
+    }
+}
