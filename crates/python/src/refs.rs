@@ -1,13 +1,16 @@
 //! Branches, tags and histories.
 
 use futures::{StreamExt, TryStreamExt, stream};
+use icefield::format::FeatureFlag;
 use icefield::{
-    BranchName, EditOutcome, FetchError, Repository, RepositoryError, Revision, SnapshotId,
+    BranchName, EditOutcome, FetchError, RefsError, Repository, RepositoryError, Revision,
+    SnapshotId,
 };
 
 use crate::convert;
 use crate::errors::Failure;
 use crate::rows::{self, SnapshotRow};
+use crate::session::Session;
 
 /// Reads what `kind` (branch, tag, snapshot) and `name` mean.
 pub(crate) fn revision(kind: &str, name: &str, as_of: Option<i64>) -> Result<Revision, Failure> {
@@ -22,7 +25,7 @@ pub(crate) fn revision(kind: &str, name: &str, as_of: Option<i64>) -> Result<Rev
 pub(crate) fn of_snapshot(error: RepositoryError, id: SnapshotId) -> Failure {
     match error {
         RepositoryError::Fetch(FetchError::Missing { .. } | FetchError::NotListed { .. }) => {
-            icefield::RefsError::SnapshotNotFound(id).into()
+            RefsError::SnapshotNotFound(id).into()
         }
         error => error.into(),
     }
@@ -105,6 +108,19 @@ pub(crate) async fn delete_branch(repository: &Repository, name: &str) -> Result
 pub(crate) async fn delete_tag(repository: &Repository, name: &str) -> Result<(), Failure> {
     let tag = convert::tag(name)?;
     landed(repository.delete_tag(&tag).await?, "tag", name)
+}
+
+/// Opens a session that only moves nodes. What its commit would be refused for, it is refused for itself.
+pub(crate) async fn rearrange_session(
+    repository: Repository,
+    branch: BranchName,
+) -> Result<Session, Failure> {
+    let session = repository.rearrange_session(branch).await?;
+    let flag = FeatureFlag::MOVE_NODE;
+    match repository.feature_flags().await?.allows(flag) {
+        true => Ok(Session::new(repository, session)),
+        false => Err(RefsError::FeatureDisabled { flag }.into()),
+    }
 }
 
 /// Walks a history, newest first.

@@ -284,6 +284,14 @@ impl Repository {
         })
     }
 
+    fn rearrange_session(&self, py: Python<'_>, branch: &str) -> PyResult<Task> {
+        let branch = convert::branch(branch)?;
+        let repository = self.handle()?;
+        begin(py, async move {
+            refs::rearrange_session(repository, branch).await
+        })
+    }
+
     #[pyo3(signature = (blob, for_all=false))]
     fn open_fork(&self, py: Python<'_>, blob: Vec<u8>, for_all: bool) -> PyResult<Task> {
         let repository = self.handle()?;

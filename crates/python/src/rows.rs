@@ -44,7 +44,9 @@ impl<'py> IntoPyObject<'py> for DiffRow {
         }
         row.set_item("updated_chunks", chunks(py, &diff.updated_chunks)?)?;
         // Only repositories of spec version 2 have moves.
-        row.set_item("moved_nodes", PyList::empty(py))?;
+        let moves = diff.moved_nodes.iter();
+        let moves = moves.map(|(from, to)| (from.as_str(), to.as_str()));
+        row.set_item("moved_nodes", moves.collect::<Vec<_>>())?;
         Ok(row)
     }
 }

@@ -1,7 +1,9 @@
 //! A session. What it does with virtual references is in `virtual_refs`; here is how Python calls it.
 
+use icefield::format::SpecVersion;
 use icefield::{
-    ChunkIndex, CommitOutcome, MergeOutcome, RebaseOutcome, SessionError, VersionSelection,
+    ChunkIndex, CommitOutcome, MergeOutcome, RebaseOutcome, RepositoryError, SessionError,
+    VersionSelection,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -13,7 +15,7 @@ use crate::returned::Given;
 use crate::rows::DiffRow;
 use crate::solver::Solver;
 use crate::stream::{Stream, stream};
-use crate::task::{Task, begin, begin_lasting, begin_near};
+use crate::task::{Task, begin, begin_lasting, begin_near, begin_to_the_end};
 use crate::virtual_refs::{self, Columns};
 use crate::{convert, document};
 
@@ -66,6 +68,17 @@ impl Session {
             return Ok(session);
         };
         Err(Failure::new("commit-not-allowed", problem))
+    }
+}
+
+/// What the reference implementation says of a target where something else means another error.
+fn of_move(error: SessionError) -> Failure {
+    match error {
+        SessionError::PathTaken { .. } => Failure::of("move-wont-overwrite", &error),
+        SessionError::ParentIsArray { .. } => {
+            Failure::of("move-destination-parent-not-group", &error)
+        }
+        error => error.into(),
     }
 }
 
@@ -151,6 +164,26 @@ impl Session {
     fn status(&self, py: Python<'_>) -> PyResult<Task> {
         let session = self.handle()?;
         begin_near(py, async move { Ok(DiffRow(session.status().await?)) })
+    }
+
+    /// Gives a node another path, which the log names as a move.
+    fn move_node(&self, py: Python<'_>, from_: &str, to: &str) -> PyResult<Task> {
+        let (from, to) = (convert::path(from_)?, convert::path(to)?);
+        let found = self.repository()?.spec_version();
+        if found < SpecVersion::V2 {
+            let what = "moving nodes";
+            let error = RepositoryError::NeedsSpecVersion2 { what, found };
+            return Err(Failure::from(error).into());
+        }
+        let session = self.handle()?;
+        begin_to_the_end(py, async move {
+            let moved = session.move_node(&from, &to).await;
+            moved.map_err(of_move)
+        })
+    }
+
+    fn is_rearranging(&self) -> PyResult<bool> {
+        Ok(self.get()?.is_rearranging())
     }
 
     fn discard_changes(&self, py: Python<'_>) -> PyResult<()> {

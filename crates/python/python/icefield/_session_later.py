@@ -9,14 +9,6 @@ from icefield._repository.handle import needs_version_2
 
 
 class _Later(OpenedLate, connects=False):
-    def move(self, from_path: str, to_path: str) -> None:
-        """Moves a node: needs format version 2, so it raises a `FormatError` for now."""
-        needs_version_2("moving nodes")
-
-    async def move_async(self, from_path: str, to_path: str) -> None:
-        """As `move`, to be awaited."""
-        needs_version_2("moving nodes")
-
     def amend(
         self,
         message: str,

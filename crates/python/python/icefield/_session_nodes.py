@@ -31,6 +31,24 @@ class _Nodes(OpenedLate):
         return self._session.node_id(absolute(path, "path"))
 
     @changing
+    def move(self, from_path: str, to_path: str) -> None:
+        """Gives a group or array another path, with all that is below it.
+
+        Nothing is read or written for it. The parent of the new path must be a group, and nothing
+        may be at that path. Needs a repository of format version 2.
+        """
+        self._session.move_node(
+            absolute(from_path, "from_path"), absolute(to_path, "to_path")
+        ).wait()
+
+    @changing
+    async def move_async(self, from_path: str, to_path: str) -> None:
+        """As `move`, to be awaited."""
+        await self._session.move_node(
+            absolute(from_path, "from_path"), absolute(to_path, "to_path")
+        )
+
+    @changing
     def reindex_array(
         self,
         array_path: str,

@@ -15,7 +15,6 @@ from icefield._repository.carrying import Carrying
 from icefield._repository.checking import Checking
 from icefield._repository.exchange import Exchange
 from icefield._repository.history import History
-from icefield._repository.later import Later
 from icefield._repository.opening import (
     Access,
     begin_creation,
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Repository"]
 
 
-class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, State, Later):
+class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, State):
     """A repository: snapshots of a tree of Zarr groups and arrays, with branches and tags.
 
     Open one with `Repository.open`, make one with `Repository.create`. Methods that read or write
@@ -420,6 +419,17 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, S
     async def writable_session_async(self, branch: str) -> Session:
         """As `writable_session`, to be awaited."""
         return self._session(await self._repository.writable_session(text(branch, "branch")))
+
+    def rearrange_session(self, branch: str) -> Session:
+        """A session that moves nodes, changes nothing else, and commits to a branch.
+
+        Ordinary sessions move nodes, too, beside other changes. Needs a repository of format version 2.
+        """
+        return self._session(self._repository.rearrange_session(text(branch, "branch")).wait())
+
+    async def rearrange_session_async(self, branch: str) -> Session:
+        """As `rearrange_session`, to be awaited."""
+        return self._session(await self._repository.rearrange_session(text(branch, "branch")))
 
     def _session(self, native: _native.Session) -> Session:
         return Session._of(native, self._place, self._defaults)

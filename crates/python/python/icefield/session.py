@@ -205,8 +205,12 @@ class Session(_Nodes, _Later):
 
     @property
     def mode(self) -> SessionMode:
-        """`SessionMode.readonly` or `SessionMode.writable`."""
-        return SessionMode.readonly if self.read_only else SessionMode.writable
+        """What the session is for."""
+        if self.read_only:
+            return SessionMode.readonly
+        if "_session" in self.__dict__ and self._session.is_rearranging():
+            return SessionMode.rearrange
+        return SessionMode.writable
 
     @property
     def snapshot_id(self) -> str:

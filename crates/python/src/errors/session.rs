@@ -87,7 +87,9 @@ impl Coded for RepositoryError {
             Self::NotFound { .. } => "repository-not-found",
             // The reference implementation says the same of both.
             Self::AlreadyExists { .. } | Self::NotEmpty { .. } => "parent-directory-not-clean",
-            Self::NewerSpecVersion { .. } => "unsupported-spec-version",
+            Self::NewerSpecVersion { .. } | Self::NeedsSpecVersion2 { .. } => {
+                "unsupported-spec-version"
+            }
             Self::UnsafeStore { .. } => "read-only-storage",
             Self::CreateUnknown { .. } | Self::ConfigNotStored { .. } => "outcome-unknown",
             Self::NoSnapshotAtTime { .. } => "no-snapshot-at-time",

@@ -338,6 +338,56 @@ def test_the_log_goes_on_in_earlier_states(tmp_path: Path) -> None:
     assert 0 < len(shorter) <= 3 and shorter == log[: len(shorter)]
 
 
+def test_nodes_move(repo: Repository) -> None:
+    _write(repo, 5)
+    session = repo.rearrange_session("main")
+    assert session.mode is icefield.SessionMode.rearrange
+    assert repo.writable_session("main").mode is icefield.SessionMode.writable
+    with pytest.raises(icefield.SessionStateError) as refused:
+        session.shift_array("/a", [1])
+    assert refused.value.kind == "rearrange-session-only"
+    session.move("/a", "/b")
+    assert session.status().moved_nodes == [("/a", "/b")]
+    tip = session.commit("to another name")
+    assert repo.inspect_transaction_log(tip)["moved_nodes"] == [{"from": "/a", "to": "/b"}]
+    diff = repo.diff(from_snapshot_id=repo.lookup_snapshot(tip).parent_id, to_branch="main")
+    assert diff.moved_nodes == [("/a", "/b")]
+    session = repo.writable_session("main")
+    zarr.create_group(session.store, path="g")
+    asyncio.run(session.move_async("/b", "/g/c"))
+    session.commit("beside another change")
+    array = zarr.open_array(repo.readonly_session("main").store, path="g/c", mode="r")
+    assert np.array_equal(array[:], [5] * 4)
+
+
+def test_moves_that_are_refused(repo: Repository) -> None:
+    _write(repo, 5)
+    session = repo.rearrange_session("main")
+    for start, end, cls, kind in (
+        ("/none", "/b", icefield.NodeNotFoundError, "node-not-found"),
+        ("/a", "/a/b", icefield.SessionStateError, "move-into-self-or-descendant"),
+        ("/a", "/a", icefield.SessionStateError, "move-into-self-or-descendant"),
+        ("/a", "/g/a", icefield.SessionStateError, "move-destination-parent-missing"),
+        ("a", "/b", icefield.InvalidInputError, "invalid-path"),
+    ):
+        with pytest.raises(cls) as caught:
+            session.move(start, end)
+        assert caught.value.kind == kind
+    session.move("/a", "/b")
+    repo.set_feature_flag("move_node", False)
+    ways: list[Callable[[], object]] = [
+        lambda: session.commit("moved"),
+        lambda: repo.rearrange_session("main"),
+    ]
+    for way in ways:
+        with pytest.raises(icefield.SessionStateError) as disabled:
+            way()
+        assert disabled.value.kind == "feature-flag-disabled"
+    session = Repository.create(icefield.in_memory_storage(), spec_version=1).writable_session("main")
+    with pytest.raises(icefield.FormatError, match="version 2"):
+        session.move("/a", "/b")
+
+
 def test_what_version_1_does_not_have() -> None:
     repo = Repository.create(icefield.in_memory_storage(), spec_version=1)
     ways: list[Callable[[], object]] = [
