@@ -399,7 +399,7 @@ pub enum ImportError {
         /// The source.
         name: String,
         /// Why.
-        source: TimeError,
+        source: Box<TimeError>,
     },
     /// One of several sources cannot be imported.
     #[error("{name} cannot be imported with the others")]
@@ -443,6 +443,14 @@ pub enum ImportError {
         "interrupted before the commit: the branch is where it was, and what was copied is garbage; begin again"
     )]
     Interrupted(#[from] Interrupted),
+    /// An append of sources that have no elements along the dimension, or none that are kept. Nothing is wrong.
+    #[error("{name} has no new elements along {dimension:?}: there is nothing to append")]
+    NothingNew {
+        /// The source.
+        name: String,
+        /// The dimension.
+        dimension: String,
+    },
     /// There is nothing to commit.
     #[error("{name} adds nothing to {group}: all that it holds is there already")]
     AddsNothing {

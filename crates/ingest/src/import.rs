@@ -239,9 +239,16 @@ impl Import {
         let commit = match commit.await {
             Err(CommitError::Interrupted(interrupted)) => return Err(interrupted.into()),
             Err(CommitError::NothingToCommit) => {
-                return Err(ImportError::AddsNothing {
-                    name: self.sources[0].to_string(),
-                    group: self.group.clone(),
+                let name = self.sources[0].to_string();
+                return Err(match &self.append {
+                    Some(dimension) => ImportError::NothingNew {
+                        name,
+                        dimension: dimension.clone(),
+                    },
+                    None => ImportError::AddsNothing {
+                        name,
+                        group: self.group.clone(),
+                    },
                 });
             }
             commit => commit?,

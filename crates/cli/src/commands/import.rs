@@ -23,9 +23,9 @@ use crate::progress::Bar;
 struct Imported {
     location: String,
     branch: String,
-    /// `committed`, or `unknown` with the snapshot to look for.
+    /// `committed`, `unknown` with the snapshot to look for, or `unchanged` without one.
     outcome: &'static str,
-    snapshot_id: SnapshotId,
+    snapshot_id: Option<SnapshotId>,
     new_groups: u64,
     new_arrays: u64,
     extended_arrays: Vec<String>,
@@ -115,19 +115,30 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     }
     let imported = import.run(&repository, args.branch.clone(), &message).await;
     bar.clear();
-    let imported = imported?;
+    let imported = match imported {
+        Err(nothing @ ingest::ImportError::NothingNew { .. }) => {
+            let facts = facts(&args, "unchanged", None, ImportReport::default());
+            return out.facts(&facts, |_, out| {
+                writeln!(out, "{}", printable(&nothing.to_string()))
+            });
+        }
+        imported => imported?,
+    };
     let unknown = match &imported.commit {
         icefield::CommitOutcome::Unknown { snapshot, .. } => Some(*snapshot),
         _ => None,
     };
     match icefield::committed(imported.commit) {
         Ok(snapshot_id) => out.facts(
-            &facts(&args, "committed", snapshot_id, imported.report),
+            &facts(&args, "committed", Some(snapshot_id), imported.report),
             text,
         ),
         Err(error) => {
             if let (Some(snapshot_id), true) = (unknown, out.is_json()) {
-                out.facts(&facts(&args, "unknown", snapshot_id, imported.report), text)?;
+                out.facts(
+                    &facts(&args, "unknown", Some(snapshot_id), imported.report),
+                    text,
+                )?;
             }
             let failure = Failure::from(error);
             Err(match failure.exit {
@@ -203,7 +214,7 @@ fn default_message(args: &Import) -> String {
 fn facts(
     args: &Import,
     outcome: &'static str,
-    snapshot_id: SnapshotId,
+    snapshot_id: Option<SnapshotId>,
     report: ImportReport,
 ) -> Imported {
     let paths = |paths: Vec<icefield::NodePath>| paths.iter().map(ToString::to_string).collect();
@@ -265,10 +276,11 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
             "chunks found equal",
         ));
     }
+    let snapshot = facts.snapshot_id.map(|id| id.to_string());
     writeln!(
         out,
         "committed {} to {}: {}",
-        facts.snapshot_id,
+        snapshot.unwrap_or_default(),
         printable(&facts.branch),
         parts.join(", ")
     )?;

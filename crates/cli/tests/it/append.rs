@@ -57,6 +57,17 @@ fn a_plan_is_printed_and_nothing_is_written() {
     world.fails(2, &both);
 }
 
+/// A file without records, as a model leaves it that has not begun yet.
+#[test]
+fn a_source_without_elements_changes_nothing_and_is_no_failure() {
+    let world = World::with_history();
+    world.tree("none", 0, 3);
+    let before = world.history("r");
+    let said = world.ok(&["import", "none", "r", "--append", "t"]);
+    assert!(said.contains("nothing to append"), "{said}");
+    assert_eq!(world.history("r"), before);
+}
+
 /// What is wrong with a tree, and what must be said about it.
 type Case = (fn(&World), &'static str);
 

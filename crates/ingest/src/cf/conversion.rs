@@ -329,8 +329,8 @@ mod tests {
             let expected = (744.0 + f64::from(hour)).to_le_bytes().to_vec();
             assert_eq!(hours, Ok(expected));
         }
-        // Eight thousand days have no room for the nanoseconds of a third of one.
-        let far = days("days since 1850-01-01").converted(Number::Float(1.0 / 3.0));
+        // Sixty thousand days have no room for the nanoseconds of a seventh of one.
+        let far = days("days since 1850-01-01").converted(Number::Float(1.0 / 7.0));
         assert!(far.is_err(), "{far:?}");
         let single = conversion(
             ("hours since 2020-02-01", "standard", DOUBLE),

@@ -204,7 +204,7 @@ fn retype(document: &mut Value, data_type: &str) {
                 serde_json::json!({ "name": "bytes", "configuration": { "endian": "little" } });
         }
     }
-    if let Some(attributes) = document["attributes"].as_object_mut()
+    if let Some(Value::Object(attributes)) = document.get_mut("attributes")
         && !is_float
     {
         // Of a float, and without meaning for whole numbers.
@@ -316,7 +316,7 @@ fn check_times(
     Err(ImportError::Times {
         path: label.path.clone(),
         name: one.source.to_string(),
-        source,
+        source: Box::new(source),
     })
 }
 

@@ -173,8 +173,12 @@ fn document_as(document: &Value, target: &Value) -> Value {
     }
     let empty = Map::new();
     let theirs = target["attributes"].as_object().unwrap_or(&empty);
-    if let Some(attributes) = document["attributes"].as_object_mut() {
-        for name in ["units", "calendar", "_FillValue", "missing_value"] {
+    let names = ["units", "calendar", "_FillValue", "missing_value"];
+    if document.get("attributes").is_none() && names.iter().any(|name| theirs.contains_key(*name)) {
+        document["attributes"] = Value::Object(Map::new());
+    }
+    if let Some(Value::Object(attributes)) = document.get_mut("attributes") {
+        for name in names {
             match theirs.get(name) {
                 Some(value) => {
                     attributes.insert(name.to_owned(), value.clone());

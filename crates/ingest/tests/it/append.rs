@@ -100,7 +100,7 @@ async fn what_differs_is_refused_by_name() {
         tree.json("y/zarr.json", &array(&[4], &[2], &["y"]));
     });
     case("chunk [1] differs", |tree| {
-        tree.file("y/c/1", [3, 1]);
+        tree.file("y/c/1", [4, 0]);
     });
     case("it has 2 chunks and the source 1", |tree| {
         std::fs::remove_file(tree.path().join("y/c/1")).unwrap();
