@@ -174,11 +174,11 @@ impl Conversion {
         })
     }
 
-    pub(crate) fn from_type(&self) -> NumberType {
+    pub(crate) fn source_type(&self) -> NumberType {
         self.from_type
     }
 
-    pub(crate) fn to_type(&self) -> NumberType {
+    pub(crate) fn target_type(&self) -> NumberType {
         self.to_type
     }
 
@@ -253,7 +253,7 @@ mod tests {
 
     fn whole(conversion: &Conversion, value: i128) -> Result<Number, TimeError> {
         let bytes = conversion.converted(Number::Whole(value))?;
-        Ok(conversion.to_type().read(&bytes))
+        Ok(conversion.target_type().read(&bytes))
     }
 
     #[test]

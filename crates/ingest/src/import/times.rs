@@ -250,7 +250,7 @@ impl Times {
                 self.listed.insert(index, length);
             }
         }
-        let kind = self.conversion.from_type();
+        let kind = self.conversion.source_type();
         if let Elements::Fixed(fill) = self.decode.filled() {
             self.is_full = !is_missing(kind.read(fill), &self.missing, kind);
         }
@@ -275,7 +275,7 @@ impl Times {
         else {
             return self.encode.encode(Elements::Fixed(into));
         };
-        let (from_type, to_type) = (self.conversion.from_type(), self.conversion.to_type());
+        let (from_type, to_type) = (self.conversion.source_type(), self.conversion.target_type());
         let (firsts, length) = whole.runs(&inside);
         for at in firsts.into_iter().flat_map(|first| first..first + length) {
             let bytes = from.get(at * from_type.bytes()..(at + 1) * from_type.bytes());
