@@ -140,6 +140,15 @@ impl BasicSolver {
             on_new_node: selection,
         }
     }
+
+    /// Returns the same solver that carries edits along where others moved their nodes.
+    #[must_use]
+    pub fn follow_moves(self) -> Self {
+        Self {
+            on_moved: VersionSelection::UseOurs,
+            ..self
+        }
+    }
 }
 
 #[async_trait]

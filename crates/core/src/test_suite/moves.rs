@@ -43,10 +43,7 @@ async fn commit_moves(repository: &Repository, moves: &[(&str, &str)]) {
 }
 
 fn following() -> BasicSolver {
-    BasicSolver {
-        on_moved: VersionSelection::UseOurs,
-        ..BasicSolver::default()
-    }
+    BasicSolver::default().follow_moves()
 }
 
 async fn rebased(session: &Session, solver: &BasicSolver) -> Vec<Conflict> {
