@@ -125,6 +125,9 @@ impl Member {
                 dimension: dimension.to_owned(),
             });
         }
+        if !array.grid.is_regular() {
+            return Err(RollingError::UnequalChunks { path: path.clone() });
+        }
         let document = session.metadata(path)?.unwrap_or_default();
         let json: Value = serde_json::from_slice(&document)
             .map_err(|_| RollingError::Document { path: path.clone() })?;

@@ -29,6 +29,14 @@ pub enum RollingError {
         /// The name.
         dimension: String,
     },
+    /// The chunks of an array differ in length.
+    #[error(
+        "{path} has a rectilinear chunk grid: only arrays whose chunks have one length can move"
+    )]
+    UnequalChunks {
+        /// The array.
+        path: NodePath,
+    },
     /// The arrays do not show one window.
     #[error(
         "{path} shows elements {found} along {dimension:?}, and {other} shows {expected}: give the group whose arrays belong together"
