@@ -43,10 +43,12 @@ impl<'py> IntoPyObject<'py> for DiffRow {
             row.set_item(name, paths.collect::<Vec<_>>())?;
         }
         row.set_item("updated_chunks", chunks(py, &diff.updated_chunks)?)?;
-        // Only repositories of spec version 2 have moves.
-        let moves = diff.moved_nodes.iter();
-        let moves = moves.map(|(from, to)| (from.as_str(), to.as_str()));
-        row.set_item("moved_nodes", moves.collect::<Vec<_>>())?;
+        // In the order of logs.
+        let mut moved: Vec<_> = diff.moved_nodes.iter().collect();
+        moved.sort_by(|(_, one), (_, other)| one.cmp_segments(other));
+        let moved = moved.into_iter();
+        let moved = moved.map(|(from, to)| (from.as_str(), to.as_str()));
+        row.set_item("moved_nodes", moved.collect::<Vec<_>>())?;
         Ok(row)
     }
 }

@@ -33,7 +33,14 @@ pub(super) struct Changes {
     deleted_arrays: Vec<String>,
     updated_groups: Vec<String>,
     updated_arrays: Vec<String>,
+    moved_nodes: Vec<Moved>,
     updated_chunks: Vec<Chunks>,
+}
+
+#[derive(Serialize)]
+struct Moved {
+    from: String,
+    to: String,
 }
 
 #[derive(Serialize)]
@@ -72,6 +79,7 @@ impl Changes {
             deleted_arrays: paths(&diff.deleted_arrays),
             updated_groups: paths(&diff.updated_groups),
             updated_arrays: paths(&diff.updated_arrays),
+            moved_nodes: moved(&diff.moved_nodes),
             updated_chunks: chunks(diff.updated_chunks),
         }
     }
@@ -79,6 +87,16 @@ impl Changes {
 
 fn paths(paths: &BTreeSet<NodePath>) -> Vec<String> {
     paths.iter().map(ToString::to_string).collect()
+}
+
+fn moved(moved: &BTreeMap<NodePath, NodePath>) -> Vec<Moved> {
+    moved
+        .iter()
+        .map(|(from, to)| Moved {
+            from: from.to_string(),
+            to: to.to_string(),
+        })
+        .collect()
 }
 
 fn chunks(chunks: BTreeMap<NodePath, BTreeSet<ChunkIndex>>) -> Vec<Chunks> {
@@ -107,6 +125,10 @@ impl Changes {
             for path in paths {
                 writeln!(out, "{mark} {kind:5}  {}", printable(path))?;
             }
+        }
+        for moved in &facts.moved_nodes {
+            let (from, to) = (printable(&moved.from), printable(&moved.to));
+            writeln!(out, "> moved  {from} to {to}")?;
         }
         for chunks in &facts.updated_chunks {
             let shown: Vec<String> = chunks

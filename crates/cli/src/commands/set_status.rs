@@ -41,7 +41,11 @@ pub(super) async fn run(context: &Context, args: SetStatus) -> Result<(), Failur
         .await?
     {
         EditOutcome::Done(_) => {}
-        EditOutcome::Unknown(source) => return Err(source.into()),
+        EditOutcome::Unknown(unknown) => {
+            let text = format!("it is not known whether the status was set: {unknown}");
+            let hint = "`icefield info LOCATION` shows the status";
+            return Err(Failure::new(Exit::Unknown, text).hint(hint));
+        }
         EditOutcome::Refused(refusal) => {
             let text = format!("the status was not set: {refusal:?}");
             return Err(Failure::new(Exit::Conflict, text));

@@ -7,6 +7,7 @@ use icefield::{NodeId, SnapshotId};
 use serde::Serialize;
 
 use crate::output::count;
+use crate::output::escape::printable;
 use crate::output::table::Columns;
 
 #[derive(Serialize)]
@@ -19,7 +20,15 @@ pub(super) struct Facts {
     deleted_arrays: Vec<NodeId>,
     updated_groups: Vec<NodeId>,
     updated_arrays: Vec<NodeId>,
+    moved_nodes: Vec<Moved>,
     updated_chunks: Vec<Chunks>,
+}
+
+#[derive(Serialize)]
+struct Moved {
+    node_id: NodeId,
+    from: String,
+    to: String,
 }
 
 #[derive(Serialize)]
@@ -36,6 +45,11 @@ impl Facts {
             count: array.len(),
             indices: array.chunks().map(|index| index.to_vec()).collect(),
         });
+        let moved = log.moved_nodes().map(|moved| Moved {
+            node_id: moved.id(),
+            from: moved.from().to_owned(),
+            to: moved.to().to_owned(),
+        });
         Self {
             file: "transaction-log",
             id,
@@ -45,6 +59,7 @@ impl Facts {
             deleted_arrays: log.deleted_arrays().collect(),
             updated_groups: log.updated_groups().collect(),
             updated_arrays: log.updated_arrays().collect(),
+            moved_nodes: moved.collect(),
             updated_chunks: chunks.collect(),
         }
     }
@@ -64,6 +79,10 @@ pub(super) fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
         for node in nodes {
             table.row([what, &node.to_string()]);
         }
+    }
+    for moved in &facts.moved_nodes {
+        let (from, to) = (printable(&moved.from), printable(&moved.to));
+        table.row(["moved", &format!("{}  {from} to {to}", moved.node_id)]);
     }
     for chunks in &facts.updated_chunks {
         let number = count(chunks.count as u64, "chunk", "chunks");
