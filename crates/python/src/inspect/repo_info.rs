@@ -21,7 +21,8 @@ pub(crate) async fn inspect_repo_info(repository: &Repository) -> Result<String,
     let (bytes, _) = repository.storage().read(&key).await?;
     let limits = DecodeLimits::up_to(SpecVersion::V2);
     let info = RepoInfo::decode(&bytes, &limits)?;
-    let refs = |name: &str, id: icefield::SnapshotId| (name.to_owned(), id.to_string().into());
+    let refs =
+        |name: &str, id: icefield::SnapshotId| (name.to_owned(), Value::from(id.to_string()));
     let branches: Map<_, _> = info.branches().map(|(name, id)| refs(name, id)).collect();
     let tags: Map<_, _> = info.tags().map(|(name, id)| refs(name, id)).collect();
     let metadata: Map<_, _> = info.metadata(limits.max_metadata)?.into_iter().collect();

@@ -25,7 +25,8 @@ def disk(tmp_path: Path) -> icefield.Repository:
     return _filled(icefield.Repository.create(storage))
 
 
-@pytest.fixture
-def memory() -> icefield.Repository:
-    """A repository in memory with the array `/a`."""
-    return _filled(icefield.Repository.create(icefield.in_memory_storage()))
+@pytest.fixture(params=[1, 2], ids=["v1", "v2"])
+def memory(request: pytest.FixtureRequest) -> icefield.Repository:
+    """A repository in memory with the array `/a`, of each format version in turn."""
+    storage = icefield.in_memory_storage()
+    return _filled(icefield.Repository.create(storage, spec_version=request.param))
