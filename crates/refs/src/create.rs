@@ -142,11 +142,12 @@ impl Ledger {
         };
         let (repo, tip) = match (repo, tip) {
             (Err(error), tip) if readable && denied(&error) => (None, tip),
-            (Err(RefsError::InvalidRepo { source }), _)
-                if matches!(source, FormatError::NewerSpecVersion { .. }) =>
-            {
-                return Ok(Existing::Newer);
-            }
+            (
+                Err(RefsError::InvalidRepo {
+                    source: FormatError::NewerSpecVersion { .. },
+                }),
+                _,
+            ) => return Ok(Existing::Newer),
             // Whether an object exists, S3 refuses to say without a reason. Refusing its bytes, it has one.
             (Err(error), Err(reason)) if denied(&error) => return Err(reason),
             (repo, tip) => (repo?, tip),

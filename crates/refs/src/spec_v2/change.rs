@@ -14,7 +14,7 @@ use crate::{BranchName, Edit, RefsError, Refusal, SnapshotInfo, TagState, Tip, m
 /// What became of an edit against one content.
 pub(super) enum Change {
     /// The content with the edit, and its entry in the operations log.
-    Made(RepoEdit, UpdateKind),
+    Made(Box<RepoEdit>, UpdateKind),
     /// The content does not allow it.
     Refused(Refusal),
 }
@@ -232,7 +232,7 @@ pub(super) fn make(edit: &Edit, from: &RepoEdit, at: u64) -> Result<Change, Refs
         }
         Edit::Reparent { .. } => return Err(RefsError::OnlySpecV1 { edit: "reparent" }),
     };
-    Ok(Change::Made(next, kind))
+    Ok(Change::Made(Box::new(next), kind))
 }
 
 /// Why a branch is not where an edit expects it; none if it is.

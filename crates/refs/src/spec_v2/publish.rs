@@ -230,7 +230,7 @@ impl RepoObject {
         for waiting in batch.open() {
             match change::make(&waiting.edit, &edit, at) {
                 Ok(Change::Made(next, kind)) => {
-                    edit = next;
+                    edit = *next;
                     planned.updates.push((kind, at));
                     planned.made.push(Arc::clone(waiting));
                     planned.is_collection |= matches!(waiting.edit, Edit::Collect { .. });
