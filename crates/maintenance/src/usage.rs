@@ -16,7 +16,7 @@ mod tables;
 mod tally;
 
 use icefield_core::Repository;
-use icefield_format::DecodeLimits;
+use icefield_format::{DecodeLimits, SpecVersion};
 
 use crate::Progress;
 
@@ -36,7 +36,7 @@ impl Default for Usage {
     fn default() -> Self {
         Self {
             memory: 64 << 20,
-            limits: DecodeLimits::default(),
+            limits: DecodeLimits::up_to(SpecVersion::LATEST),
         }
     }
 }

@@ -30,3 +30,9 @@ def memory(request: pytest.FixtureRequest) -> icefield.Repository:
     """A repository in memory with the array `/a`, of each format version in turn."""
     storage = icefield.in_memory_storage()
     return _filled(icefield.Repository.create(storage, spec_version=request.param))
+
+
+@pytest.fixture
+def older() -> icefield.Repository:
+    """A repository in memory with the array `/a`, of format version 1."""
+    return _filled(icefield.Repository.create(icefield.in_memory_storage(), spec_version=1))

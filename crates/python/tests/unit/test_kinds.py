@@ -22,17 +22,17 @@ def test_an_id_that_is_none_of_a_manifest(memory: Repository) -> None:
 
 
 @pytest.mark.parametrize("kind", ["branch", "tag"])
-def test_a_session_of_a_name_with_a_slash(memory: Repository, kind: str) -> None:
+def test_a_session_of_a_name_with_a_slash(older: Repository, kind: str) -> None:
     named: Any = {kind: "feature/x"}
     message = f'{kind} name "feature/x" .*feature-x'
     with pytest.raises(icefield.InvalidInputError, match=message) as caught:
-        memory.readonly_session(**named)
+        older.readonly_session(**named)
     assert caught.value.kind == ErrorKind.INVALID_REF_NAME
 
 
-def test_a_writable_session_of_a_name_with_a_slash(memory: Repository) -> None:
+def test_a_writable_session_of_a_name_with_a_slash(older: Repository) -> None:
     with pytest.raises(icefield.InvalidInputError, match="version 1 .*feature-x") as caught:
-        memory.writable_session("feature//x/")
+        older.writable_session("feature//x/")
     assert caught.value.kind == ErrorKind.INVALID_REF_NAME
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from icefield._checks import text
-from icefield._exceptions import from_native
 from icefield._repository.handle import Handle
 
 __all__ = ["Refs"]
@@ -19,13 +18,13 @@ class Refs(Handle):
     def create_branch(self, branch: str, snapshot_id: str) -> None:
         """Makes a branch that begins at a snapshot. If it exists, raises an error and leaves it."""
         self._repository.create_branch(
-            _name(branch, "branch"), text(snapshot_id, "snapshot_id")
+            text(branch, "branch"), text(snapshot_id, "snapshot_id")
         ).wait()
 
     async def create_branch_async(self, branch: str, snapshot_id: str) -> None:
         """As `create_branch`, to be awaited."""
         await self._repository.create_branch(
-            _name(branch, "branch"), text(snapshot_id, "snapshot_id")
+            text(branch, "branch"), text(snapshot_id, "snapshot_id")
         )
 
     def list_branches(self) -> set[str]:
@@ -38,11 +37,11 @@ class Refs(Handle):
 
     def lookup_branch(self, branch: str) -> str:
         """The id of the snapshot that a branch is at."""
-        return self._repository.lookup_branch(_name(branch, "branch")).wait()
+        return self._repository.lookup_branch(text(branch, "branch")).wait()
 
     async def lookup_branch_async(self, branch: str) -> str:
         """As `lookup_branch`, to be awaited."""
-        return await self._repository.lookup_branch(_name(branch, "branch"))
+        return await self._repository.lookup_branch(text(branch, "branch"))
 
     def reset_branch(
         self, branch: str, snapshot_id: str, *, from_snapshot_id: str | None = None
@@ -53,7 +52,7 @@ class Refs(Handle):
         With `from_snapshot_id`, raises a `ConflictError` if the branch is not at that snapshot.
         """
         self._repository.reset_branch(
-            _name(branch, "branch"),
+            text(branch, "branch"),
             text(snapshot_id, "snapshot_id"),
             _optional(from_snapshot_id),
         ).wait()
@@ -63,29 +62,29 @@ class Refs(Handle):
     ) -> None:
         """As `reset_branch`, to be awaited."""
         await self._repository.reset_branch(
-            _name(branch, "branch"),
+            text(branch, "branch"),
             text(snapshot_id, "snapshot_id"),
             _optional(from_snapshot_id),
         )
 
     def delete_branch(self, branch: str) -> None:
         """Deletes a branch, but not its snapshots. `main` cannot be deleted."""
-        self._repository.delete_branch(_name(branch, "branch")).wait()
+        self._repository.delete_branch(text(branch, "branch")).wait()
 
     async def delete_branch_async(self, branch: str) -> None:
         """As `delete_branch`, to be awaited."""
-        await self._repository.delete_branch(_name(branch, "branch"))
+        await self._repository.delete_branch(text(branch, "branch"))
 
     def create_tag(self, tag: str, snapshot_id: str) -> None:
         """Gives a snapshot a name that never moves.
 
         A name that was used once, even if deleted, cannot be used again.
         """
-        self._repository.create_tag(_name(tag, "tag"), text(snapshot_id, "snapshot_id")).wait()
+        self._repository.create_tag(text(tag, "tag"), text(snapshot_id, "snapshot_id")).wait()
 
     async def create_tag_async(self, tag: str, snapshot_id: str) -> None:
         """As `create_tag`, to be awaited."""
-        await self._repository.create_tag(_name(tag, "tag"), text(snapshot_id, "snapshot_id"))
+        await self._repository.create_tag(text(tag, "tag"), text(snapshot_id, "snapshot_id"))
 
     def list_tags(self) -> set[str]:
         """The names of all tags."""
@@ -97,33 +96,20 @@ class Refs(Handle):
 
     def lookup_tag(self, tag: str) -> str:
         """The id of the snapshot that a tag names."""
-        return self._repository.lookup_tag(_name(tag, "tag")).wait()
+        return self._repository.lookup_tag(text(tag, "tag")).wait()
 
     async def lookup_tag_async(self, tag: str) -> str:
         """As `lookup_tag`, to be awaited."""
-        return await self._repository.lookup_tag(_name(tag, "tag"))
+        return await self._repository.lookup_tag(text(tag, "tag"))
 
     def delete_tag(self, tag: str) -> None:
         """Deletes a tag, but not its snapshot. Its name cannot be used again."""
-        self._repository.delete_tag(_name(tag, "tag")).wait()
+        self._repository.delete_tag(text(tag, "tag")).wait()
 
     async def delete_tag_async(self, tag: str) -> None:
         """As `delete_tag`, to be awaited."""
-        await self._repository.delete_tag(_name(tag, "tag"))
+        await self._repository.delete_tag(text(tag, "tag"))
 
 
 def _optional(snapshot_id: str | None) -> str | None:
     return None if snapshot_id is None else text(snapshot_id, "from_snapshot_id")
-
-
-def _name(value: str, what: str) -> str:
-    """The name of a branch or tag. Icechunk 2 makes repositories that have names with slashes."""
-    name = text(value, what)
-    if "/" not in name:
-        return name
-    other = "-".join(part for part in name.split("/") if part) or "other"
-    raise from_native(
-        "invalid-ref-name",
-        f'{what} name "{name}" contains `/`, which names in a repository of spec version 1 cannot '
-        f'have: take another, for example "{other}"',
-    )
