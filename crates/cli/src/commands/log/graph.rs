@@ -117,6 +117,7 @@ mod tests {
             written_at: SystemTime::UNIX_EPOCH + Duration::from_secs(seconds),
             message: String::new(),
             metadata: BTreeMap::new(),
+            pruned_logs: Vec::new(),
         };
         of.iter().map(snapshot).collect()
     }
