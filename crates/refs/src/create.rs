@@ -282,7 +282,9 @@ impl Ledger {
         writer: &Writer,
     ) -> Result<Placed, RefsError> {
         let (storage, key) = (self.storage(), Key::parse(key)?);
-        let metadata = writer.object_metadata(kind).into_iter();
+        let metadata = writer
+            .object_metadata_in(self.spec_version(), kind)
+            .into_iter();
         let options = metadata.fold(ref_options(PutMode::Create), |options, (name, value)| {
             options.with_user_metadata(name, &value)
         });

@@ -168,7 +168,8 @@ impl RepoObject {
 
     /// Options of a put of `repo`, or of an earlier state of it.
     pub(super) fn put_options(&self, mode: PutMode) -> PutOptions {
-        let metadata = self.0.writer.object_metadata(FileKind::RepoInfo);
+        let writer = &self.0.writer;
+        let metadata = writer.object_metadata_in(SpecVersion::V2, FileKind::RepoInfo);
         let options = PutOptions::mode(mode).with_content_type("application/octet-stream");
         metadata
             .into_iter()
