@@ -149,6 +149,7 @@ fn is_usage(error: &Error) -> bool {
     };
     is_location
         || error.downcast_ref::<icefield::RevisionError>().is_some()
+        || matches!(Layer::of(error), Some(Layer::Refs(RefsError::Name(_))))
         || matches!(
             error.downcast_ref(),
             Some(icefield::ZarrStoreError::InvalidKey { .. })

@@ -453,12 +453,6 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["a/b", "tag:a/b", "branch:a\0b"] {
-            assert!(
-                matches!(refused(text), RevisionError::Name { .. }),
-                "{text}"
-            );
-        }
         assert!(matches!(refused("snapshot:xyz"), RevisionError::Id { .. }));
     }
 }

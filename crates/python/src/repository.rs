@@ -44,11 +44,13 @@ const TAG: (&str, &str) = ("The change of the tag", "`lookup_tag` shows where it
 
 /// An open repository. All methods but the plainest begin a [`Task`].
 #[pyclass(frozen, module = "icefield._native")]
-pub(crate) struct Repository(Own<icefield::Repository>);
+pub(crate) struct Repository(Own<icefield::Repository>, u8);
 
 impl Repository {
     pub(crate) fn new(repository: icefield::Repository) -> Self {
-        Self(Own::new(repository))
+        // A forked child may show it, too.
+        let version = repository.spec_version() as u8;
+        Self(Own::new(repository), version)
     }
 
     /// A handle of the repository itself.
@@ -331,8 +333,8 @@ impl Repository {
         )
     }
 
-    fn spec_version(&self) -> PyResult<u8> {
-        Ok(self.0.get()?.spec_version() as u8)
+    fn spec_version(&self) -> u8 {
+        self.1
     }
 
     fn status(&self, py: Python<'_>) -> PyResult<Task> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use icefield::format::{Availability, FeatureFlag, RepoStatus, Update, UpdateKind};
+use icefield::format::{Availability, FeatureFlag, RepoStatus, SpecVersion, Update, UpdateKind};
 use icefield::{EditOutcome, RefsError, Repository, SnapshotId};
 use serde_json::{Map, Value, json};
 
@@ -68,6 +68,10 @@ pub(crate) async fn set_flag(
     name: &str,
     value: Option<bool>,
 ) -> Result<(), Failure> {
+    if repository.spec_version() == SpecVersion::V1 {
+        // Whatever its name is.
+        repository.feature_flags().await?;
+    }
     let flag = FeatureFlag::named(name).ok_or_else(|| {
         let names: Vec<_> = FeatureFlag::NAMED.iter().map(|(_, name)| *name).collect();
         let names = names.join(", ");

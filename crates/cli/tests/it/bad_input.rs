@@ -36,10 +36,10 @@ fn metadata_that_is_no_zarr_v3_node() {
     refused(
         |world| {
             let mut document = array(&[4, 3], &[2, 3], &["t", "y"]);
-            document["chunk_grid"]["name"] = json!("rectilinear");
+            document["chunk_grid"]["name"] = json!("hexagonal");
             world.json("bad/x/zarr.json", &document);
         },
-        "rectilinear",
+        "hexagonal",
     );
     refused(
         |world| world.json("bad/x/zarr.json", &array(&[4, 3], &[2], &["t", "y"])),

@@ -131,14 +131,24 @@ fn a_damaged_ref_does_not_hide_the_others() {
     assert!(run.stderr.contains("ZZZZZZZZZZZZZZZZZZZG"), "{run:?}");
 }
 
+/// The header of a file of a version of the format; the bytes of its magic are text.
+fn of_version(version: u8) -> String {
+    let program = "a later program";
+    let kind = "\u{6}\u{1}";
+    format!("ICE\u{1f9ca}CHUNK{program:24}{}{kind}", char::from(version))
+}
+
 #[test]
 fn a_newer_version_is_refused_by_name() {
     let world = World::with_history();
-    world.file("r/repo", "whatever spec version 2 keeps here");
+    world.file("r/repo", &of_version(3));
     for args in [&["ls", "r"][..], &["import", "one", "r", "--group", "x2"]] {
         let error = world.fails(1, args);
-        assert!(error.contains("version 2"), "{error}");
+        assert!(error.contains("newer version"), "{error}");
     }
+    world.file("r/repo", "no object of any version");
+    let error = world.fails(5, &["ls", "r"]);
+    assert!(error.contains("`repo` is damaged"), "{error}");
     fs::remove_file(world.path("r/repo")).unwrap();
     // A single file that a newer program wrote.
     let id = newest(&world, "snapshots");

@@ -7,6 +7,7 @@ import pytest
 import zarr
 
 import icefield
+from icefield._values import enums
 
 
 def _filled(repository: icefield.Repository) -> icefield.Repository:
@@ -16,6 +17,12 @@ def _filled(repository: icefield.Repository) -> icefield.Repository:
     array[:] = np.arange(4)
     session.commit("an array")
     return repository
+
+
+@pytest.fixture(autouse=True)
+def of_version_1() -> None:
+    """New repositories are of version 1, also after a test that imports `icefield.compat` in this process."""
+    enums.make_repositories_of(1)
 
 
 @pytest.fixture

@@ -334,8 +334,8 @@ def test_sessions_are_equal_to_themselves(memory: Repository) -> None:
         hash(session)
 
 
-def test_what_version_2_needs(memory: Repository) -> None:
-    session = memory.writable_session("main")
+def test_what_version_2_needs(older: Repository) -> None:
+    session = older.writable_session("main")
     for call in (
         lambda: session.amend("x"),
         lambda: session.move("/a", "/b"),

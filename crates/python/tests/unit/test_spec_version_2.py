@@ -266,7 +266,11 @@ def test_feature_flags(repo: Repository) -> None:
     asyncio.run(repo.set_feature_flag_async("delete_tag", False))
     assert [it.name for it in repo.disabled_feature_flags()] == ["create_tag", "delete_tag"]
     assert [it.name for it in asyncio.run(repo.enabled_feature_flags_async())] == ["move_node"]
-    for way in (lambda: repo.create_tag("t", first), lambda: repo.delete_tag("kept")):
+    ways: list[Callable[[], object]] = [
+        lambda: repo.create_tag("t", first),
+        lambda: repo.delete_tag("kept"),
+    ]
+    for way in ways:
         with pytest.raises(icefield.SessionStateError) as caught:
             way()
         assert caught.value.kind == "feature-flag-disabled"

@@ -34,7 +34,7 @@ async fn grids_that_are_not_regular_cannot_be_there() {
     for (grid, words) in [
         (
             json!({"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[3, 5]]}}),
-            "\"rectilinear\" is not \"regular\"",
+            "a rectilinear chunk grid needs spec version 2",
         ),
         (
             json!({"name": "regular", "configuration": {"chunk_shape": [[3, 5]]}}),

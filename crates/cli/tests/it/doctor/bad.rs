@@ -183,5 +183,5 @@ fn a_repository_that_does_not_open() {
     let world = World::with_history();
     world.file("r/repo", "anything");
     let place = examine_in(&world, &["r"], |_| {});
-    place.is_ill("repository", &["version"]);
+    place.is_ill("repository", &["`repo` is damaged"]);
 }
