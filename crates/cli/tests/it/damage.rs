@@ -141,7 +141,7 @@ fn of_version(version: u8) -> String {
 #[test]
 fn a_newer_version_is_refused_by_name() {
     let world = World::with_history();
-    world.file("r/repo", &of_version(3));
+    world.file("r/repo", of_version(3));
     for args in [&["ls", "r"][..], &["import", "one", "r", "--group", "x2"]] {
         let error = world.fails(1, args);
         assert!(error.contains("newer version"), "{error}");
