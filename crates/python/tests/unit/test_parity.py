@@ -97,7 +97,8 @@ def test_the_package_is_described() -> None:
     assert [it["name"] for it in create][:2] == ["storage", "config"]
     assert names["NodeNotFoundError"]["bases"].count("KeyError") == 1
     assert not any(part.startswith("_") for it in described["modules"] for part in it.split("."))
-    assert described["probes"]["spec_version()"] == "SpecVersion.v1"
+    # Which of them depends on whether `icefield.compat`, one of the modules, was imported for this.
+    assert described["probes"]["spec_version()"] in ("SpecVersion.v1", "SpecVersion.v2")
 
 
 def test_every_difference_has_a_reason() -> None:
