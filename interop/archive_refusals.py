@@ -206,7 +206,8 @@ def a_variable_that_only_one_file_has(work):
     for sources in [[first, second], [second, first]]:
         repository = new_repository(work, f"r{sources[0].stem}")
         for way in [["--virtual"], []]:
-            refused(repository, [*sources, repository, "--concat", "time", *way], "/extra", sources[1])
+            options = ["--concat", "time", "--unordered", *way]
+            refused(repository, [*sources, repository, *options], "/extra", sources[1])
 
 
 def by_reference(work):
