@@ -92,7 +92,7 @@ impl Codec {
         })
     }
 
-    /// Returns the element that nobody wrote.
+    /// Returns the element that an unwritten place reads as.
     pub(crate) fn filled(&self) -> &Elements {
         &self.filled
     }
@@ -111,7 +111,7 @@ impl Codec {
         self.elements.saturating_mul(self.width() as u64)
     }
 
-    /// Returns a chunk that nobody wrote.
+    /// Returns a chunk of fill values.
     pub(crate) fn filled_chunk(&self) -> Elements {
         repeated(&self.filled, self.elements as usize)
     }

@@ -249,7 +249,7 @@ async fn an_append_over_a_changed_partial_chunk_is_a_conflict() {
     let append = repository.write_session(BranchName::main()).await.unwrap();
     let import = second.import().append("t");
     import.stage(&append).await.unwrap();
-    // Somebody else writes to the chunk that is not full.
+    // A concurrent commit writes to the chunk that is not full.
     let other = repository.write_session(BranchName::main()).await.unwrap();
     let bytes = vec![9, 9, 9, 9].into();
     other
