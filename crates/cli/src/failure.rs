@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use icefield::ingest::{ExportError, ImportError, PlanError};
+use icefield::maintenance::CopyError;
 use icefield::{
     CommitError, Error, ErrorKind, RefsError, RepositoryError, SessionError, SnapshotId, Unsettled,
     VirtualChunkError, ZarrStoreError,
@@ -186,6 +187,12 @@ impl<'a> Layer<'a> {
             Some(Self::of_repository(error))
         } else if let Some(error) = error.downcast_ref() {
             Some(Self::Session(error))
+        } else if let Some(error) = error.downcast_ref() {
+            Self::of_commit(error)
+        } else if let Some(CopyError::SourceRefs(error) | CopyError::DestinationRefs(error)) =
+            error.downcast_ref()
+        {
+            Some(Self::Refs(error))
         } else if let Some(ZarrStoreError::Session(error)) = error.downcast_ref() {
             Some(Self::Session(error))
         } else if let Some(ExportError::Session(error)) = error.downcast_ref() {
@@ -193,14 +200,21 @@ impl<'a> Layer<'a> {
         } else if let Some(error) = error.downcast_ref().map(ImportError::of_one_source) {
             match error {
                 ImportError::Repository(error) => Some(Self::of_repository(error)),
-                ImportError::Session(error) | ImportError::Commit(CommitError::Session(error)) => {
-                    Some(Self::Session(error))
-                }
-                ImportError::Commit(CommitError::Refs(error)) => Some(Self::Refs(error)),
+                ImportError::Session(error) => Some(Self::Session(error)),
+                ImportError::Commit(error) => Self::of_commit(error),
                 _ => None,
             }
         } else {
             None
+        }
+    }
+
+    fn of_commit(error: &'a CommitError) -> Option<Self> {
+        match error {
+            CommitError::Session(error) => Some(Self::Session(error)),
+            CommitError::Refs(error) => Some(Self::Refs(error)),
+            CommitError::Repository(error) => Some(Self::of_repository(error)),
+            _ => None,
         }
     }
 

@@ -167,7 +167,7 @@ fn a_range_is_squashed_onto_a_new_branch() {
     let log = world.facts(&["log", "r", "--ref", "short"]);
     assert_eq!(log["snapshots"].as_array().unwrap().len(), 2);
     world.fails(3, &["squash", "r", "main~3", "main", "short"]);
-    world.fails(1, &["squash", "r", "main~3", "main", "a/b"]);
+    world.fails(2, &["squash", "r", "main~3", "main", "a/b"]);
     world.fails(1, &["squash", "r", "main", "main", "none"]);
 }
 

@@ -216,7 +216,7 @@ fn wrong_input() {
         (1, &["copy", "r", "r"][..]),
         (2, &["copy", "r"]),
         (2, &["copy", "r", "to", "--depth", "0"]),
-        (1, &["copy", "r", "to", "--ref", "a/b"]),
+        (2, &["copy", "r", "to", "--ref", "a/b"]),
         (2, &["copy", "r", "gopher://x"]),
         (4, &["copy", "nowhere", "to"]),
         (4, &["copy", "r", "to", "--ref", "none"]),
