@@ -14,8 +14,8 @@ const CONTAINER: &str = "container";
 const ACCOUNT: &str = "account";
 /// An account of these tests alone, in base 64.
 const KEY: &str = "aWNlZmllbGQtdGVzdHMtaWNlZmllbGQtdGVzdHM=";
-/// Tests below modules of that name, at the least: the conformance suite, sessions, and doctor.
-const TESTS: usize = 80;
+/// Tests below modules of that name, at the least: the conformance suite, sessions, strays, and doctor.
+const TESTS: usize = 81;
 
 /// Runs the tests on it.
 ///

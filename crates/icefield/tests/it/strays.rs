@@ -25,6 +25,9 @@ use icefield_testservers::{GcsOptions, GcsServer, S3Options, S3Server};
 use crate::collection::{Place, Shifted, World, age_files, path, run};
 use crate::suite::scratch::folder;
 
+#[cfg(feature = "azure")]
+mod azurite;
+
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// What stands under a name.
@@ -251,8 +254,8 @@ impl Bench {
         true
     }
 
-    /// Everything, and in the end the proof that there was something to lose.
-    async fn all(&self, least_refused: usize) {
+    /// Plants each thing that the store can hold, and returns how many there were.
+    async fn refusals(&self) -> usize {
         let mut refused = 0;
         for (name, bytes) in READABLE.into_iter().chain(DAMAGED) {
             refused += usize::from(self.is_refused(name.as_bytes(), Object(bytes)).await);
@@ -265,7 +268,12 @@ impl Bench {
         }
         // Encoded, it is too long for any other store.
         let long = format!("branch.{}/ref.json", "é".repeat(60));
-        refused += usize::from(self.is_refused(long.as_bytes(), Object(GOOD)).await);
+        refused + usize::from(self.is_refused(long.as_bytes(), Object(GOOD)).await)
+    }
+
+    /// Everything, and in the end the proof that there was something to lose.
+    async fn all(&self, least_refused: usize) {
+        let refused = self.refusals().await;
         assert!(refused >= least_refused, "{}: {refused}", self.place);
 
         for name in ODD {
@@ -349,7 +357,7 @@ fn in_memory(form: KeyForm) {
     });
 }
 
-async fn put(storage: &MemoryStorage, key: &Key, bytes: &'static str) {
+async fn put(storage: &dyn Storage, key: &Key, bytes: &'static str) {
     let put = storage.put(key, bytes.into(), Default::default()).await;
     drop(put.expect("put"));
 }
