@@ -34,9 +34,10 @@ pub struct Stage {
     pub needs: Vec<String>,
     /// The stages that must have ended before it starts, well or not.
     pub after: Vec<String>,
-    /// Whether nothing may run beside it: it keeps all cores busy by itself, or needs most of the memory. Its output is
-    /// shown while it runs.
+    /// Whether nothing may run beside it: it keeps all cores busy by itself, or needs most of the memory.
     pub alone: bool,
+    /// Whether its output is shown while it runs, and not at its end.
+    pub shown: bool,
     body: Box<dyn Fn() -> Result<Outcome>>,
 }
 
@@ -53,6 +54,7 @@ impl Stage {
             needs: Vec::new(),
             after: Vec::new(),
             alone: false,
+            shown: false,
             body: Box::new(body),
         }
     }
@@ -69,11 +71,30 @@ impl Stage {
         self
     }
 
-    /// Lets nothing run beside it.
+    /// Lets nothing run beside it, and shows its output while it runs.
     pub fn alone(mut self) -> Self {
         self.alone = true;
+        self.shown()
+    }
+
+    /// Shows its output while it runs.
+    pub fn shown(mut self) -> Self {
+        self.shown = true;
         self
     }
+}
+
+/// Returns a command that calls a program for a stage: where no other waits for it, at a lower priority.
+fn command(program: &Path, stage: &Stage, stages: &[Stage]) -> Command {
+    let mut waits = stages
+        .iter()
+        .flat_map(|it| it.needs.iter().chain(&it.after));
+    if waits.any(|name| *name == stage.name) || cfg!(windows) {
+        return Command::new(program);
+    }
+    let mut command = Command::new("nice");
+    command.args(["-n", "10"]).arg(program);
+    command
 }
 
 /// What the command line asks of the stages.
@@ -93,38 +114,38 @@ pub struct Asked {
     verdict: Option<PathBuf>,
 }
 
-/// Runs the stages of `command`, each after those that it needs, and prints the table.
+/// Runs the stages of the command of that name, each after those that it needs, and prints the table.
 ///
 /// # Errors
 /// If a stage fails, `--only` names one that does not exist, or a stage has no budget or a budget no stage.
-pub fn run(command: &str, stages: &[Stage], asked: &Asked) -> Result<()> {
-    if let (Some(name), Some(file)) = (&asked.inside, &asked.verdict) {
-        return inside(find(stages, name)?, file);
+pub fn run(name: &str, stages: &[Stage], asked: &Asked) -> Result<()> {
+    if let (Some(stage), Some(file)) = (&asked.inside, &asked.verdict) {
+        return inside(find(stages, stage)?, file);
     }
-    for name in &asked.only {
-        find(stages, name)?;
+    for stage in &asked.only {
+        find(stages, stage)?;
     }
     let names: Vec<&str> = stages.iter().map(|stage| &*stage.name).collect();
     if asked.list {
         println!("{}", names.join("\n"));
         return Ok(());
     }
-    let budgets = Budgets::of(command)?;
+    let budgets = Budgets::of(name)?;
     budgets.check(&names)?;
-    let logs = workspace::scratch(&format!("stages/{command}"))?;
+    let logs = workspace::scratch(&format!("stages/{name}"))?;
     // Asked once: a build of the workspace may put another program in its place, of the same source.
     let program = std::env::current_exe().context("cannot find this program")?;
     let schedule = Schedule::new(stages, &asked.only, at_once());
     let lines = run_all(stages, schedule, |stage| {
-        let mut child = Command::new(&program);
-        child.args([command, "--inside", &stage.name, "--verdict"]);
+        let mut child = command(&program, stage, stages);
+        child.args([name, "--inside", &stage.name, "--verdict"]);
         let (log, verdict) = (
             logs.join(&stage.name),
             logs.join(format!("{}.verdict", stage.name)),
         );
         child.arg(&verdict);
-        let alone = stage.alone;
-        move || ended(child, alone, &log, &verdict)
+        let shown = stage.shown;
+        move || ended(child, shown, &log, &verdict)
     });
     print!("{}", summary::text(&lines, &budgets));
     let failed = lines.iter().filter(|line| line.failed()).count();
@@ -163,17 +184,17 @@ fn inside(stage: &Stage, file: &Path) -> Result<()> {
     fs::write(file, verdict.encode()).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Runs a stage in its process, and returns its verdict and, unless it is alone, what it said.
-fn ended(mut child: Command, alone: bool, log: &Path, verdict: &Path) -> (Verdict, String) {
+/// Runs a stage in its process, and returns its verdict and, unless it is shown already, what it said.
+fn ended(mut child: Command, shown: bool, log: &Path, verdict: &Path) -> (Verdict, String) {
     let mut run = || -> Result<(Verdict, String)> {
-        if !alone {
+        if !shown {
             // One file for both, so that lines stay in their order.
             let file = File::create(log)?;
             child.stdin(Stdio::null());
             child.stdout(file.try_clone()?).stderr(file);
         }
         let status = child.status()?;
-        let said = match alone {
+        let said = match shown {
             true => String::new(),
             false => String::from_utf8_lossy(&fs::read(log)?).into_owned(),
         };
@@ -214,7 +235,7 @@ where
                     println!(
                         "\n=== {}{} ===",
                         stage.name,
-                        if stage.alone { "" } else { " starts" }
+                        if stage.shown { "" } else { " starts" }
                     );
                     let (run, end) = (prepare(stage), end.clone());
                     scope.spawn(move || {
@@ -238,7 +259,7 @@ where
                         break;
                     };
                     let stage = &stages[at];
-                    if !stage.alone {
+                    if !stage.shown {
                         println!("\n=== {} ===\n{}", stage.name, said.trim_end());
                     }
                     schedule.set(
@@ -285,6 +306,18 @@ mod tests {
 
     fn nothing() -> Result<()> {
         Ok(())
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_stage_for_which_no_other_waits_has_a_lower_priority() {
+        let first = Stage::new("first", nothing);
+        let stages = [first, Stage::new("last", nothing).needs(&["first"])];
+        let called = stages.each_ref().map(|stage| {
+            let command = command(Path::new("program"), stage, &stages);
+            command.get_program().to_owned()
+        });
+        assert_eq!(called, ["program", "nice"]);
     }
 
     /// Runs stages, each with the verdict of its body, and returns names and verdicts in the order of their starts.

@@ -25,9 +25,10 @@ pub fn run(asked: &Asked) -> Result<()> {
 /// The stages, in the order in which they start if they can.
 ///
 /// First comes what others stand on, then all that is left, the longest first, so that no core is idle at the end. What
-/// compiles into the target directory is alone: it keeps the cores busy, and two builds would wait for each other's lock.
-/// After it, every `cargo test` finds its programs built, and holds that lock for no longer than it takes to see that.
-/// Those that have target directories of their own (`fuzz`, `example-backend`) need not be alone.
+/// compiles into the target directory comes one after the other: two builds would wait for each other's lock. Beside it
+/// run stages that need nothing from it. A stage for which no other waits has a lower priority: it takes the time that a
+/// build leaves, in which one crate waits for the other. After it, every `cargo test` finds its programs built, and holds that lock for no longer than it
+/// takes to see that. `fuzz` and `example-backend` have target directories of their own.
 ///
 /// Stages that run beside each other share what is installed and built, which none of them changes: each writes below
 /// directories of its own name, and listens on ports that it was given. So the wheel is installed by a stage of its own,
@@ -37,24 +38,22 @@ fn stages() -> Vec<Stage> {
     let mut stages = environments();
     stages.extend([
         Stage::that_may_skip("nczarr-peers", nczarr::peers),
-        Stage::new("programs", programs).alone(),
+        Stage::new("programs", programs).shown(),
         Stage::new("wheel", || wheel::packed().map(|_| ())).needs(&[&wheels, "programs"]),
         Stage::new("dist", dist::rehearse).needs(&[&wheels, "programs"]),
-        Stage::new("build", build).needs(&["programs"]).alone(),
-        Stage::new("large", large).needs(&["build"]).alone(),
+        Stage::new("build", build).needs(&["programs"]).shown(),
+        Stage::new("cargo-test", cargo_test).needs(&["build"]),
+        Stage::new("fuzz", || fuzz::run(FUZZ_SECONDS)),
     ]);
     stages.extend(PACKAGE.iter().map(|environment| {
         let python = python_stage(environment);
         let install = move || package::install(environment);
         Stage::new(&installed_stage(environment), install).needs(&[&python, "wheel"])
     }));
-    stages.push(Stage::new("cargo-test", cargo_test).needs(&["build"]));
     stages.extend(PACKAGE.iter().rev().map(|environment| {
         let installed = installed_stage(environment);
         Stage::new(environment.name, move || package::run(environment)).needs(&[&installed])
     }));
-    let fuzz = || fuzz::run(FUZZ_SECONDS);
-    stages.push(Stage::new("fuzz", fuzz));
     let server = |(name, run): servers::Stage| Stage::that_may_skip(name, run).needs(&["build"]);
     stages.extend(servers::STAGES.map(server));
     stages.extend(beside_reference());
@@ -69,6 +68,7 @@ fn stages() -> Vec<Stage> {
             .needs(&[&libraries, "programs"])
             .after(&["nczarr-peers"]),
         Stage::new("archives-reader", archives::reader).needs(&["archives", "build"]),
+        Stage::new("large", large).needs(&["build"]),
         Stage::new("benches", benches).needs(&["build"]),
         Stage::new("example-backend", example_backend),
         Stage::new("tour", tour::run).needs(&["programs"]),
