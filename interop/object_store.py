@@ -124,7 +124,9 @@ def a_session_of_theirs_loses_to_a_commit_of_ours(_):
 
 @case
 def prefixes_are_the_same(_):
-    for prefix in ["", "a/b/c", "odd é {x}~%#/a%20b+c?d=e&f"]:
+    # 2.3.0 does not encode the prefix when it copies `repo`, so that it cannot commit below an odd one.
+    odd = ["odd é {x}~%#/a%20b+c?d=e&f"] if SPEC == 1 else []
+    for prefix in ["", "a/b/c", *odd]:
         with Server() as server:
             place = Place(server, prefix)
             write(place, [{"op": "create"}])
