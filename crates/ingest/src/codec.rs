@@ -16,6 +16,15 @@ pub(crate) enum Elements {
     Fixed(Vec<u8>),
 }
 
+/// Returns the bytes of elements that have as many each; `None` of others.
+pub(crate) fn fixed(elements: &Elements) -> Option<&[u8]> {
+    match elements {
+        Elements::Fixed(bytes) => Some(bytes),
+        #[cfg(feature = "codecs")]
+        Elements::Variable(_) => None,
+    }
+}
+
 /// Returns so many of the only element.
 fn repeated(element: &Elements, count: usize) -> Elements {
     match element {

@@ -63,7 +63,7 @@ impl Region {
 }
 
 /// Copies what two boxes have in common from one to the other; elements are `width` items of the slices each.
-#[cfg(feature = "codecs")]
+#[cfg(any(feature = "codecs", test))]
 pub(crate) fn copy<T: Clone>(
     from: &[T],
     of: &Region,

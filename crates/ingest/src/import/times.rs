@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::archive::values::base64_bytes;
 use crate::cf::{Conversion, Number, NumberType, TimeError, TimeUnits};
-use crate::codec::{Codec, Elements};
+use crate::codec::{Codec, Elements, fixed};
 use crate::regions::{Region, each};
 use crate::source::References;
 use crate::{ChunkEntry, Hierarchy, ImportError, Source, SourceError, SourceNode};
@@ -251,7 +251,7 @@ impl Times {
             }
         }
         let kind = self.conversion.source_type();
-        if let Elements::Fixed(fill) = self.decode.filled() {
+        if let Some(fill) = fixed(self.decode.filled()) {
             self.is_full = !is_missing(kind.read(fill), &self.missing, kind);
         }
         Ok(())
@@ -259,11 +259,11 @@ impl Times {
 
     /// Converts a chunk. What lies beyond the edges of the array is fill values.
     fn chunk(&self, index: &[u32], elements: &Elements) -> Result<Vec<u8>, String> {
-        let (Elements::Fixed(from), Elements::Fixed(mut into)) =
-            (elements, self.encode.filled_chunk())
-        else {
+        let filled = self.encode.filled_chunk();
+        let (Some(from), Some(filled)) = (fixed(elements), fixed(&filled)) else {
             return Err("its elements are no numbers".to_owned());
         };
+        let mut into = filled.to_vec();
         let shape = &self.array.chunk_shape;
         let start = index
             .iter()

@@ -14,8 +14,7 @@ use icefield_core::{BranchName, Interrupt, NodePath, Session, WriteMode};
 use icefield_ingest::nczarr::ReadOptions;
 use icefield_ingest::{
     ArchiveFile, ArchiveSource, Destination, Dialect, Export, ExportError, ExportNode, Import,
-    Limits, Progress, Spelling, StorageTree, TreeKey, TreePrefix, ZarrV2, ZarrV3, ZipLayout,
-    read_zip,
+    Limits, Progress, Spelling, StorageTree, TreeKey, TreePrefix, ZarrV3, ZipLayout, read_zip,
 };
 use icefield_storage::wrap::LatencyStorage;
 use icefield_storage::{Key, Payload, Prefix, PutMode, Storage, StorageExt};
@@ -623,7 +622,7 @@ async fn an_inner_chunk_that_a_shard_lacks_is_one_of_fill_values_in_format_2() {
     let place = Tree::new();
     let place = place.path().join("out");
     Export::new(session)
-        .dialect(Arc::new(ZarrV2))
+        .dialect(Arc::new(icefield_ingest::ZarrV2))
         .run(&place)
         .await
         .unwrap();
