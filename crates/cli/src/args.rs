@@ -9,6 +9,7 @@ mod gc;
 mod netcdf;
 mod pages;
 mod rewrite_manifests;
+mod selection;
 mod stats;
 mod windows;
 
@@ -31,6 +32,7 @@ pub(crate) use netcdf::{Ncdump, Ncgen, as_written};
 pub(crate) use pages::ShellName;
 pub(crate) use pages::{Completions, Man};
 pub(crate) use rewrite_manifests::RewriteManifests;
+pub(crate) use selection::Selected;
 pub(crate) use stats::Stats;
 pub(crate) use windows::{Grow, Moving, Roll, Slots, Trim};
 
@@ -272,6 +274,8 @@ pub(crate) struct Import {
     /// The group to copy into; created if it is missing.
     #[arg(long, value_name = "PATH", value_parser = in_full(node_path), default_value = "/")]
     pub(crate) group: NodePath,
+    #[command(flatten)]
+    pub(crate) selected: Selected,
     /// Append along this dimension to the arrays that are there.
     #[arg(long, value_name = "DIM", group = "Behind")]
     pub(crate) append: Option<String>,

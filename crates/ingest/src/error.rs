@@ -323,6 +323,42 @@ pub enum PlanError {
         /// Where they part.
         difference: Difference,
     },
+    /// A selection names what is nowhere.
+    #[error("{path} is to be {wish}, and no source has it")]
+    NotInSources {
+        /// The path that was named.
+        path: NodePath,
+        /// `selected`, `left out` or `renamed`.
+        wish: &'static str,
+    },
+    /// Two nodes would have one path.
+    #[error("{one} and {other} would both be {path}: give one of them another name")]
+    SameName {
+        /// The path.
+        path: NodePath,
+        /// A node of the source.
+        one: NodePath,
+        /// Another one.
+        other: NodePath,
+    },
+    /// A new name is a path.
+    #[error(
+        "{path} cannot be renamed to {name:?}: a name has no `/`, and a node stays in its group"
+    )]
+    NameOfTwo {
+        /// The node of the source.
+        path: NodePath,
+        /// The name that was asked for.
+        name: String,
+    },
+    /// A document cannot be written with the new names.
+    #[error("{path} cannot have the new names: {reason}")]
+    NotRenamed {
+        /// The array of the source.
+        path: NodePath,
+        /// Why.
+        reason: String,
+    },
     /// The source lacks an array.
     #[error("{path} is not in the source: an append needs every array that exists below the group")]
     NotInSource {

@@ -9,6 +9,7 @@ mod outline;
 mod prepare;
 mod refer;
 mod seams;
+mod selection;
 mod times;
 mod transfer;
 
@@ -22,6 +23,7 @@ use icefield_core::{
 
 pub use self::choices::{Gap, Order, Overlap};
 pub use self::outline::{ImportPlan, PlannedArray, PlannedSource};
+pub use self::selection::Selection;
 use crate::plan::{self, Existing, Transfer};
 use crate::{Ignored, ImportError, Limits, Progress, Source};
 
@@ -88,6 +90,7 @@ pub struct Import {
     /// At least one.
     sources: Vec<Arc<dyn Source>>,
     group: NodePath,
+    selection: Selection,
     append: Option<String>,
     /// Along which those after the first follow it, unless all are appended.
     concat: Option<String>,
@@ -108,6 +111,7 @@ impl fmt::Debug for Import {
         f.debug_struct("Import")
             .field("sources", &self.sources)
             .field("group", &self.group)
+            .field("selection", &self.selection)
             .field("append", &self.append)
             .field("unordered", &self.unordered)
             .field("order", &self.order)
@@ -125,6 +129,7 @@ impl Import {
         Self {
             sources: vec![source],
             group: NodePath::root(),
+            selection: Selection::all(),
             append: None,
             concat: None,
             unordered: false,
@@ -141,6 +146,12 @@ impl Import {
     /// Puts the root of the source at this path; groups that are missing above it are created.
     pub fn into_group(mut self, group: NodePath) -> Self {
         self.group = group;
+        self
+    }
+
+    /// Imports a part of each source, or gives nodes other names. All else that an import is told speaks of the new names.
+    pub fn select(mut self, selection: Selection) -> Self {
+        self.selection = selection;
         self
     }
 

@@ -89,6 +89,7 @@ pub use icefield_zarr_store::{ChunkCodec, Elements};
 pub use ignored::Ignored;
 pub use import::{
     Gap, Import, ImportPlan, ImportReport, Imported, Order, Overlap, PlannedArray, PlannedSource,
+    Selection,
 };
 pub use kerchunk::{OpenUrl, is_kerchunk_parquet, read_kerchunk, read_kerchunk_parquet};
 pub use limits::Limits;

@@ -110,6 +110,9 @@ fn check(args: &Import) -> Result<(), Failure> {
     let given = [
         ("--branch", !args.branch.is_main()),
         ("--group", !args.group.is_root()),
+        ("--variables", !args.selected.variables.is_empty()),
+        ("--drop", !args.selected.drop.is_empty()),
+        ("--rename", !args.selected.rename.is_empty()),
         ("--append", args.append.is_some()),
         ("--concat", args.concat.is_some()),
         ("--virtual", args.r#virtual),

@@ -80,6 +80,7 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     let first = sources.next().expect("BUG: clap asks for at least one");
     let mut import = ingest::Import::new(first)
         .into_group(args.group.clone())
+        .select(args.selected.selection())
         .progress(Arc::<Bar>::clone(&bar))
         .interruptible(&on_ctrl_c());
     if let Some(dimension) = args.concat.as_ref().or(args.append.as_ref()) {

@@ -80,6 +80,52 @@ fn what_is_left_out_is_told() {
 }
 
 #[test]
+fn a_part_comes_in_with_other_names() {
+    let world = World::new();
+    world.json("tree/zarr.json", &group(json!({})));
+    for (name, length, dimension) in [("t", 2, "t"), ("x", 2, "t"), ("z", 3, "z")] {
+        world.json(
+            &format!("tree/{name}/zarr.json"),
+            &array(&[length], &[length], &[dimension]),
+        );
+        world.file(&format!("tree/{name}/c/0"), vec![1; length as usize]);
+    }
+    world.ok(&["init", "r"]);
+    let part = [
+        "import",
+        "tree",
+        "r",
+        "--variables",
+        "x",
+        "--rename",
+        "t=time",
+    ];
+    world.ok(&[&part[..], &["--rename", "x=y"]].concat());
+    let tree = world.ok(&["tree", "r"]);
+    assert!(
+        tree.contains("time") && tree.contains("y") && !tree.contains("z"),
+        "{tree}"
+    );
+    world.ok(&["import", "tree", "r", "--group", "again", "--drop", "x,t"]);
+    assert_eq!(world.run(&["cat", "r", "again/z/zarr.json"]).code, 0);
+    assert_eq!(world.run(&["cat", "r", "again/x/zarr.json"]).code, 4);
+    for (code, args) in [
+        (1, &["--drop", "sky"][..]),
+        (1, &["--rename", "x=t"]),
+        (1, &["--rename", "x=a/b"]),
+        (2, &["--rename", "x"]),
+        (2, &["--rename", "=x"]),
+        (2, &["--rename", "x="]),
+        (2, &["--variables", "a//b"]),
+    ] {
+        world.fails(
+            code,
+            &[&["import", "tree", "r", "--group", "third"][..], args].concat(),
+        );
+    }
+}
+
+#[test]
 fn a_branch_of_its_own() {
     let world = World::with_history();
     world.ok(&["branch", "create", "r", "work", "--ref", "v1"]);

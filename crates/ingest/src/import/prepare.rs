@@ -11,7 +11,7 @@ use super::arrange::{self, Opened, Places};
 use super::layout::{Grown, Layout, Part};
 use super::seams::Seams;
 use super::times;
-use super::{Import, ImportReport};
+use super::{Import, ImportReport, selection};
 use crate::plan::{self, Action, Along, Existing, Plan, Transfer, document_error};
 use crate::{ImportError, PlanError, Source, SourceError};
 
@@ -33,17 +33,25 @@ impl Import {
     /// Finds out what to do.
     pub(super) async fn prepare(&self, session: &Session) -> Result<Prepared, ImportError> {
         let mut prepared = Prepared::default();
+        let mut unmet = self.selection.named();
         for source in &self.sources {
             let hierarchy = source.hierarchy().await?;
-            self.check_copied(&**source, &hierarchy.nodes)?;
+            unmet.retain(|(path, _)| !selection::has(&hierarchy, path));
+            let selected = self.selection.applied(Arc::clone(source), hierarchy);
+            let (source, hierarchy) = selected.map_err(|error| self.about(source, error.into()))?;
+            self.check_copied(&*source, &hierarchy.nodes)?;
             prepared.report.warnings.extend(hierarchy.warnings.clone());
             prepared.report.ignored.merge(hierarchy.ignored.clone());
             prepared.opened.push(Opened {
-                source: Arc::clone(source),
+                source,
                 hierarchy,
                 converted: Vec::new(),
                 kept: None,
             });
+        }
+        if let Some((path, wish)) = unmet.first() {
+            let path = (*path).clone();
+            return Err(PlanError::NotInSources { path, wish }.into());
         }
         let dimension = self.append.as_deref().or(self.concat.as_deref());
         if let Some(dimension) = dimension {

@@ -19,5 +19,7 @@ mod netcdf3;
 #[cfg(unix)]
 mod seams;
 #[cfg(unix)]
+mod selection;
+#[cfg(unix)]
 mod times;
 mod zarr2;

@@ -1,0 +1,341 @@
+//! Which nodes of a source are imported, and under which names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use icefield_core::{ArrayMetadata, NodePath};
+use serde_json::Value;
+
+use crate::plan::coordinate;
+use crate::source::References;
+use crate::{ChunkEntry, Hierarchy, PlanError, Source, SourceError, SourceNode};
+
+/// Largest document that is made, in bytes.
+const MAX_DOCUMENT: usize = 64 << 20;
+
+/// Attributes whose words are names of other variables (CF conventions 1.11, appendix A).
+const NAMING: [&str; 7] = [
+    "coordinates",
+    "bounds",
+    "climatology",
+    "grid_mapping",
+    "formula_terms",
+    "cell_measures",
+    "ancillary_variables",
+];
+/// Those of them without which a variable cannot be placed: a selection of variables brings them along.
+const PLACING: [&str; 5] = [
+    "coordinates",
+    "bounds",
+    "climatology",
+    "grid_mapping",
+    "formula_terms",
+];
+
+/// Which nodes of each source are imported, and under which names. Paths are those of the source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    variables: Option<BTreeSet<NodePath>>,
+    dropped: BTreeSet<NodePath>,
+    renamed: BTreeMap<NodePath, String>,
+}
+
+impl Selection {
+    /// Selects everything.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Leaves only these arrays, all arrays of these groups, and what their dimensions and attributes name: coordinates,
+    /// their bounds, grid mappings, the terms of formulas.
+    pub fn variables(mut self, paths: impl IntoIterator<Item = NodePath>) -> Self {
+        self.variables.get_or_insert_default().extend(paths);
+        self
+    }
+
+    /// Leaves out these nodes, and what is below them.
+    pub fn without(mut self, paths: impl IntoIterator<Item = NodePath>) -> Self {
+        self.dropped.extend(paths);
+        self
+    }
+
+    /// Gives a node another name within its group. The name of a coordinate is that of its dimension, too. Attributes
+    /// that name the node follow.
+    pub fn rename(mut self, path: NodePath, name: impl Into<String>) -> Self {
+        self.renamed.insert(path, name.into());
+        self
+    }
+
+    /// Returns all paths that it names, each with what was asked for it.
+    pub(super) fn named(&self) -> Vec<(&NodePath, &'static str)> {
+        let variables = self.variables.iter().flatten().map(|it| (it, "selected"));
+        let dropped = self.dropped.iter().map(|it| (it, "left out"));
+        let renamed = self.renamed.keys().map(|it| (it, "renamed"));
+        variables.chain(dropped).chain(renamed).collect()
+    }
+
+    /// Applies it to one source.
+    pub(super) fn applied(
+        &self,
+        source: Arc<dyn Source>,
+        mut hierarchy: Hierarchy,
+    ) -> Result<(Arc<dyn Source>, Hierarchy), PlanError> {
+        if let Some(variables) = &self.variables {
+            let kept = with_companions(&hierarchy, variables);
+            hierarchy.nodes.retain(|path, _| kept.contains(path));
+        }
+        let is_dropped = |path: &NodePath| self.dropped.iter().any(|it| is_within(path, it));
+        hierarchy.nodes.retain(|path, _| !is_dropped(path));
+        if !self.renamed.keys().any(|it| has(&hierarchy, it)) {
+            return Ok((source, hierarchy));
+        }
+        let (hierarchy, originals) = self.renamed_in(&hierarchy)?;
+        let source = Renamed {
+            inner: source,
+            hierarchy: hierarchy.clone(),
+            originals,
+        };
+        Ok((Arc::new(source), hierarchy))
+    }
+
+    /// Returns the nodes under their new paths, and for each new path the one in the source.
+    fn renamed_in(
+        &self,
+        hierarchy: &Hierarchy,
+    ) -> Result<(Hierarchy, BTreeMap<NodePath, NodePath>), PlanError> {
+        let mut nodes = BTreeMap::new();
+        let mut originals = BTreeMap::new();
+        for (path, node) in &hierarchy.nodes {
+            let to = self.target(path)?;
+            let node = match node.array() {
+                Some(array) => self.retold(hierarchy, path, array, node)?,
+                None => node.clone(),
+            };
+            if let Some(other) = originals.insert(to.clone(), path.clone()) {
+                return Err(PlanError::SameName {
+                    path: to,
+                    one: other,
+                    other: path.clone(),
+                });
+            }
+            nodes.insert(to, node);
+        }
+        let hierarchy = Hierarchy {
+            nodes,
+            ignored: hierarchy.ignored.clone(),
+            warnings: hierarchy.warnings.clone(),
+        };
+        Ok((hierarchy, originals))
+    }
+
+    /// Returns where a node goes: it and each group above it may have another name.
+    fn target(&self, path: &NodePath) -> Result<NodePath, PlanError> {
+        let mut at = NodePath::root();
+        let mut to = NodePath::root();
+        for segment in path.as_str().split('/').filter(|it| !it.is_empty()) {
+            let join = |group: &NodePath, name: &str| {
+                group.join(name).map_err(|source| PlanError::Path {
+                    path: path.clone(),
+                    group: group.clone(),
+                    source,
+                })
+            };
+            at = join(&at, segment)?;
+            let name = self.renamed.get(&at).map_or(segment, |name| name);
+            if name.contains('/') {
+                return Err(PlanError::NameOfTwo {
+                    path: at,
+                    name: name.to_owned(),
+                });
+            }
+            to = join(&to, name)?;
+        }
+        Ok(to)
+    }
+
+    /// Returns an array whose dimensions and attributes name others as they are called now.
+    fn retold(
+        &self,
+        hierarchy: &Hierarchy,
+        path: &NodePath,
+        array: &ArrayMetadata,
+        node: &SourceNode,
+    ) -> Result<SourceNode, PlanError> {
+        let name_now = |name: &str| {
+            let meant = nearest(hierarchy, path, name)?;
+            self.renamed.get(&meant).cloned()
+        };
+        let refused = |reason: String| PlanError::NotRenamed {
+            path: path.clone(),
+            reason,
+        };
+        let mut document: Value =
+            serde_json::from_slice(node.document()).map_err(|error| refused(error.to_string()))?;
+        let before = document.clone();
+        for (axis, name) in array.dimension_names.iter().flatten().enumerate() {
+            // A dimension is called like its coordinate; other variables of that name are none of it.
+            let is_coordinate = |name: &String| {
+                let meant = nearest(hierarchy, path, name)?;
+                coordinate(&meant, hierarchy.nodes.get(&meant)?.array()?).map(|_| ())
+            };
+            if let Some(name) = name
+                && is_coordinate(name).is_some()
+                && let Some(now) = name_now(name)
+            {
+                document["dimension_names"][axis] = now.into();
+            }
+        }
+        for attribute in NAMING {
+            if let Some(text) = document["attributes"][attribute].as_str() {
+                let words = text.split(' ').map(|word| {
+                    let (name, colon) = match word.strip_suffix(':') {
+                        Some(name) => (name, ":"),
+                        None => (word, ""),
+                    };
+                    match name_now(name) {
+                        Some(now) => format!("{now}{colon}"),
+                        None => word.to_owned(),
+                    }
+                });
+                let words: Vec<String> = words.collect();
+                document["attributes"][attribute] = words.join(" ").into();
+            }
+        }
+        if document == before {
+            return Ok(node.clone());
+        }
+        let bytes = serde_json::to_vec(&document).map_err(|error| refused(error.to_string()))?;
+        SourceNode::parse(bytes.into(), MAX_DOCUMENT).map_err(|error| refused(error.to_string()))
+    }
+}
+
+/// Whether a path is that of a node, or of one below it.
+fn is_within(path: &NodePath, node: &NodePath) -> bool {
+    path == node || node.is_ancestor_of(path)
+}
+
+/// Whether a source has a node, or one below it.
+pub(super) fn has(hierarchy: &Hierarchy, node: &NodePath) -> bool {
+    hierarchy.nodes.keys().any(|path| is_within(path, node))
+}
+
+/// Returns the array of a name that is seen from another array: in its group, or in the nearest group above
+/// (CF conventions 1.11, §2.7).
+fn nearest(hierarchy: &Hierarchy, from: &NodePath, name: &str) -> Option<NodePath> {
+    let mut group = from.parent();
+    while let Some(at) = group {
+        if let Ok(path) = at.join(name)
+            && hierarchy
+                .nodes
+                .get(&path)
+                .is_some_and(|it| it.array().is_some())
+        {
+            return Some(path);
+        }
+        group = at.parent();
+    }
+    None
+}
+
+/// Returns these arrays and all below these groups, what they name, and the groups above.
+fn with_companions(hierarchy: &Hierarchy, wished: &BTreeSet<NodePath>) -> BTreeSet<NodePath> {
+    let is_wished = |path: &NodePath| wished.iter().any(|it| is_within(path, it));
+    let mut kept: BTreeSet<NodePath> = BTreeSet::new();
+    let mut open: Vec<NodePath> = hierarchy
+        .nodes
+        .keys()
+        .filter(|it| is_wished(it))
+        .cloned()
+        .collect();
+    while let Some(path) = open.pop() {
+        let Some(array) = hierarchy
+            .nodes
+            .get(&path)
+            .and_then(|node| kept.insert(path.clone()).then_some(node)?.array())
+        else {
+            continue;
+        };
+        let document = hierarchy.nodes.get(&path).map(SourceNode::document);
+        let document: Option<Value> = document.and_then(|it| serde_json::from_slice(it).ok());
+        let attributes = document.as_ref().map(|it| &it["attributes"]);
+        let words = attributes.into_iter().flat_map(|attributes| {
+            let texts = PLACING.iter().filter_map(|name| attributes[*name].as_str());
+            texts.flat_map(|text| text.split(' '))
+        });
+        let dimensions = array.dimension_names.iter().flatten().flatten();
+        let names = words
+            .map(|word| word.trim_end_matches(':'))
+            .chain(dimensions.map(String::as_str));
+        open.extend(names.filter_map(|name| nearest(hierarchy, &path, name)));
+    }
+    let above: Vec<NodePath> = kept.iter().flat_map(|path| path.ancestors()).collect();
+    kept.extend(above);
+    kept
+}
+
+/// A source with other names.
+#[derive(Debug)]
+struct Renamed {
+    inner: Arc<dyn Source>,
+    hierarchy: Hierarchy,
+    /// By the new paths.
+    originals: BTreeMap<NodePath, NodePath>,
+}
+
+impl Renamed {
+    fn original<'a>(&'a self, path: &'a NodePath) -> &'a NodePath {
+        self.originals.get(path).unwrap_or(path)
+    }
+}
+
+#[async_trait]
+impl Source for Renamed {
+    async fn hierarchy(&self) -> Result<Hierarchy, SourceError> {
+        Ok(self.hierarchy.clone())
+    }
+
+    fn chunks(
+        &self,
+        path: &NodePath,
+        array: &ArrayMetadata,
+    ) -> BoxStream<'static, Result<ChunkEntry, SourceError>> {
+        self.inner.chunks(self.original(path), array)
+    }
+
+    async fn read_chunk(
+        &self,
+        path: &NodePath,
+        array: &ArrayMetadata,
+        index: &[u32],
+        length: u64,
+    ) -> Result<Bytes, SourceError> {
+        let path = self.original(path);
+        self.inner.read_chunk(path, array, index, length).await
+    }
+
+    fn references(&self, path: &NodePath) -> Result<References<'_>, String> {
+        self.inner.references(self.original(path))
+    }
+
+    fn urls(&self) -> Vec<String> {
+        self.inner.urls()
+    }
+
+    fn is_at_hand(&self, path: &NodePath) -> bool {
+        self.inner.is_at_hand(self.original(path))
+    }
+
+    fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String {
+        self.inner.chunk_name(self.original(path), array, index)
+    }
+}
+
+impl fmt::Display for Renamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
