@@ -3,20 +3,29 @@
 mod carrying;
 mod checking;
 mod exchange;
+mod import;
 mod progress;
 mod retention;
 mod windows;
 
 use pyo3::prelude::*;
 use pyo3::wrap_pyfunction;
+use serde_json::Value;
+
+use crate::errors::Failure;
 
 /// Adds the functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(carrying::carry, module)?)?;
     module.add_function(wrap_pyfunction!(checking::fsck, module)?)?;
-    module.add_function(wrap_pyfunction!(exchange::import_files, module)?)?;
+    module.add_function(wrap_pyfunction!(import::import_files, module)?)?;
     module.add_function(wrap_pyfunction!(exchange::export, module)?)?;
     module.add_function(wrap_pyfunction!(retention::expire_by_policy, module)?)?;
     module.add_function(wrap_pyfunction!(windows::change_window, module)?)?;
     module.add_function(wrap_pyfunction!(windows::window, module)?)
+}
+
+/// Reads the JSON object in which Python code passes options.
+fn options(text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::new("invalid-argument", error.to_string()))
 }

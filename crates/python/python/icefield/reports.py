@@ -1,10 +1,16 @@
 """What checks, retention, imports, exports and moves of windows report."""
 
+from icefield._values.imports import (
+    ImportGap,
+    ImportPlan,
+    ImportReport,
+    PlannedArray,
+    PlannedSource,
+)
 from icefield._values.reports import (
     ExportReport,
     Finding,
     FsckReport,
-    ImportReport,
     RepairReport,
     RetentionReport,
     Window,
@@ -14,7 +20,11 @@ __all__ = [
     "ExportReport",
     "Finding",
     "FsckReport",
+    "ImportGap",
+    "ImportPlan",
     "ImportReport",
+    "PlannedArray",
+    "PlannedSource",
     "RepairReport",
     "RetentionReport",
     "Window",

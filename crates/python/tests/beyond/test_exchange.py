@@ -8,6 +8,7 @@ from typing import Any
 import icefield as ic
 import netCDF4
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 import zarr
@@ -128,6 +129,75 @@ def test_an_append_goes_behind_what_is_there(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read(repo)["time"], np.arange(8.0))
 
 
+def month(path: Path, number: int) -> Path:
+    """A month of six-hourly fields, in hours since its own beginning, as xarray writes it."""
+    times = pd.date_range(f"2020-{number:02}-01", periods=[124, 116, 124][number - 1], freq="6h")
+    values = np.random.default_rng(number).integers(0, 300, (len(times), 5), dtype="i2")
+    data = xr.Dataset({"air": (("time", "x"), values)}, coords={"time": times})
+    encoding: dict[str, Any] = {
+        "air": {"chunksizes": (31, 5), "zlib": True},
+        "time": {"units": f"hours since 2020-{number:02}-01", "dtype": "i4"},
+    }
+    data.to_netcdf(path, encoding=encoding)
+    return path
+
+
+def test_months_as_xarray_writes_them(tmp_path: Path) -> None:
+    files = [month(tmp_path / f"{number}.nc", number) for number in (1, 2, 3)]
+    repo = new(tmp_path / "repository")
+    before = repo.lookup_branch("main")
+    plan = repo.import_files(files[::-1], concat="time", order="name", plan=True)
+    assert repo.lookup_branch("main") == before
+    assert plan.dimension == "time"
+    assert [(it.elements, it.left_out) for it in plan.sources] == [(124, 0), (116, 0), (124, 0)]
+    assert [bool(it.converted) for it in plan.sources] == [False, True, True]
+    air = next(it for it in plan.arrays if it.path == "/air")
+    assert (air.is_new, air.shape, air.chunk_shape) == (True, [364, 5], [31, 5])
+    assert air.assembled_chunks > 0 and air.reasons
+
+    report = repo.import_files(files[::-1], concat="time", order="coordinate")
+    assert report.snapshot_id == repo.lookup_branch("main")
+    assert report.assembled_chunks == air.assembled_chunks
+    assert report.chunks > 0 and not report.gaps
+    store = repo.readonly_session("main").store
+    found = xr.open_zarr(store, consolidated=False)
+    xr.testing.assert_identical(found.load(), xr.open_mfdataset(files).load())
+
+
+def test_what_overlaps_is_kept_once(tmp_path: Path) -> None:
+    files = [written(tmp_path / f"{at}.nc", at) for at in (0.0, 2.0)]
+    repo = new(tmp_path / "repository")
+    with pytest.raises(ic.IcechunkError, match="overlap"):
+        repo.import_files(files, concat="time")
+    repo.import_files(files, concat="time", overlap="last")
+    np.testing.assert_array_equal(read(repo)["time"], np.arange(6.0))
+    # The same again: there is nothing to add.
+    tip = repo.lookup_branch("main")
+    again = repo.import_files(files[1], append="time", overlap="first")
+    assert again.snapshot_id is None and repo.lookup_branch("main") == tip
+
+
+def test_a_part_with_other_names(tmp_path: Path) -> None:
+    data = xr.Dataset(
+        {"air": (("time", "x"), np.ones((2, 3))), "sea": (("time",), np.zeros(2))},
+        coords={"time": [0, 1], "lon": (("x",), [1.0, 2.0, 3.0]), "x": [0, 1, 2]},
+    )
+    data.to_netcdf(tmp_path / "0.nc")
+    repo = new(tmp_path / "repository")
+    repo.import_files(tmp_path / "0.nc", variables=["air"], rename={"air": "t", "x": "column"})
+    found = xr.open_zarr(repo.readonly_session("main").store, consolidated=False)
+    expected = data[["air"]].rename({"air": "t", "x": "column"})
+    xr.testing.assert_equal(found.load(), expected)
+    with pytest.raises(ic.IcechunkError, match="/sky is to be left out, and no source has it"):
+        repo.import_files(tmp_path / "0.nc", group="again", drop=["sky"])
+
+
+async def test_a_plan_is_awaited(tmp_path: Path) -> None:
+    file = written(tmp_path / "0.nc", 0.0)
+    plan = await new(tmp_path / "repository").import_files_async(file, plan=True)
+    assert {it.path for it in plan.arrays} == {"/sst", "/time"}
+
+
 def test_an_append_out_of_order_is_refused(tmp_path: Path) -> None:
     repo = new(tmp_path / "repository")
     repo.import_files(written(tmp_path / "0.nc", 10.0))
@@ -188,6 +258,14 @@ async def test_both_awaited(tmp_path: Path, repo: ic.Repository) -> None:
         ({"sources": "x", "virtual": "false"}, "virtual"),
         ({"sources": "x", "virtual": None}, "virtual"),
         ({"sources": "x", "unordered": 1}, "unordered"),
+        ({"sources": "x", "order": 1}, "order"),
+        ({"sources": "x", "variables": "abc"}, "variables"),
+        ({"sources": "x", "drop": 3}, "drop"),
+        ({"sources": "x", "rename": ["a"]}, "rename"),
+        ({"sources": "x", "rename": {"a": 1}}, "rename"),
+        ({"sources": "x", "overlap": None}, "overlap"),
+        ({"sources": "x", "time_units": 1}, "time_units"),
+        ({"sources": "x", "plan": "no"}, "plan"),
     ],
 )
 def test_what_an_import_is_not_told_by(

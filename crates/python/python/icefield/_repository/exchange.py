@@ -4,23 +4,95 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, overload
 
 from icefield import _native
 from icefield._checks import exactly_one_version, text, texts, truth
 from icefield._exceptions import ErrorKind, InvalidInputError
 from icefield._progress import Progress, Tell, told
 from icefield._repository.handle import Handle
-from icefield._values.reports import ExportReport, ImportReport
+from icefield._values.imports import ImportPlan, ImportReport
+from icefield._values.reports import ExportReport
 
 __all__ = ["Exchange"]
 
 _Source = str | os.PathLike[str]
+_Order = Literal["given", "name", "coordinate"]
+_Overlap = Literal["refuse", "first", "last"]
 
 
 class Exchange(Handle):
     """Imports and exports. Each import is one commit, and each export all or nothing on a local disk."""
+
+    @overload
+    def import_files(
+        self,
+        sources: _Source | Sequence[_Source],
+        *,
+        virtual: bool = False,
+        branch: str = "main",
+        group: str = "/",
+        variables: Iterable[str] | None = None,
+        drop: Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
+        concat: str | None = None,
+        append: str | None = None,
+        unordered: bool = False,
+        order: _Order = "given",
+        overlap: _Overlap = "refuse",
+        time_units: str | None = None,
+        copy: Iterable[str] = (),
+        message: str | None = None,
+        progress: Progress | None = None,
+        plan: Literal[False] = False,
+    ) -> ImportReport: ...
+
+    @overload
+    def import_files(
+        self,
+        sources: _Source | Sequence[_Source],
+        *,
+        virtual: bool = False,
+        branch: str = "main",
+        group: str = "/",
+        variables: Iterable[str] | None = None,
+        drop: Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
+        concat: str | None = None,
+        append: str | None = None,
+        unordered: bool = False,
+        order: _Order = "given",
+        overlap: _Overlap = "refuse",
+        time_units: str | None = None,
+        copy: Iterable[str] = (),
+        message: str | None = None,
+        progress: Progress | None = None,
+        plan: Literal[True],
+    ) -> ImportPlan: ...
+
+    @overload
+    def import_files(
+        self,
+        sources: _Source | Sequence[_Source],
+        *,
+        virtual: bool = False,
+        branch: str = "main",
+        group: str = "/",
+        variables: Iterable[str] | None = None,
+        drop: Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
+        concat: str | None = None,
+        append: str | None = None,
+        unordered: bool = False,
+        order: _Order = "given",
+        overlap: _Overlap = "refuse",
+        time_units: str | None = None,
+        copy: Iterable[str] = (),
+        message: str | None = None,
+        progress: Progress | None = None,
+        plan: bool,
+    ) -> ImportPlan | ImportReport: ...
 
     def import_files(
         self,
@@ -29,25 +101,110 @@ class Exchange(Handle):
         virtual: bool = False,
         branch: str = "main",
         group: str = "/",
+        variables: Iterable[str] | None = None,
+        drop: Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
         concat: str | None = None,
         append: str | None = None,
         unordered: bool = False,
+        order: _Order = "given",
+        overlap: _Overlap = "refuse",
+        time_units: str | None = None,
         copy: Iterable[str] = (),
         message: str | None = None,
         progress: Progress | None = None,
-    ) -> ImportReport:
+        plan: bool = False,
+    ) -> ImportPlan | ImportReport:
         """Imports Zarr hierarchies (v2, v3, NCZarr; directories, zip files, URLs), NetCDF, HDF5 and kerchunk references.
+
+        `variables` leaves just these arrays (or all below these groups) with the coordinates, bounds and grid mappings that they
+        name, `drop` leaves nodes out, and `rename` gives nodes other names, and dimensions those of their coordinates.
 
         With `virtual`, chunks stay where they are and are referred to, but those of the arrays in `copy`; readers then
         authorize the prefixes that `ImportReport.containers` lists. `concat` puts several sources behind one another along
-        a dimension, `append` puts them behind what the repository has (labels must be in order, unless `unordered`).
+        a dimension, `append` puts them behind what the repository has (labels must be in order, unless `unordered`): in
+        the `order` in which they are given, of their names, or of the first values of their coordinates. Times in other
+        units or calendars are converted exactly to those of the result, or to `time_units`. Where coordinates overlap,
+        the import is refused, or keeps the elements of the `first` or the `last` source.
+
+        With `plan`, nothing is written, and what would be done is returned. Where sources have nothing that is new, there
+        is no commit, and `ImportReport.snapshot_id` is None.
 
         Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later, and without a commit unless that is being
         published.
         """
         said = locals()
         with told(progress) as tell:
-            return _imported(self._begin_import(said, tell).wait())
+            return _imported(self._begin_import(said, tell).wait(), plan)
+
+    @overload
+    async def import_files_async(
+        self,
+        sources: _Source | Sequence[_Source],
+        *,
+        virtual: bool = False,
+        branch: str = "main",
+        group: str = "/",
+        variables: Iterable[str] | None = None,
+        drop: Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
+        concat: str | None = None,
+        append: str | None = None,
+        unordered: bool = False,
+        order: _Order = "given",
+        overlap: _Overlap = "refuse",
+        time_units: str | None = None,
+        copy: Iterable[str] = (),
+        message: str | None = None,
+        progress: Progress | None = None,
+        plan: Literal[False] = False,
+    ) -> ImportReport: ...
+
+    @overload
+    async def import_files_async(
+        self,
+        sources: _Source | Sequence[_Source],
+        *,
+        virtual: bool = False,
+        branch: str = "main",
+        group: str = "/",
+        variables: Iterable[str] | None = None,
+        drop: Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
+        concat: str | None = None,
+        append: str | None = None,
+        unordered: bool = False,
+        order: _Order = "given",
+        overlap: _Overlap = "refuse",
+        time_units: str | None = None,
+        copy: Iterable[str] = (),
+        message: str | None = None,
+        progress: Progress | None = None,
+        plan: Literal[True],
+    ) -> ImportPlan: ...
+
+    @overload
+    async def import_files_async(
+        self,
+        sources: _Source | Sequence[_Source],
+        *,
+        virtual: bool = False,
+        branch: str = "main",
+        group: str = "/",
+        variables: Iterable[str] | None = None,
+        drop: Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
+        concat: str | None = None,
+        append: str | None = None,
+        unordered: bool = False,
+        order: _Order = "given",
+        overlap: _Overlap = "refuse",
+        time_units: str | None = None,
+        copy: Iterable[str] = (),
+        message: str | None = None,
+        progress: Progress | None = None,
+        plan: bool,
+    ) -> ImportPlan | ImportReport: ...
 
     async def import_files_async(
         self,
@@ -56,17 +213,24 @@ class Exchange(Handle):
         virtual: bool = False,
         branch: str = "main",
         group: str = "/",
+        variables: Iterable[str] | None = None,
+        drop: Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
         concat: str | None = None,
         append: str | None = None,
         unordered: bool = False,
+        order: _Order = "given",
+        overlap: _Overlap = "refuse",
+        time_units: str | None = None,
         copy: Iterable[str] = (),
         message: str | None = None,
         progress: Progress | None = None,
-    ) -> ImportReport:
+        plan: bool = False,
+    ) -> ImportPlan | ImportReport:
         """As `import_files`, to be awaited."""
         said = locals()
         async with told(progress) as tell:
-            return _imported(await self._begin_import(said, tell))
+            return _imported(await self._begin_import(said, tell), plan)
 
     def export(
         self,
@@ -110,11 +274,22 @@ class Exchange(Handle):
             "branch": text(said["branch"], "branch"),
             "group": text(said["group"], "group"),
             "message": text(said["message"] or f"Import {first}{more}", "message"),
+            "variables": None
+            if said["variables"] is None
+            else texts(said["variables"], "variables"),
+            "drop": texts(said["drop"], "drop"),
+            "rename": _names(said["rename"]),
             "virtual": truth(said["virtual"], "virtual"),
             "copy": texts(said["copy"], "copy"),
             "append": None if said["append"] is None else text(said["append"], "append"),
             "concat": None if said["concat"] is None else text(said["concat"], "concat"),
             "unordered": truth(said["unordered"], "unordered"),
+            "order": text(said["order"], "order"),
+            "overlap": text(said["overlap"], "overlap"),
+            "time_units": None
+            if said["time_units"] is None
+            else text(said["time_units"], "time_units"),
+            "plan": truth(said["plan"], "plan"),
         }
         return _native.import_files(self._repository, names, json.dumps(document), tell)
 
@@ -144,6 +319,14 @@ def _sources(given: object) -> list[str]:
     return [_location(source, "sources") for source in given]
 
 
+def _names(given: object) -> dict[str, str]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"`rename` must be names by paths, not {type(given).__name__}")
+    return {text(path, "rename"): text(name, "rename") for path, name in given.items()}
+
+
 def _location(given: object, name: str) -> str:
     if not isinstance(given, str | os.PathLike):
         raise TypeError(f"`{name}` must be paths or URLs, not {type(given).__name__}")
@@ -156,8 +339,9 @@ def _location(given: object, name: str) -> str:
     return location
 
 
-def _imported(document: str) -> ImportReport:
-    return ImportReport(**json.loads(document))
+def _imported(document: str, plan: bool) -> ImportPlan | ImportReport:
+    facts = json.loads(document)
+    return ImportPlan._of(facts) if plan else ImportReport._of(facts)
 
 
 def _exported(document: str) -> ExportReport:

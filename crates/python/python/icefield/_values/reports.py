@@ -9,7 +9,6 @@ __all__ = [
     "ExportReport",
     "Finding",
     "FsckReport",
-    "ImportReport",
     "RepairReport",
     "RetentionReport",
     "Window",
@@ -78,30 +77,6 @@ class RetentionReport:
     """Tags of snapshots that are too old, if such are deleted."""
     stuck: dict[str, str]
     """Snapshots that keep a parent which should have gone, because objects are lost: id, and what is lost."""
-
-
-@dataclass(frozen=True)
-class ImportReport:
-    """What an import wrote in its one commit."""
-
-    snapshot_id: str
-    """The snapshot."""
-    new_groups: int
-    """Groups that were not there before."""
-    new_arrays: int
-    """Arrays that were not there before."""
-    chunks: int
-    """Chunks that were copied."""
-    bytes: int
-    """Bytes of chunks that were copied."""
-    virtual_chunks: int
-    """Chunks that are referred to where they lie."""
-    virtual_bytes: int
-    """Bytes of chunks that are referred to."""
-    warnings: list[str]
-    """What a reader of the result should know."""
-    containers: list[str]
-    """Prefixes of URLs that readers have to authorize with `authorize_virtual_chunk_access` to read virtual chunks."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,265 @@
+//! Data in from files and hierarchies of other formats.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use icefield::ingest::{
+    Gap, Import, ImportError, ImportPlan, ImportReport, Order, Overlap, Selection, Source,
+};
+use icefield::{CommitOutcome, Interrupt, NodePath, Purpose, Schemes, SourceLocation};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use super::options;
+use super::progress::Told;
+use crate::convert;
+use crate::errors::Failure;
+use crate::repository::Repository;
+use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
+
+/// Files opened at a time.
+const OPENED_AT_ONCE: usize = 8;
+
+/// Imports sources (paths or URLs) in one commit. `what` is a JSON object: `branch`, `group`, `message`, `variables`, `drop`
+/// (paths), `rename` (names by paths), `virtual`, `copy` (paths of arrays that are copied all the same), `append`, `concat` (dimensions), `unordered`, `order`,
+/// `overlap`, `time_units`, `legacy_endian`, and `plan`, with which nothing is written. Returns a JSON object: the fields
+/// of `ImportPlan` or `ImportReport` in the module `icefield`.
+#[pyfunction]
+#[pyo3(signature = (repository, sources, what, progress=None))]
+pub(crate) fn import_files(
+    py: Python<'_>,
+    repository: &Repository,
+    sources: Vec<String>,
+    what: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Task> {
+    let repository = repository.handle()?;
+    let what = options(what)?;
+    let has_legacy_endian = what["legacy_endian"].as_bool() == Some(true);
+    let sources = sources.iter().map(|text| {
+        let mut source = SourceLocation::parse(text)?;
+        source.options.has_legacy_endian |= has_legacy_endian;
+        Ok(source)
+    });
+    let sources: Vec<SourceLocation> = sources.collect::<Result<_, Failure>>()?;
+    let branch = convert::branch(what["branch"].as_str().unwrap_or("main"))?;
+    let progress = Arc::new(Told::new(progress, "copying"));
+    let interrupt = Interrupt::new();
+    begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
+        let is_virtual = what["virtual"].as_bool() == Some(true);
+        let purpose = match is_virtual {
+            true => Purpose::Refer,
+            false => Purpose::Copy,
+        };
+        let schemes = Schemes::standard();
+        let all = schemes.sources();
+        let access = repository.virtual_access().clone();
+        // Collected first: a closure that borrows makes the whole future not `Send`.
+        let opened: Vec<_> = sources
+            .iter()
+            .map(|source| all.open(source, access.clone(), purpose))
+            .collect();
+        let mut opened = stream::iter(opened).buffered(OPENED_AT_ONCE);
+        let (mut sources, mut granted) = (Vec::new(), access);
+        while let Some(one) = interrupt.unless(opened.next()).await? {
+            let one = one?;
+            granted = granted.and(one.access);
+            sources.push(one.source);
+        }
+        // References are checked where they lead, so that the new places are granted to the importer.
+        // Containers are those that are stored: the import adds to them.
+        let mut config = repository.config();
+        config.virtual_chunk_containers = None;
+        let importer = icefield::Repository::builder(Arc::clone(repository.storage()))
+            .config(config)
+            .virtual_access(granted)
+            .open()
+            .await?;
+        let import = described(&what, sources, &progress)?.interruptible(&interrupt);
+        if what["plan"].as_bool() == Some(true) {
+            let planned = import.plan(&importer, branch).await;
+            progress.end();
+            return Ok(plan(&planned.map_err(icefield::Error::from)?).to_string());
+        }
+        let message = what["message"].as_str().unwrap_or("Import");
+        let imported = import.run(&importer, branch, message).await;
+        progress.end();
+        let (id, report) = match imported {
+            Err(ImportError::NothingNew { .. }) => (None, ImportReport::default()),
+            imported => {
+                let imported = imported.map_err(icefield::Error::from)?;
+                match imported.commit {
+                    CommitOutcome::Committed(id) => (Some(id.to_string()), imported.report),
+                    outcome => return Err(Failure::of_commit(outcome)),
+                }
+            }
+        };
+        let config = repository.reload_config().await?;
+        let containers = config.containers().map(|it| it.url_prefix.clone());
+        let containers: Vec<String> = containers.collect();
+        let report = json!({
+            "snapshot_id": id,
+            "new_groups": report.new_groups,
+            "new_arrays": report.new_arrays,
+            "extended_arrays": paths(&report.extended_arrays),
+            "kept_groups": paths(&report.kept_groups),
+            "chunks": report.chunks,
+            "bytes": report.bytes,
+            "virtual_chunks": report.virtual_chunks,
+            "virtual_bytes": report.virtual_bytes,
+            "compared_chunks": report.compared_chunks,
+            "assembled_chunks": report.assembled_chunks,
+            "converted_arrays": paths(&report.converted_arrays),
+            "gaps": gaps(&report.gaps),
+            "ignored": report.ignored.count(),
+            "warnings": report.warnings,
+            "containers": containers,
+        });
+        Ok(report.to_string())
+    })
+}
+
+fn described(
+    what: &Value,
+    sources: Vec<Arc<dyn Source>>,
+    progress: &Arc<Told>,
+) -> Result<Import, Failure> {
+    let mut sources = sources.into_iter();
+    let first = sources.next().ok_or_else(|| {
+        Failure::new(
+            "invalid-argument",
+            "there is nothing to import: give at least one path or URL",
+        )
+    })?;
+    let (append, concat) = (what["append"].as_str(), what["concat"].as_str());
+    if sources.len() > 0 && append.is_none() && concat.is_none() {
+        return Err(Failure::new(
+            "invalid-argument",
+            "several sources, and nothing says how they belong together: `concat` puts them behind one another along a \
+             dimension, `append` behind what is there",
+        ));
+    }
+    let group = convert::path(what["group"].as_str().unwrap_or("/"))?;
+    let mut import = Import::new(first)
+        .into_group(group)
+        .progress(Arc::<Told>::clone(progress));
+    import = import.select(selection(what)?);
+    if let Some(dimension) = concat.or(append) {
+        import = import.concat(dimension, sources);
+    }
+    if let Some(dimension) = append {
+        import = import.append(dimension);
+    }
+    if what["unordered"].as_bool() == Some(true) {
+        import = import.unordered();
+    }
+    import = import
+        .order(
+            match one_of(what, "order", ["given", "name", "coordinate"])? {
+                "name" => Order::Name,
+                "coordinate" => Order::Coordinate,
+                _ => Order::Given,
+            },
+        )
+        .overlap(
+            match one_of(what, "overlap", ["refuse", "first", "last"])? {
+                "first" => Overlap::First,
+                "last" => Overlap::Last,
+                _ => Overlap::Refuse,
+            },
+        );
+    if let Some(units) = what["time_units"].as_str() {
+        import = import.time_units(units);
+    }
+    if what["virtual"].as_bool() == Some(true) {
+        let copied = what["copy"].as_array().into_iter().flatten();
+        let copied = copied.filter_map(Value::as_str).map(convert::path);
+        import = import.by_reference(copied.collect::<Result<Vec<_>, _>>()?);
+    }
+    Ok(import)
+}
+
+/// Reads `variables` and `drop` (lists of paths) and `rename` (an object of new names by paths).
+fn selection(what: &Value) -> Result<Selection, Failure> {
+    let paths = |name: &str| {
+        let texts = what[name].as_array().into_iter().flatten();
+        let paths = texts.filter_map(Value::as_str).map(convert::path);
+        paths.collect::<Result<Vec<_>, _>>()
+    };
+    let mut selection = Selection::all().without(paths("drop")?);
+    if what["variables"].is_array() {
+        selection = selection.variables(paths("variables")?);
+    }
+    for (path, name) in what["rename"].as_object().into_iter().flatten() {
+        selection = selection.rename(convert::path(path)?, name.as_str().unwrap_or_default());
+    }
+    Ok(selection)
+}
+
+/// Returns what is chosen of three words; the first if nothing is said.
+fn one_of<'a>(what: &'a Value, name: &str, words: [&'static str; 3]) -> Result<&'a str, Failure> {
+    match what[name].as_str() {
+        None => Ok(words[0]),
+        Some(word) if words.contains(&word) => Ok(word),
+        Some(other) => {
+            let problem = format!("`{name}` is {other:?}: it can be {}", words.join(", "));
+            Err(Failure::new("invalid-argument", problem))
+        }
+    }
+}
+
+fn paths(paths: &[NodePath]) -> Vec<String> {
+    paths.iter().map(ToString::to_string).collect()
+}
+
+fn gaps(gaps: &[Gap]) -> Vec<Value> {
+    let described = gaps.iter().map(|gap| {
+        json!({
+            "path": gap.path.to_string(),
+            "before": gap.before,
+            "after": gap.after,
+            "start": gap.from,
+            "end": gap.to,
+            "units": gap.units,
+        })
+    });
+    described.collect()
+}
+
+fn plan(plan: &ImportPlan) -> Value {
+    let sources = plan.sources.iter().map(|source| {
+        json!({
+            "name": source.name,
+            "elements": source.elements,
+            "left_out": source.left_out,
+            "converted": paths(&source.converted),
+        })
+    });
+    let arrays = plan.arrays.iter().map(|array| {
+        json!({
+            "path": array.path.to_string(),
+            "is_new": array.is_new,
+            "shape": array.shape,
+            "chunk_shape": array.chunk_shape,
+            "codecs": array.codecs,
+            "copied_chunks": array.copied.0,
+            "copied_bytes": array.copied.1,
+            "virtual_chunks": array.referred.0,
+            "virtual_bytes": array.referred.1,
+            "compared_chunks": array.compared.0,
+            "compared_bytes": array.compared.1,
+            "assembled_chunks": array.assembled,
+            "reasons": array.reasons,
+            "reasons_in_all": array.reasons_in_all,
+        })
+    });
+    json!({
+        "dimension": plan.dimension,
+        "sources": sources.collect::<Vec<_>>(),
+        "arrays": arrays.collect::<Vec<_>>(),
+        "new_groups": plan.new_groups,
+        "kept_groups": paths(&plan.kept_groups),
+        "gaps": gaps(&plan.gaps),
+        "warnings": plan.warnings,
+    })
+}
