@@ -50,6 +50,9 @@ const REFERENCE: &str = "crates/python/requirements-reference.txt";
 /// The variable that tells the tests which package they are about.
 const UNDER_TEST: &str = "ICEFIELD_PYTHON_UNDER_TEST";
 
+/// The variable that tells the tests where the S3 server is.
+const TEST_S3: &str = "ICEFIELD_TEST_S3";
+
 /// Returns the environment that can hold the reference implementation, too.
 pub fn judge() -> &'static Environment {
     &PACKAGE[1]
@@ -70,6 +73,7 @@ pub fn run(environment: &Environment) -> Result<()> {
         }
         let mut pytest = pytest(environment, suite)?;
         pytest.env(UNDER_TEST, "icefield");
+        pytest.env(TEST_S3, workspace::programs()?.test_s3);
         match files {
             [] => pytest.arg(directory),
             files => pytest.args(files.iter().map(|file| directory.join(file))),

@@ -74,9 +74,9 @@ class LatencyStorage(Storage):
         """The settings of the storage behind it."""
         return self._inner.default_settings()
 
-    def with_secrets_in_pickles(self) -> LatencyStorage:
-        """The same place, as far away as now, whose pickles hold the keys it has; see `Storage`."""
-        return _distant(self._inner.with_secrets_in_pickles(), self._write, self._read)
+    def without_secrets_in_pickles(self) -> LatencyStorage:
+        """The same place, as far away as now, whose pickles hold no secret; see `Storage`."""
+        return _distant(self._inner.without_secrets_in_pickles(), self._write, self._read)
 
     def __repr__(self) -> str:
         return f"LatencyStorage(write_latency_ms={self._write}, read_latency_ms={self._read})"

@@ -96,7 +96,7 @@ class Place:
         )
 
     def __deepcopy__(self, _: Any) -> Place:
-        # Of the same repository, with the keys that a pickle leaves out.
+        # Of the same repository, with the keys that a pickle may leave out.
         return self
 
     def _storage_settings(self) -> StorageSettings | None:

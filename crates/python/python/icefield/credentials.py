@@ -1,9 +1,9 @@
 """Who asks a storage: nobody, whoever the environment says, a key, or a key that is renewed.
 
-What these objects hold is shown by none of them. They pickle with what they hold; a storage, a repository, a session or
-a store that was given a key pickles without it, see `Storage.with_secrets_in_pickles`. Of a function
-(`get_credentials`) a pickle has the name, and what the function holds: the arguments of a `functools.partial`, which
-must be no secrets.
+What these objects hold is shown by none of them. They pickle with what they hold, and so does a storage, a repository,
+a session or a store that was given a key, unless it is of a storage `without_secrets_in_pickles`. Of a function
+(`get_credentials`) a pickle has the name, and what the function holds: the arguments of a `functools.partial`, which are
+there whatever the storage says.
 """
 
 from __future__ import annotations

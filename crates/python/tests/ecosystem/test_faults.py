@@ -16,7 +16,7 @@ from processes import interrupted, run
 SECRET = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY"
 TOKEN = "FwoGZXIvYXdzEBYaDsessiontoken"
 
-# --- H 104: what is pickled carries secrets only if asked -------------------------------------------------------------
+# --- H 104: what is pickled carries secrets to workers, and none where that is switched off ---------------------------
 
 
 S3_KEY: dict[str, Any] = {
@@ -100,24 +100,53 @@ def _has_secret(pickled: bytes) -> bool:
 
 
 @pytest.mark.parametrize("name", WITH_SECRETS)
-def test_h104_a_pickled_storage_carries_no_secret(name: str) -> None:
-    storage = WITH_SECRETS[name]()
+def test_h104_a_pickled_storage_without_secrets_carries_none(name: str) -> None:
+    storage = WITH_SECRETS[name]().without_secrets_in_pickles()
     pickled = pickle.dumps(storage)
     again = pickle.loads(pickled)
     assert type(again) is type(storage)
     for it in (storage, again):
         assert not _has_secret(pickle.dumps(it))
-        assert not _has_secret(f"{it!r}{it}".encode())
+        assert not _has_secret(f"{it!r}{it}{it._repr_html_()}".encode())
 
 
 @pytest.mark.parametrize("name", WITH_SECRETS)
-def test_h104_a_secret_is_pickled_if_asked_for(name: str) -> None:
-    storage = WITH_SECRETS[name]().with_secrets_in_pickles()
+def test_h104_a_pickled_storage_carries_its_secrets(name: str) -> None:
+    storage = WITH_SECRETS[name]()
     pickled = pickle.dumps(storage)
     assert _has_secret(pickled)
-    assert not _has_secret(repr(pickle.loads(pickled)).encode())
+    again = pickle.loads(pickled)
+    assert again._description == storage._description
+    assert not _has_secret(f"{again!r}{again}{again._repr_html_()}".encode())
     # And it goes on from there: a worker may have workers.
-    assert _has_secret(pickle.dumps(pickle.loads(pickled)))
+    assert _has_secret(pickle.dumps(again))
+
+
+def test_h104_keys_of_the_environment_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (
+        ("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE"),
+        ("AWS_SECRET_ACCESS_KEY", SECRET),
+        ("AWS_SESSION_TOKEN", TOKEN),
+        ("AZURE_STORAGE_SAS_TOKEN", f"sv=1&sig={SECRET}"),
+    ):
+        monkeypatch.setenv(name, value)
+    for storage in (
+        ic.s3_storage(**BUCKET, region="us-east-1", from_env=True),
+        ic.azure_storage(**CONTAINER, from_env=True),
+    ):
+        # Also once the native side has read them.
+        storage._native().read_only().wait()
+        assert not _has_secret(pickle.dumps(storage) + f"{storage!r}".encode())
+
+
+def test_h104_what_a_function_handed_out_is_a_secret() -> None:
+    storage = ic.s3_storage(**BUCKET, get_credentials=a_key, scatter_initial_credentials=True)
+    assert _has_secret(pickle.dumps(storage))
+    plain = storage.without_secrets_in_pickles()
+    assert not _has_secret(pickle.dumps(plain))
+    again = pickle.loads(pickle.dumps(plain))
+    # The function is there, and is asked.
+    assert SECRET in again._source()
 
 
 def test_h104_what_holds_no_secret_is_pickled_as_it_is(tmp_path: Path) -> None:
@@ -135,8 +164,10 @@ def test_h104_what_holds_no_secret_is_pickled_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*KEYS, *NO_KEYS])
-def test_h104_pickles_of_sessions_carry_no_secret(tmp_path: Path, name: str) -> None:
-    """Of the credentials for virtual chunks."""
+def test_h104_pickles_of_sessions_carry_grants_of_virtual_chunks(
+    tmp_path: Path, name: str
+) -> None:
+    """Whose keys are left out where those of the storage are."""
     service = name.split()[0]
     prefix, store = {
         "s3": ("s3://bucket/", ic.s3_store(region="us-east-1")),
@@ -147,21 +178,26 @@ def test_h104_pickles_of_sessions_carry_no_secret(tmp_path: Path, name: str) -> 
     config.set_virtual_chunk_container(ic.VirtualChunkContainer(prefix, store))
     credentials = (KEYS | NO_KEYS)[name]()
     access = ic.containers_credentials({prefix: credentials})
-    for asked in (False, True):
-        storage = ic.local_filesystem_storage(str(tmp_path / f"repository-{asked}"))
-        if asked:
-            storage = storage.with_secrets_in_pickles()
+    for carried in (False, True):
+        path = tmp_path / f"repository-{carried}"
+        storage = ic.local_filesystem_storage(str(path))
+        if not carried:
+            storage = storage.without_secrets_in_pickles()
         repository = ic.Repository.create(storage, config, authorize_virtual_chunk_access=access)
         reader, writer = repository.readonly_session("main"), repository.writable_session("main")
         fork = writer.fork()
         for value in (repository, reader, reader.store, fork, fork.store):
             pickled = pickle.dumps(value)
-            assert _has_secret(pickled) == (asked and name in KEYS)
+            assert _has_secret(pickled) == (carried and name in KEYS)
             assert SECRET not in repr(value)
             again = pickle.loads(pickled)
-            assert _has_secret(pickle.dumps(again)) == (asked and name in KEYS)
+            assert _has_secret(pickle.dumps(again)) == (carried and name in KEYS)
         assert not _has_secret(pickle.dumps(fork.answer()))
-        if asked or name in NO_KEYS:
+        assert not _has_secret(fork._session.to_bytes().wait())
+        repository.save_config()
+        kept = [it.read_bytes() for it in path.rglob("*") if it.is_file()]
+        assert kept and not any(map(_has_secret, kept))
+        if carried or name in NO_KEYS:
             assert pickle.loads(pickle.dumps(repository))._place.access == access
 
 

@@ -86,7 +86,7 @@ def pickled(function: Callable[[], Any]) -> bytes:
         raise refused(
             f"the function of credentials {_name(function)} cannot be pickled, which other processes would need: "
             "define it with `def` at the top level of a module (no lambda, no function inside of another one), or pass "
-            "functools.partial of such a function, whose arguments are no secrets, since they are pickled, too"
+            "functools.partial of such a function, whose arguments are pickled, too"
         ) from error
 
 

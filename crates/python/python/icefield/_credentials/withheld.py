@@ -1,21 +1,20 @@
-"""What a pickle holds of credentials: how to ask for access, but no key, unless somebody asked for that.
+"""What a pickle without secrets holds of credentials: how to ask for access, but no key.
 
 Pickles travel further than one thinks: over unencrypted connections of a cluster, into its logs, its spill files and
-the keys of its caches. A key that was left out is replaced by the credentials of the environment, of the process that
-unpickles.
+the keys of its caches. So a storage can be told to leave secrets out of them. A key that was left out is replaced by the
+credentials of the environment, of the process that unpickles.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeVar, cast
 
-from icefield._credentials.forms import _Credentials
+from icefield._credentials.forms import Function, _Credentials
 from icefield._urls import says_who, secret_name
 
-if TYPE_CHECKING:
-    from icefield.credentials import AnyCredential
-
 __all__ = ["QUERY", "without_key", "without_keys"]
+
+T = TypeVar("T")
 
 _HEADERS = ("headers", "read_headers", "write_headers")
 _URLS = ("url", "endpoint")
@@ -45,21 +44,25 @@ def without_keys(description: dict[str, Any]) -> tuple[dict[str, Any], set[str]]
     return left, out
 
 
-def without_key(credential: AnyCredential | None) -> AnyCredential | None:
-    """Credentials for virtual chunks without a key; themselves if they have none."""
-    # Those of a service are wrapped by who asks for virtual chunks, or given as they are.
+def without_key(credential: T) -> T:
+    """Credentials of a storage, or for virtual chunks, without a key; themselves if they have none."""
+    # Grants of virtual chunks wrap the credentials of a service, unless these are given as they are.
     inner = getattr(credential, "_0", None)
     if isinstance(inner, _Credentials):
-        left = _environment(inner)
+        left = _keyless(inner)
         wrapper: Any = type(credential)
-        return credential if left is inner else cast("AnyCredential", wrapper(left))
+        return credential if left is inner else cast(T, wrapper(left))
     if isinstance(credential, _Credentials):
-        return cast("AnyCredential", _environment(credential))
+        return cast(T, _keyless(credential))
     return credential
 
 
-def _environment(credential: _Credentials) -> _Credentials:
-    """The credentials of the environment instead of a key."""
+def _keyless(credential: _Credentials) -> _Credentials:
+    """The credentials of the environment instead of a key; a function without what it handed out."""
+    if isinstance(credential, Function):
+        if credential.current is None:
+            return credential
+        return cast(_Credentials, type(credential)(credential.pickled_function))
     if not _is_key(credential._identity()[0]):
         return credential
     family: Any = credential  # Each form has the names of its family.

@@ -12,7 +12,7 @@ from icefield import _display, _urls
 from icefield import _fork as _fork
 from icefield import _native as native
 from icefield._checks import text
-from icefield._credentials.withheld import QUERY, without_keys
+from icefield._credentials.withheld import QUERY, without_key, without_keys
 from icefield._exceptions import ErrorKind, InvalidInputError
 from icefield._storage.constructors import _Constructors
 from icefield._storage.description import Description, check_encodable
@@ -34,11 +34,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Storage(_Constructors):
     """A place where a repository is kept. Made by the functions of `icefield.storage`; connects at its first use.
 
-    It pickles as its description. Credentials of the environment are those of the process that uses them; of a
-    function of credentials its name is pickled, and what it holds (the arguments of a `functools.partial`, which must
-    be no secrets); keys that were passed as values are not, so that another process asks with the credentials of its
-    environment, nor are headers that say who asks or whose names speak of keys, and queries of URLs, unless
-    `with_secrets_in_pickles` says otherwise. A storage in memory cannot be pickled.
+    It pickles as its description, with the keys, tokens, headers and queries of URLs that it was given, so that a worker
+    needs no credentials of its own: whoever can read the pickle has them. `without_secrets_in_pickles` leaves them out.
+    Credentials of the environment are never copied: they are those of the process that uses the storage. Of a function
+    of credentials, its name is pickled, and what it holds (the arguments of a `functools.partial`). A storage in memory
+    cannot be pickled. No secret is in `repr`, in errors or in logs.
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class Storage(_Constructors):
             name: value for name, value in description.shown.items() if value is not None
         }
         storage._handles = {}
-        storage._pickles_secrets = False
+        storage._pickles_secrets = True
         storage._withheld = withheld
         # Made at once, so that what is wrong with the description shows here.
         if withheld is None:
@@ -94,8 +94,8 @@ class Storage(_Constructors):
         if self._withheld is not None:
             raise InvalidInputError(
                 f"the {self._withheld} of {self._shown.get('url')} was left out when this storage was pickled, because "
-                "there may be a secret in it: pickle storage.with_secrets_in_pickles() (or what was opened with it), "
-                "or make the storage in the process that uses it",
+                "there may be a secret in it and the storage is one without_secrets_in_pickles(): pickle the storage "
+                "that this one was made of, or make the storage in the process that uses it",
                 ErrorKind.PICKLE,
             )
         if settings is not None:
@@ -192,6 +192,7 @@ class Storage(_Constructors):
         function = None if self._source is None else self._credentials
         if self._pickles_secrets:
             return _unpickled, (self._description, self._shown, function, True, self._withheld)
+        function = without_key(function)
         description, out = without_keys(self._description)
         shown = self._shown
         if "credentials" in out:
@@ -203,20 +204,21 @@ class Storage(_Constructors):
         withheld = QUERY if QUERY in out else self._withheld
         return _unpickled, (description, shown, function, False, withheld)
 
-    def with_secrets_in_pickles(self) -> Storage:
-        """The same place, whose pickles, and those of repositories, sessions and stores in it, hold the keys it has, with
-        headers and queries of URLs that may have some.
+    def without_secrets_in_pickles(self) -> Storage:
+        """The same place, whose pickles hold no secret, nor do those of repositories, sessions, stores and forks in it.
 
-        Whoever can read such a pickle has the keys. For workers whose environment has no credentials; those of the
-        environment, and a function (`get_credentials`) that holds no secret, need none in a pickle. A storage in memory
-        is the same memory, and still cannot be pickled.
+        They leave out keys and tokens, those for virtual chunks included, which the credentials of the environment of
+        the process that unpickles replace; what a function of credentials handed out; headers that say who asks or
+        whose names speak of keys; and queries of URLs, without which a storage refuses to connect. A function
+        (`get_credentials`) stays, with what it holds. For pickles that travel further than to workers of one's own. A
+        storage in memory is the same memory, and still cannot be pickled.
         """
         storage = object.__new__(Storage)
         for name in ("_credentials", "_description", "_shown", "_source", "_withheld"):
             setattr(storage, name, getattr(self, name))
         # The connections, too: a memory is only in them.
         storage._handles = self._handles
-        storage._pickles_secrets = True
+        storage._pickles_secrets = False
         return storage
 
     def __copy__(self) -> Storage:
