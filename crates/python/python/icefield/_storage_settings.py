@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from icefield._config.section import Section, part, text, truth, whole
+from icefield._notices import notice
 
 __all__ = [
-    "IcefieldWarning",
     "StorageConcurrencySettings",
     "StorageRetriesSettings",
     "StorageSettings",
@@ -21,13 +20,6 @@ __all__ = [
 _U16 = 2**16 - 1
 _U32 = 2**32 - 1
 _U64 = 2**64 - 1
-
-
-class IcefieldWarning(UserWarning):
-    """Something that was asked for has no effect, or not the one that might be expected."""
-
-
-IcefieldWarning.__module__ = "icefield.storage"
 
 
 class StorageConcurrencySettings(Section):
@@ -221,4 +213,4 @@ def warn_of(problems: list[str], place: str) -> None:
     for problem in problems:
         if problem not in _warned:
             _warned.add(problem)
-            warnings.warn(f"storage settings for {place}: {problem}", IcefieldWarning, stacklevel=3)
+            notice(f"storage settings for {place}: {problem}", stacklevel=3)

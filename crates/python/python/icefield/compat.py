@@ -23,6 +23,10 @@ below, such as `icechunk.xarray`, are those of `icefield`.
 
 New repositories are of format version 2 from then on, as icechunk 2.3 makes them, under both names and
 in the whole process; `spec_version=1` makes one that every release opens.
+
+Nor are there warnings that icechunk does not give, since programs that use it may take warnings for errors (`-W error`): what
+icefield warns of goes to the log `icefield` of Python's `logging`. `icechunk._icechunk_python`, the native module of icechunk,
+has the names that programs import from it.
 """
 
 from __future__ import annotations
@@ -136,7 +140,7 @@ def _ours(name: str) -> str:
 
 
 def install() -> None:
-    """Registers the name `icechunk`, and its default of `spec_version`. Importing this module does it."""
+    """Registers the name `icechunk`, its default of `spec_version` and its warnings. Importing this module does it."""
     # By the name of the module, since a class has another identity after a reload of this one.
     if any(type(finder).__module__ == __name__ for finder in sys.meta_path):
         return
@@ -152,6 +156,7 @@ def install() -> None:
     sys.meta_path.insert(0, _Finder())
     enums = import_module(f"{_OURS}._values.enums")
     enums.make_repositories_of(_THEIR_SPEC_VERSION)
+    import_module(f"{_OURS}._notices").give_as_warnings(False)
 
 
 install()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
@@ -27,6 +26,7 @@ from icefield._exceptions import (
     from_native,
 )
 from icefield._late import shared
+from icefield._notices import notice
 from icefield._place import Place, missing
 from icefield._session_input import (
     refuse_pickling,
@@ -35,7 +35,6 @@ from icefield._session_input import (
 )
 from icefield._session_later import _Later
 from icefield._session_nodes import _Nodes
-from icefield._storage_settings import IcefieldWarning
 from icefield._values.diff import Diff
 from icefield._values.enums import SessionMode
 from icefield.store import IcefieldStore
@@ -423,10 +422,9 @@ class ForkSession(Session):
         if pickled is None:
             pickled = self._changing.keeping(lambda: self._session.to_bytes().wait())
             if len(pickled) > _LARGE_FORK:
-                warnings.warn(
+                notice(
                     f"a pickle of this fork has {len(pickled) / 2**20:.1f} MiB, and each task that gets one has to "
                     "carry it: commit or flush large changes before the session is forked",
-                    IcefieldWarning,
                     stacklevel=2,
                 )
         return {"place": self._place, "pickled": pickled}

@@ -12,6 +12,7 @@ from typing import Literal
 
 from icefield._checks import truth
 from icefield._latency_storage import LatencyStorage
+from icefield._notices import IcefieldWarning
 from icefield._storage import Storage
 from icefield._storage.s3_buckets import (
     hf_storage,
@@ -22,7 +23,6 @@ from icefield._storage.s3_buckets import (
 )
 from icefield._storage_object import StorageObjectInfo
 from icefield._storage_settings import (
-    IcefieldWarning,
     StorageConcurrencySettings,
     StorageRetriesSettings,
     StorageSettings,

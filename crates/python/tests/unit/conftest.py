@@ -7,6 +7,7 @@ import pytest
 import zarr
 
 import icefield
+from icefield._notices import give_as_warnings
 from icefield._values import enums
 
 
@@ -20,9 +21,10 @@ def _filled(repository: icefield.Repository) -> icefield.Repository:
 
 
 @pytest.fixture(autouse=True)
-def of_version_1() -> None:
+def as_icefield() -> None:
     """New repositories are of version 1, also after a test that imports `icefield.compat` in this process."""
     enums.make_repositories_of(1)
+    give_as_warnings(True)
 
 
 @pytest.fixture

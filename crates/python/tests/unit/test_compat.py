@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -194,7 +195,54 @@ for cls in (icechunk.Repository, icefield.Repository):
 print("fine")
 """
 
+GIVES_NO_WARNING = """
+import logging, pickle, sys
+import numpy as np
+import zarr
+import icefield.compat
+import icechunk, icechunk.storage
+assert sys.warnoptions == ["error"]
+said = []
+class Kept(logging.Handler):
+    def emit(self, record):
+        said.append(record.getMessage())
+logging.getLogger("icefield").addHandler(Kept())
+config = icechunk.RepositoryConfig.default()
+config.storage = icechunk.StorageSettings(unsafe_use_conditional_create=False)
+storage = icechunk.local_filesystem_storage(sys.argv[1])
+repository = icechunk.Repository.create(storage, config)
+assert "unsafe_use_conditional_create" in said.pop()
+session = repository.writable_session("main")
+group = zarr.create_group(session.store)
+group.attrs["large"] = np.random.default_rng(1).bytes(3 << 20).hex()
+pickle.dumps(session.fork())
+assert "commit or flush" in said.pop()
+(snapshot, *_) = repository.ancestry(branch="main")
+assert snapshot.manifests == [] and "list_manifest_files" in said.pop()
+assert said == []
+# What icechunk warns of is warned of.
+try:
+    repository.total_chunks_storage()
+except DeprecationWarning:
+    print("fine")
+"""
+
+NATIVE = """
+import icefield, icefield.compat
+from icechunk._icechunk_python import ConflictError, IcechunkError, PySession, S3StaticCredentials, SnapshotInfo
+import icechunk._icechunk_python as native
+import icechunk
+assert icechunk._icechunk_python is native is icefield._icechunk_python
+assert IcechunkError is icefield.IcechunkError and ConflictError is icefield.ConflictError
+assert S3StaticCredentials is icefield.S3StaticCredentials and SnapshotInfo is icefield.SnapshotInfo
+session = icechunk.Repository.create(icechunk.in_memory_storage()).writable_session("main")
+assert isinstance(session._session, PySession)
+assert set(native._all_error_kinds()) == set(icechunk.ErrorKind)
+print("fine")
+"""
+
 _PROGRAMS = {
+    "native": NATIVE,
     "makes version 2": MAKES_VERSION_2,
     "same": SAME,
     "its own": ITS_OWN,
@@ -211,8 +259,17 @@ _PROGRAMS = {
 
 @pytest.mark.parametrize("name", _PROGRAMS)
 def test_programs(name: str) -> None:
+    _is_fine("-c", _PROGRAMS[name])
+
+
+def test_no_warnings_but_those_of_icechunk(tmp_path: Path) -> None:
+    """Where warnings are errors; what icefield would warn of is in the log."""
+    _is_fine("-W", "error", "-c", GIVES_NO_WARNING, str(tmp_path / "repository"))
+
+
+def _is_fine(*arguments: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAMS[name]],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
         timeout=120,

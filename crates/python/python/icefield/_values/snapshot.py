@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import datetime
 import json
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from icefield._notices import notice
 from icefield._values.value import Value
 
 __all__ = ["ManifestFileInfo", "SnapshotInfo"]
@@ -98,7 +98,7 @@ class SnapshotInfo(Value):
     @property
     def manifests(self) -> list[ManifestFileInfo]:
         """The manifests of the snapshot, as version 1 of the reference had them; use `list_manifest_files` instead."""
-        warnings.warn(
+        notice(
             "SnapshotInfo.manifests reads the snapshot; use Repository.list_manifest_files(snapshot_id)",
             DeprecationWarning,
             stacklevel=2,
