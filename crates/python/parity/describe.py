@@ -10,6 +10,7 @@ import ast
 import builtins
 import enum
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -33,6 +34,9 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 def describe(package: str) -> dict[str, Any]:
     """The description of a package as a JSON document."""
     top = importlib.import_module(package)
+    # As programs that are written for the reference see ours.
+    if importlib.util.find_spec(f"{package}.compat") is not None:
+        importlib.import_module(f"{package}.compat")
     stub = Stub.of(top)
     modules = {}
     for name in _module_names(top):

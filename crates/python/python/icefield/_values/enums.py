@@ -55,7 +55,7 @@ class SpecVersion(IntEnum):
         return SpecVersion(_new_repositories)
 
     def __repr__(self) -> str:
-        return f"SpecVersion.{self.name}"
+        return f"SpecVersion.{self.name}{' (current)' if self is self.current() else ''}"
 
     __str__ = __repr__
 
