@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-
 HERE = Path(__file__).resolve().parents[2] / "parity"
 sys.path.insert(0, str(HERE))
 compare: Any = __import__("compare")

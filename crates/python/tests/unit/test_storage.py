@@ -300,6 +300,57 @@ def test_azure_is_shown_credentials(given: dict[str, Any], query: str, header: s
     assert asked.headers.get("authorization", "") == header
 
 
+_LOOKS = """
+import pickle, sys
+path, storage = pickle.load(sys.stdin.buffer)
+sys.path[:] = path
+import icefield
+try:
+    icefield.Repository.exists(pickle.loads(storage))
+except icefield.IcechunkError as error:
+    print(error, file=sys.stderr)
+"""
+
+
+def _azure_at(url: str, **who: str) -> Storage:
+    config = {"azure_endpoint": f"{url}/me", "allow_http": "true"}
+    return places.azure_storage(account="me", container="box", prefix="a", config=config, **who)  # type: ignore[arg-type]
+
+
+def _web_at(url: str) -> Storage:
+    secret = f"{url.replace('//', '//me:hidden@')}/x?token=hidden"
+    return places.http_storage(secret, {"allow_http": "true"}, {"X-Api-Key": "hidden"})
+
+
+@pytest.mark.parametrize(
+    ("made", "answer"),
+    [
+        (lambda url: s3(endpoint_url=url, allow_http=True, session_token="hidden"), EMPTY),
+        (lambda url: _azure_at(url, bearer_token="hidden"), EMPTY_AZURE),
+        (lambda url: _azure_at(url, sas_token="sv=1&sig=hidden"), EMPTY_AZURE),
+        (lambda url: _azure_at(url, access_key="aGlkZGVu"), EMPTY_AZURE),
+        (_web_at, b""),
+    ],
+    ids=["s3", "azure token", "azure signature", "azure key", "web"],
+)
+def test_logs_and_errors_show_no_secret(made: Callable[[str], Storage], answer: bytes) -> None:
+    """Of a worker with nothing in its environment that logs whatever its clients say."""
+    with listening(answer=answer) as server:
+        sent = pickle.dumps((sys.path, pickle.dumps(made(server.url))))
+        done = subprocess.run(
+            [sys.executable, "-c", _LOOKS],
+            input=sent,
+            capture_output=True,
+            check=False,
+            timeout=60,
+            env={"ICEFIELD_LOG": "trace"},
+        )
+    said = done.stderr.decode()
+    assert done.returncode == 0 and "TRACE" in said, said
+    for secret in ("hidden", "aGlkZGVu", "bWU6aGlkZGVu"):
+        assert secret not in said
+
+
 def test_retries_are_as_set() -> None:
     settings = StorageSettings(
         retries=StorageRetriesSettings(max_tries=3, initial_backoff_ms=1, max_backoff_ms=1)
