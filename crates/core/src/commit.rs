@@ -3,6 +3,7 @@
 //! Nothing is visible before the one conditional write of the ref, and everything is after it. Stopped
 //! anywhere, a commit leaves the old tip and some garbage, or the new tip.
 
+mod amend;
 mod arrays;
 mod copied;
 mod encode;
@@ -26,6 +27,8 @@ use icefield_refs::Tip;
 use icefield_storage::StorageError;
 use serde_json::Value;
 
+pub use amend::Amend;
+pub(crate) use amend::Publication;
 pub(crate) use arrays::Rewrite;
 pub(crate) use encode::{manifest_refs, push_node};
 pub(crate) use manifests::WrittenManifests;
@@ -83,6 +86,7 @@ pub enum CommitOutcome {
 #[must_use = "nothing is committed before this is awaited"]
 pub struct Commit {
     session: Session,
+    publication: Publication,
     message: String,
     metadata: BTreeMap<String, Value>,
     allow_empty: bool,
@@ -172,6 +176,12 @@ impl Commit {
         // Writes in flight end; their chunks belong to this commit.
         let _all_writes_ended = session.in_flight().write().await;
         let tip = session.tip_held()?;
+        if self.publication == Publication::Amend {
+            amend::check(&session, &tip)?;
+            if self.changes_nothing()? {
+                return Err(CommitError::NothingToCommit);
+            }
+        }
         let Some(solver) = self.solver.take() else {
             if let Some(refused) = self.look(&tip).await? {
                 return Ok(refused);
@@ -287,6 +297,11 @@ impl Commit {
         session.state_mut()?.attempts += 1;
         let guarded = Moment::now(&*session.shared().clock);
         session.guard(None).await?;
+        let replaced = self.interrupt.unless(self.replaced(tip)).await??;
+        let replaced = match replaced {
+            Ok(replaced) => replaced,
+            Err(refused) => return Ok((refused, None)),
+        };
         let description = plan::Description {
             message: &self.message,
             metadata: &self.metadata,
@@ -294,6 +309,7 @@ impl Commit {
             rewrite: self.rewrite,
             lost: &self.lost,
             extents: &self.extents,
+            replaced: replaced.as_ref(),
         };
         // What it has written is garbage until it is published.
         let writing = plan::write(session, Some(tip), description);
@@ -308,14 +324,12 @@ impl Commit {
                 hold.then(Some(Phase::Unresolved {
                     tip: tip.clone(),
                     snapshot: prepared.snapshot().id,
+                    publication: self.publication,
                 }));
-                let outcome = publish::publish(session, &prepared, tip, &guarded).await;
-                hold.then(
-                    outcome
-                        .as_ref()
-                        .ok()
-                        .and_then(|it| publish::phase_after(it, tip)),
-                );
+                let onto = (tip, self.publication);
+                let outcome = publish::publish(session, &prepared, onto, &guarded).await;
+                let phase = outcome.as_ref().ok();
+                hold.then(phase.and_then(|it| publish::phase_after(it, onto)));
                 let outcome = outcome?;
                 if let CommitOutcome::Committed(_) = outcome {
                     session.end_lease().await;
@@ -357,6 +371,7 @@ impl Session {
     pub fn commit(&self, message: impl Into<String>) -> Commit {
         Commit {
             session: self.clone(),
+            publication: Publication::Commit,
             message: message.into(),
             metadata: BTreeMap::new(),
             allow_empty: false,
@@ -377,13 +392,14 @@ impl Session {
     /// [`SessionError::NothingUnresolved`] if nothing was unknown; [`SessionError::Untraceable`] if the branch has lost
     /// what would tell; what the store says.
     pub async fn resolve(&self) -> Result<CommitOutcome, CommitError> {
-        let (mut hold, snapshot) = match self.hold_unresolved()? {
+        let (mut hold, snapshot, publication) = match self.hold_unresolved()? {
             Ok(held) => held,
             Err(committed) => return Ok(CommitOutcome::Committed(committed)),
         };
         let tip = self.tip_held()?;
-        let outcome = publish::resolve(self, snapshot, &tip).await?;
-        hold.then(publish::phase_after(&outcome, &tip));
+        let onto = (&tip, publication);
+        let outcome = publish::resolve(self, snapshot, onto).await?;
+        hold.then(publish::phase_after(&outcome, onto));
         if let CommitOutcome::Committed(_) = outcome {
             self.end_lease().await;
         }

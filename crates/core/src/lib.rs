@@ -66,7 +66,7 @@ pub use icefield_storage::{
 };
 
 pub use change_set::ForkBlobError;
-pub use commit::{Commit, CommitOutcome, SPLITTING_CONFIG};
+pub use commit::{Amend, Commit, CommitOutcome, SPLITTING_CONFIG};
 pub use diff::Diff;
 pub use error::{CommitError, RepositoryError, SessionError};
 pub use history::{ApplyOutcome, MERGED_SNAPSHOT};

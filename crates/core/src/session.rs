@@ -41,7 +41,7 @@ pub(crate) use preload::PreloadRules;
 pub use write::WriteMode;
 
 use crate::change_set::{ChangeSet, NodeChange};
-use crate::commit::WrittenManifests;
+use crate::commit::{Publication, WrittenManifests};
 use crate::metadata::NodeMetadata;
 use crate::repository::Shared;
 use crate::{Diff, SessionError};
@@ -102,6 +102,7 @@ pub(crate) enum Phase {
     Unresolved {
         tip: Tip,
         snapshot: SnapshotId,
+        publication: Publication,
     },
     Committed {
         snapshot: SnapshotId,

@@ -34,6 +34,7 @@ pub mod view;
 pub mod walk;
 pub mod words;
 
+mod amends;
 mod boxes;
 mod chunks;
 mod commits;

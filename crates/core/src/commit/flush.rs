@@ -53,6 +53,7 @@ impl Session {
             rewrite: super::Rewrite::No,
             lost: &BTreeSet::new(),
             extents: &BTreeMap::new(),
+            replaced: None,
         };
         let plan::Written::Prepared(prepared) = plan::write(self, None, description).await? else {
             return Err(SessionError::ReadOnly.into());

@@ -16,6 +16,7 @@ use icefield_refs::{FetchError, SnapshotInfo, Tip, micros_of_time, time_of_micro
 use icefield_storage::{Bytes, Key};
 use serde_json::Value;
 
+use super::amend::Replaced;
 use super::arrays::{ArrayPlan, HeldManifest, Rewrite, Split};
 use super::encode::{encode_log, encode_snapshot};
 use super::manifests::NewManifest;
@@ -130,6 +131,8 @@ pub(super) struct Description<'a> {
     pub(super) lost: &'a BTreeSet<ManifestId>,
     /// Where references of an array lie in a manifest of the base, if the base says something else.
     pub(super) extents: &'a BTreeMap<(NodePath, ManifestId), Extents>,
+    /// The tip whose place the new snapshot takes.
+    pub(super) replaced: Option<&'a Replaced>,
 }
 
 /// Writes everything that a commit needs, all of it invisible. Without a tip, no branch is asked where it
@@ -152,6 +155,11 @@ pub(super) async fn write(
     }
     metadata.extend(description.metadata.clone());
     shifted::note_shifts(&changes, &mut metadata);
+    let replaced = description.replaced;
+    if let Some(replaced) = replaced {
+        replaced.note(&mut metadata);
+    }
+    let parent = replaced.map_or(base.snapshot().id(), Replaced::parent);
     let shared = session.shared();
     let mut arrays = Vec::new();
     let planner = Planner {
@@ -187,7 +195,7 @@ pub(super) async fn write(
     let edits: usize = changes.chunks().values().map(|it| it.len()).sum();
     let is_shifted = changes.views().values().any(BaseView::is_shifted);
     let early_log = async {
-        if is_shifted || edits > LOG_BESIDE {
+        if is_shifted || edits > LOG_BESIDE || replaced.is_some() {
             return Ok(None);
         }
         let (writer, changes) = (shared.objects.writer().clone(), Arc::clone(&changes));
@@ -216,7 +224,7 @@ pub(super) async fn write(
         &arrays,
         NewSnapshot {
             id: snapshot_id,
-            parent_id: Some(base.snapshot().id()),
+            parent_id: Some(parent),
             flushed_at,
             message: description.message,
             metadata: &metadata,
@@ -231,7 +239,17 @@ pub(super) async fn write(
     let log = {
         let (writer, changes) = (shared.objects.writer().clone(), Arc::clone(&changes));
         let base = Arc::clone(&base);
-        let encode = move || encode_log(&writer, snapshot_id, (&base, &changes), mended, &moved);
+        let objects = Arc::clone(&shared.objects);
+        let amended = replaced.map(|it| (it.clone(), snapshot.clone()));
+        let encode = move || {
+            let own = encode_log(&writer, snapshot_id, (&base, &changes), mended, &moved)?;
+            match amended {
+                Some((replaced, snapshot)) => {
+                    replaced.log(&writer, (snapshot_id, &snapshot, &own), &objects)
+                }
+                None => Ok(own),
+            }
+        };
         NewLog {
             remembered: moved_most <= LOG_AT_ONCE,
             file: async move {
@@ -242,7 +260,6 @@ pub(super) async fn write(
             },
         }
     };
-    let parent = base.snapshot().id();
     let info = SnapshotInfo {
         id: snapshot_id,
         parent_id: Some(parent),

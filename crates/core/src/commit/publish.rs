@@ -7,6 +7,7 @@ use icefield_refs::{Edit, EditOutcome, Landed, Refusal, SnapshotInfo, Tip};
 use icefield_storage::StorageError;
 
 use super::CommitOutcome;
+use super::amend::Publication;
 use super::plan::PreparedCommit;
 use crate::session::{Base, Moment, Phase, Session};
 use crate::{CommitError, SessionError};
@@ -15,30 +16,40 @@ use crate::{CommitError, SessionError};
 pub(super) async fn publish(
     session: &Session,
     prepared: &PreparedCommit,
-    tip: &Tip,
+    onto: (&Tip, Publication),
     guarded: &Moment,
 ) -> Result<CommitOutcome, CommitError> {
     let snapshot = prepared.snapshot().clone();
     // What the snapshot refers to must survive a loss of power before the ref can name it.
     session.shared().storage.sync().await?;
     session.guard_again(guarded, snapshot.id).await?;
-    move_branch(session, snapshot, tip).await
+    move_branch(session, snapshot, onto).await
 }
 
 #[tracing::instrument(name = "commit.publish", level = "debug", skip_all, fields(snapshot = %info.id))]
 async fn move_branch(
     session: &Session,
     info: SnapshotInfo,
-    tip: &Tip,
+    (tip, publication): (&Tip, Publication),
 ) -> Result<CommitOutcome, CommitError> {
     let (shared, snapshot) = (session.shared(), info.id);
     let branch = session.branch().ok_or(SessionError::ReadOnly)?;
     let moves_nodes = session.state()?.changes.moves().next().is_some();
-    let edit = Edit::Commit {
-        name: branch.clone(),
-        snapshot: Box::new(info),
-        moves_nodes,
-        expected: tip.clone(),
+    let (name, expected) = (branch.clone(), tip.clone());
+    let info = Box::new(info);
+    let edit = match publication {
+        Publication::Commit => Edit::Commit {
+            name,
+            snapshot: info,
+            moves_nodes,
+            expected,
+        },
+        Publication::Amend => Edit::Amend {
+            name,
+            snapshot: info,
+            moves_nodes,
+            expected,
+        },
     };
     let outcome = shared.ledger.apply(edit).await?;
     tracing::debug!(?outcome, "the branch was asked to move");
@@ -80,8 +91,9 @@ pub(super) async fn stand_on(session: &Session, snapshot: SnapshotId) {
 pub(super) async fn resolve(
     session: &Session,
     snapshot: SnapshotId,
-    tip: &Tip,
+    onto: (&Tip, Publication),
 ) -> Result<CommitOutcome, CommitError> {
+    let (tip, _) = onto;
     if let Some(outcome) = look(session, snapshot, tip).await? {
         return Ok(outcome);
     }
@@ -97,7 +109,7 @@ pub(super) async fn resolve(
         .ledger
         .as_child(snapshot, tip.snapshot)
         .await;
-    let outcome = move_branch(session, info.map_err(SessionError::from)?, tip).await?;
+    let outcome = move_branch(session, info.map_err(SessionError::from)?, onto).await?;
     if let CommitOutcome::BranchMoved { .. } = outcome {
         // What refused this attempt may have been the first one, arriving late.
         let looked = look(session, snapshot, tip).await?;
@@ -142,7 +154,10 @@ async fn look(
 }
 
 /// Where a session stands after an attempt to publish; `None`: open, where it was.
-pub(super) fn phase_after(outcome: &CommitOutcome, tip: &Tip) -> Option<Phase> {
+pub(super) fn phase_after(
+    outcome: &CommitOutcome,
+    (tip, publication): (&Tip, Publication),
+) -> Option<Phase> {
     match outcome {
         CommitOutcome::Committed(snapshot) => Some(Phase::Committed {
             snapshot: *snapshot,
@@ -151,6 +166,7 @@ pub(super) fn phase_after(outcome: &CommitOutcome, tip: &Tip) -> Option<Phase> {
         CommitOutcome::Unknown { snapshot, .. } => Some(Phase::Unresolved {
             tip: tip.clone(),
             snapshot: *snapshot,
+            publication,
         }),
     }
 }

@@ -28,9 +28,26 @@ pub(super) fn note_shifts(changes: &ChangeSet, properties: &mut BTreeMap<String,
     }
 }
 
+/// Says of a snapshot that takes the place of another one which arrays that one shifted, too.
+pub(super) fn note_earlier_shifts(
+    earlier: &SnapshotInfo,
+    properties: &mut BTreeMap<String, Value>,
+) {
+    let mut all = shifted_in(properties);
+    all.extend(shifted_arrays(earlier));
+    if !all.is_empty() {
+        let all: Vec<Value> = all.iter().map(|node| node.to_string().into()).collect();
+        properties.insert(SHIFTED_ARRAYS.to_owned(), all.into());
+    }
+}
+
 /// Returns which arrays a commit shifted, as far as its snapshot says it.
 pub(crate) fn shifted_arrays(snapshot: &SnapshotInfo) -> BTreeSet<NodeId> {
-    let listed = snapshot.metadata.get(SHIFTED_ARRAYS);
+    shifted_in(&snapshot.metadata)
+}
+
+fn shifted_in(properties: &BTreeMap<String, Value>) -> BTreeSet<NodeId> {
+    let listed = properties.get(SHIFTED_ARRAYS);
     let listed = listed.and_then(Value::as_array).into_iter().flatten();
     listed
         .filter_map(|node| node.as_str()?.parse().ok())

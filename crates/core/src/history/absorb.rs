@@ -89,6 +89,29 @@ impl Repository {
         Ok(EditOutcome::Refused(Refusal::AlreadyExists))
     }
 
+    /// Makes a log of what differs between two snapshots, for one that has none.
+    ///
+    /// # Errors
+    /// Objects that cannot be read; [`RepositoryError::Format`] if the log would be too large.
+    pub(crate) async fn log_from_snapshots(
+        &self,
+        id: SnapshotId,
+        parent: SnapshotId,
+    ) -> Result<TransactionLog, RepositoryError> {
+        let objects = &self.shared().objects;
+        let (before, after) = futures::try_join!(objects.snapshot(parent), objects.snapshot(id))?;
+        let diff = Diff::between(objects, parent, id).await?;
+        let (before, after) = (Base::new(before), Base::new(after));
+        let chunks = Changes::of_diff(&diff, &before, &after).chunks;
+        let (writer, limits) = (objects.writer(), objects.decode_limits());
+        let nothing = writer.log(id).finish(writer.writer())?;
+        let nothing = TransactionLog::decode(&nothing, id, limits)?;
+        let mut log = writer.log(id);
+        tell(&mut log, &diff, chunks, &nothing, &before, &after)?;
+        let log = log.finish(writer.writer())?;
+        Ok(TransactionLog::decode(&log, id, limits)?)
+    }
+
     async fn stored_log(&self, id: SnapshotId) -> Result<Option<(Bytes, Version)>, StorageError> {
         let key = Key::parse(&layout::transaction_log_key(id))
             .map_err(|error: KeyError| StorageError::from(error))?;

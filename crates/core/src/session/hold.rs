@@ -5,6 +5,7 @@ use icefield_refs::Tip;
 
 use super::{Phase, Session};
 use crate::SessionError;
+use crate::commit::Publication;
 
 /// A session that takes no writes until this is dropped. Whatever ends the work on it, an error, a panic or a
 /// dropped future, leaves the session in the phase that was set last.
@@ -38,22 +39,31 @@ impl Session {
         })
     }
 
-    /// Takes a session whose commit has an unknown outcome; the snapshot in doubt comes with it. The other
-    /// case is a session that turned out to be committed.
+    /// Takes a session whose commit has an unknown outcome; the snapshot in doubt comes with it, and how it was to be
+    /// published. The other case is a session that turned out to be committed.
     pub(crate) fn hold_unresolved(
         &self,
-    ) -> Result<Result<(Hold<'_>, SnapshotId), SnapshotId>, SessionError> {
+    ) -> Result<Result<(Hold<'_>, SnapshotId, Publication), SnapshotId>, SessionError> {
         let mut state = self.state_mut()?;
         match state.phase.clone() {
-            Phase::Unresolved { tip, snapshot } => {
+            Phase::Unresolved {
+                tip,
+                snapshot,
+                publication,
+            } => {
                 state.phase = Phase::Committing {
                     tip: Some(tip.clone()),
                 };
+                let after = Some(Phase::Unresolved {
+                    tip,
+                    snapshot,
+                    publication,
+                });
                 let hold = Hold {
                     session: self,
-                    after: Some(Phase::Unresolved { tip, snapshot }),
+                    after,
                 };
-                Ok(Ok((hold, snapshot)))
+                Ok(Ok((hold, snapshot, publication)))
             }
             Phase::Committed { snapshot } => Ok(Err(snapshot)),
             Phase::Committing { .. } => Err(SessionError::CommitInProgress),

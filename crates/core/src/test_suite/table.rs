@@ -99,6 +99,18 @@ macro_rules! __session_cases {
                 nothing_at_the_target_of_a_move_is_lost
                 two_moves_of_one_node_collide_unless_they_agree
                 a_rearranging_session_only_moves;
+            amends:
+                an_amended_commit_takes_the_place_of_the_tip
+                version_1_has_no_amended_commits
+                what_cannot_be_amended_is_named
+                of_two_who_amend_one_is_refused_and_keeps_its_edits
+                a_commit_beside_an_amended_tip_collides_where_it_must
+                the_log_of_an_amended_commit_tells_of_both
+                moves_of_an_amended_commit_are_net
+                what_went_and_came_back_is_an_update
+                an_amended_commit_remembers_merges_and_shifts
+                an_amend_whose_outcome_was_unknown_is_resolved
+                an_amend_forbidden_by_the_repository_changes_nothing;
             commits:
                 what_is_committed_is_read_back
                 message_and_metadata_come_back

@@ -136,4 +136,13 @@ mod spec_v2 {
     use super::*;
 
     every_scenario!(SpecVersion::V2);
+
+    crash_tests! {
+        AMEND:
+            a1_amends_stopped_anywhere
+            a17_amends_cancelled_anywhere
+            h106_amends_with_a_panic_anywhere
+            amends_with_one_failure_anywhere
+            too_long;
+    }
 }

@@ -1,8 +1,8 @@
 //! Random interleavings of sessions against a serial model: every committed history must be one that the
 //! sessions could have made one after another.
 //!
-//! The model is a map of nodes. A session records its operations. When it commits, the new state must be what
-//! comes of its operations at some place between its base and the tip before it, those of the others in the order of
+//! The model is a map of nodes. A session records its operations. When it commits, amends or is flushed, the new state must
+//! be what comes of its operations at some place between its base and the tip before it, those of the others in the order of
 //! their commits. Where a solver gave something up, no chunk and no node may hold what neither side wrote.
 
 mod model;
@@ -72,6 +72,10 @@ fn every_committed_history_is_a_serial_one() {
     );
     assert!(
         report.moves > many / 20 && report.resets > many / 20,
+        "{report:?}"
+    );
+    assert!(
+        report.amends > many / 10 && report.flushes > many / 10,
         "{report:?}"
     );
 }

@@ -11,7 +11,7 @@ use crate::{
     Session, SnapshotId, TagName, WriteMode,
 };
 
-/// All scenarios.
+/// All scenarios of every version.
 pub const ALL: [Scenario; 10] = [
     CREATE,
     CREATE_WITH_CONFIG,
@@ -64,6 +64,14 @@ pub const COMMITS: Scenario = Scenario {
         Step::new(commit_changes),
         Step::new(commit_deletions),
     ],
+    partly: None,
+};
+
+/// Amends a commit that was amended before, and commits on top. Spec version 2.
+pub const AMEND: Scenario = Scenario {
+    name: "amend",
+    prepare: &[create, commit_arrays, commit_changes, amend_changes],
+    steps: &[Step::new(amend_moves), Step::new(commit_deletions)],
     partly: None,
 };
 
@@ -181,7 +189,18 @@ async fn session(ground: &Ground) -> Result<Session, Told> {
 
 /// Commits, and asks what became of it until that is known.
 async fn commit(ground: &Ground, session: &Session, message: &str) -> Result<(), Told> {
-    let mut outcome = session.commit(message).metadata("step", message).await?;
+    let outcome = session.commit(message).metadata("step", message).await?;
+    told(ground, session, outcome).await
+}
+
+/// Amends, and asks what became of it until that is known.
+async fn amend(ground: &Ground, session: &Session, message: &str) -> Result<(), Told> {
+    let outcome = session.amend(message).metadata("step", message).await?;
+    told(ground, session, outcome).await
+}
+
+async fn told(ground: &Ground, session: &Session, outcome: CommitOutcome) -> Result<(), Told> {
+    let mut outcome = outcome;
     for _ in 0..3 {
         if let CommitOutcome::Unknown { .. } = outcome {
             outcome = session.resolve().await?;
@@ -249,6 +268,27 @@ fn commit_deletions(ground: Ground) -> Done {
         set(&session, "/g/a", array(&[8], &[1])).await?;
         write(&session, 5, 1000).await?;
         commit(&ground, &session, "deletions").await
+    }
+    .boxed()
+}
+
+fn amend_changes(ground: Ground) -> Done {
+    async move {
+        let session = session(&ground).await?;
+        write(&session, 3, 40).await?;
+        write(&session, 6, 900).await?;
+        session.delete_node(&path("/h/c")).await?;
+        amend(&ground, &session, "changes, amended").await
+    }
+    .boxed()
+}
+
+fn amend_moves(ground: Ground) -> Done {
+    async move {
+        let session = session(&ground).await?;
+        session.move_node(&path("/g/b"), &path("/c")).await?;
+        write(&session, 7, 1000).await?;
+        amend(&ground, &session, "changes, amended twice").await
     }
     .boxed()
 }

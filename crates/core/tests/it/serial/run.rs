@@ -36,6 +36,8 @@ pub(super) struct Report {
     pub(super) unknown: u64,
     pub(super) moves: u64,
     pub(super) resets: u64,
+    pub(super) amends: u64,
+    pub(super) flushes: u64,
     /// Chunks that were erased where there was none, one by one.
     pub(super) erased: u64,
     /// Boxes that were erased and held such places.
@@ -53,6 +55,8 @@ impl AddAssign for Report {
         self.unknown += other.unknown;
         self.moves += other.moves;
         self.resets += other.resets;
+        self.amends += other.amends;
+        self.flushes += other.flushes;
         self.erased += other.erased;
         self.boxes += other.boxes;
         self.erasures_met += other.erasures_met;
@@ -65,6 +69,16 @@ struct Commit {
     id: SnapshotId,
     state: Model,
     /// What its session did; `None` where a solver gave some of it up.
+    ops: Option<Vec<Op>>,
+}
+
+/// A commit that was amended, as the sessions know it that were based on it.
+#[derive(Clone, Debug)]
+struct Amended {
+    old: Commit,
+    /// What stands in its place now.
+    new: SnapshotId,
+    /// What led there; `None` where a solver gave some of it up.
     ops: Option<Vec<Op>>,
 }
 
@@ -163,6 +177,7 @@ struct Stage {
     opened: u64,
     faulty: FaultyStorage,
     history: Vec<Commit>,
+    amended: Vec<Amended>,
 }
 
 impl Run {
@@ -197,6 +212,7 @@ impl Run {
             opened: 0,
             faulty,
             history: vec![first],
+            amended: Vec::new(),
         };
         let mut writers = Vec::new();
         for _ in 0..2 + self.below(3) {
@@ -214,13 +230,23 @@ impl Run {
                         *writer = stage.open().await;
                     }
                 }
+                93 if self.spec > SpecVersion::V1 => {
+                    if self.amend(&mut stage, writer).await {
+                        *writer = stage.open().await;
+                    }
+                }
                 91..=93 => {
                     if self.commit(&mut stage, writer, None).await {
                         *writer = stage.open().await;
                     }
                 }
                 94..=96 => self.rebase(&stage, writer).await,
-                97..=98 => *writer = stage.open().await,
+                97 => *writer = stage.open().await,
+                98 => {
+                    if self.flush(&mut stage, writer).await {
+                        *writer = stage.open().await;
+                    }
+                }
                 _ => self.reset(&mut stage).await,
             }
         }
@@ -429,6 +455,95 @@ impl Run {
         }
     }
 
+    /// Amends; `true` if the session is at its end.
+    async fn amend(&mut self, stage: &mut Stage, writer: &mut Writer) -> bool {
+        let mut outcome = writer.session.amend("edits").allow_empty().await;
+        while let Ok(CommitOutcome::Unknown { .. }) = outcome {
+            self.report.unknown += 1;
+            self.faults(stage, false);
+            outcome = writer.session.resolve().await;
+        }
+        self.faults(stage, false);
+        match outcome {
+            Ok(CommitOutcome::Committed(id)) => {
+                self.report.amends += 1;
+                let info = stage.repository.snapshot_info(id).await.expect("readable");
+                let state = Model::of(&writer.session).await;
+                stage.check(writer, &state);
+                assert_eq!(state, writer.view, "it is based on what it amends");
+                let old = stage.history.pop().expect("never empty");
+                let parent = stage.history.last().map(|commit| commit.id);
+                assert_eq!(parent, info.parent_id, "it takes the place of the tip");
+                let ops = (!writer.settled).then(|| writer.ops.clone());
+                let joined = |earlier: &Option<Vec<Op>>| {
+                    let (earlier, ops) = (earlier.as_ref()?, ops.as_ref()?);
+                    Some([earlier.as_slice(), ops].concat())
+                };
+                for it in stage.amended.iter_mut().filter(|it| it.new == old.id) {
+                    it.ops = joined(&it.ops);
+                    it.new = id;
+                }
+                let new = Commit {
+                    id,
+                    state,
+                    ops: joined(&old.ops),
+                };
+                stage.amended.push(Amended { old, new: id, ops });
+                stage.history.push(new);
+                true
+            }
+            Ok(other) => {
+                assert!(
+                    matches!(other, CommitOutcome::BranchMoved { .. }),
+                    "{other:?}"
+                );
+                assert_eq!(Model::of(&writer.session).await, writer.view, "as before");
+                false
+            }
+            Err(error) => {
+                let text = format!("{error:?}");
+                let is_refused = text.contains("NoAmendOfFirst");
+                assert!(self.with_faults || is_refused, "{text}");
+                if is_refused {
+                    assert_eq!(Model::of(&writer.session).await, writer.view, "as before");
+                }
+                !is_refused
+            }
+        }
+    }
+
+    /// Writes a snapshot that nothing points to, and lets the branch adopt it where it follows the tip; `true` if the session
+    /// is at its end.
+    async fn flush(&mut self, stage: &mut Stage, writer: &mut Writer) -> bool {
+        let flushed = writer
+            .session
+            .flush_with("edits", BTreeMap::new(), true)
+            .await;
+        self.faults(stage, false);
+        let state = Model::of(&writer.session).await;
+        assert_eq!(state, writer.view, "it shows what was flushed");
+        let id = match flushed {
+            Ok(id) => id,
+            Err(error) => {
+                assert!(self.with_faults, "{error:?}");
+                return true;
+            }
+        };
+        self.report.flushes += 1;
+        let info = stage.repository.snapshot_info(id).await.expect("readable");
+        let tip = stage.history.last().expect("never empty").id;
+        if info.parent_id != Some(tip) {
+            return true;
+        }
+        let main = BranchName::main();
+        let outcome = stage.repository.reset_branch(&main, id, Some(tip)).await;
+        assert!(matches!(outcome, Ok(EditOutcome::Done(_))), "{outcome:?}");
+        stage.check(writer, &state);
+        let ops = (!writer.settled).then(|| writer.ops.clone());
+        stage.history.push(Commit { id, state, ops });
+        true
+    }
+
     async fn rebase(&mut self, stage: &Stage, writer: &mut Writer) {
         let solver = self.solver();
         let outcome = writer.session.rebase(&solver).await;
@@ -555,23 +670,33 @@ impl Stage {
         }
     }
 
+    /// Returns a commit and those that followed it. Of one that was amended, what stands in its place follows it.
+    fn since(&self, base: SnapshotId) -> Option<Vec<Commit>> {
+        let position = |id| self.history.iter().position(|commit| commit.id == id);
+        if let Some(base) = position(base) {
+            return Some(self.history[base..].to_vec());
+        }
+        let amended = self.amended.iter().find(|it| it.old.id == base)?;
+        let new = position(amended.new)?;
+        let mut chain = vec![amended.old.clone()];
+        chain.extend_from_slice(&self.history[new..]);
+        chain[1].ops.clone_from(&amended.ops);
+        Some(chain)
+    }
+
     /// Checks that a state is what comes of a session's operations at some place among those of the commits
     /// since its base.
     fn check(&self, writer: &Writer, found: &Model) {
-        let base = self
-            .history
-            .iter()
-            .position(|commit| commit.id == writer.base);
-        let Some(base) = base else {
+        let Some(chain) = self.since(writer.base) else {
             // The branch was reset to before the session's base, which ends it.
             return;
         };
-        let missed = &self.history[base + 1..];
+        let missed = &chain[1..];
         if writer.settled || missed.iter().any(|commit| commit.ops.is_none()) {
-            self.check_settled(writer, base, found);
+            Self::check_settled(writer, &chain, found);
             return;
         }
-        let mut before = self.history[base].state.clone();
+        let mut before = chain[0].state.clone();
         let mut edits = vec![Edits::Ops(&writer.ops)];
         // Some may have been done only after a rebase.
         if let Some(after) = before.apply_all(&writer.ops) {
@@ -584,7 +709,7 @@ impl Stage {
                 let mut state = edits.on(&before);
                 for (number, later) in missed.iter().enumerate().skip(place) {
                     let ops = later.ops.as_deref().unwrap_or_default();
-                    let tip = &self.history[base + number].state;
+                    let tip = &chain[number].state;
                     state = state.and_then(|state| match stepwise {
                         true => state.apply_all(ops),
                         false => state.apply_net(tip, &later.state),
@@ -601,20 +726,20 @@ impl Stage {
         }
         // A rebase may have stopped on the way: then it shows an older tip.
         for end in 0..missed.len() {
-            let shown = self.history[base + end].state.apply_all(&writer.ops);
+            let shown = chain[end].state.apply_all(&writer.ops);
             if shown.as_ref() == Some(found) {
                 return;
             }
         }
         panic!(
             "not serial: {found:#?}\nfrom {:#?}\nops {:#?}\nmissed {:#?}\ntried {tried:#?}",
-            self.history[base].state, writer.ops, missed
+            chain[0].state, writer.ops, missed
         );
     }
 
     /// Checks that nothing is there that neither side wrote.
-    fn check_settled(&self, writer: &Writer, base: usize, found: &Model) {
-        let sources: Vec<&Model> = self.history[base..]
+    fn check_settled(writer: &Writer, chain: &[Commit], found: &Model) {
+        let sources: Vec<&Model> = chain
             .iter()
             .map(|commit| &commit.state)
             .chain([&writer.view])
