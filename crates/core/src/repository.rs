@@ -39,8 +39,8 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
-    pub(crate) virtual_stores: VirtualStores,
-    pub(crate) configs: Configs,
+    pub(crate) virtual_stores: Arc<VirtualStores>,
+    pub(crate) configs: Arc<Configs>,
     lost_races: Mutex<HashSet<BranchName>>,
     /// In seconds, as of the last commit.
     clock_ahead: AtomicI64,
@@ -95,6 +95,28 @@ impl Shared {
 pub struct Repository(Arc<Shared>);
 
 impl Repository {
+    /// Returns a handle that goes on reading the refs and the graph as they are stored now, whatever is edited meanwhile. Edits by
+    /// it are made of what is stored by then. A repository of spec version 1 keeps its state in many objects, of which each is
+    /// read as it is.
+    ///
+    /// # Errors
+    /// [`RefsError::RepoMissing`], [`RefsError::InvalidRepo`], and what the store says.
+    pub async fn pinned(&self) -> Result<Self, RepositoryError> {
+        let shared = &self.0;
+        Ok(Self(Arc::new(Shared {
+            storage: Arc::clone(&shared.storage),
+            objects: Arc::clone(&shared.objects),
+            ledger: shared.ledger.pinned().await?,
+            settings: shared.settings.clone(),
+            clock: Arc::clone(&shared.clock),
+            entropy: Arc::clone(&shared.entropy),
+            virtual_stores: Arc::clone(&shared.virtual_stores),
+            configs: Arc::clone(&shared.configs),
+            lost_races: Mutex::default(),
+            clock_ahead: AtomicI64::new(shared.clock_ahead.load(Ordering::Relaxed)),
+        })))
+    }
+
     /// The repository that a session belongs to.
     pub(crate) fn of(shared: &Arc<Shared>) -> Self {
         Self(Arc::clone(shared))

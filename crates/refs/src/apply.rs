@@ -90,6 +90,9 @@ impl Ledger {
             Edit::Collect { .. } => Err(RefsError::OnlySpecV2 {
                 edit: "collection of the graph",
             }),
+            Edit::Receive(_) => Err(RefsError::OnlySpecV2 {
+                edit: "refs of another repository at once",
+            }),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use icefield_format::{Availability, FeatureFlag, RepositoryConfig, SnapshotId};
 use icefield_storage::{BoxError, Key, StorageError, Version};
 
-use crate::{BranchName, RefsError, SnapshotInfo, TagName};
+use crate::{BranchName, Received, RefsError, SnapshotInfo, TagName};
 
 /// Where a branch stands: the snapshot, and the state of the branch that said so.
 ///
@@ -149,6 +149,9 @@ pub enum Edit {
         /// The snapshots.
         drop: BTreeSet<SnapshotId>,
     },
+    /// Takes over refs of another repository with their snapshots, and what that says of itself: all of it or nothing. What is as
+    /// it is to be already is done. Spec version 2.
+    Receive(Box<Received>),
 }
 
 /// Why an edit did not land.

@@ -83,6 +83,20 @@ impl Ledger {
         Self { snapshots, ..self }
     }
 
+    /// Returns a ledger that goes on reading what is stored now, whatever is edited meanwhile. Of spec version 1, which has no one
+    /// state, it reads as this one does.
+    ///
+    /// # Errors
+    /// [`RefsError::RepoMissing`], [`RefsError::InvalidRepo`], and what the store says.
+    pub async fn pinned(&self) -> Result<Self, RefsError> {
+        let layout = match &self.layout {
+            Layout::V1(files) => Layout::V1(files.clone()),
+            Layout::V2(object) => Layout::V2(object.pinned().await?),
+        };
+        let snapshots = Arc::clone(&self.snapshots);
+        Ok(Self { layout, snapshots })
+    }
+
     /// Returns the version of the format that the repository has.
     pub fn spec_version(&self) -> SpecVersion {
         match &self.layout {

@@ -11,6 +11,7 @@ mod create;
 mod object;
 mod pages;
 mod publish;
+mod receive;
 mod release;
 
 pub(crate) use change::require_online;

@@ -307,8 +307,8 @@ impl RepositoryBuilder {
             settings: self.settings,
             clock: self.clock,
             entropy: self.entropy,
-            virtual_stores: VirtualStores::new(self.access),
-            configs: Configs::new(self.config, stored, version),
+            virtual_stores: Arc::new(VirtualStores::new(self.access)),
+            configs: Arc::new(Configs::new(self.config, stored, version)),
             lost_races: Mutex::new(HashSet::new()),
             clock_ahead: std::sync::atomic::AtomicI64::new(0),
         }))

@@ -139,6 +139,12 @@ impl RepoInfo {
         }
     }
 
+    /// Returns the same state with other feature flags, for one that was made from nothing and is not stored yet.
+    #[must_use]
+    pub fn with_flags(self, flags: FeatureFlags) -> Self {
+        Self { flags, ..self }
+    }
+
     /// Begins a change.
     pub fn edit(&self) -> RepoEdit {
         RepoEdit { next: self.clone() }

@@ -13,8 +13,8 @@ use crate::{BranchName, Edit, RefsError, Refusal, SnapshotInfo, TagState, Tip, m
 
 /// What became of an edit against one content.
 pub(super) enum Change {
-    /// The content with the edit, and its entry in the operations log.
-    Made(Box<RepoEdit>, UpdateKind),
+    /// The content with the edit, and its entries in the operations log, oldest first; without any, nothing is to be done.
+    Made(Box<RepoEdit>, Vec<UpdateKind>),
     /// The content does not allow it.
     Refused(Refusal),
 }
@@ -230,9 +230,15 @@ pub(super) fn make(edit: &Edit, from: &RepoEdit, at: u64) -> Result<Change, Refs
             take_out(&mut next, drop)?;
             UpdateKind::GarbageCollected
         }
+        Edit::Receive(received) => {
+            return Ok(match super::receive::receive(&mut next, received)? {
+                Ok(kinds) => Change::Made(Box::new(next), kinds),
+                Err(refusal) => Change::Refused(refusal),
+            });
+        }
         Edit::Reparent { .. } => return Err(RefsError::OnlySpecV1 { edit: "reparent" }),
     };
-    Ok(Change::Made(Box::new(next), kind))
+    Ok(Change::Made(Box::new(next), vec![kind]))
 }
 
 /// Why a branch is not where an edit expects it; none if it is.
@@ -244,7 +250,7 @@ fn moved(info: &RepoInfo, name: &BranchName, expected: &Tip) -> Option<Refusal> 
     }
 }
 
-fn add(
+pub(super) fn add(
     next: &mut RepoEdit,
     snapshot: &SnapshotInfo,
     parent: Option<SnapshotId>,

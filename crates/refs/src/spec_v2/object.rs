@@ -42,7 +42,11 @@ impl fmt::Debug for RepoState {
 
 /// The object `repo` of one repository. A cheap shared handle: all of them remember the same state.
 #[derive(Clone, Debug)]
-pub(crate) struct RepoObject(Arc<Shared>);
+pub(crate) struct RepoObject {
+    shared: Arc<Shared>,
+    /// The one state that this handle reads, whatever is stored by then.
+    pin: Option<Arc<RepoState>>,
+}
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -66,7 +70,7 @@ impl RepoObject {
         entropy: Arc<dyn Entropy>,
         writer: Writer,
     ) -> Result<Self, StorageError> {
-        Ok(Self(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             storage,
             key: Key::parse(layout::REPO)?,
             clock,
@@ -74,19 +78,39 @@ impl RepoObject {
             writer,
             latest: Mutex::default(),
             queue: Queue::default(),
-        })))
+        });
+        Ok(Self { shared, pin: None })
     }
 
     pub(super) fn shared(&self) -> &Shared {
-        &self.0
+        &self.shared
+    }
+
+    /// Reads the object, and returns a handle that goes on reading this state.
+    ///
+    /// # Errors
+    /// As [`RepoObject::read`].
+    pub(crate) async fn pinned(&self) -> Result<Self, RefsError> {
+        Ok(Self {
+            shared: Arc::clone(&self.shared),
+            pin: Some(self.read().await?),
+        })
+    }
+
+    /// Returns a handle that reads what is stored.
+    pub(super) fn unpinned(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            pin: None,
+        }
     }
 
     pub(crate) fn key(&self) -> &Key {
-        &self.0.key
+        &self.shared.key
     }
 
     pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
-        &self.0.storage
+        &self.shared.storage
     }
 
     /// Reads the object as it is stored now. One that has not changed since the last read is neither sent nor decoded again.
@@ -97,17 +121,23 @@ impl RepoObject {
         match self.try_read().await? {
             Some(state) => Ok(state),
             None => Err(RefsError::RepoMissing {
-                location: self.0.storage.to_string(),
+                location: self.shared.storage.to_string(),
             }),
         }
     }
 
     /// As [`RepoObject::read`]; none if there is no such object.
     pub(crate) async fn try_read(&self) -> Result<Option<Arc<RepoState>>, RefsError> {
+        if let Some(pinned) = &self.pin {
+            return Ok(Some(Arc::clone(pinned)));
+        }
         let held = self.held();
         let mut options = GetOptions::default().with_max_size(MAX_REPO_LEN);
         options.if_none_match = (held.as_ref()).map(|it| Condition::from(it.version.clone()));
-        let object = match (self.0.storage.get(&self.0.key, options).await, held) {
+        let object = match (
+            self.shared.storage.get(&self.shared.key, options).await,
+            held,
+        ) {
             (Err(StorageError::NotModified { .. }), Some(held)) => return Ok(Some(held)),
             (Err(error), _) if error.is_not_found() => return Ok(None),
             (object, _) => object?,
@@ -144,12 +174,19 @@ impl RepoObject {
 
     /// Takes over a state that was just read or written.
     pub(super) fn remember(&self, state: &Arc<RepoState>) {
-        *self.0.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(state));
+        *self
+            .shared
+            .latest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(state));
     }
 
     /// Returns the state that was read last.
     pub(crate) fn held(&self) -> Option<Arc<RepoState>> {
-        self.0
+        if let Some(pinned) = &self.pin {
+            return Some(Arc::clone(pinned));
+        }
+        self.shared
             .latest
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -157,18 +194,18 @@ impl RepoObject {
     }
 
     pub(super) fn now(&self) -> u64 {
-        micros_of_time(self.0.clock.now())
+        micros_of_time(self.shared.clock.now())
     }
 
     pub(super) fn random(&self) -> [u8; 12] {
         let mut bytes = [0; 12];
-        self.0.entropy.fill(&mut bytes);
+        self.shared.entropy.fill(&mut bytes);
         bytes
     }
 
     /// Options of a put of `repo`, or of an earlier state of it.
     pub(super) fn put_options(&self, mode: PutMode) -> PutOptions {
-        let writer = &self.0.writer;
+        let writer = &self.shared.writer;
         let metadata = writer.object_metadata_in(SpecVersion::V2, FileKind::RepoInfo);
         let options = PutOptions::mode(mode).with_content_type("application/octet-stream");
         metadata

@@ -13,7 +13,7 @@ use icefield_storage::{CopyOptions, Key, PutMode, PutOutcome, StorageExt, Versio
 
 use super::change::{self, Change};
 use super::object::{RepoObject, RepoState, next_time};
-use crate::{Edit, EditOutcome, RefsError, Refusal};
+use crate::{Edit, EditOutcome, RefsError};
 
 /// Attempts after which an edit gives up that loses race after race, as many as the reference makes by default.
 const TRIES: u32 = 100;
@@ -120,8 +120,9 @@ struct Planned {
     next: Option<RepoEdit>,
     updates: Vec<(UpdateKind, u64)>,
     made: Vec<Arc<Waiting>>,
-    /// Refusals and errors, which hold if the write lands: an earlier edit of the same write may be their reason.
-    answers: Vec<(Arc<Waiting>, Result<Refusal, RefsError>)>,
+    /// Refusals, errors, and edits with nothing to do. They hold if the write lands: an earlier edit of the same write may be their
+    /// reason.
+    answers: Vec<(Arc<Waiting>, Answer)>,
     is_collection: bool,
 }
 
@@ -135,7 +136,8 @@ impl RepoObject {
             Edit::SetConfig { config, .. } => Some(change::state_of_config(config)?),
             _ => None,
         };
-        let queue = &self.shared().queue;
+        let this = self.unpinned();
+        let queue = &this.shared().queue;
         let own = Arc::new(Waiting {
             edit,
             is_abandoned: AtomicBool::new(false),
@@ -147,7 +149,7 @@ impl RepoObject {
         let _turn = queue.turn.lock().await;
         while caller.0.is_open() {
             let batch = queue.take();
-            self.publish(&batch, &caller.0).await;
+            this.publish(&batch, &caller.0).await;
         }
         let answer = locked(&caller.0.answer).take();
         match answer.expect("BUG: the loop ends when there is an answer") {
@@ -229,15 +231,22 @@ impl RepoObject {
         let mut edit = now.info.edit();
         for waiting in batch.open() {
             match change::make(&waiting.edit, &edit, at) {
-                Ok(Change::Made(next, kind)) => {
+                Ok(Change::Made(_, kinds)) if kinds.is_empty() => {
+                    let done = Ok(EditOutcome::Done(None));
+                    planned.answers.push((Arc::clone(waiting), done));
+                }
+                Ok(Change::Made(next, kinds)) => {
                     edit = *next;
-                    planned.updates.push((kind, at));
+                    for kind in kinds {
+                        planned.updates.push((kind, at));
+                        at += 1;
+                    }
                     planned.made.push(Arc::clone(waiting));
                     planned.is_collection |= matches!(waiting.edit, Edit::Collect { .. });
-                    at += 1;
                 }
                 Ok(Change::Refused(refusal)) => {
-                    planned.answers.push((Arc::clone(waiting), Ok(refusal)));
+                    let refused = Ok(EditOutcome::Refused(refusal));
+                    planned.answers.push((Arc::clone(waiting), refused));
                 }
                 Err(error) => planned.answers.push((Arc::clone(waiting), Err(error))),
             }
@@ -364,7 +373,7 @@ impl Planned {
     fn tell(self) {
         for (edit, answer) in self.answers {
             match answer {
-                Ok(refusal) => edit.answer(Ok(EditOutcome::Refused(refusal))),
+                Ok(outcome) => edit.answer(Ok(outcome)),
                 Err(error) => edit.fail(error),
             }
         }
