@@ -7,12 +7,16 @@
 //! `icefield-bundle-end.json`, has the digest of all that comes before it.
 //!
 //! Names of refs in keys are percent-encoded, as on a local disk, and spelt anew where they are unpacked.
+//!
+//! In a bundle of a repository of spec version 2, the object `repo` takes the place of the configuration and the refs. It lists
+//! what is in the bundle, and as snapshots without parents what the bundle builds on; its log begins anew.
 
 mod contents;
 pub(crate) mod file;
 mod index;
 mod inspect;
 mod member;
+mod repo;
 mod seals;
 pub(crate) mod tar;
 mod unbundle;
@@ -22,7 +26,7 @@ use std::io::Write;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_core::Repository;
-use icefield_format::{DecodeLimits, SnapshotId, layout};
+use icefield_format::{DecodeLimits, SnapshotId, SpecVersion, layout};
 use icefield_storage::Storage;
 use serde::Serialize;
 
@@ -68,6 +72,8 @@ pub struct BundleReport {
     pub snapshots: Moved,
     /// Branches and tags, deleted tags included.
     pub refs: u64,
+    /// The version of the format that it has.
+    pub spec_version: u8,
     /// The snapshot that must be there where it is unpacked.
     pub since: Option<SnapshotId>,
     /// Snapshots whose ancestors were left behind: in the bundle they follow the initial snapshot, and their bytes
@@ -145,17 +151,19 @@ impl BundleRepository {
         writer: W,
         progress: &dyn Progress,
     ) -> Result<(BundleReport, W), CopyError> {
-        let ledger = source.ledger();
-        (ledger.require_spec_v1("a bundle of a repository")).map_err(CopyError::SourceRefs)?;
         progress.stage("reading refs", None);
+        let source = &source.pinned().await.map_err(CopyError::Repository)?;
+        let version = source.spec_version();
+        let bounds = self.bounds.up_to(version);
         let refs = SourceRefs::read(source, &self.chosen).await?;
         let (plan, has) = self.plan(source, &refs, progress).await?;
         let mut writing = Writing {
             source,
-            bounds: &self.bounds,
+            bounds: &bounds,
             progress,
             out: Output::new(writer),
             report: BundleReport {
+                spec_version: version as u8,
                 since: self.since,
                 shortened: shortened(&plan),
                 ..BundleReport::default()
@@ -165,6 +173,7 @@ impl BundleRepository {
             self.described
                 .clone()
                 .unwrap_or_else(|| source.storage().to_string()),
+            version,
             &refs,
             &plan,
             self.since,
@@ -178,10 +187,19 @@ impl BundleRepository {
         writing.snapshots(&initial).await?;
         writing.chunks(&plan.manifests, &has).await?;
         writing.manifests(&plan.manifests).await?;
-        writing.logs(&steps).await?;
+        writing.logs(&plan).await?;
         writing.snapshots(&steps).await?;
-        writing.config().await?;
-        writing.refs(&refs).await?;
+        match version {
+            SpecVersion::V1 => {
+                writing.config().await?;
+                writing.refs(&refs).await?;
+            }
+            _ => {
+                let repo = repo::of_bundle(source, &refs, &plan, self.since).await?;
+                writing.out.entry(layout::REPO, &repo).await?;
+            }
+        }
+        writing.report.refs = refs.count();
         writing.finish().await
     }
 
@@ -288,10 +306,15 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
         Ok(())
     }
 
-    async fn logs(&mut self, steps: &[crate::copy::plan::Step]) -> Result<(), CopyError> {
-        let with_parents = steps.iter().filter(|step| step.parent.is_some());
-        let mut ids: Vec<_> = with_parents.map(|step| *step.id.as_bytes()).collect();
-        ids.sort_unstable();
+    async fn logs(&mut self, plan: &Plan) -> Result<(), CopyError> {
+        let mut ids = plan.logs();
+        let initial = *SnapshotId::INITIAL.as_bytes();
+        // In spec version 2, the first snapshot has one, too, but for repositories that were upgraded.
+        let is_v2 = self.source.spec_version() != SpecVersion::V1;
+        if is_v2 && plan.steps.iter().any(|step| step.id == SnapshotId::INITIAL) {
+            let at = ids.partition_point(|id| *id < initial);
+            ids.insert(at, initial);
+        }
         self.progress
             .stage("copying transaction logs", Some(ids.len() as u64));
         let kind = Kind::TransactionLog;
@@ -303,6 +326,7 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
                     self.report.transaction_logs.add(file.len() as u64);
                     self.progress.advance(1, file.len() as u64);
                 }
+                None if id == initial => {}
                 None => self.report.missing_logs.push(SnapshotId::from_bytes(id)),
             }
         }
@@ -322,7 +346,7 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
                 // Expiration has given it another one since the histories were read.
                 return Err(CopyError::SourceChanged { snapshot: step.id });
             }
-            if step.shortened {
+            if step.shortened && self.source.spec_version() == SpecVersion::V1 {
                 file = onto_initial(&file, &snapshot)?;
             }
             self.out
@@ -370,8 +394,6 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
         for (key, file) in files {
             self.out.entry(&key, &file).await?;
         }
-        let live = refs.branches.len() + refs.tags.len();
-        self.report.refs = (live + refs.deleted_tags.len()) as u64;
         Ok(())
     }
 

@@ -12,8 +12,10 @@ mod error;
 pub(crate) mod needs;
 pub(crate) mod objects;
 pub(crate) mod plan;
+pub(crate) mod receive;
 pub(crate) mod refs;
 mod rewritten;
+pub(crate) mod settings;
 pub(crate) mod shorten;
 mod transfer;
 
@@ -22,11 +24,9 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use icefield_core::{CollectionHold, FetchError, RefsError, Repository, RepositoryError, Settings};
-use icefield_format::{DecodeLimits, SnapshotId, layout};
+use icefield_format::{DecodeLimits, SnapshotId, SpecVersion};
 use icefield_refs::{Histories, Pace, Parents};
-use icefield_storage::{
-    Bytes, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
-};
+use icefield_storage::Storage;
 use serde::Serialize;
 
 use crate::Progress;
@@ -35,6 +35,9 @@ use crate::listing::{Kind, listed};
 pub use error::CopyError;
 pub use plan::RefChoice;
 pub use refs::{CopiedRef, RefAction};
+pub use settings::ConfigAction;
+
+pub(crate) use settings::{MAX_CONFIG_LEN, put_config, read_config};
 
 use plan::{Plan, SourceRefs, repository_error};
 use refs::RefPlan;
@@ -42,9 +45,6 @@ use transfer::Transfer;
 
 /// Bytes of cached metadata in the handle on a destination: every object is looked at once.
 const CACHE: u64 = 16 << 20;
-/// Most bytes of `config.yaml` that are read, as many as decoding takes.
-pub(crate) const MAX_CONFIG_LEN: u64 = 4 << 20;
-
 /// How much is held, and how much is asked for at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
@@ -63,6 +63,20 @@ impl Default for Bounds {
     }
 }
 
+impl Bounds {
+    /// The same for files of a repository of a spec version.
+    pub(crate) fn up_to(&self, latest: SpecVersion) -> Self {
+        let limits = DecodeLimits {
+            latest,
+            ..self.limits
+        };
+        Self {
+            limits,
+            ..self.clone()
+        }
+    }
+}
+
 /// A copy of a repository to another place, or what such a copy would do.
 #[derive(Clone, Debug, Default)]
 pub struct CopyRepository {
@@ -70,6 +84,7 @@ pub struct CopyRepository {
     depth: Option<usize>,
     force: bool,
     dry_run: bool,
+    spec_version: Option<SpecVersion>,
     bounds: Bounds,
 }
 
@@ -89,24 +104,6 @@ impl Moved {
     }
 }
 
-/// What became of the stored configuration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ConfigAction {
-    /// The source has none.
-    #[default]
-    None,
-    /// It is new at the destination.
-    Copied,
-    /// It is at the destination already.
-    Unchanged,
-    /// The destination has another one, which stays.
-    Kept,
-    /// The destination had another one, and was to take ours.
-    Replaced,
-}
-
 /// What a copy did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -115,6 +112,8 @@ pub struct CopyReport {
     pub dry_run: bool,
     /// There was no repository at the destination before.
     pub created: bool,
+    /// The version of the format that the destination has.
+    pub spec_version: u8,
     /// Chunk objects that were copied.
     pub chunks: Moved,
     /// Manifests that were copied.
@@ -123,8 +122,12 @@ pub struct CopyReport {
     pub transaction_logs: Moved,
     /// Snapshots that were copied.
     pub snapshots: Moved,
-    /// What became of `config.yaml`.
+    /// What became of the configuration.
     pub config: ConfigAction,
+    /// What became of the metadata of the repository. Spec version 2.
+    pub metadata: ConfigAction,
+    /// What became of the feature flags. Spec version 2.
+    pub flags: ConfigAction,
     /// What became of each ref.
     pub refs: Vec<CopiedRef>,
     /// Snapshots whose ancestors were left behind: in the copy they follow the initial snapshot, and their bytes differ
@@ -162,6 +165,14 @@ impl CopyRepository {
     #[must_use]
     pub fn force(mut self, force: bool) -> Self {
         self.force = force;
+        self
+    }
+
+    /// Makes a repository of this version of the format, that of the source or a later one. Default: that of the source. Files
+    /// stay as they are in either case: a repository of spec version 2 may have files of version 1.
+    #[must_use]
+    pub fn spec_version(mut self, version: SpecVersion) -> Self {
+        self.spec_version = Some(version);
         self
     }
 
@@ -212,26 +223,29 @@ impl CopyRepository {
         progress: &dyn Progress,
     ) -> Result<CopyReport, CopyError> {
         check_places(source, &*destination)?;
-        let ledger = source.ledger();
-        (ledger.require_spec_v1("a copy of a repository")).map_err(CopyError::SourceRefs)?;
         progress.stage("reading refs", None);
+        let source = &source.pinned().await.map_err(CopyError::Repository)?;
+        let version = self.spec_version.unwrap_or(source.spec_version());
+        if version < source.spec_version() {
+            return Err(CopyError::EarlierVersion);
+        }
         let refs = SourceRefs::read(source, &self.chosen).await?;
         let there = open(source, &destination).await?;
         if let Some(there) = &there {
-            let ledger = there.ledger();
-            (ledger.require_spec_v1("a copy into a repository"))
-                .map_err(CopyError::DestinationRefs)?;
+            receive::check_destination(there, version).await?;
         }
         let mut report = CopyReport {
             dry_run: self.dry_run,
             created: there.is_none(),
+            spec_version: version as u8,
             ..CopyReport::default()
         };
         let decided =
             RefPlan::decide(&refs, &source.ledger().graph(), there.as_ref(), self.force).await?;
         let there = match (there, self.dry_run) {
             (None, false) => {
-                let (initial, limits) = (SnapshotId::INITIAL, &self.bounds.limits);
+                let bounds = self.bounds.up_to(source.spec_version());
+                let (initial, limits) = (SnapshotId::INITIAL, &bounds.limits);
                 let (file, _) = objects::read_file(
                     &**source.storage(),
                     Kind::Snapshot,
@@ -240,8 +254,11 @@ impl CopyRepository {
                 )
                 .await?;
                 report.snapshots.add(file.len() as u64);
-                let new = builder(source, &destination).initial_snapshot(file);
-                Some(new.open_or_create().await.map_err(CopyError::Open)?)
+                let new = builder(source, &destination).spec_version(version);
+                let new = new.initial_snapshot(file).open_or_create().await;
+                let new = new.map_err(CopyError::Open)?;
+                receive::check_destination(&new, version).await?;
+                Some(new)
             }
             (there, _) => there,
         };
@@ -294,27 +311,48 @@ impl CopyRepository {
         if let Some(there) = &there {
             report.ends_at = ends_at(source, there, &plan).await?;
         }
+        let bounds = self.bounds.up_to(source.spec_version());
+        let version = self.spec_version.unwrap_or(source.spec_version());
         let transfer = Transfer {
             ledger: source.ledger(),
             source: source.storage(),
             destination,
-            bounds: &self.bounds,
+            into: version,
+            bounds: &bounds,
             dry_run: self.dry_run,
             hold,
             progress,
         };
         transfer.run(&plan, &mut report).await?;
-        let config = read_config(source.storage())
-            .await
-            .map_err(CopyError::Source)?;
-        report.config = put_config(config, destination, self.force, self.dry_run).await?;
-        report.refs = match there {
-            Some(there) if !self.dry_run => {
-                progress.stage("writing refs", None);
-                decided.publish(&there, source).await?
-            }
-            _ => decided.refs,
-        };
+        if version == SpecVersion::V1 {
+            let config = read_config(source.storage())
+                .await
+                .map_err(CopyError::Source)?;
+            report.config = put_config(config, destination, self.force, self.dry_run).await?;
+            report.refs = match there {
+                Some(there) if !self.dry_run => {
+                    progress.stage("writing refs", None);
+                    decided.publish(&there, source).await?
+                }
+                _ => decided.refs,
+            };
+        } else {
+            let settings = source.ledger().settings().await;
+            let settings = settings.map_err(CopyError::SourceRefs)?;
+            let snapshots = receive::infos(source, &plan.steps).await?;
+            let brought = receive::Brought {
+                snapshots,
+                settings: &settings,
+                deleted: source,
+                force: self.force,
+            };
+            progress.stage("writing refs", None);
+            let (refs, set) = brought
+                .publish(decided, there.as_ref(), self.dry_run)
+                .await?;
+            report.refs = refs;
+            (report.config, report.metadata, report.flags) = (set.config, set.metadata, set.flags);
+        }
         if report.created {
             call_created(&mut report.refs);
         }
@@ -459,53 +497,4 @@ async fn ends_at(
         }
     }
     Ok(ends)
-}
-
-/// Reads the stored configuration as it is.
-pub(crate) async fn read_config(storage: &Arc<dyn Storage>) -> Result<Option<Bytes>, StorageError> {
-    let key = Key::parse(layout::CONFIG)?;
-    let read = storage.try_read_at_most(&key, MAX_CONFIG_LEN).await?;
-    Ok(read.map(|(bytes, _)| bytes))
-}
-
-/// Stores a configuration, if there is none.
-pub(crate) async fn put_config(
-    config: Option<Bytes>,
-    destination: &Arc<dyn Storage>,
-    force: bool,
-    dry_run: bool,
-) -> Result<ConfigAction, CopyError> {
-    let Some(config) = config else {
-        return Ok(ConfigAction::None);
-    };
-    // What cannot be read is not handed on.
-    icefield_format::RepositoryConfig::decode(&config)?;
-    let key = Key::parse(layout::CONFIG).map_err(|error| CopyError::Destination(error.into()))?;
-    let read = destination.try_read_at_most(&key, MAX_CONFIG_LEN);
-    let (mode, action) = match read.await.map_err(CopyError::Destination)? {
-        Some((found, _)) if found == config => return Ok(ConfigAction::Unchanged),
-        Some(_) if !force => return Ok(ConfigAction::Kept),
-        Some((_, version)) => (PutMode::Update(version), ConfigAction::Replaced),
-        None => (PutMode::Create, ConfigAction::Copied),
-    };
-    if dry_run {
-        return Ok(action);
-    }
-    let options = PutOptions::mode(mode).with_content_type("application/yaml");
-    let put = destination.put(&key, config.clone().into(), options).await;
-    let settled = match put.map_err(CopyError::Destination)? {
-        PutOutcome::Written(_) => return Ok(action),
-        PutOutcome::Refused => None,
-        PutOutcome::Unknown(source) => Some(source),
-    };
-    match (
-        destination.try_read_at_most(&key, MAX_CONFIG_LEN).await,
-        settled,
-    ) {
-        (Ok(Some((found, _))), _) if found == config => Ok(action),
-        (_, Some(source)) => Err(CopyError::WriteUnknown { key, source }),
-        (_, None) => Err(CopyError::RefChanged {
-            name: layout::CONFIG.to_owned(),
-        }),
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use icefield_format::SnapshotId;
+use icefield_format::{SnapshotId, SpecVersion};
 use serde::{Deserialize, Serialize};
 
 use crate::copy::plan::{Plan, SourceRefs};
@@ -13,8 +13,9 @@ pub(crate) const INDEX: &str = "icefield-bundle.json";
 pub(crate) const END: &str = "icefield-bundle-end.json";
 /// What every index begins with.
 const FORMAT: &str = "icefield-bundle";
-/// The version that is written, and the latest that is read.
-pub(crate) const VERSION: u64 = 1;
+/// The latest version that is read. A bundle has the version of the format that it is of: programs that know no repositories of
+/// spec version 2 say of its bundles that they are newer.
+pub(crate) const VERSION: u64 = 2;
 
 /// What is in a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +42,7 @@ pub(crate) struct BundleIndex {
 impl BundleIndex {
     pub(crate) fn new(
         source: String,
+        spec: SpecVersion,
         refs: &SourceRefs,
         plan: &Plan,
         since: Option<SnapshotId>,
@@ -50,8 +52,8 @@ impl BundleIndex {
         let tags = refs.tags.iter();
         Self {
             format: FORMAT.to_owned(),
-            version: VERSION,
-            spec_version: 1,
+            version: spec as u64,
+            spec_version: spec as u64,
             source,
             branches: branches
                 .map(|(name, tip)| (name.to_string(), *tip))
@@ -67,8 +69,14 @@ impl BundleIndex {
         }
     }
 
-    pub(crate) fn is_ours(&self) -> bool {
-        self.format == FORMAT
+    /// Returns the version of the Icechunk format; none if this is not what every index is.
+    pub(crate) fn spec(&self) -> Option<SpecVersion> {
+        let spec = match self.spec_version {
+            1 => SpecVersion::V1,
+            2 => SpecVersion::V2,
+            _ => return None,
+        };
+        (self.format == FORMAT && self.version == self.spec_version).then_some(spec)
     }
 }
 

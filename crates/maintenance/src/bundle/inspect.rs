@@ -5,13 +5,14 @@ use std::io::Read;
 
 use icefield_core::{BranchName, SnapshotInfo, TagName};
 use icefield_format::layout::{IdKey, RefKey};
-use icefield_format::{DecodeLimits, SnapshotId, decode_ref};
+use icefield_format::{DecodeLimits, RepoInfo, SnapshotId, SpecVersion, decode_ref};
 use icefield_storage::Bytes;
 
 use super::contents::{self, Contents};
 use super::file::{Entry, Input, bad};
 use super::index::{BundleEnd, BundleIndex, END, INDEX, VERSION};
 use super::member::{Member, Section};
+use super::repo;
 use super::seals::Seals;
 use super::tar;
 use crate::Progress;
@@ -32,11 +33,17 @@ const MAX_END: u64 = 4 << 10;
 #[derive(Debug)]
 pub(crate) struct Inspected {
     pub(crate) index: BundleIndex,
+    /// The version of the format.
+    pub(crate) spec: SpecVersion,
     pub(crate) initial: Option<Bytes>,
     pub(crate) config: Option<Bytes>,
+    /// The state of a repository of spec version 2.
+    pub(crate) repo: Option<RepoInfo>,
     pub(crate) refs: SourceRefs,
     /// What deleted tags pointed to.
     pub(crate) deleted: BTreeMap<TagName, Bytes>,
+    /// The snapshots in it, of a repository of spec version 2, parents before their children.
+    pub(crate) snapshots: Vec<SnapshotInfo>,
     /// The snapshots in it and their parents.
     pub(crate) parents: HashMap<SnapshotId, Option<SnapshotId>>,
     /// Manifests that its snapshots name and that are not in it, ascending.
@@ -63,12 +70,16 @@ pub(crate) async fn inspect<R: Read + Send + 'static>(
 ) -> Result<Inspection, CopyError> {
     progress.stage("checking the bundle", None);
     let mut input = Input::new(reader);
-    let (index, index_bytes) = read_index(&mut input).await?;
+    let (index, spec, index_bytes) = read_index(&mut input).await?;
+    let bounds = &bounds.up_to(spec);
     let mut inspecting = Inspecting {
         inspected: Inspected {
             index,
             initial: None,
+            spec,
             config: None,
+            repo: None,
+            snapshots: Vec::new(),
             refs: SourceRefs::default(),
             deleted: BTreeMap::new(),
             parents: HashMap::new(),
@@ -116,10 +127,10 @@ pub(crate) async fn inspect<R: Read + Send + 'static>(
     inspecting.finish()
 }
 
-/// Reads the first entry, and says how many bytes it has.
+/// Reads the first entry, and says of which version of the format it is, and how many bytes it has.
 pub(crate) async fn read_index<R: Read + Send + 'static>(
     input: &mut Input<R>,
-) -> Result<(BundleIndex, u64), CopyError> {
+) -> Result<(BundleIndex, SpecVersion, u64), CopyError> {
     let entry = match input.next().await {
         Ok(Some(entry)) if entry.name == INDEX => entry,
         Ok(_) => return Err(bad(format!("it does not begin with {INDEX}"))),
@@ -140,9 +151,9 @@ pub(crate) async fn read_index<R: Read + Send + 'static>(
         });
     }
     let index: BundleIndex = serde_json::from_slice(&bytes).map_err(wrong)?;
-    match index.is_ours() && index.spec_version == 1 {
-        true => Ok((index, entry.size)),
-        false => Err(bad(format!("{INDEX} is not that of a bundle"))),
+    match index.spec() {
+        Some(spec) => Ok((index, spec, entry.size)),
+        None => Err(bad(format!("{INDEX} is not that of a bundle"))),
     }
 }
 
@@ -193,7 +204,12 @@ impl Inspecting {
         member: Member,
         limits: &DecodeLimits,
     ) -> Result<(), CopyError> {
+        let is_v1 = self.inspected.spec == SpecVersion::V1;
         match member {
+            Member::Config | Member::Ref(_) if !is_v1 => {
+                Err(bad("it has an object of another version of the format"))
+            }
+            Member::Repo => self.repo(input.whole(entry, MAX_FILE).await?, limits),
             // Passed over here, and digested.
             Member::Object(Kind::Chunk, id) => {
                 self.contents.has(id, entry.size);
@@ -277,6 +293,14 @@ impl Inspecting {
                 }
             }
         }
+        if id == SnapshotId::INITIAL {
+            self.inspected.initial = Some(file);
+        }
+        if self.inspected.spec != SpecVersion::V1 {
+            // `repo` tells the parents.
+            self.inspected.snapshots.push(info);
+            return Ok(());
+        }
         let parent = info.parent_id;
         let parents = &mut self.inspected.parents;
         if let Some(parent) = parent
@@ -290,10 +314,16 @@ impl Inspecting {
         if parents.insert(id, parent).is_some() {
             return Err(bad(format!("snapshot {id} is in it twice")));
         }
-        if id == SnapshotId::INITIAL {
-            self.inspected.initial = Some(file);
-        }
         Ok(())
+    }
+
+    fn repo(&mut self, file: Bytes, limits: &DecodeLimits) -> Result<(), CopyError> {
+        let read = RepoInfo::decode(&file, limits).map_err(|error| bad(error.to_string()))?;
+        let is_v1 = self.inspected.spec == SpecVersion::V1;
+        match is_v1 || self.inspected.repo.replace(read).is_some() {
+            true => Err(bad("it has an object of another version of the format")),
+            false => Ok(()),
+        }
     }
 
     fn ref_file(&mut self, key: RefKey, file: Bytes) -> Result<(), CopyError> {
@@ -327,8 +357,15 @@ impl Inspecting {
         let unnamed = unnamed.map(|(id, _)| Kind::Manifest.named(*id));
         let parents = &self.inspected.parents;
         let has_parent = |id: &SnapshotId| parents.get(id).is_some_and(Option::is_some);
+        let mut pruned: BTreeSet<SnapshotId> = BTreeSet::new();
+        if self.inspected.spec != SpecVersion::V1 {
+            pruned.insert(SnapshotId::INITIAL);
+            let snapshots = self.inspected.snapshots.iter();
+            pruned.extend(snapshots.flat_map(|it| it.pruned_logs.iter().copied()));
+        }
+        let is_needed = |id: &SnapshotId| has_parent(id) || pruned.contains(id);
         let stray = self.logs.iter();
-        let stray = stray.filter(|id| !has_parent(&SnapshotId::from_bytes(**id)));
+        let stray = stray.filter(|id| !is_needed(&SnapshotId::from_bytes(**id)));
         let stray = stray.map(|id| Kind::TransactionLog.named(*id));
         match unnamed.chain(stray).next() {
             Some(object) => Err(bad(format!("nothing in it needs {}", object.key()))),
@@ -337,6 +374,9 @@ impl Inspecting {
     }
 
     fn finish(mut self) -> Result<Inspection, CopyError> {
+        if self.inspected.spec != SpecVersion::V1 {
+            repo::believe(&mut self.inspected)?;
+        }
         self.check_needed()?;
         let builds_on_something = !self.inspected.index.requires.is_empty();
         self.contents.check(builds_on_something)?;

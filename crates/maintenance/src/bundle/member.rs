@@ -19,6 +19,7 @@ pub(crate) enum Section {
     Snapshots,
     Config,
     Refs,
+    Repo,
     End,
 }
 
@@ -29,6 +30,8 @@ pub(crate) enum Member {
     Object(Kind, [u8; 12]),
     Config,
     Ref(RefKey),
+    /// The state of a repository of spec version 2.
+    Repo,
     End,
 }
 
@@ -40,6 +43,9 @@ impl Member {
         }
         if name == layout::CONFIG {
             return Ok(Self::Config);
+        }
+        if name == layout::REPO {
+            return Ok(Self::Repo);
         }
         if let Some(id) = layout::parse_id_key(name) {
             return Ok(match id {
@@ -67,6 +73,7 @@ impl Member {
             Self::Object(Kind::Snapshot, _) => Section::Snapshots,
             Self::Config => Section::Config,
             Self::Ref(_) => Section::Refs,
+            Self::Repo => Section::Repo,
             Self::End => Section::End,
         }
     }

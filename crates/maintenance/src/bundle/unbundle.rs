@@ -7,9 +7,10 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use icefield_core::{
-    Clock, Entropy, Repository, RepositoryError, Settings, SystemClock, SystemEntropy,
+    Clock, Entropy, Repository, RepositoryError, Settings, SnapshotInfo, SystemClock, SystemEntropy,
 };
 use icefield_format::{DecodeLimits, SnapshotId};
+use icefield_refs::RepoSettings;
 use icefield_storage::Storage;
 use serde::Serialize;
 
@@ -17,6 +18,7 @@ use super::contents::Contents;
 use super::file::bad;
 use super::inspect::{Inspected, inspect};
 use crate::Progress;
+use crate::copy::receive::{Brought, check_destination};
 use crate::copy::refs::RefPlan;
 use crate::copy::{
     Bounds, ConfigAction, CopiedRef, CopyError, Moved, call_created, put_config, release,
@@ -56,6 +58,8 @@ pub struct UnbundleReport {
     pub bundled_from: String,
     /// There was no repository at the destination before.
     pub created: bool,
+    /// The version of the format that the bundle and the destination have.
+    pub spec_version: u8,
     /// Chunk objects that were written.
     pub chunks: Moved,
     /// Manifests that were written.
@@ -64,8 +68,12 @@ pub struct UnbundleReport {
     pub transaction_logs: Moved,
     /// Snapshots that were written.
     pub snapshots: Moved,
-    /// What became of `config.yaml`.
+    /// What became of the configuration.
     pub config: ConfigAction,
+    /// What became of the metadata of the repository. Spec version 2.
+    pub metadata: ConfigAction,
+    /// What became of the feature flags. Spec version 2.
+    pub flags: ConfigAction,
     /// What became of each ref.
     pub refs: Vec<CopiedRef>,
     /// Snapshots whose ancestors were left out of the bundle.
@@ -142,7 +150,10 @@ impl Unbundle {
         };
         let inspection = inspect(open()?, &self.bounds, progress).await?;
         let (inspected, mut contents) = (inspection.inspected, inspection.contents);
+        let spec = inspected.spec;
+        let bounds = self.bounds.up_to(spec);
         let builder = Repository::builder(Arc::clone(&destination))
+            .spec_version(spec)
             .settings(Settings::default().with_cache_bytes(CACHE))
             .clock(Arc::clone(&self.clock))
             .entropy(Arc::clone(&self.entropy));
@@ -152,9 +163,7 @@ impl Unbundle {
             Err(error) => return Err(CopyError::Open(error)),
         };
         if let Some(there) = &there {
-            let ledger = there.ledger();
-            (ledger.require_spec_v1("a bundle into a repository"))
-                .map_err(CopyError::DestinationRefs)?;
+            check_destination(there, spec).await?;
         }
         let mut believed = check_fit(&inspected, there.as_ref()).await?;
         let created = there.is_none();
@@ -171,6 +180,7 @@ impl Unbundle {
                 }
                 let new = builder.initial_snapshot(initial.clone());
                 let there = new.open_or_create().await.map_err(CopyError::Open)?;
+                check_destination(&there, spec).await?;
                 (there, true)
             }
             (None, None) => return Err(bad("it has no initial snapshot")),
@@ -178,6 +188,7 @@ impl Unbundle {
         let mut report = UnbundleReport {
             bundled_from: inspected.index.source.clone(),
             created,
+            spec_version: spec as u8,
             shortened: inspected.index.shortened.iter().copied().collect(),
             ..UnbundleReport::default()
         };
@@ -204,7 +215,7 @@ impl Unbundle {
             drop(contents);
             let unpacking = Unpacking {
                 destination: &destination,
-                bounds: &self.bounds,
+                bounds: &bounds,
                 inspected: &inspected,
                 believed: &believed,
                 hold: hold.as_ref(),
@@ -218,7 +229,7 @@ impl Unbundle {
                     false => seals = next,
                 }
             }
-            self.publish(&inspected, &there, &destination, &mut report, progress)
+            self.publish(&inspected, &there, &believed, &mut report, progress)
                 .await
         }
         .await;
@@ -241,7 +252,8 @@ impl Unbundle {
         contents: &mut Contents,
         progress: &dyn Progress,
     ) -> Result<(), CopyError> {
-        let (sha256, limits) = (&inspected.end.sha256, &self.bounds.limits);
+        let bounds = self.bounds.up_to(inspected.spec);
+        let (sha256, limits) = (&inspected.end.sha256, &bounds.limits);
         contents.read(reader, sha256, limits, progress).await?;
         contents.check(!inspected.index.requires.is_empty())
     }
@@ -251,12 +263,28 @@ impl Unbundle {
         &self,
         inspected: &Inspected,
         there: &Repository,
-        destination: &Arc<dyn Storage>,
+        believed: &[[u8; 12]],
         report: &mut UnbundleReport,
         progress: &dyn Progress,
     ) -> Result<(), CopyError> {
+        if let Some(repo) = &inspected.repo {
+            progress.stage("writing refs", None);
+            let decided = self.decide(inspected, there).await?;
+            let settings = RepoSettings::of(repo).map_err(|error| bad(error.to_string()))?;
+            let is_new = |info: &&SnapshotInfo| believed.binary_search(info.id.as_bytes()).is_err();
+            let brought = Brought {
+                snapshots: inspected.snapshots.iter().filter(is_new).cloned().collect(),
+                settings: &settings,
+                deleted: inspected,
+                force: self.force,
+            };
+            let (refs, set) = brought.publish(decided, Some(there), false).await?;
+            report.refs = refs;
+            (report.config, report.metadata, report.flags) = (set.config, set.metadata, set.flags);
+            return Ok(());
+        }
         let config = inspected.config.clone();
-        report.config = put_config(config, destination, self.force, false).await?;
+        report.config = put_config(config, there.storage(), self.force, false).await?;
         progress.stage("writing refs", None);
         let decided = self.decide(inspected, there).await?;
         report.refs = decided.publish(there, inspected).await?;

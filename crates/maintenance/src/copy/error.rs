@@ -16,6 +16,23 @@ pub enum CopyError {
         /// The place.
         location: String,
     },
+    /// The copy would have an earlier version of the format than the source.
+    #[error(
+        "a copy cannot have an earlier version of the format than its source: `icefield downgrade` makes a version-1 copy, and names what that cannot hold"
+    )]
+    EarlierVersion,
+    /// The destination is a repository of another version of the format.
+    #[error(
+        "{location} is a repository of spec version {found}, and the copy would have version {wanted}: name another place, or the version with --spec"
+    )]
+    OtherVersion {
+        /// The destination.
+        location: String,
+        /// Its version.
+        found: u8,
+        /// That of the copy.
+        wanted: u8,
+    },
     /// Snapshots of the source expire meanwhile.
     #[error("snapshot {snapshot} of the source was given another parent meanwhile: run it again")]
     SourceChanged {

@@ -113,11 +113,14 @@ fn options(kind: Kind, id: [u8; 12], file: &[u8]) -> Result<PutOptions, FormatEr
         IdKey::TransactionLog(id) => (FormatFile::TransactionLog(id), FileKind::TransactionLog),
         IdKey::Chunk(_) => return Ok(options),
     };
+    let header = Header::decode(file, name)?;
     let writer = Writer {
-        implementation: Header::decode(file, name)?.implementation(),
+        implementation: header.implementation(),
         ..Writer::default()
     };
-    let metadata = writer.object_metadata(kind).into_iter();
+    let metadata = writer
+        .object_metadata_in(header.spec_version, kind)
+        .into_iter();
     Ok(metadata.fold(options, |options, (name, value)| {
         options.with_user_metadata(name, &value)
     }))

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use icefield_core::{BranchName, Repository, RepositoryError, TagName};
-use icefield_format::{ManifestId, Snapshot, SnapshotId};
+use icefield_format::{ManifestId, Snapshot, SnapshotId, SpecVersion};
 use icefield_refs::{Histories, NameError, Pace, Parents, RefsError};
 
 use super::CopyError;
@@ -90,6 +90,11 @@ impl SourceRefs {
         Ok(read)
     }
 
+    /// Returns how many there are, deleted tags included.
+    pub(crate) fn count(&self) -> u64 {
+        (self.branches.len() + self.tags.len() + self.deleted_tags.len()) as u64
+    }
+
     /// Returns the snapshots that they point to, each once.
     pub(crate) fn tips(&self) -> BTreeSet<SnapshotId> {
         self.branches
@@ -119,6 +124,8 @@ pub(crate) struct Plan {
     pub(crate) manifests: Vec<[u8; 12]>,
     /// Parents that are not copied because they are there already.
     pub(crate) bases: BTreeSet<SnapshotId>,
+    /// Snapshots that are gone and whose transaction logs are still needed, since one that is copied names them. Spec version 2.
+    pub(crate) pruned: BTreeSet<SnapshotId>,
 }
 
 impl Plan {
@@ -151,6 +158,10 @@ impl Plan {
             let base = parent.filter(is_there);
             let is_copied = parent.is_none_or(|parent| histories.get(parent).is_some());
             plan.bases.extend(base);
+            if source.spec_version() != SpecVersion::V1 {
+                let info = source.ledger().snapshot(id).await?;
+                plan.pruned.extend(info.pruned_logs);
+            }
             plan.steps.push(Step {
                 id,
                 parent,
@@ -158,6 +169,14 @@ impl Plan {
             });
         }
         Ok(plan)
+    }
+
+    /// Returns the ids of the transaction logs to be copied, ascending. The first snapshot of a repository has its own.
+    pub(crate) fn logs(&self) -> Vec<[u8; 12]> {
+        let with_parents = self.steps.iter().filter(|step| step.parent.is_some());
+        let ids = with_parents.map(|step| step.id);
+        let ids: BTreeSet<_> = ids.chain(self.pruned.iter().copied()).collect();
+        ids.into_iter().map(|id| *id.as_bytes()).collect()
     }
 
     /// Reads whole histories.

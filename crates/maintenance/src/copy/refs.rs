@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use icefield_core::{BranchName, Repository, TagName};
-use icefield_format::SnapshotId;
+use icefield_format::{SnapshotId, SpecVersion, encode_ref};
 use icefield_refs::{Edit, EditOutcome, Graph, Ledger, RefList, RefsError, Refusal, reaches};
 use icefield_storage::{Bytes, PutMode, PutOptions, PutOutcome, StorageExt};
 use serde::Serialize;
@@ -75,7 +75,7 @@ impl CopiedRef {
 
 /// An edit that is decided, with the state that it is conditional on.
 #[derive(Debug)]
-enum Change {
+pub(super) enum Change {
     Apply(Edit),
     /// A tag that is deleted in the source, with what it pointed to.
     Tombstone(TagName),
@@ -85,7 +85,7 @@ enum Change {
 #[derive(Debug, Default)]
 pub(crate) struct RefPlan {
     pub(crate) refs: Vec<CopiedRef>,
-    edits: Vec<(String, Change)>,
+    pub(super) edits: Vec<(String, Change)>,
 }
 
 impl RefPlan {
@@ -284,6 +284,10 @@ pub(crate) trait DeletedTags: Send + Sync {
 #[async_trait::async_trait]
 impl DeletedTags for Repository {
     async fn target(&self, tag: &TagName) -> Result<Option<Bytes>, CopyError> {
+        if self.spec_version() != SpecVersion::V1 {
+            // Spec version 2 does not keep it. What counts is that the name stays taken.
+            return Ok(Some(encode_ref(SnapshotId::INITIAL)));
+        }
         let keys = self.ledger().tag_keys(tag).await;
         let (key, _) = keys.map_err(CopyError::SourceRefs)?;
         let read = self.storage().try_read_at_most(&key, MAX_REF_LEN).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_core::CollectionHold;
-use icefield_format::SnapshotId;
+use icefield_format::{SnapshotId, SpecVersion};
 use icefield_refs::Ledger;
 use icefield_storage::{Storage, StorageError};
 
@@ -23,6 +23,8 @@ pub(super) struct Transfer<'a> {
     pub(super) ledger: &'a Ledger,
     pub(super) source: &'a Arc<dyn Storage>,
     pub(super) destination: &'a Arc<dyn Storage>,
+    /// The version of the format that the destination has.
+    pub(super) into: SpecVersion,
     pub(super) bounds: &'a Bounds,
     pub(super) dry_run: bool,
     /// What keeps collections away from the destination meanwhile.
@@ -39,7 +41,7 @@ impl Transfer<'_> {
         report.chunks = self.chunks(&plan.manifests).await?;
         self.barrier(report.chunks).await?;
         report.manifests = self.manifests(&plan.manifests).await?;
-        report.transaction_logs = self.logs(&plan.steps, &mut report.missing_logs).await?;
+        report.transaction_logs = self.logs(plan.logs(), &mut report.missing_logs).await?;
         self.barrier(report.manifests).await?;
         let moved = self.snapshots(&plan.steps).await?;
         report.snapshots.objects += moved.objects;
@@ -211,13 +213,9 @@ impl Transfer<'_> {
 
     async fn logs(
         &self,
-        steps: &[Step],
+        ids: Vec<[u8; 12]>,
         missing_logs: &mut Vec<SnapshotId>,
     ) -> Result<Moved, CopyError> {
-        // The first snapshot has none.
-        let with_parents = steps.iter().filter(|step| step.parent.is_some());
-        let mut ids: Vec<_> = with_parents.map(|step| *step.id.as_bytes()).collect();
-        ids.sort_unstable();
         if ids.is_empty() {
             return Ok(Moved::default());
         }
@@ -333,7 +331,8 @@ impl Transfer<'_> {
                 // Expiration has given it another one since the histories were read.
                 return Err(CopyError::SourceChanged { snapshot: step.id });
             }
-            let file = match step.shortened {
+            // Spec version 2 tells parents elsewhere.
+            let file = match step.shortened && self.into == SpecVersion::V1 {
                 true => onto_initial(&file, &snapshot)?,
                 false => file,
             };

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_core::{Repository, SnapshotId};
+use icefield_format::{DecodeLimits, RepoEdit, RepoInfo, SpecVersion, UpdateKind, Writer};
 use icefield_maintenance::{
     BundleReport, BundleRepository, CopyError, CopyRepository, RefAction, RefChoice, Unbundle,
     UnbundleReport,
@@ -21,7 +22,7 @@ use icefield_testkit::{fixtures, stores};
 
 use crate::copies::{assert_same, empty};
 use crate::source::Source;
-use forged::entry;
+use forged::{Entries, entry};
 
 async fn bundle(of: &Repository, how: BundleRepository) -> (Bytes, BundleReport) {
     let (report, file) = how.run(of, Vec::new(), &()).await.unwrap();
@@ -33,9 +34,21 @@ async fn unbundle(file: &Bytes, to: &Arc<dyn Storage>) -> Result<UnbundleReport,
     Unbundle::new().run(open, Arc::clone(to), &()).await
 }
 
-#[tokio::test]
-async fn a_copy_bundled_and_unbundled_has_the_same_keys_and_bytes() {
-    let source = Source::with_history().await;
+versions!(
+    a_copy_bundled_and_unbundled_has_the_same_keys_and_bytes,
+    unbundled_again_nothing_is_written,
+    a_bundle_cut_short_anywhere_is_refused_and_writes_nothing,
+    a_bundle_with_a_flipped_bit_is_refused_and_writes_nothing,
+    an_unbundling_stopped_at_any_operation_is_completed_by_the_next,
+    an_incremental_bundle_has_only_what_is_new_and_needs_the_rest,
+    depth_leaves_ancestors_behind,
+    a_branch_of_its_own_is_refused_before_anything_is_written,
+    a_later_bundle_moves_branches_forward,
+    a_damaged_source_gives_no_bundle,
+);
+
+async fn a_copy_bundled_and_unbundled_has_the_same_keys_and_bytes(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let copied = empty();
     CopyRepository::new()
         .run(&source.repository, Arc::clone(&copied), &())
@@ -47,6 +60,7 @@ async fn a_copy_bundled_and_unbundled_has_the_same_keys_and_bytes() {
         (report.chunks.objects, report.snapshots.objects, report.refs),
         (5, 5, 4)
     );
+    assert_eq!(report.spec_version, spec as u8);
     let to = empty();
     let unbundled = unbundle(&file, &to).await.unwrap();
     assert_same(&source.storage(), &to).await;
@@ -55,13 +69,14 @@ async fn a_copy_bundled_and_unbundled_has_the_same_keys_and_bytes() {
         (
             unbundled.chunks,
             unbundled.manifests,
-            unbundled.transaction_logs,
+            unbundled.transaction_logs.objects,
             unbundled.snapshots
         ),
         (
             report.chunks,
             report.manifests,
-            report.transaction_logs,
+            // A repository of spec version 2 is created with that of its first snapshot.
+            report.transaction_logs.objects - (spec as u64 - 1),
             report.snapshots
         )
     );
@@ -106,9 +121,8 @@ async fn every_fixture_of_the_reference_survives_a_bundle() {
     }
 }
 
-#[tokio::test]
-async fn unbundled_again_nothing_is_written() {
-    let source = Source::with_history().await;
+async fn unbundled_again_nothing_is_written(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let (file, _) = bundle(&source.repository, BundleRepository::new()).await;
     let to = CountingStorage::new(empty());
     let into: Arc<dyn Storage> = Arc::new(to.clone());
@@ -125,9 +139,8 @@ async fn unbundled_again_nothing_is_written() {
     );
 }
 
-#[tokio::test]
-async fn a_bundle_cut_short_anywhere_is_refused_and_writes_nothing() {
-    let source = Source::with_history().await;
+async fn a_bundle_cut_short_anywhere_is_refused_and_writes_nothing(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let (file, _) = bundle(&source.repository, BundleRepository::new()).await;
     let to = empty();
     let lengths = (0..file.len()).filter(|at| at % 97 == 0 || at % 512 < 2);
@@ -147,9 +160,8 @@ async fn a_bundle_cut_short_anywhere_is_refused_and_writes_nothing() {
     unbundle(&padded.into(), &to).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_bundle_with_a_flipped_bit_is_refused_and_writes_nothing() {
-    let source = Source::with_history().await;
+async fn a_bundle_with_a_flipped_bit_is_refused_and_writes_nothing(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let (file, _) = bundle(&source.repository, BundleRepository::new()).await;
     let to = empty();
     let mut tried = 0;
@@ -171,9 +183,8 @@ async fn a_bundle_with_a_flipped_bit_is_refused_and_writes_nothing() {
     assert_eq!(stores::keys(&to).await, [""; 0]);
 }
 
-#[tokio::test]
-async fn an_unbundling_stopped_at_any_operation_is_completed_by_the_next() {
-    let source = Source::with_history().await;
+async fn an_unbundling_stopped_at_any_operation_is_completed_by_the_next(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let (file, _) = bundle(&source.repository, BundleRepository::new()).await;
     let dry = FaultyStorage::new(empty(), Plan::none());
     let into: Arc<dyn Storage> = Arc::new(dry.clone());
@@ -190,9 +201,8 @@ async fn an_unbundling_stopped_at_any_operation_is_completed_by_the_next() {
     }
 }
 
-#[tokio::test]
-async fn an_incremental_bundle_has_only_what_is_new_and_needs_the_rest() {
-    let source = Source::with_history().await;
+async fn an_incremental_bundle_has_only_what_is_new_and_needs_the_rest(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let (first, _) = bundle(&source.repository, BundleRepository::new()).await;
     let since = source.tip("main").await;
     source.commit("main", &[("/a", 20), ("/c", 3)]).await;
@@ -236,9 +246,8 @@ async fn an_incremental_bundle_has_only_what_is_new_and_needs_the_rest() {
     assert!(unbundle(&third, &empty()).await.is_err());
 }
 
-#[tokio::test]
-async fn depth_leaves_ancestors_behind() {
-    let source = Source::with_history().await;
+async fn depth_leaves_ancestors_behind(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let tip = source.tip("main").await;
     let how = || [RefChoice::parse("main").unwrap()];
     let (file, report) = bundle(
@@ -257,11 +266,10 @@ async fn depth_leaves_ancestors_behind() {
     assert_same(&copied, &to).await;
 }
 
-#[tokio::test]
-async fn a_branch_of_its_own_is_refused_before_anything_is_written() {
-    let source = Source::with_history().await;
+async fn a_branch_of_its_own_is_refused_before_anything_is_written(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let (file, _) = bundle(&source.repository, BundleRepository::new()).await;
-    let mut other = Source::seeded(2).await;
+    let mut other = Source::seeded_in(spec, 2).await;
     other.repository = {
         let to = empty();
         unbundle(&file, &to).await.unwrap();
@@ -288,9 +296,8 @@ async fn a_branch_of_its_own_is_refused_before_anything_is_written() {
     assert_eq!(main, source.tip("main").await);
 }
 
-#[tokio::test]
-async fn a_later_bundle_moves_branches_forward() {
-    let source = Source::with_history().await;
+async fn a_later_bundle_moves_branches_forward(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let (first, _) = bundle(&source.repository, BundleRepository::new()).await;
     source.commit("main", &[("/a", 30)]).await;
     let (second, _) = bundle(&source.repository, BundleRepository::new()).await;
@@ -304,9 +311,8 @@ async fn a_later_bundle_moves_branches_forward() {
     assert!(matches!(error, CopyError::Diverged { .. }), "{error:?}");
 }
 
-#[tokio::test]
-async fn a_damaged_source_gives_no_bundle() {
-    let source = Source::with_history().await;
+async fn a_damaged_source_gives_no_bundle(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let keys = stores::keys(&source.storage()).await;
     for key in keys.iter().filter(|key| {
         ["chunks", "manifests", "snapshots"]
@@ -329,20 +335,79 @@ async fn a_damaged_source_gives_no_bundle() {
 }
 
 #[tokio::test]
+async fn a_repo_that_does_not_fit_its_bundle_is_refused_and_writes_nothing() {
+    let spec = SpecVersion::V2;
+    let source = Source::with_history_in(spec).await;
+    let (file, _) = bundle(&source.repository, BundleRepository::new()).await;
+    let whole = Entries::of(&file);
+    let limits = DecodeLimits::up_to(spec);
+    let info = RepoInfo::decode(whole.clone().bytes("repo"), &limits).unwrap();
+    let changed = |change: &dyn Fn(&mut RepoEdit)| {
+        let mut edit = info.edit();
+        change(&mut edit);
+        let at = info.log().newest_at() + 1;
+        let next = edit.finish([(UpdateKind::MetadataChanged, at)], "x", 10);
+        next.unwrap().encode(&Writer::default()).unwrap().to_vec()
+    };
+    let tip = source.tip("main").await;
+    let other = Source::seeded_in(spec, 9).await;
+    other.commit("main", &[("/a", 1)]).await;
+    let (strange, _) = bundle(&other.repository, BundleRepository::new()).await;
+    let mut damaged = Vec::new();
+    let mut with = |repo: Vec<u8>, said: &'static str| {
+        let mut entries = whole.clone();
+        *entries.bytes("repo") = repo;
+        damaged.push((entries, said));
+    };
+    let moved = changed(&|edit| assert!(edit.set_branch("main", SnapshotId::INITIAL).is_ok()));
+    with(moved, "has another branch main");
+    let more = changed(&|edit| assert!(edit.set_branch("more", tip).is_ok()));
+    with(more, "its index has no branch more");
+    let tag = changed(&|edit| assert!(edit.create_tag("more", tip).is_ok()));
+    with(tag, "another tag more");
+    let gone = changed(&|edit| assert!(edit.delete_tag("first").is_ok()));
+    with(gone, "lacks a tag");
+    with(Entries::of(&strange).bytes("repo").clone(), "does not list");
+    with(b"no file of the format".to_vec(), "repo");
+    let mut entries = whole.clone();
+    entries.remove("repo");
+    damaged.push((entries, "no object `repo`"));
+    let mut entries = whole.clone();
+    let at = entries.all.len() - 1;
+    entries
+        .all
+        .insert(at, ("config.yaml".to_owned(), b"{}".to_vec()));
+    damaged.push((entries, "another version of the format"));
+    let mut entries = whole.clone();
+    let index = String::from_utf8(entries.index).unwrap();
+    entries.index = index.replace("\"version\": 2", "\"version\": 1").into();
+    damaged.push((entries, "not that of a bundle"));
+    let to = empty();
+    for (entries, said) in damaged {
+        let error = unbundle(&entries.file(), &to).await.unwrap_err();
+        assert!(matches!(error, CopyError::BadBundle { .. }), "{error:?}");
+        assert!(error.to_string().contains(said), "{said}: {error}");
+        assert_eq!(stores::keys(&to).await, [""; 0]);
+    }
+    unbundle(&whole.file(), &to).await.unwrap();
+    assert_same(&source.storage(), &to).await;
+}
+
+#[tokio::test]
 async fn a_later_version_of_bundles_is_refused_by_name() {
     let mut file = Vec::new();
     entry(
         &mut file,
         "icefield-bundle.json",
-        br#"{"version": 2, "everything": "else"}"#,
+        br#"{"version": 3, "everything": "else"}"#,
     );
     let error = unbundle(&file.into(), &empty()).await.unwrap_err();
     assert!(
         matches!(
             error,
             CopyError::NewerBundle {
-                found: 2,
-                supported: 1
+                found: 3,
+                supported: 2
             }
         ),
         "{error:?}"

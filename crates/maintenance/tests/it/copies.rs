@@ -2,12 +2,15 @@
 
 mod interrupted;
 mod refs;
+mod spec_v2;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
-use icefield_core::{Repository, SnapshotId};
+use icefield_core::{ManualClock, Repository, RepositoryBuilder, SnapshotId};
+use icefield_format::{DecodeLimits, RepoInfo, SpecVersion, layout};
 use icefield_maintenance::{CopyError, CopyReport, CopyRepository, RefChoice};
 use icefield_storage::wrap::CountingStorage;
 use icefield_storage::{KeyForm, Storage};
@@ -25,18 +28,65 @@ pub(crate) async fn copy(source: &Source, to: &Arc<dyn Storage>) -> Result<CopyR
     copy.run(&source.repository, Arc::clone(to), &()).await
 }
 
-/// Compares all but what copies leave behind when they are stopped: leases, which end by themselves.
-fn same(one: &BTreeMap<String, Bytes>, other: &BTreeMap<String, Bytes>) {
+/// A new repository of a spec version, which is older than a [`Source`].
+fn builder(to: &Arc<dyn Storage>, spec: SpecVersion) -> RepositoryBuilder {
+    let builder = Repository::builder(Arc::clone(to)).spec_version(spec);
+    builder.clock(Arc::new(ManualClock::new(SystemTime::UNIX_EPOCH)))
+}
+
+/// Creates one.
+pub(crate) async fn create(to: &Arc<dyn Storage>, spec: SpecVersion) {
+    builder(to, spec).create().await.unwrap();
+}
+
+/// Whether an object is as it is in the source: not a lease of a copy that was stopped, which ends by itself, and not the state
+/// of spec version 2, which is another one at each place.
+fn is_copied(key: &str) -> bool {
+    let own = ["icefield/leases/", "overwritten/"];
+    key != "repo" && !own.iter().any(|own| key.starts_with(own))
+}
+
+/// What `repo` says of refs, of what they reach, and of the repository, as text; its log is that of a place.
+fn state(objects: &BTreeMap<String, Bytes>) -> Option<Vec<String>> {
+    let limits = DecodeLimits::up_to(SpecVersion::V2);
+    let info = RepoInfo::decode(objects.get("repo")?, &limits).unwrap();
+    let mut said = Vec::new();
+    let mut reached = BTreeSet::from([SnapshotId::INITIAL]);
+    for (name, id) in info.branches().chain(info.tags()) {
+        said.push(format!("{name} {id}"));
+        reached.extend(info.snapshots().ancestry(&id).map(|it| it.id()));
+    }
+    said.extend(info.deleted_tags().map(|name| format!("deleted {name}")));
+    for id in reached {
+        let it = info.snapshots().get(&id).unwrap();
+        let pruned: Vec<_> = it.pruned_ancestor_tx_logs().collect();
+        said.push(format!(
+            "{id} {:?} {} {} {:?} {pruned:?}",
+            it.parent_id(),
+            it.flushed_at(),
+            it.message(),
+            it.metadata(1 << 20).unwrap(),
+        ));
+    }
+    said.push(format!("{:?}", info.config().unwrap()));
+    said.push(format!("{:?}", info.metadata(1 << 20).unwrap()));
+    said.push(format!("{:?}", info.flags()));
+    let times: Vec<_> = info.log().updates().map(|it| it.updated_at).collect();
+    assert!(times.is_sorted_by(|one, next| one > next), "{times:?}");
+    Some(said)
+}
+
+/// Compares all but what belongs to a place.
+pub(crate) fn same(one: &BTreeMap<String, Bytes>, other: &BTreeMap<String, Bytes>) {
     let keys = |objects: &BTreeMap<String, Bytes>| {
-        let keys = objects
-            .keys()
-            .filter(|key| !key.starts_with("icefield/leases/"));
+        let keys = objects.keys().filter(|key| is_copied(key));
         keys.cloned().collect::<Vec<_>>()
     };
     assert_eq!(keys(one), keys(other));
     for key in keys(one) {
         assert_eq!(one[&key], other[&key], "{key}");
     }
+    assert_eq!(state(one), state(other));
 }
 
 /// Asserts that two stores hold the same objects.
@@ -44,9 +94,21 @@ pub(crate) async fn assert_same(one: &Arc<dyn Storage>, other: &Arc<dyn Storage>
     same(&stores::dump(one).await, &stores::dump(other).await);
 }
 
-#[tokio::test]
-async fn every_key_and_byte_is_copied_and_nothing_else() {
-    let source = Source::with_history().await;
+versions!(
+    every_key_and_byte_is_copied_and_nothing_else,
+    a_second_copy_reads_and_writes_nothing_but_refs,
+    what_is_new_moves_and_what_is_there_is_not_read_again,
+    little_memory_takes_more_passes_and_gives_the_same,
+    a_dry_run_writes_nothing_and_says_what_would_be_moved,
+    depth_keeps_the_newest_and_changes_one_file,
+    depth_counts_from_each_ref,
+    a_damaged_object_is_named_and_no_ref_moves,
+    an_object_of_another_size_is_an_error_and_is_not_overwritten,
+    a_repository_is_not_copied_onto_itself_nor_over_files_of_others,
+);
+
+async fn every_key_and_byte_is_copied_and_nothing_else(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let clean = stores::dump(&source.storage()).await;
     for foreign in [
         "icefield/leases/x",
@@ -65,7 +127,9 @@ async fn every_key_and_byte_is_copied_and_nothing_else() {
     assert_eq!(report.chunks.bytes, 5 * 600);
     assert_eq!(report.snapshots.objects, 5);
     assert_eq!(report.transaction_logs.objects, 4);
+    assert_eq!(report.spec_version, spec as u8);
     let there = Repository::open(to).await.unwrap();
+    assert_eq!(there.spec_version(), spec);
     assert_eq!(there.config().max_concurrent_requests, Some(7));
 }
 
@@ -111,9 +175,8 @@ async fn names_of_refs_are_spelt_as_the_destination_spells_them() {
     assert_same(&source.storage(), &back).await;
 }
 
-#[tokio::test]
-async fn a_second_copy_reads_and_writes_nothing_but_refs() {
-    let source = Source::with_history().await;
+async fn a_second_copy_reads_and_writes_nothing_but_refs(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let to = empty();
     copy(&source, &to).await.unwrap();
     let (from, into) = (
@@ -135,9 +198,8 @@ async fn a_second_copy_reads_and_writes_nothing_but_refs() {
     }
 }
 
-#[tokio::test]
-async fn what_is_new_moves_and_what_is_there_is_not_read_again() {
-    let source = Source::with_history().await;
+async fn what_is_new_moves_and_what_is_there_is_not_read_again(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let to = empty();
     copy(&source, &to).await.unwrap();
     source.commit("main", &[("/a", 9)]).await;
@@ -178,14 +240,13 @@ async fn what_is_new_moves_and_what_is_there_is_not_read_again() {
         (1, 1, 0)
     );
     assert_eq!((into.of("chunks").get, into.of("manifests").get), (0, 0));
-    // The four, the branch, and a lease.
+    // The four, the branch or `repo`, and a lease.
     assert_eq!(into.total.put, 6);
     assert_same(&source.storage(), &to).await;
 }
 
-#[tokio::test]
-async fn little_memory_takes_more_passes_and_gives_the_same() {
-    let source = Source::new().await;
+async fn little_memory_takes_more_passes_and_gives_the_same(spec: SpecVersion) {
+    let source = Source::new_in(spec).await;
     for first in [0, 20, 40, 60] {
         let chunks: Vec<_> = (first..first + 20).map(|index| ("/a", index)).collect();
         source.commit("main", &chunks).await;
@@ -202,9 +263,8 @@ async fn little_memory_takes_more_passes_and_gives_the_same() {
     assert_same(&source.storage(), &to).await;
 }
 
-#[tokio::test]
-async fn a_dry_run_writes_nothing_and_says_what_would_be_moved() {
-    let source = Source::with_history().await;
+async fn a_dry_run_writes_nothing_and_says_what_would_be_moved(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let to = CountingStorage::new(empty());
     let copy = CopyRepository::new().dry_run(true);
     let said = copy
@@ -218,9 +278,8 @@ async fn a_dry_run_writes_nothing_and_says_what_would_be_moved() {
     assert_eq!(said, done);
 }
 
-#[tokio::test]
-async fn depth_keeps_the_newest_and_changes_one_file() {
-    let source = Source::with_history().await;
+async fn depth_keeps_the_newest_and_changes_one_file(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let tip = source.tip("main").await;
     let to = empty();
     let copy = CopyRepository::new()
@@ -232,20 +291,25 @@ async fn depth_keeps_the_newest_and_changes_one_file() {
         .unwrap();
     assert_eq!(report.shortened, [tip]);
     let there = Repository::open(Arc::clone(&to)).await.unwrap();
-    let snapshot = there.snapshot(tip).await.unwrap();
-    assert_eq!(snapshot.parent_id(), Some(SnapshotId::INITIAL));
+    let info = there.snapshot_info(tip).await.unwrap();
+    assert_eq!(info.parent_id, Some(SnapshotId::INITIAL));
     let (from, copied) = (
         stores::dump(&source.storage()).await,
         stores::dump(&to).await,
     );
     let differ: Vec<_> = copied
         .iter()
-        .filter(|(key, bytes)| from.get(*key) != Some(bytes))
+        .filter(|(key, bytes)| is_copied(key) && from.get(*key) != Some(bytes))
         .map(|(key, _)| key.clone())
         .collect();
-    assert_eq!(differ, [format!("snapshots/{tip}")]);
+    match spec {
+        SpecVersion::V1 => assert_eq!(differ, [format!("snapshots/{tip}")]),
+        _ => assert_eq!(differ, [""; 0]),
+    }
     assert_eq!(stores::keys_below(&to, "snapshots/").await.len(), 2);
-    assert_eq!(stores::keys_below(&to, "transactions/").await.len(), 1);
+    // In spec version 2, the first snapshot has one, too.
+    let logs = stores::keys_below(&to, "transactions/").await.len();
+    assert_eq!(logs, spec as usize);
     assert_eq!(stores::keys_below(&to, "chunks/").await.len(), 4);
 
     // Two commits later, the one below the newest is left out of the copy, and the branch goes on all the same.
@@ -267,12 +331,12 @@ async fn depth_keeps_the_newest_and_changes_one_file() {
     assert_eq!(report.shortened, []);
     assert_eq!(report.ends_at, [tip]);
     let there = Repository::open(Arc::clone(&to)).await.unwrap();
-    assert_eq!(there.snapshot(next).await.unwrap().parent_id(), Some(tip));
+    let info = there.snapshot_info(next).await.unwrap();
+    assert_eq!(info.parent_id, Some(tip));
 }
 
-#[tokio::test]
-async fn depth_counts_from_each_ref() {
-    let source = Source::with_history().await;
+async fn depth_counts_from_each_ref(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let to = empty();
     let copy = CopyRepository::new().depth(2);
     let report = copy
@@ -284,14 +348,15 @@ async fn depth_counts_from_each_ref() {
     assert_same(&source.storage(), &to).await;
 }
 
-#[tokio::test]
-async fn a_damaged_object_is_named_and_no_ref_moves() {
-    let source = Source::with_history().await;
+async fn a_damaged_object_is_named_and_no_ref_moves(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let before = source.store.duplicate();
     let keys = stores::keys(&source.storage()).await;
     let objects = keys
         .iter()
-        .filter(|key| !key.starts_with("refs/") && !key.starts_with("config"));
+        .filter(|key| !key.starts_with("refs/") && !key.starts_with("config") && is_copied(key))
+        // A repository of spec version 2 is created with one of its own.
+        .filter(|key| **key != layout::transaction_log_key(SnapshotId::INITIAL));
     for key in objects {
         for damage in ["gone", "cut"] {
             let from = store(&before.duplicate());
@@ -313,8 +378,10 @@ async fn a_damaged_object_is_named_and_no_ref_moves() {
             let said = chain(&error);
             let id = key.rsplit('/').next().unwrap();
             assert!(said.contains(id), "{damage} {key}: {said}");
-            let refs = stores::keys_below(&to, "refs/").await;
-            assert!(refs.len() <= 1, "{damage} {key}: {refs:?}");
+            if let Ok(there) = Repository::open(to).await {
+                let refs = there.refs().await.unwrap();
+                assert!(refs.tags.is_empty() && refs.branches.len() <= 1);
+            }
         }
     }
 }
@@ -329,9 +396,8 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-#[tokio::test]
-async fn an_object_of_another_size_is_an_error_and_is_not_overwritten() {
-    let source = Source::with_history().await;
+async fn an_object_of_another_size_is_an_error_and_is_not_overwritten(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let whole = empty();
     copy(&source, &whole).await.unwrap();
     let keys = stores::keys(&whole).await;
@@ -339,9 +405,10 @@ async fn an_object_of_another_size_is_an_error_and_is_not_overwritten() {
     for key in keys
         .iter()
         .filter(|key| sized.iter().any(|kind| key.starts_with(kind)))
+        .filter(|key| **key != layout::transaction_log_key(SnapshotId::INITIAL))
     {
         let to = empty();
-        Repository::create(Arc::clone(&to)).await.unwrap();
+        create(&to, spec).await;
         stores::put(&to, key, "x").await;
         let error = copy(&source, &to).await.expect_err(key);
         assert!(
@@ -366,9 +433,8 @@ async fn packed_objects_are_copied_once() {
     assert_eq!(counting.snapshot().of("chunks").get, 1);
 }
 
-#[tokio::test]
-async fn a_repository_is_not_copied_onto_itself_nor_over_files_of_others() {
-    let source = Source::with_history().await;
+async fn a_repository_is_not_copied_onto_itself_nor_over_files_of_others(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let error = copy(&source, &source.storage()).await.unwrap_err();
     assert!(matches!(error, CopyError::SamePlace { .. }), "{error:?}");
     let to = empty();

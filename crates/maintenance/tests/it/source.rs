@@ -7,6 +7,7 @@ use icefield_core::{
     BranchName, CommitOutcome, ManualClock, NodePath, Repository, RepositoryConfig, SeededEntropy,
     Session, SnapshotId, WriteMode,
 };
+use icefield_format::SpecVersion;
 use icefield_storage::Storage;
 use icefield_storage_memory::MemoryStorage;
 
@@ -31,6 +32,15 @@ impl Source {
     }
 
     pub(crate) async fn seeded(seed: u64) -> Self {
+        Self::seeded_in(SpecVersion::V1, seed).await
+    }
+
+    /// A repository of a spec version without commits.
+    pub(crate) async fn new_in(spec: SpecVersion) -> Self {
+        Self::seeded_in(spec, 1).await
+    }
+
+    pub(crate) async fn seeded_in(spec: SpecVersion, seed: u64) -> Self {
         let memory = MemoryStorage::new();
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
         let clock = Arc::new(ManualClock::new(start));
@@ -42,6 +52,7 @@ impl Source {
             .clock(Arc::<ManualClock>::clone(&clock))
             .entropy(Arc::new(SeededEntropy::new(seed)))
             .config(config)
+            .spec_version(spec)
             .create()
             .await
             .unwrap();
@@ -55,7 +66,12 @@ impl Source {
     /// Three commits on main, a branch, a tag, a deleted tag; `/a` has four chunks, of which the commits set two, one
     /// and one, and `/b` has one that is inline.
     pub(crate) async fn with_history() -> Self {
-        let source = Self::new().await;
+        Self::with_history_in(SpecVersion::V1).await
+    }
+
+    /// The same in a repository of a spec version.
+    pub(crate) async fn with_history_in(spec: SpecVersion) -> Self {
+        let source = Self::new_in(spec).await;
         source.commit("main", &[("/a", 0), ("/a", 1)]).await;
         source.tag("first", "main").await;
         source.tag("gone", "main").await;
@@ -70,6 +86,17 @@ impl Source {
 
     pub(crate) fn storage(&self) -> Arc<dyn Storage> {
         store(&self.store)
+    }
+
+    /// A repository that was copied from this one, on its clock.
+    pub(crate) async fn elsewhere(&self, to: &Arc<dyn Storage>) -> Self {
+        let builder = Repository::builder(Arc::clone(to));
+        let clock = Arc::<ManualClock>::clone(&self.clock);
+        Self {
+            store: self.store.clone(),
+            repository: builder.clock(clock).open().await.unwrap(),
+            clock: Arc::clone(&self.clock),
+        }
     }
 
     pub(crate) async fn tip(&self, branch: &str) -> SnapshotId {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::stream::{FuturesUnordered, Stream, StreamExt, TryStreamExt};
 use icefield_core::{CollectionHold, SnapshotInfo};
-use icefield_format::SnapshotId;
+use icefield_format::{SnapshotId, SpecVersion};
 use icefield_storage::{Bytes, Storage, StorageError, StorageExt};
 
 use super::UnbundleReport;
@@ -300,7 +300,8 @@ impl Unpacking<'_> {
         let is_known = |parent: SnapshotId| {
             self.is_believed(*parent.as_bytes()) || self.inspected.parents.contains_key(&parent)
         };
-        ours == theirs && parent.is_some_and(is_known)
+        // In spec version 2, files do not change.
+        self.inspected.spec == SpecVersion::V1 && ours == theirs && parent.is_some_and(is_known)
     }
 
     /// Sends a large chunk as it is read. The last part is held back until the file is known to be what was checked.

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use icefield_core::{Repository, SnapshotId};
+use icefield_core::{Repository, RepositoryConfig, SnapshotId};
+use icefield_format::SpecVersion;
 use icefield_maintenance::{
     ConfigAction, CopyError, CopyReport, CopyRepository, RefAction, RefChoice,
 };
-use icefield_storage::Storage;
 use icefield_testkit::stores;
 
-use super::{assert_same, copy, empty};
+use super::{assert_same, builder, copy, empty};
 use crate::source::Source;
 
 fn action(report: &CopyReport, kind: &str, name: &str) -> RefAction {
@@ -21,17 +21,25 @@ fn action(report: &CopyReport, kind: &str, name: &str) -> RefAction {
 
 /// A copy that had a commit of its own since.
 async fn diverged(source: &Source) -> (Source, SnapshotId) {
-    let mut other = Source::seeded(2).await;
     let to = empty();
     copy(source, &to).await.unwrap();
-    other.repository = Repository::open(Arc::clone(&to)).await.unwrap();
+    let other = source.elsewhere(&to).await;
     let own = other.commit("main", &[("/c", 0)]).await;
     (other, own)
 }
 
-#[tokio::test]
-async fn a_branch_with_commits_of_its_own_is_refused_by_name_before_anything_is_copied() {
-    let source = Source::with_history().await;
+versions!(
+    a_branch_with_commits_of_its_own_is_refused_by_name_before_anything_is_copied,
+    a_destination_that_is_ahead_is_refused,
+    tags_never_move_and_what_was_deleted_stays_deleted,
+    only_named_refs_are_copied_and_what_they_need,
+    another_configuration_stays_unless_it_is_forced,
+);
+
+async fn a_branch_with_commits_of_its_own_is_refused_by_name_before_anything_is_copied(
+    spec: SpecVersion,
+) {
+    let source = Source::with_history_in(spec).await;
     let (other, own) = diverged(&source).await;
     let to = Arc::clone(other.repository.storage());
     let before = stores::dump(&to).await;
@@ -72,17 +80,15 @@ async fn a_branch_with_commits_of_its_own_is_refused_by_name_before_anything_is_
     );
 }
 
-#[tokio::test]
-async fn a_destination_that_is_ahead_is_refused() {
-    let source = Source::with_history().await;
+async fn a_destination_that_is_ahead_is_refused(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let (other, own) = diverged(&source).await;
     let error = copy(&source, other.repository.storage()).await.unwrap_err();
     assert!(error.to_string().contains(&own.to_string()), "{error}");
 }
 
-#[tokio::test]
-async fn tags_never_move_and_what_was_deleted_stays_deleted() {
-    let source = Source::with_history().await;
+async fn tags_never_move_and_what_was_deleted_stays_deleted(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let to = empty();
     copy(&source, &to).await.unwrap();
     let there = Repository::open(Arc::clone(&to)).await.unwrap();
@@ -115,9 +121,8 @@ async fn tags_never_move_and_what_was_deleted_stays_deleted() {
     assert_eq!(action(&report, "tag", "gone"), RefAction::Unchanged);
 }
 
-#[tokio::test]
-async fn only_named_refs_are_copied_and_what_they_need() {
-    let source = Source::with_history().await;
+async fn only_named_refs_are_copied_and_what_they_need(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let to = empty();
     let copy = CopyRepository::new().refs([RefChoice::parse("tag:first").unwrap()]);
     let report = copy
@@ -125,11 +130,10 @@ async fn only_named_refs_are_copied_and_what_they_need() {
         .await
         .unwrap();
     assert_eq!((report.refs.len(), report.chunks.objects), (1, 2));
-    assert_eq!(
-        stores::keys_below(&to, "refs/").await,
-        ["refs/branch.main/ref.json", "refs/tag.first/ref.json"]
-    );
     let there = Repository::open(Arc::clone(&to)).await.unwrap();
+    let refs = there.refs().await.unwrap();
+    let tags: Vec<_> = refs.tags.keys().map(|name| name.as_str()).collect();
+    assert_eq!((refs.branches.len(), tags), (1, vec!["first"]));
     let main = there
         .ledger()
         .branch(&"main".parse().unwrap())
@@ -161,23 +165,30 @@ async fn only_named_refs_are_copied_and_what_they_need() {
     assert_same(&source.storage(), &to).await;
 }
 
-#[tokio::test]
-async fn another_configuration_stays_unless_it_is_forced() {
-    let source = Source::with_history().await;
+async fn another_configuration_stays_unless_it_is_forced(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
     let to = empty();
-    Repository::create(Arc::clone(&to)).await.unwrap();
-    stores::put(&to, "config.yaml", "max_concurrent_requests: 3\n").await;
+    let config = RepositoryConfig {
+        max_concurrent_requests: Some(3),
+        ..RepositoryConfig::default()
+    };
+    let builder = builder(&to, spec).config(config);
+    builder.create().await.unwrap();
     let report = copy(&source, &to).await.unwrap();
     assert!(!report.created);
     assert_eq!(report.config, ConfigAction::Kept);
+    let stored = || async {
+        let there = Repository::open(Arc::clone(&to)).await.unwrap();
+        there.stored_config().max_concurrent_requests
+    };
+    assert_eq!(stored().await, Some(3));
     let forced = CopyRepository::new().force(true);
     let report = forced
         .run(&source.repository, Arc::clone(&to), &())
         .await
         .unwrap();
     assert_eq!(report.config, ConfigAction::Replaced);
-    let config = |from: Arc<dyn Storage>| async move { stores::read(&from, "config.yaml").await };
-    assert_eq!(config(to).await, config(source.storage()).await);
+    assert_eq!(stored().await, Some(7));
 }
 
 #[tokio::test]
