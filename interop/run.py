@@ -11,6 +11,7 @@ import archives  # noqa: F401
 import array_statistics  # noqa: F401
 import collection  # noqa: F401
 import conflicts  # noqa: F401  (registers its cases)
+import copies  # noqa: F401
 import expiration  # noqa: F401
 import history_tools  # noqa: F401
 import icefield_writes  # noqa: F401
