@@ -50,6 +50,13 @@ const REFERENCE: &str = "crates/python/requirements-reference.txt";
 /// The variable that tells the tests which package they are about.
 const UNDER_TEST: &str = "ICEFIELD_PYTHON_UNDER_TEST";
 
+/// The variable that tells the behaviour suite which version of the format its repositories have, and the versions.
+const SPEC_VERSION: &str = "ICEFIELD_PYTHON_SPEC_VERSION";
+const SPEC_VERSIONS: [&str; 2] = ["1", "2"];
+
+/// The suite that runs on each of [`SPEC_VERSIONS`], where all of it runs.
+const ON_BOTH_VERSIONS: &str = "behaviour";
+
 /// The variable that tells the tests where the S3 server is.
 const TEST_S3: &str = "ICEFIELD_TEST_S3";
 
@@ -71,14 +78,22 @@ pub fn run(environment: &Environment) -> Result<()> {
         if !directory.is_dir() {
             continue;
         }
-        let mut pytest = pytest(environment, suite)?;
-        pytest.env(UNDER_TEST, "icefield");
-        pytest.env(TEST_S3, workspace::programs()?.test_s3);
-        match files {
-            [] => pytest.arg(directory),
-            files => pytest.args(files.iter().map(|file| directory.join(file))),
+        let versions = match whole && suite == ON_BOTH_VERSIONS {
+            true => &SPEC_VERSIONS[..],
+            false => &SPEC_VERSIONS[..1],
         };
-        note(&mut failed, suite, process::run(&mut pytest));
+        for version in versions {
+            let purpose = format!("{suite}-{version}");
+            let mut pytest = pytest(environment, &purpose)?;
+            pytest.env(UNDER_TEST, "icefield");
+            pytest.env(SPEC_VERSION, version);
+            pytest.env(TEST_S3, workspace::programs()?.test_s3);
+            match files {
+                [] => pytest.arg(&directory),
+                files => pytest.args(files.iter().map(|file| directory.join(file))),
+            };
+            note(&mut failed, &purpose, process::run(&mut pytest));
+        }
     }
     note(&mut failed, "types", types(environment, whole));
     if failed.is_empty() {
@@ -99,16 +114,27 @@ fn suites(whole: bool) -> Vec<(&'static str, &'static [&'static str])> {
     }
 }
 
-/// Runs the behaviour suite on the reference implementation: what it says of both must be true of it.
+/// Runs the behaviour suite on the reference implementation, on both versions of the format: what it says of both
+/// implementations must be true of it.
 ///
 /// # Errors
-/// If a case fails.
+/// If a case fails, after all have run.
 pub fn behaviour_of_reference() -> Result<()> {
-    let mut pytest = pytest(judge(), "behaviour-reference")?;
-    pytest
-        .env(UNDER_TEST, "icechunk")
-        .env("PYTHONPATH", reference()?);
-    process::run(pytest.arg(tests("behaviour")))
+    let mut failed = Vec::new();
+    for version in SPEC_VERSIONS {
+        let purpose = format!("behaviour-reference-{version}");
+        let mut pytest = pytest(judge(), &purpose)?;
+        pytest
+            .env(UNDER_TEST, "icechunk")
+            .env(SPEC_VERSION, version)
+            .env("PYTHONPATH", reference()?);
+        let run = process::run(pytest.arg(tests(ON_BOTH_VERSIONS)));
+        note(&mut failed, &purpose, run);
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    anyhow::bail!("{} failed", failed.join(", "))
 }
 
 /// Compares every public name and signature with those of the reference implementation.

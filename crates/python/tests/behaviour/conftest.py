@@ -11,7 +11,7 @@ import pytest
 import under_test
 from children import leave
 from differences import DIFFERENCES, Difference, covering
-from making import Keys, create, small_array
+from making import Keys, create, stock
 
 _HERE = Path(__file__).parent
 
@@ -40,7 +40,11 @@ def _failures(difference: Difference) -> tuple[type[BaseException], ...]:
 # First: before cases are deselected, which does not make a name wrong.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    named = DIFFERENCES[under_test.MODULE]
+    named = {
+        name: it
+        for name, it in DIFFERENCES[under_test.MODULE].items()
+        if it.version in (None, under_test.SPEC_VERSION)
+    }
     used: set[str] = set()
     for item in items:
         case = f"{item.path.relative_to(_HERE).as_posix()}::{item.nodeid.split('::', 1)[1]}"
@@ -130,11 +134,16 @@ def keys(session: Any) -> Keys:
 @pytest.fixture
 def stocked(repo: Any) -> Any:
     """A repository with a root group and the array `a` of four chunks; 0 and 1 are written."""
-    session = repo.writable_session("main")
-    writable = Keys(session.store)
-    for key, data in small_array().items():
-        writable.put(key, data)
-    writable.put("a/c/0", b"\x01")
-    writable.put("a/c/1", b"\x02")
-    session.commit("stock")
-    return repo
+    return stock(repo)
+
+
+@pytest.fixture
+def older(memory: Any) -> Any:
+    """What `stocked` is, always of format version 1."""
+    return stock(create(memory, version=1))
+
+
+@pytest.fixture
+def newer(memory: Any) -> Any:
+    """What `stocked` is, always of format version 2."""
+    return stock(create(memory, version=2))

@@ -107,9 +107,15 @@ class Keys:
         return int(run(self.store.getsize_prefix(prefix)))
 
 
-def create(storage: Any, config: Any = None, **more: Any) -> Any:
-    """A new repository of the spec version that is chosen by the environment."""
-    return ic.Repository.create(storage, config, spec_version=SPEC_VERSION, **more)
+def create(storage: Any, config: Any = None, *, version: int = SPEC_VERSION, **more: Any) -> Any:
+    """A new repository, of the format version that is chosen by the environment unless a case is about one."""
+    return ic.Repository.create(storage, config, spec_version=version, **more)
+
+
+def stock(repo: Any) -> Any:
+    """Commits a root group and the array `a` of four chunks to a new repository; 0 and 1 are written."""
+    commit(repo, {**small_array(), "a/c/0": b"\x01", "a/c/1": b"\x02"}, "stock")
+    return repo
 
 
 def put_all(session: Any, items: dict[str, bytes]) -> Keys:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from making import Keys, array_document, commit, create, group_document, keys_of, small_array
-from under_test import raises, run
+from under_test import in_version, raises, run
 
 
 def _edit(repo: Any) -> Any:
@@ -172,9 +172,10 @@ def test_a_commit_to_a_deleted_branch(stocked: Any) -> None:
     session = stocked.writable_session("dev")
     Keys(session.store).put("a/c/2", b"\x07")
     stocked.delete_branch("dev")
-    with raises("ConflictError", "commit-conflict") as caught:
+    gone = in_version(("ConflictError", "commit-conflict"), ("RefNotFoundError", "branch-not-found"))
+    with raises(*gone) as caught:
         session.commit("late")
-    assert caught.value.actual_parent is None
+    assert getattr(caught.value, "actual_parent", None) is None
 
 
 def test_commits_on_different_branches_do_not_race(stocked: Any) -> None:
@@ -341,17 +342,17 @@ def test_a_large_commit(storage: Any) -> None:
         "disabled_feature_flags", "set_feature_flag", "ops_log", "inspect_repo_info",
     ],
 )  # fmt: skip
-def test_what_needs_spec_2_says_so(stocked: Any, operation: Any) -> None:
+def test_what_needs_spec_2_says_so(older: Any, operation: Any) -> None:
     with raises("FormatError", "unsupported-spec-version"):
-        operation(stocked, _edit(stocked))
+        operation(older, _edit(older))
 
 
-def test_set_status_needs_spec_2(stocked: Any, ic: Any) -> None:
+def test_set_status_needs_spec_2(older: Any, ic: Any) -> None:
     status = ic.RepoStatus(ic.RepoAvailability.online)
     with raises("FormatError", "unsupported-spec-version"):
-        stocked.set_status(status)
+        older.set_status(status)
 
 
-def test_manifests_cannot_be_rewritten_by_amending(stocked: Any) -> None:
+def test_manifests_cannot_be_rewritten_by_amending(older: Any) -> None:
     with raises("FormatError", "unsupported-operation-for-version"):
-        stocked.rewrite_manifests("x", branch="main", commit_method="amend")
+        older.rewrite_manifests("x", branch="main", commit_method="amend")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from making import Keys, array_document, commit, create, group_document, keys_of, small_array
-from under_test import collect, raises
+from under_test import NO_SNAPSHOT, collect, raises
 
 ROOT = "1CECHNKREP0F1RSTCMT0"
 NO_SUCH = "AAAAAAAAAAAAAAAAAAA0"
@@ -123,7 +123,7 @@ def test_a_snapshot_shows_itself(history: tuple[Any, list[str]]) -> None:
 
 
 def test_lookup_of_a_missing_snapshot(repo: Any) -> None:
-    with raises("StorageError", "object-not-found"):
+    with raises(*NO_SNAPSHOT):
         repo.lookup_snapshot(NO_SUCH)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from making import Keys, array_document, commit, create, group_document, small_array
-from under_test import raises, run
+from under_test import NO_SNAPSHOT, raises, run
 
 NO_SUCH = "AAAAAAAAAAAAAAAAAAA0"
 
@@ -178,7 +178,7 @@ def test_a_readonly_session_of_a_missing_ref(stocked: Any, selected: dict[str, s
 
 
 def test_a_readonly_session_of_a_missing_snapshot(stocked: Any) -> None:
-    with raises("StorageError", "object-not-found"):
+    with raises(*NO_SNAPSHOT):
         stocked.readonly_session(snapshot_id=NO_SUCH)
 
 

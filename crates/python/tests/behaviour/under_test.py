@@ -24,6 +24,23 @@ ic: Any = importlib.import_module(MODULE)
 T = TypeVar("T")
 
 
+def in_version(first: T, second: T) -> T:
+    """What is expected of a repository of the format version that is chosen, 1 or 2."""
+    return {1: first, 2: second}[SPEC_VERSION]
+
+
+NO_SNAPSHOT = in_version(
+    ("StorageError", "object-not-found"), ("SnapshotNotFoundError", "snapshot-not-found")
+)
+"""The error for the id of a snapshot that does not exist: a file that is missing, or an id that no list of snapshots has."""
+TAG_IS_GONE = in_version("tag-already-exists", "tag-previously-deleted")
+"""The kind of the error for a new tag whose name a deleted one had."""
+BRANCH_IS_TAKEN = in_version(
+    ("ConflictError", "branch-update-conflict"), ("AlreadyExistsError", "branch-already-exists")
+)
+"""The error for a new branch whose name is taken."""
+
+
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in an event loop of its own."""
     return asyncio.run(work)
