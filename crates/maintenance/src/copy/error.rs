@@ -18,7 +18,7 @@ pub enum CopyError {
     },
     /// The copy would have an earlier version of the format than the source.
     #[error(
-        "a copy cannot have an earlier version of the format than its source: `icefield downgrade` makes a version-1 copy, and names what that cannot hold"
+        "a copy cannot have an earlier version of the format than its source, which may hold what that has no place for: leave the version out"
     )]
     EarlierVersion,
     /// The destination is a repository of another version of the format.
