@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args as ArgGroup;
 use icefield::Location;
+use icefield::format::SpecVersion;
 use icefield::maintenance::RefChoice;
 
-use super::{Facts, RevisionSpec, in_full};
+use super::{Facts, RevisionSpec, in_full, spec_version};
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Copy {
@@ -22,6 +23,9 @@ pub(crate) struct Copy {
     /// Move branches of the destination also if they have commits that the source does not.
     #[arg(long)]
     pub(crate) force: bool,
+    /// The version of the format that the copy has [default: that of the source].
+    #[arg(long, value_name = "VERSION", value_parser = spec_version)]
+    pub(crate) spec: Option<SpecVersion>,
     /// Say what would be copied, and write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -36,6 +36,10 @@ pub(super) async fn run(context: &Context, args: Copy) -> Result<(), Failure> {
     let copy = part(CopyRepository::new(), args.part)
         .force(args.force)
         .dry_run(args.dry_run);
+    let copy = match args.spec {
+        Some(version) => copy.spec_version(version),
+        None => copy,
+    };
     let copied = copy.run(&source, destination, &bar).await;
     bar.clear();
     let facts = Facts {
@@ -110,7 +114,9 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
             count(edits, "ref", "refs"),
         )?;
     }
-    refs(&report.refs, report.config, &facts.destination, out)?;
+    refs(&report.refs, out)?;
+    let (config, metadata, flags) = (report.config, report.metadata, report.flags);
+    settings(config, metadata, flags, &facts.destination, out)?;
     for id in &report.shortened {
         writeln!(
             out,
@@ -129,13 +135,8 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints what became of refs, as far as anything did, and of the configuration.
-pub(super) fn refs(
-    refs: &[CopiedRef],
-    config: ConfigAction,
-    to: &str,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// Prints what became of refs, as far as anything did.
+pub(super) fn refs(refs: &[CopiedRef], out: &mut dyn Write) -> io::Result<()> {
     let mut table = Columns::pairs();
     for copied in refs.iter().filter(|it| it.action != RefAction::Unchanged) {
         let id = copied.snapshot_id.map(|id| id.to_string());
@@ -145,12 +146,27 @@ pub(super) fn refs(
             said(copied.action).to_owned(),
         ]);
     }
-    table.write(out)?;
-    if config == ConfigAction::Kept {
+    table.write(out)
+}
+
+/// Prints which settings of the destination stay as they are, although the source has others.
+pub(super) fn settings(
+    config: ConfigAction,
+    metadata: ConfigAction,
+    flags: ConfigAction,
+    to: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let of_each = [
+        ("the configuration differs", config),
+        ("the metadata of the repository differ", metadata),
+        ("the feature flags differ", flags),
+    ];
+    for (differs, _) in of_each.iter().filter(|it| it.1 == ConfigAction::Kept) {
+        let to = printable(to);
         writeln!(
             out,
-            "config.yaml differs from that of {}, which stays; --force replaces it",
-            printable(to)
+            "{differs} from what {to} has, which stays; --force replaces it"
         )?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use icefield::maintenance::{Unbundle as Unbundling, UnbundleReport};
 use serde::Serialize;
 
 use super::Context;
-use super::copy::{failure, refs};
+use super::copy::{failure, refs, settings};
 use super::found::no_alpha;
 use crate::args::Unbundle;
 use crate::failure::{Exit, Failure};
@@ -66,7 +66,9 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
         count(report.chunks.objects, "chunk object", "chunk objects"),
         output::bytes(report.chunks.bytes),
     )?;
-    refs(&report.refs, report.config, &facts.destination, out)?;
+    refs(&report.refs, out)?;
+    let (config, metadata, flags) = (report.config, report.metadata, report.flags);
+    settings(config, metadata, flags, &facts.destination, out)?;
     for id in &report.shortened {
         writeln!(
             out,

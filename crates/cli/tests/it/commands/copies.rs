@@ -73,6 +73,35 @@ fn only_what_is_new_is_copied_and_commits_of_the_destination_are_kept() {
 }
 
 #[test]
+fn a_copy_has_the_version_of_its_source_unless_told_otherwise() {
+    let world = World::with_history();
+    let version = |root: &str| world.facts(&["info", root])["spec_version"].clone();
+    let facts = world.facts(&["copy", "r", "newer", "--spec", "2"]);
+    assert_eq!(facts["spec_version"], 2);
+    assert_eq!(version("newer"), 2);
+    assert_eq!(world.history("newer"), world.history("r"));
+    world.ok(&["copy", "newer", "again"]);
+    world.ok(&["bundle", "newer", "file"]);
+    world.ok(&["unbundle", "file", "unbundled"]);
+    for root in ["again", "unbundled"] {
+        assert_eq!(version(root), 2, "{root}");
+        assert_eq!(world.history(root), world.history("r"));
+    }
+    // Neither into a repository of another version, nor to an earlier one.
+    let error = world.fails(1, &["copy", "r", "newer"]);
+    assert!(
+        error.contains("spec version 2") && error.contains("--spec"),
+        "{error}"
+    );
+    let error = world.fails(1, &["copy", "newer", "older", "--spec", "1"]);
+    assert!(error.contains("earlier version"), "{error}");
+    assert!(!world.path("older").exists());
+    world.ok(&["set-status", "again", "read-only"]);
+    let error = world.fails(1, &["copy", "newer", "again"]);
+    assert!(error.contains("read-only"), "{error}");
+}
+
+#[test]
 fn a_part_of_a_repository() {
     let world = World::with_history();
     let text = world.ok(&["copy", "r", "to", "--ref", "main", "--depth", "1"]);

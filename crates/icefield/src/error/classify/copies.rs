@@ -7,7 +7,9 @@ use super::{Classify, ErrorKind};
 impl Classify for CopyError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::SamePlace { .. } => ErrorKind::Invalid,
+            Self::SamePlace { .. } | Self::EarlierVersion | Self::OtherVersion { .. } => {
+                ErrorKind::Invalid
+            }
             Self::NoSuchRef { .. } | Self::BaseMissing { .. } => ErrorKind::NotFound,
             Self::Diverged { .. } | Self::RefChanged { .. } | Self::SourceChanged { .. } => {
                 ErrorKind::Conflict
