@@ -70,9 +70,9 @@ impl Session {
     /// An amended commit remembers what icefield itself recorded of the old one: the merge that it was, and arrays that were
     /// shifted. Of two merges, it remembers that of the session.
     ///
-    /// Outcomes are those of a commit. Whoever comes second in a race has [`CommitOutcome::BranchMoved`] and a session that is
-    /// as it was: an amended commit is never carried over to another tip. A session based on a commit that was amended can be
-    /// rebased, though, as past any other commit.
+    /// Outcomes are those of a commit. A session that loses a race gets [`CommitOutcome::BranchMoved`] and stays as it was: an
+    /// amended commit is never carried over to another tip. A session based on a commit that was amended can be rebased,
+    /// though, as past any other commit.
     ///
     /// # Errors
     /// [`RepositoryError::NeedsSpecVersion2`]; [`RefsError::NoAmendOfFirst`] on the first snapshot of a repository;
@@ -243,25 +243,20 @@ impl Commit {
             Ok(replaced) => return Ok(Ok(Some(replaced))),
             Err(error) => error,
         };
+        let CommitError::Session(SessionError::Fetch(
+            FetchError::Missing { .. } | FetchError::NotListed { .. },
+        )) = &error
+        else {
+            return Err(error);
+        };
         let branch = session.branch().ok_or(SessionError::ReadOnly)?;
-        let is_gone = matches!(
-            &error,
-            CommitError::Session(SessionError::Fetch(
-                FetchError::Missing { .. } | FetchError::NotListed { .. }
-            ))
-        );
-        match is_gone {
-            true => {
-                let found = session.shared().ledger.branch_of(branch, tip).await?;
-                match found.as_ref() == Some(tip) {
-                    true => Err(error),
-                    false => Ok(Err(CommitOutcome::BranchMoved {
-                        expected: tip.snapshot,
-                        found: found.map(|tip| tip.snapshot),
-                    })),
-                }
-            }
-            false => Err(error),
+        let found = session.shared().ledger.branch_of(branch, tip).await?;
+        if found.as_ref() == Some(tip) {
+            return Err(error);
         }
+        Ok(Err(CommitOutcome::BranchMoved {
+            expected: tip.snapshot,
+            found: found.map(|tip| tip.snapshot),
+        }))
     }
 }
