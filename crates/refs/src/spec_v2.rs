@@ -2,9 +2,10 @@
 //!
 //! [`RepoObject`] reads it and remembers what it read last. [`change`] turns an [`Edit`](crate::Edit) into a change of its
 //! content. [`publish`] writes the changed object under the condition that nothing else has replaced it, after a copy of the
-//! old one to `overwritten/`; edits that wait for each other in one process share a write. [`pages`] follows the operations
+//! old one to `overwritten/`; edits that wait for each other in one process share a write. [`ahead`] makes such a copy before it is needed. [`pages`] follows the operations
 //! log through those copies.
 
+mod ahead;
 mod backups;
 mod change;
 mod create;

@@ -541,6 +541,11 @@ async fn store(
             None => Ok(None),
         }
     };
+    let prepare = async {
+        if let Some((branch, tip)) = stand {
+            shared.ledger.prepare(branch, tip).await;
+        }
+    };
     let files: Vec<(ManifestId, Bytes)> = manifests
         .iter()
         .map(|(id, file, _)| (*id, file.clone()))
@@ -556,13 +561,14 @@ async fn store(
             .await?;
         Ok::<_, SessionError>(file)
     };
-    let (stored_manifests, stored_snapshot, stored_log, upgraded, found, collection) = futures::join!(
+    let (stored_manifests, stored_snapshot, stored_log, upgraded, found, collection, ()) = futures::join!(
         put_manifests,
         objects.put_snapshot(snapshot_id, snapshot.clone()),
         put_log,
         shared.ledger.was_upgraded(),
         look,
         session.last_collection(),
+        prepare,
     );
     stored_manifests?;
     if let Some(store_time) = stored_snapshot? {

@@ -4,16 +4,25 @@ use std::sync::Arc;
 
 use icefield_core::test_suite::Trial;
 use icefield_core::test_suite::words::*;
-use icefield_core::{BranchName, ByteRange, Repository};
+use icefield_core::{BranchName, ByteRange, CommitOutcome, Repository};
+use icefield_format::SpecVersion;
 use icefield_storage::Storage;
 use icefield_storage::wrap::{Cost, Meter};
 use icefield_storage_memory::MemoryStorage;
 
-use crate::support::trial;
+use crate::support::{memory, trial};
 
 /// A repository with an array of native chunks, and a meter on its store.
 async fn metered(name: &'static str) -> (Trial, Arc<dyn Storage>, Meter) {
-    let trial = trial(name);
+    metered_in(trial(name)).await
+}
+
+/// As [`metered`], in spec version 2.
+async fn second(name: &'static str) -> (Trial, Arc<dyn Storage>, Meter) {
+    metered_in(Trial::new(name, SpecVersion::V2, |_| async { memory() })).await
+}
+
+async fn metered_in(trial: Trial) -> (Trial, Arc<dyn Storage>, Meter) {
     let (storage, repository) = trial.create().await;
     let native = pattern(1, 1000);
     let nodes = [("/a", array(&[4], &[1])), ("/b", array(&[4], &[1]))];
@@ -46,6 +55,57 @@ async fn a_cold_open_to_the_first_chunk_takes_four_rounds_and_six_requests() {
     assert!(cost.counts.total.requests() <= 6, "{cost:?}");
     assert_eq!(cost.counts.total.writes(), 0);
     assert_eq!(cost.counts.total.list, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cold_open_of_version_2_takes_as_many() {
+    let (trial, _, meter) = second("cold open in version 2").await;
+    let open = async {
+        let builder = trial.builder(&meter.storage());
+        let (_, session) = builder
+            .open_session(BranchName::main())
+            .await
+            .expect("opened");
+        session.chunk(&path("/a"), &[0], ByteRange::All).await
+    };
+    let (chunk, cost) = meter.measure(open).await;
+    is!(chunk, Ok(Some(_)));
+    show("cold open to the first chunk", &cost);
+    assert!(cost.rounds <= 4, "repo, snapshot, manifest, chunk");
+    assert!(cost.counts.total.requests() <= 6, "{cost:?}");
+    assert_eq!(cost.counts.total.writes(), 0);
+    assert_eq!(cost.counts.total.list, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_of_version_2_takes_three_rounds() {
+    let (trial, _, meter) = second("commit in version 2").await;
+    let repository = trial.open(&meter.storage()).await;
+    for amends in [false, true] {
+        let session = writer(&repository).await;
+        holds(&session, "/a", &[0], Some(&pattern(1, 1000))).await;
+        let write = write(&session, "/a", &[2], pattern(2, 1000));
+        let (_, chunk) = meter.measure(write).await;
+        assert_eq!((chunk.rounds, chunk.counts.total.requests()), (1, 1));
+        let publish = async {
+            match amends {
+                true => session.amend("amended").await,
+                false => session.commit("three").await,
+            }
+        };
+        let (outcome, cost) = meter.measure(publish).await;
+        is!(outcome, Ok(CommitOutcome::Committed(_)));
+        show("the commit", &cost);
+        // What an amended commit is to say of the old one is in memory, since this process wrote it.
+        assert_eq!(cost.rounds, 2, "objects and a copy of `repo`, then `repo`");
+        assert_eq!(cost.counts.of("overwritten").writes(), 1);
+        assert_eq!(
+            (cost.counts.of("repo").put, cost.counts.of("repo").get),
+            (1, 1)
+        );
+        assert_eq!(cost.counts.total.requests(), 6);
+        trial.tick();
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,6 +12,7 @@ use icefield_storage::{
     Version,
 };
 
+use super::ahead::Ahead;
 use super::publish::Queue;
 use crate::{
     BranchName, FetchError, RefList, RefsError, SnapshotInfo, StoredConfig, TagName, TagState, Tip,
@@ -57,6 +58,7 @@ pub(super) struct Shared {
     pub(super) writer: Writer,
     latest: Mutex<Option<Arc<RepoState>>>,
     pub(super) queue: Queue,
+    pub(super) ahead: Ahead,
 }
 
 impl RepoObject {
@@ -78,6 +80,7 @@ impl RepoObject {
             writer,
             latest: Mutex::default(),
             queue: Queue::default(),
+            ahead: Ahead::default(),
         });
         Ok(Self { shared, pin: None })
     }

@@ -263,7 +263,9 @@ impl RepoObject {
         planned: &Planned,
     ) -> Result<PutOutcome, RefsError> {
         let shared = self.shared();
-        let backup = layout::overwritten_name(layout::REPO, self.now() / 1000, self.random());
+        let made = shared.ahead.take(&now.version);
+        let is_made = made.is_some();
+        let backup = made.unwrap_or_else(|| self.backup_name());
         let updates = planned.updates.iter().cloned();
         // A configuration that cannot be read keeps no edit from landing.
         let config = next.so_far().config().ok().flatten().unwrap_or_default();
@@ -276,9 +278,11 @@ impl RepoObject {
         let bytes = bytes.map_err(|source| RefsError::RepoEdit {
             source: source.into(),
         })?;
-        if !self.back_up(now, &backup).await? {
+        if !is_made && !self.copy_to(now, &backup).await? {
             return Ok(PutOutcome::Refused);
         }
+        // The new object names it, and must not outlive it.
+        shared.storage.sync().await?;
         let attempt = Attempt {
             backup,
             newest_before: now.info.log().newest_at(),
@@ -310,8 +314,13 @@ impl RepoObject {
         Ok(outcome)
     }
 
-    /// Copies a state of the object to `overwritten/`, durably; false if it is not the stored one any more.
-    async fn back_up(&self, now: &RepoState, name: &str) -> Result<bool, RefsError> {
+    /// Draws a name for a copy of the object.
+    pub(super) fn backup_name(&self) -> String {
+        layout::overwritten_name(layout::REPO, self.now() / 1000, self.random())
+    }
+
+    /// Copies a state of the object to `overwritten/`; false if it is not the stored one any more.
+    pub(super) async fn copy_to(&self, now: &RepoState, name: &str) -> Result<bool, RefsError> {
         let shared = self.shared();
         let key = Key::parse(&layout::overwritten_key(name))?;
         let outcome = match shared.storage.capabilities().server_side_copy {
@@ -336,8 +345,6 @@ impl RepoObject {
             },
             Err(error) => return Err(error.into()),
         }
-        // The new object names it, and must not outlive it.
-        shared.storage.sync().await?;
         Ok(true)
     }
 

@@ -275,6 +275,73 @@ fn a_write_whose_reply_is_lost_is_found_or_done_again() {
 }
 
 #[test]
+fn a_backup_made_ahead_serves_one_write() {
+    block_on(async {
+        let counting = CountingStorage::new(memory());
+        let storage: Arc<dyn Storage> = Arc::new(counting.clone());
+        let ledger = create(&storage, None).await;
+        let main = BranchName::main();
+        let first = tip(&ledger, "main").await;
+        for _ in 0..3 {
+            ledger.prepare(&main, &first).await;
+        }
+        assert_eq!(backups(&storage).await, 1, "one is enough");
+        drop(counting.reset());
+        assert!(is_done(&commit(&ledger, "main", 1).await));
+        assert_eq!(counting.snapshot().of(layout::OVERWRITTEN).writes(), 0);
+        assert_eq!(backups(&storage).await, 1);
+        // Nothing is prepared for an edit that would be refused.
+        ledger.prepare(&main, &first).await;
+        assert_eq!(backups(&storage).await, 1);
+        // Another handle comes in between: the copy is none of what is replaced then.
+        let second = tip(&ledger, "main").await;
+        ledger.prepare(&main, &second).await;
+        let other = self::ledger(&storage, 7);
+        assert!(is_done(&commit(&other, "main", 2).await));
+        assert_eq!(backups(&storage).await, 3);
+        for number in 3..=4 {
+            assert!(is_done(&commit(&ledger, "main", number).await));
+        }
+        assert_eq!(backups(&storage).await, 5);
+        assert_eq!(log(&ledger).await.len(), 5, "the log is whole");
+        let expected = [4, 3, 2, 1].map(id);
+        assert_eq!(history(&ledger, "main").await[..4], expected);
+    });
+}
+
+#[test]
+fn a_write_with_a_backup_made_ahead_is_found_if_its_reply_is_lost() {
+    let put = || Matcher::verb(Verb::Put).below(layout::REPO);
+    for decision in [
+        Decision::FailAfter,
+        Decision::Twice,
+        Decision::Late(Delivery::After(0)),
+        Decision::Late(Delivery::After(1)),
+        Decision::Late(Delivery::After(3)),
+    ] {
+        block_on(async {
+            let inner = memory();
+            create(&inner, Some(2)).await;
+            let plan = Plan::none().on(put(), 0, decision).on(put(), 2, decision);
+            let faulty = FaultyStorage::new(Arc::clone(&inner), plan);
+            let storage: Arc<dyn Storage> = Arc::new(faulty.clone());
+            let ledger = ledger(&storage, 2);
+            for number in 1..=3 {
+                let expected = tip(&ledger, "main").await;
+                ledger.prepare(&BranchName::main(), &expected).await;
+                let outcome = commit(&ledger, "main", number).await;
+                assert!(is_done(&outcome), "{decision:?}: {outcome:?}");
+            }
+            faulty.deliver_pending().await;
+            let fresh = self::ledger(&inner, 3);
+            let expected = [id(3), id(2), id(1), SnapshotId::INITIAL];
+            assert_eq!(history(&fresh, "main").await, expected, "{decision:?}");
+            assert_eq!(log(&fresh).await.len(), 4, "{decision:?}");
+        });
+    }
+}
+
+#[test]
 fn a_commit_that_is_stopped_anywhere_is_whole_or_not_there() {
     let run = async |storage: &Arc<dyn Storage>| {
         let ledger = ledger(storage, 2);
