@@ -1,5 +1,6 @@
 //! What can be asked, and how.
 
+mod amend;
 mod config;
 mod copies;
 mod du;
@@ -21,6 +22,7 @@ use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, SourceL
 
 use crate::failure::chain;
 
+pub(crate) use amend::Amend;
 pub(crate) use config::{Config, ConfigGet, ConfigSet, ConfigUnset};
 pub(crate) use copies::{Bundle, Copy, Part, Unbundle};
 pub(crate) use du::{By, Du};
@@ -163,6 +165,9 @@ pub(crate) enum Command {
     Revert(Carry),
     /// Put all that changed between two versions into one commit on a new branch.
     Squash(Squash),
+    /// Give the last commit of a branch another message or metadata. Spec version 2.
+    #[command(after_help = amend::AMEND)]
+    Amend(Amend),
     /// Give an array or group another path, in one commit; no chunk is copied.
     Mv(Mv),
     /// Split manifests anew, by the rules of the configuration or by size, in one commit; no array changes by it.
@@ -578,6 +583,9 @@ pub(crate) struct Carry {
     /// What stays where both changed the same thing.
     #[arg(long, value_enum, default_value_t = OnConflict::Fail, value_name = "SIDE")]
     pub(crate) on_conflict: OnConflict,
+    /// Carry changes along where the branch has moved the arrays or groups that they are made to (spec version 2).
+    #[arg(long)]
+    pub(crate) follow_moves: bool,
     /// The commit message.
     #[arg(short, long)]
     pub(crate) message: Option<String>,

@@ -1,6 +1,7 @@
 //! One module per command. Each reads through the facade, gathers its facts in a serialisable value, and prints that.
 
 mod alpha;
+mod amend;
 mod branch;
 mod bundle;
 mod carry;
@@ -96,6 +97,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::CherryPick(args) => carry::run(&context, carry::Kind::CherryPick, args).await,
         Command::Revert(args) => carry::run(&context, carry::Kind::Revert, args).await,
         Command::Squash(args) => squash::run(&context, args).await,
+        Command::Amend(args) => amend::run(&context, args).await,
         Command::Mv(args) => mv::run(&context, args).await,
         Command::RewriteManifests(args) => rewrite_manifests::run(&context, args).await,
         Command::Status(args) => status::run(&context, args).await,

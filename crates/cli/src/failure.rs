@@ -185,6 +185,8 @@ impl<'a> Layer<'a> {
             Some(Self::Refs(error))
         } else if let Some(error) = error.downcast_ref() {
             Some(Self::of_repository(error))
+        } else if let Some(CommitError::Repository(error)) = error.downcast_ref() {
+            Some(Self::of_repository(error))
         } else if let Some(error) = error.downcast_ref() {
             Some(Self::Session(error))
         } else if let Some(error) = error.downcast_ref() {
@@ -259,6 +261,12 @@ fn hint(error: &Error) -> Option<&'static str> {
         );
     }
     match error.kind() {
+        ErrorKind::Unsupported => match layer? {
+            Layer::Repository(RepositoryError::NeedsSpecVersion2 { .. }) => {
+                Some("`icefield upgrade LOCATION` makes it a repository of spec version 2")
+            }
+            _ => None,
+        },
         ErrorKind::Unavailable => Some("try again; nothing was changed"),
         ErrorKind::Corrupt => damage_hint(layer?),
         ErrorKind::NotFound => match layer? {

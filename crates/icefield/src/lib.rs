@@ -86,17 +86,18 @@ mod sources;
 #[cfg(feature = "alpha")]
 pub use icefield_alpha as alpha;
 pub use icefield_core::{
-    ApplyOutcome, ArrayMetadata, BasicSolver, BranchName, ByteRange, CacheStatistics, ChunkId,
-    ChunkIndex, ChunkInfo, ChunkKeyEncoding, ChunkLocation, ChunkRead, Commit, CommitError,
-    CommitOutcome, Conflict, ConflictSolver, DecodeLimits, Detector, Diff, EditOutcome, FetchError,
-    ForkBlobError, ForkError, Interrupt, Interrupted, MERGED_SNAPSHOT, ManifestId, MergeOutcome,
-    MetadataError, Misspelled, NameError, NodeId, NodeInfo, NodeKind, NodeMetadata,
-    NodeMetadataError, NodePath, OpenContainer, PreloadReport, ReadSettings, RebaseError,
-    RebaseOutcome, RefList, RefsError, Refusal, Repository, RepositoryBuilder, RepositoryConfig,
-    RepositoryError, Resolution, Returned, Revision, SPLITTING_CONFIG, Session, SessionError,
-    Settings, SnapshotId, SnapshotInfo, Start, Stray, StrayProblem, TagName, UnderstoodRefs,
-    VersionSelection, VirtualAccess, VirtualChecksum, VirtualChunkError, VirtualLocation,
-    VirtualRefs, VirtualRefsError, VirtualSource, WriteMode, micros_of_time, time_of_micros,
+    Amend, ApplyOutcome, ArrayMetadata, BasicSolver, BranchName, ByteRange, CacheStatistics,
+    ChunkId, ChunkIndex, ChunkInfo, ChunkKeyEncoding, ChunkLocation, ChunkRead, Commit,
+    CommitError, CommitOutcome, Conflict, ConflictSolver, DecodeLimits, Detector, Diff,
+    EditOutcome, FetchError, ForkBlobError, ForkError, Interrupt, Interrupted, MERGED_SNAPSHOT,
+    ManifestId, MergeOutcome, MetadataError, Misspelled, NameError, NodeId, NodeInfo, NodeKind,
+    NodeMetadata, NodeMetadataError, NodePath, OpenContainer, PreloadReport, ReadSettings,
+    RebaseError, RebaseOutcome, RefList, RefsError, Refusal, Repository, RepositoryBuilder,
+    RepositoryConfig, RepositoryError, Resolution, Returned, Revision, SPLITTING_CONFIG, Session,
+    SessionError, Settings, SnapshotId, SnapshotInfo, Start, Stray, StrayProblem, TagName,
+    UnderstoodRefs, VersionSelection, VirtualAccess, VirtualChecksum, VirtualChunkError,
+    VirtualLocation, VirtualRefs, VirtualRefsError, VirtualSource, WriteMode, micros_of_time,
+    time_of_micros,
 };
 pub use icefield_format as format;
 #[cfg(feature = "ingest")]

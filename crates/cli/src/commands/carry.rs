@@ -46,7 +46,7 @@ struct ConflictFacts {
 pub(super) async fn run(context: &Context, kind: Kind, args: Carry) -> Result<(), Failure> {
     let (repository, source) = context.open_at(&args.location, &args.revision).await?;
     let session = repository.write_session(args.branch.clone()).await?;
-    let solver = solver(args.on_conflict);
+    let solver = solver(&args);
     let applied = match kind {
         Kind::Merge => session.merge(source, &solver).await,
         Kind::CherryPick => session.cherry_pick(source, &solver).await,
@@ -84,13 +84,19 @@ pub(super) async fn run(context: &Context, kind: Kind, args: Carry) -> Result<()
     carried.outcome = "conflicts";
     carried.conflicts = conflicts.iter().map(ConflictFacts::of).collect();
     out.facts(&carried, text)?;
-    let conflicts = count(conflicts.len() as u64, "conflict", "conflicts");
+    let number = count(conflicts.len() as u64, "conflict", "conflicts");
     let message = format!(
-        "{conflicts} with branch {}: nothing was committed",
+        "{number} with branch {}: nothing was committed",
         args.branch
     );
-    Err(Failure::new(Exit::Conflict, message)
-        .hint("`--on-conflict source` or `--on-conflict branch` says which side stays"))
+    let are_moved = (conflicts.iter()).all(|it| matches!(it, Conflict::EditOfMovedNode { .. }));
+    let hint = match are_moved {
+        true => {
+            "`--follow-moves` carries changes to where the branch has moved what they are made to"
+        }
+        false => "`--on-conflict source` or `--on-conflict branch` says which side stays",
+    };
+    Err(Failure::new(Exit::Conflict, message).hint(hint))
 }
 
 /// Commits; if the branch moves meanwhile, the changes are carried over once more.
@@ -106,14 +112,18 @@ async fn commit(
     }
 }
 
-fn solver(on_conflict: OnConflict) -> BasicSolver {
+fn solver(args: &Carry) -> BasicSolver {
     // To the solver, what is carried over is ours, and what the branch has is theirs.
-    let selection = match on_conflict {
+    let selection = match args.on_conflict {
         OnConflict::Fail => VersionSelection::Fail,
         OnConflict::Source => VersionSelection::UseOurs,
         OnConflict::Branch => VersionSelection::UseTheirs,
     };
-    BasicSolver::of(selection)
+    let solver = BasicSolver::of(selection);
+    match args.follow_moves {
+        true => solver.follow_moves(),
+        false => solver,
+    }
 }
 
 async fn message(

@@ -309,6 +309,7 @@ hint: `icefield import old NEW` makes a repository of version 1 of it
         &["tag", "delete", "old", "v1"],
         &["merge", "old", "dev"],
         &["mv", "old", "/g", "/h"],
+        &["amend", "old", "-m", "m"],
         &["rewrite-manifests", "old"],
         &["copy", "r", "old"],
         &["unbundle", "r.bundle", "old"],

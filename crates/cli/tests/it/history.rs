@@ -1,4 +1,4 @@
-//! merge, cherry-pick, revert, squash, mv and status.
+//! merge, cherry-pick, revert, squash, amend, mv and status.
 
 use crate::world::World;
 
@@ -188,6 +188,80 @@ fn nodes_get_another_path() {
     world.fails(3, &["mv", "r", "upper/x", "upper/y"]);
     world.fails(1, &["mv", "r", "upper", "upper/y/z"]);
     world.fails(4, &["mv", "r", "upper/x", "missing/x"]);
+}
+
+/// As [`World::with_history`], in spec version 2.
+fn second() -> World {
+    let world = World::new();
+    world.tree("one", 4, 1);
+    world.tree("two", 2, 2);
+    world.ok(&["init", "r", "--spec", "2"]);
+    world.ok(&["import", "one", "r", "-m", "one"]);
+    world.ok(&["import", "two", "r", "--append", "t", "-m", "two"]);
+    world
+}
+
+#[test]
+fn the_last_commit_gets_another_message() {
+    let world = second();
+    let before = world.history("r");
+    let items = ["--metadata", "checked=true", "--metadata", "by=me"];
+    let amended = world.facts(&[&["amend", "r", "-m", "better"][..], &items].concat());
+    let after = world.history("r");
+    assert_eq!(after.len(), before.len());
+    assert_eq!(amended["snapshot_id"], after[0]);
+    assert_eq!(amended["previous"], before[0]);
+    assert_eq!(after[1..], before[1..]);
+    let newest = &world.facts(&["log", "r"])["snapshots"][0];
+    assert_eq!(newest["message"], "better");
+    assert_eq!(newest["metadata"]["checked"], true);
+    assert_eq!(newest["metadata"]["by"], "me");
+    assert_eq!(
+        world.facts(&["diff", "r", &before[0], "main"])["updated_chunks"],
+        serde_json::json!([])
+    );
+    // What is not named stays.
+    let said = world.ok(&["amend", "r", "--metadata", "by=you"]);
+    assert!(
+        said.starts_with(&format!("amended {}: ", after[0])),
+        "{said}"
+    );
+    let newest = &world.facts(&["log", "r"])["snapshots"][0];
+    assert_eq!(newest["message"], "better");
+    assert_eq!(newest["metadata"]["checked"], true);
+    assert_eq!(newest["metadata"]["by"], "you");
+    assert!(world.ok(&["ops-log", "r"]).contains("amended"));
+}
+
+#[test]
+fn what_cannot_be_amended_is_said() {
+    let world = World::with_history();
+    let before = world.files("r");
+    let said = world.fails(1, &["amend", "r", "-m", "better"]);
+    assert!(said.contains("needs spec version 2"), "{said}");
+    assert!(said.contains("`icefield upgrade LOCATION`"), "{said}");
+    assert_eq!(world.files("r"), before);
+    world.ok(&["init", "new", "--spec", "2"]);
+    let said = world.fails(1, &["amend", "new", "-m", "better"]);
+    assert!(said.contains("cannot be amended"), "{said}");
+    world.fails(2, &["amend", "new"]);
+    world.fails(2, &["amend", "new", "--metadata", "=x"]);
+    world.fails(4, &["amend", "new", "-m", "m", "--branch", "none"]);
+}
+
+#[test]
+fn changes_follow_what_the_branch_has_moved() {
+    let world = second();
+    world.tree("three", 2, 3);
+    world.ok(&["branch", "create", "r", "dev"]);
+    world.ok(&["import", "three", "r", "--append", "t", "--branch", "dev"]);
+    world.ok(&["mv", "r", "x", "moved"]);
+    let said = world.fails(3, &["merge", "r", "dev"]);
+    assert!(said.contains("`--follow-moves`"), "{said}");
+    world.ok(&["merge", "r", "dev", "--follow-moves"]);
+    assert_eq!(bytes(&world, "moved/c/3/0", "main"), vec![3; 700]);
+    assert_eq!(bytes(&world, "moved/c/2/0", "main"), vec![2; 700]);
+    assert_eq!(world.run(&["cat", "r", "x/c/3/0"]).code, 4);
 }
 
 #[test]
