@@ -136,6 +136,10 @@ def commit(message, metadata=None):
     return {"op": "commit", "message": message, "metadata": metadata or {}}
 
 
+def amend(message):
+    return {"op": "amend", "message": message}
+
+
 def sha256(data):
     return hashlib.sha256(data).hexdigest()
 

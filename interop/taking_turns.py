@@ -6,7 +6,7 @@ import zarr
 
 import contents
 import reference
-from lib import assert_same, case, commit, dump, partly, session, set_bytes, set_json, write
+from lib import SPEC, Skip, amend, assert_same, case, commit, dump, partly, session, set_bytes, set_json, write
 
 ROUNDS = 10
 LENGTH = 600
@@ -93,6 +93,72 @@ def our_repository_ten_rounds(work):
 def their_repository_ten_rounds(work):
     reference.create(work / "repo")
     take_turns(work / "repo", lambda number: number % 2 == 1)
+
+
+@case
+def both_amend_in_turns(work):
+    if SPEC == 1:
+        raise Skip("version 1 has no amended commits")
+    path = work / "repo"
+    write(path, [{"op": "create"}])
+    messages = ["Repository initialized"]
+    for number in range(ROUNDS):
+        mine = number % 2 == 0
+        (our_turn if mine else their_turn)(path, number, contents.noise(LENGTH))
+        stale = reference.open(path).writable_session("main")
+        # Each amends what the other one committed, then what it amended itself.
+        for by in (not mine, mine):
+            value, message = number + 10 * by, f"round {number} amended by {'us' if by else 'them'}"
+            if by:
+                write(path, [session(), set_bytes("counter/c", bytes([value])), amend(message)])
+            else:
+                own = reference.open(path).writable_session("main")
+                root = zarr.open_group(own.store)
+                root["counter"][...] = value
+                root.create_group("brief", overwrite=True)
+                own.amend(message)
+            repository = reference.open(path)
+            history = [info.message for info in repository.ancestry(branch="main")]
+            assert history == [message, *messages], history
+            reference.assert_agreement(path)
+            root = zarr.open_group(repository.readonly_session("main").store, mode="r")
+            assert root["counter"][()] == value
+        # A session of theirs on a commit that we amended cannot go on, as they do not rebase over that.
+        zarr.open_group(stale.store).attrs["late"] = True
+        try:
+            stale.commit("too late")
+        except icechunk.ConflictError:
+            pass
+        else:
+            raise AssertionError("the reference committed over an amended commit")
+        messages.insert(0, message)
+
+
+@case
+def a_session_of_theirs_rebases_over_an_amended_commit_of_ours(work):
+    if SPEC == 1:
+        raise Skip("version 1 has no amended commits")
+    path = work / "repo"
+    write(path, [{"op": "create"}])
+    their_turn(path, 0, contents.noise(LENGTH))
+    stale = reference.open(path).writable_session("main")
+    zarr.open_group(stale.store).create_group("late")
+    our_turn(path, 1, contents.noise(LENGTH))
+    write(path, [session(), set_bytes("counter/c", bytes([9])), amend("amended")])
+    stale.rebase(icechunk.ConflictDetector())
+    stale.commit("rebased")
+    found = reference.assert_agreement(path)
+    assert len(found["snapshots"]) == 4
+    other = reference.open(path).writable_session("main")
+    zarr.open_group(other.store)["counter"][...] = 3
+    our_turn(path, 2, contents.noise(LENGTH))
+    write(path, [session(), set_bytes("shared/c/0", bytes(LENGTH)), amend("amended")])
+    try:
+        other.rebase(icechunk.ConflictDetector())
+    except icechunk.RebaseFailedError as failed:
+        assert {conflict.path for conflict in failed.conflicts} == {"/counter"}, failed.conflicts
+    else:
+        raise AssertionError("our amended commit names what the old one wrote")
 
 
 @case

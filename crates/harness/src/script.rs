@@ -72,6 +72,11 @@ pub enum Operation {
         #[serde(default)]
         metadata: BTreeMap<String, Value>,
     },
+    /// Amends the tip that the session is based on.
+    Amend {
+        /// The message.
+        message: String,
+    },
     /// Creates a branch.
     Branch {
         /// Its name.
@@ -209,6 +214,13 @@ pub async fn apply(location: &Location, operations: Vec<Operation>) -> anyhow::R
                 match commit.await.context(step)? {
                     CommitOutcome::Committed(id) => applied.commits.push(id.to_string()),
                     other => bail!("not committed: {other:?}"),
+                }
+            }
+            Operation::Amend { message } => {
+                let session = session.as_ref().context("no session is open")?;
+                match session.amend(message).await.context(step)? {
+                    CommitOutcome::Committed(id) => applied.commits.push(id.to_string()),
+                    other => bail!("not amended: {other:?}"),
                 }
             }
             Operation::Branch { name, from } => {
