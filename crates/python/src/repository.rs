@@ -439,12 +439,13 @@ impl Repository {
         message: String,
         branch: String,
         metadata: Option<String>,
+        amends: bool,
     ) -> PyResult<Task> {
         let repository = self.handle()?;
         let interrupt = Interrupt::new();
         begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
-            let metadata = metadata.as_deref();
-            upkeep::rewrite_manifests(&repository, &message, &branch, metadata, &interrupt).await
+            let commit = (&*message, metadata.as_deref(), amends);
+            upkeep::rewrite_manifests(&repository, &branch, commit, &interrupt).await
         })
     }
 }

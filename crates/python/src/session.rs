@@ -56,6 +56,16 @@ impl Session {
     }
 
     /// # Errors
+    /// If the repository is of a version that has no such thing.
+    fn check_version(&self, what: &'static str) -> Result<(), Failure> {
+        let found = self.repository()?.spec_version();
+        match found < SpecVersion::V2 {
+            true => Err(RepositoryError::NeedsSpecVersion2 { what, found }.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// # Errors
     /// If the session cannot commit: read-only, committed, or a fork.
     fn check_commit(&self) -> Result<icefield::Session, Failure> {
         let session = self.handle()?;
@@ -107,6 +117,26 @@ impl Committing {
                 .tries(self.tries.saturating_add(1));
         }
         settled(commit.await?)
+    }
+}
+
+/// What is to be amended, and how.
+struct Amending {
+    message: String,
+    metadata: std::collections::BTreeMap<String, serde_json::Value>,
+    allow_empty: bool,
+}
+
+impl Amending {
+    async fn run(self, session: icefield::Session) -> Result<String, Failure> {
+        let mut amend = session.amend(self.message);
+        for (name, value) in self.metadata {
+            amend = amend.metadata(name, value);
+        }
+        if self.allow_empty {
+            amend = amend.allow_empty();
+        }
+        settled(amend.await?)
     }
 }
 
@@ -169,12 +199,7 @@ impl Session {
     /// Gives a node another path, which the log names as a move.
     fn move_node(&self, py: Python<'_>, from_: &str, to: &str) -> PyResult<Task> {
         let (from, to) = (convert::path(from_)?, convert::path(to)?);
-        let found = self.repository()?.spec_version();
-        if found < SpecVersion::V2 {
-            let what = "moving nodes";
-            let error = RepositoryError::NeedsSpecVersion2 { what, found };
-            return Err(Failure::from(error).into());
-        }
+        self.check_version("moving nodes")?;
         let session = self.handle()?;
         begin_to_the_end(py, async move {
             let moved = session.move_node(&from, &to).await;
@@ -211,6 +236,26 @@ impl Session {
         let committed = begin_lasting(py, "The commit", COMMITTED, committing.run(session));
         convert::release();
         committed
+    }
+
+    /// Puts a new snapshot in the place of the one that the session is based on.
+    fn amend(
+        &self,
+        py: Python<'_>,
+        message: String,
+        metadata: Option<&str>,
+        allow_empty: bool,
+    ) -> PyResult<Task> {
+        self.check_version("amending a commit")?;
+        let session = self.check_commit()?;
+        let amending = Amending {
+            message,
+            metadata: convert::metadata(metadata)?,
+            allow_empty,
+        };
+        let amended = begin_lasting(py, "The amended commit", COMMITTED, amending.run(session));
+        convert::release();
+        amended
     }
 
     /// Finds out what became of a commit whose outcome is unknown, and brings it to its end.

@@ -50,6 +50,9 @@ impl Solver {
         solver.on_chunk_conflict = on_chunk_conflict;
         solver.on_delete_of_updated_array = on_delete("fail_on_delete_of_updated_array");
         solver.on_delete_of_updated_group = on_delete("fail_on_delete_of_updated_group");
+        if value["follow_moves"].as_bool() == Some(true) {
+            solver = solver.follow_moves();
+        }
         Ok(Self::Settle(solver))
     }
 

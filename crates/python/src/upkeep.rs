@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use icefield::format::SpecVersion;
 use icefield::maintenance::{Collect, CollectReport, Expire, LEAST_FLOOR, Policy, Swept, Usage};
 use icefield::{CommitOutcome, Detector, Interrupt, Repository, micros_of_time};
 use pyo3::prelude::*;
@@ -157,23 +158,40 @@ pub(crate) async fn chunk_storage_stats(
     ))
 }
 
-/// Commits manifests that are split as the configuration says.
+/// Commits manifests that are split as the configuration says, or amends the last commit with them.
 pub(crate) async fn rewrite_manifests(
     repository: &Repository,
-    message: &str,
     branch: &str,
-    metadata: Option<&str>,
+    (message, metadata, amends): (&str, Option<&str>, bool),
     interrupt: &Interrupt,
 ) -> Result<String, Failure> {
+    if amends && repository.spec_version() < SpecVersion::V2 {
+        return Err(Failure::new(
+            "unsupported-operation-for-version",
+            "amend is not supported for spec version 1 repositories, use commit_method='new_commit'",
+        ));
+    }
     let metadata = convert::metadata(metadata)?;
     let session = repository.write_session(convert::branch(branch)?).await?;
-    let commit = session.commit(message).rewrite_manifests(true);
-    let commit = metadata
-        .into_iter()
-        .fold(commit, |commit, (name, value)| commit.metadata(name, value));
-    // There are no edits that could collide.
-    let commit = commit.allow_empty().rebase_with(Detector::Strict);
-    match commit.interruptible(interrupt).await? {
+    let outcome = match amends {
+        true => {
+            let amend = session.amend(message).rewrite_manifests(true);
+            let amend = metadata
+                .into_iter()
+                .fold(amend, |amend, (name, value)| amend.metadata(name, value));
+            amend.allow_empty().interruptible(interrupt).await?
+        }
+        false => {
+            let commit = session.commit(message).rewrite_manifests(true);
+            let commit = metadata
+                .into_iter()
+                .fold(commit, |commit, (name, value)| commit.metadata(name, value));
+            // There are no edits that could collide.
+            let commit = commit.allow_empty().rebase_with(Detector::Strict);
+            commit.interruptible(interrupt).await?
+        }
+    };
+    match outcome {
         CommitOutcome::Committed(id) => Ok(id.to_string()),
         outcome => Err(Failure::of_commit(outcome)),
     }

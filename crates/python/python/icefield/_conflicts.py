@@ -202,6 +202,9 @@ class BasicConflictSolver(ConflictSolver):
 
     `strict` finds conflicts by the rules of `StrictConflictDetector`, which the solver then solves as far as it can;
     without it, the rules are those of `ConflictDetector`.
+
+    `follow_moves` carries changes along where somebody else has moved the array or group that they are made to: they
+    land at its new path. It needs `strict`, because by the rules of `ConflictDetector` nothing passes a move.
     """
 
     def __init__(
@@ -211,6 +214,7 @@ class BasicConflictSolver(ConflictSolver):
         fail_on_delete_of_updated_array: bool = False,
         fail_on_delete_of_updated_group: bool = False,
         strict: bool = False,
+        follow_moves: bool = False,
     ) -> None:
         if not isinstance(on_chunk_conflict, VersionSelection):
             raise TypeError(
@@ -221,13 +225,19 @@ class BasicConflictSolver(ConflictSolver):
             ("fail_on_delete_of_updated_array", fail_on_delete_of_updated_array),
             ("fail_on_delete_of_updated_group", fail_on_delete_of_updated_group),
             ("strict", strict),
+            ("follow_moves", follow_moves),
         ):
             if not isinstance(value, bool):
                 raise TypeError(f"{name} is True or False, not a {type(value).__name__}")
+        if follow_moves and not strict:
+            raise ValueError(
+                "follow_moves needs strict=True: by the other rules, nothing passes a move"
+            )
         self._on_chunk_conflict = on_chunk_conflict
         self._fail_on_delete_of_updated_array = fail_on_delete_of_updated_array
         self._fail_on_delete_of_updated_group = fail_on_delete_of_updated_group
         self._strict = strict
+        self._follow_moves = follow_moves
 
     def _rules(self) -> dict[str, Any]:
         return _rules(
@@ -235,6 +245,7 @@ class BasicConflictSolver(ConflictSolver):
             _CHOICES[self._on_chunk_conflict],
             self._fail_on_delete_of_updated_array,
             self._fail_on_delete_of_updated_group,
+            self._follow_moves,
         )
 
     def __repr__(self) -> str:
@@ -247,12 +258,14 @@ def _rules(
     on_chunk_conflict: str | None,
     fail_on_delete_of_updated_array: bool = False,
     fail_on_delete_of_updated_group: bool = False,
+    follow_moves: bool = False,
 ) -> dict[str, Any]:
     return {
         "detector": detector,
         "on_chunk_conflict": on_chunk_conflict,
         "fail_on_delete_of_updated_array": fail_on_delete_of_updated_array,
         "fail_on_delete_of_updated_group": fail_on_delete_of_updated_group,
+        "follow_moves": follow_moves,
     }
 
 

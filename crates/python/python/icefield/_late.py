@@ -54,15 +54,15 @@ class OpenedLate:
 
     Their `__getattr__` opens it, and waits. Methods whose names end in `_async` await that before
     anything else, so that the event loop goes on meanwhile; asynchronous iterators do so with the
-    first item that is asked for. A class that never uses its native side says `connects=False`.
+    first item that is asked for.
     """
 
     _native_side: ClassVar[str]
     """The name of the attribute that is missing until then."""
 
-    def __init_subclass__(cls, *, connects: bool = True, **options: Any) -> None:
+    def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name, method in list(vars(cls).items()) if connects else ():
+        for name, method in list(vars(cls).items()):
             if name.endswith("_async") and iscoroutinefunction(method):
                 setattr(cls, name, _connecting(method))
 

@@ -171,7 +171,9 @@ class Repository:
         skipped_phases."""
     def chunk_storage_stats(self) -> Task[tuple[int, int, int]]:
         """native, virtual, inline bytes"""
-    def rewrite_manifests(self, message: str, branch: str, metadata: str | None) -> Task[str]: ...
+    def rewrite_manifests(
+        self, message: str, branch: str, metadata: str | None, amends: bool
+    ) -> Task[str]: ...
 
 @final
 class Session:
@@ -193,6 +195,7 @@ class Session:
     def commit(
         self, message: str, metadata: str | None, solver: str | None, tries: int, allow_empty: bool
     ) -> Task[str]: ...
+    def amend(self, message: str, metadata: str | None, allow_empty: bool) -> Task[str]: ...
     def resolve(self) -> Task[str]:
         """Finds out what became of a commit of unknown outcome, and brings it to its end."""
     def flush(self, message: str, metadata: str | None) -> Task[str]: ...

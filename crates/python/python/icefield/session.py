@@ -33,7 +33,6 @@ from icefield._session_input import (
     returned_forks,
     solver_document,
 )
-from icefield._session_later import _Later
 from icefield._session_nodes import _Nodes
 from icefield._values.diff import Diff
 from icefield._values.enums import SessionMode
@@ -53,7 +52,7 @@ _Facts: TypeAlias = tuple[bool, str, str | None]
 """Whether the session is read-only, its snapshot, and its branch."""
 
 
-class Session(_Nodes, _Later):
+class Session(_Nodes):
     """One snapshot of a repository, and the changes made to it that are not yet committed.
 
     It is made by `Repository.readonly_session` and `Repository.writable_session`. It may be used
@@ -336,6 +335,45 @@ class Session(_Nodes, _Later):
             self._described(metadata),
             None if solver is None else solver_document(solver, "rebase_with"),
             whole(tries, "rebase_tries", "invalid-commit-configuration", 0, _MOST_TRIES),
+            truth(allow_empty, "allow_empty"),
+        )
+
+    def amend(
+        self,
+        message: str,
+        *,
+        metadata: dict[str, Any] | None = None,
+        allow_empty: bool = False,
+    ) -> str:
+        """Publishes a snapshot in the place of the last commit of the branch, with the changes of both, and returns
+        its id; the session is read-only then.
+
+        The session must be based on that last commit: if somebody else committed or amended meanwhile, it raises a
+        `ConflictError` and stays writable, and nothing is rebased. Message and metadata are those given here, added
+        to the default commit metadata of the repository. Without changes it raises a `SessionStateError` unless
+        `allow_empty`. Tags and branches on the old snapshot stay there. The first snapshot of a repository cannot be
+        amended.
+
+        Ctrl-C raises at once, as with `commit`. Repositories of format version 1 raise a `FormatError`.
+        """
+        return self._committed(self._begin_amend(message, metadata, allow_empty).wait())
+
+    async def amend_async(
+        self,
+        message: str,
+        *,
+        metadata: dict[str, Any] | None = None,
+        allow_empty: bool = False,
+    ) -> str:
+        """As `amend`, to be awaited; as with `commit_async`, what was begun runs to its end."""
+        return self._committed(await self._begin_amend(message, metadata, allow_empty))
+
+    def _begin_amend(
+        self, message: str, metadata: dict[str, Any] | None, allow_empty: bool
+    ) -> _native.Task[str]:
+        return self._session.amend(
+            text(message, "message"),
+            self._described(metadata),
             truth(allow_empty, "allow_empty"),
         )
 

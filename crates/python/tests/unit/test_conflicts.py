@@ -75,6 +75,7 @@ def test_detectors_only_detect() -> None:
         "on_chunk_conflict": None,
         "fail_on_delete_of_updated_array": False,
         "fail_on_delete_of_updated_group": False,
+        "follow_moves": False,
     }
     assert rules_of(StrictConflictDetector())["detector"] == "strict"
 
@@ -85,6 +86,7 @@ def test_the_default_solver_takes_our_chunks() -> None:
         "on_chunk_conflict": "ours",
         "fail_on_delete_of_updated_array": False,
         "fail_on_delete_of_updated_group": False,
+        "follow_moves": False,
     }
 
 
@@ -102,12 +104,14 @@ def test_choices_of_the_solver(choice: VersionSelection, word: str) -> None:
         fail_on_delete_of_updated_array=True,
         fail_on_delete_of_updated_group=True,
         strict=True,
+        follow_moves=True,
     )
     assert rules_of(solver) == {
         "detector": "strict",
         "on_chunk_conflict": word,
         "fail_on_delete_of_updated_array": True,
         "fail_on_delete_of_updated_group": True,
+        "follow_moves": True,
     }
     assert pickle.loads(pickle.dumps(solver)) == solver
 
@@ -118,6 +122,10 @@ def test_solvers_check_their_arguments() -> None:
         BasicConflictSolver(on_chunk_conflict=wrong)
     with pytest.raises(TypeError, match="fail_on_delete_of_updated_array"):
         BasicConflictSolver(fail_on_delete_of_updated_array=wrong)
+    with pytest.raises(TypeError, match="follow_moves"):
+        BasicConflictSolver(strict=True, follow_moves=wrong)
+    with pytest.raises(ValueError, match="strict=True"):
+        BasicConflictSolver(follow_moves=True)
     with pytest.raises(TypeError, match="positional"):
         BasicConflictSolver(VersionSelection.Fail)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="ConflictDetector"):

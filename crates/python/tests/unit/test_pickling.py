@@ -408,15 +408,6 @@ def test_what_cannot_be_opened_is_tried_again(
     assert len(asyncio.run(_listed(items))) == 3
 
 
-def test_what_is_not_supported_yet_says_so_before_it_connects(
-    disk: Repository, tmp_path: Path
-) -> None:
-    session = again(disk.readonly_session("main"))
-    (tmp_path / "repository").rename(tmp_path / "away")
-    with pytest.raises(icefield.FormatError, match="version 2"):
-        asyncio.run(session.amend_async("again"))
-
-
 def test_an_iterator_that_is_closed_before_it_began_is_at_its_end(disk: Repository) -> None:
     items = again(disk.readonly_session("main").store).list()
 

@@ -70,13 +70,13 @@ def test_the_operations_log_needs_format_version_2() -> None:
         _ = older.metadata
 
 
-def test_amending_is_not_supported_by_the_version(memory: Repository) -> None:
+def test_amending_is_not_supported_by_the_version(older: Repository) -> None:
     with pytest.raises(icefield.FormatError) as caught:
-        memory.rewrite_manifests("again", branch="main", commit_method="amend")
+        older.rewrite_manifests("again", branch="main", commit_method="amend")
     assert caught.value.kind == ErrorKind.UNSUPPORTED_OPERATION_FOR_VERSION
     wrong: Any = "replace"
     with pytest.raises(ValueError, match="'replace'"):
-        memory.rewrite_manifests("again", branch="main", commit_method=wrong)
+        older.rewrite_manifests("again", branch="main", commit_method=wrong)
 
 
 def test_new_repositories_have_version_1(tmp_path: Path) -> None:

@@ -282,6 +282,91 @@ def test_feature_flags(repo: Repository) -> None:
     assert unknown.value.kind == "invalid-feature-flag"
 
 
+def test_the_last_commit_is_amended(repo: Repository) -> None:
+    first = repo.lookup_branch("main")
+    old = _write(repo, 1)
+    repo.create_tag("kept", old)
+    session = repo.writable_session("main")
+    zarr.open_array(session.store, path="a", mode="a")[0] = 9
+    new = session.amend("better", metadata={"by": "me"})
+    assert session.read_only and session.snapshot_id == new
+    assert [it.id for it in repo.ancestry(branch="main")] == [new, first]
+    assert repo.lookup_tag("kept") == old
+    info = repo.lookup_snapshot(new)
+    assert (info.message, info.metadata) == ("better", {"by": "me"})
+    array = zarr.open_array(repo.readonly_session("main").store, path="a", mode="r")
+    assert np.array_equal(array[:], [9, 1, 1, 1])
+    assert _kinds(repo)[0] == UpdateType.CommitAmended(
+        branch="main", previous_snap_id=old, new_snap_id=new
+    )
+
+    async def as_awaited() -> str:
+        session = await repo.writable_session_async("main")
+        return await session.amend_async("awaited", allow_empty=True)
+
+    last = asyncio.run(as_awaited())
+    assert repo.lookup_branch("main") == last
+    assert repo.lookup_snapshot(last).metadata == {}
+    session = repo.writable_session("main")
+    with pytest.raises(icefield.SessionStateError) as nothing:
+        session.amend("nothing")
+    assert nothing.value.kind == "no-changes-to-commit"
+    wrong: Any = 1
+    with pytest.raises(TypeError, match="allow_empty"):
+        session.amend("wrong", allow_empty=wrong)
+
+
+def test_what_cannot_be_amended(repo: Repository) -> None:
+    with pytest.raises(icefield.IcechunkError) as first:
+        repo.writable_session("main").amend("first", allow_empty=True)
+    assert first.value.kind == "no-amend-for-initial-commit"
+    _write(repo, 1)
+    one, two = repo.writable_session("main"), repo.writable_session("main")
+    for session in (one, two):
+        zarr.open_array(session.store, path="a", mode="a")[0] = 9
+    amended = one.amend("first")
+    with pytest.raises(icefield.ConflictError) as late:
+        two.amend("second")
+    assert late.value.kind == "commit-conflict"
+    # It stays writable, and can be rebased.
+    zarr.open_array(two.store, path="a", mode="a")[1] = 8
+    two.rebase(icefield.BasicConflictSolver())
+    two.commit("after all")
+    assert [it.message for it in repo.ancestry(branch="main")][:2] == ["after all", "first"]
+    assert repo.lookup_snapshot(repo.lookup_branch("main")).parent_id == amended
+    reading = repo.readonly_session("main")
+    with pytest.raises(icefield.SessionStateError) as refused:
+        reading.amend("read")
+    assert refused.value.kind == "commit-not-allowed"
+
+
+def test_manifests_are_rewritten_by_amending(repo: Repository) -> None:
+    first = repo.lookup_branch("main")
+    old = _write(repo, 1)
+    new = repo.rewrite_manifests("again", branch="main", commit_method="amend")
+    assert new != old
+    assert [it.id for it in repo.ancestry(branch="main")] == [new, first]
+    array = zarr.open_array(repo.readonly_session("main").store, path="a", mode="r")
+    assert np.array_equal(array[:], [1] * 4)
+
+
+def test_changes_follow_a_move(repo: Repository) -> None:
+    _write(repo, 1)
+    session = repo.writable_session("main")
+    zarr.open_array(session.store, path="a", mode="a")[0] = 9
+    mover = repo.rearrange_session("main")
+    mover.move("/a", "/b")
+    mover.commit("moved")
+    with pytest.raises(icefield.RebaseFailedError):
+        session.rebase(icefield.BasicConflictSolver(strict=True))
+    session.commit(
+        "followed", rebase_with=icefield.BasicConflictSolver(strict=True, follow_moves=True)
+    )
+    store = repo.readonly_session("main").store
+    assert np.array_equal(zarr.open_array(store, path="b", mode="r")[:], [9, 1, 1, 1])
+    assert "a" not in zarr.open_group(store, mode="r")
+
+
 def test_the_operations_log(repo: Repository) -> None:
     first = repo.lookup_branch("main")
     repo.create_branch("b", first)

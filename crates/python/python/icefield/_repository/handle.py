@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from icefield._exceptions import from_native
 from icefield._late import OpenedLate
 
 if TYPE_CHECKING:
     from icefield import _native
     from icefield._place import Place
 
-__all__ = ["Handle", "needs_version_2"]
+__all__ = ["Handle"]
 
 
 class Handle(OpenedLate):
@@ -28,12 +27,3 @@ class Handle(OpenedLate):
         if metadata is not None and not isinstance(metadata, Mapping):
             raise TypeError(f"`metadata` must be a dict, not {type(metadata).__name__}")
         return {**self._defaults, **(metadata or {})} or None
-
-
-def needs_version_2(what: str) -> NoReturn:
-    """Refuses what the format has only since its version 2, and this package not yet."""
-    raise from_native(
-        "unsupported-spec-version",
-        f"repository version error, {what} requires a repository that is at least version 2.0, and "
-        "is not supported yet",
-    )

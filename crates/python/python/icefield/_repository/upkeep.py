@@ -7,7 +7,6 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from icefield._checks import metadata_document, microseconds, text, truth, whole
-from icefield._exceptions import from_native
 from icefield._repository.handle import Handle
 from icefield._values.upkeep import ChunkStorageStats, GCSummary
 
@@ -187,7 +186,8 @@ class Upkeep(Handle):
         returns the snapshot id.
 
         Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later, and without a commit unless
-        that is being published. `commit_method` "amend" needs format version 2, so it raises a `FormatError` for now.
+        that is being published. With the `commit_method` "amend", the new snapshot takes the place of the last
+        commit of the branch, as `Session.amend` says; format version 1 has no such thing, and raises a `FormatError`.
         """
         return self._begin_rewrite(message, branch, metadata, commit_method).wait()
 
@@ -205,13 +205,7 @@ class Upkeep(Handle):
     def _begin_rewrite(
         self, message: str, branch: str, metadata: dict[str, Any] | None, method: str
     ) -> _native.Task[str]:
-        if method == "amend":
-            raise from_native(
-                "unsupported-operation-for-version",
-                "amend is not supported for spec version 1 repositories, use "
-                "commit_method='new_commit'",
-            )
-        if method != "new_commit":
+        if method not in ("new_commit", "amend"):
             raise ValueError(
                 f"Invalid commit method: {method!r}. Expected 'new_commit' or 'amend'."
             )
@@ -219,6 +213,7 @@ class Upkeep(Handle):
             text(message, "message"),
             text(branch, "branch"),
             metadata_document(self._with_defaults(metadata)),
+            method == "amend",
         )
 
 
