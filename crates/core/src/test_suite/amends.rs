@@ -1,6 +1,7 @@
 //! Amending: a snapshot that takes the place of the tip of its branch. Version 1 of the format has no place for it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use icefield_format::{ChunkIndex, NodeId, SnapshotId};
 use icefield_refs::{RefsError, Refusal};
@@ -414,10 +415,8 @@ pub(super) async fn an_amend_whose_outcome_was_unknown_is_resolved(trial: Trial)
                 Decision::FailBefore,
             );
         }
-        let faulty = FaultyStorage::new(repository.storage().clone(), Plan::none());
-        let other = trial
-            .open(&(std::sync::Arc::new(faulty.clone()) as _))
-            .await;
+        let faulty = FaultyStorage::new(Arc::clone(repository.storage()), Plan::none());
+        let other = trial.open(&(Arc::new(faulty.clone()) as _)).await;
         let session = writer(&other).await;
         write(&session, "/b", &[1], "1").await;
         faulty.set_plan(plan);
