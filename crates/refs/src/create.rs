@@ -14,7 +14,7 @@ use icefield_storage::{
 
 use crate::ledger::Layout;
 use crate::ref_files::ref_options;
-use crate::spec_v2::{self, RepoState};
+use crate::spec_v2::RepoState;
 use crate::{
     BranchName, Edit, EditOutcome, FetchError, Ledger, RefsError, SnapshotSource, StoredConfig, Tip,
 };
@@ -187,24 +187,6 @@ impl Ledger {
             Layout::V1(_) => Ok(None),
             Layout::V2(object) => object.try_read().await,
         }
-    }
-
-    /// Returns whether the object `repo` is that of a repository of spec version 2 or a newer one, whatever else the root holds;
-    /// false if there is none, or if it is damaged.
-    ///
-    /// # Errors
-    /// What the store says.
-    pub async fn has_repo_object(storage: &Arc<dyn Storage>) -> Result<bool, StorageError> {
-        let Some((bytes, _)) = storage.try_read(&Key::parse(layout::REPO)?).await? else {
-            return Ok(false);
-        };
-        Ok(match spec_v2::decode(&bytes) {
-            Ok(_) => true,
-            Err(RefsError::InvalidRepo { source }) => {
-                matches!(source, FormatError::NewerSpecVersion { .. })
-            }
-            Err(_) => false,
-        })
     }
 
     /// Returns whether another program has upgraded the repository to a newer version of the format since it was opened.

@@ -42,6 +42,7 @@ pub use list::{RefList, Stray, StrayProblem, UnderstoodRefs};
 pub use name::{BranchName, NameError, TagName};
 pub use received::{Received, ReceivedBranch, RepoSettings};
 pub use reparent::differ_in_parent;
+pub use spec_v2::{FollowedLog, PageProblem, RepoBackup, RepoBackups, RepoContent, StoredRepo};
 pub use spelling::Misspelled;
 pub use view::{LedgerView, StoredGraph, Told};
 pub use walk::{Pace, Walk, ancestors, meeting_point, reaches, way};

@@ -2,8 +2,9 @@
 //!
 //! [`RepoObject`] reads it and remembers what it read last. [`change`] turns an [`Edit`](crate::Edit) into a change of its
 //! content. [`publish`] writes the changed object under the condition that nothing else has replaced it, after a copy of the
-//! old one to `overwritten/`; edits that wait for each other in one process share a write. [`ahead`] makes such a copy before it is needed. [`pages`] follows the operations
-//! log through those copies.
+//! old one to `overwritten/`; edits that wait for each other in one process share a write. [`ahead`] makes such a copy before
+//! it is needed. [`pages`] follows the operations log through those copies. [`stored`] looks at all of it as it is, for those
+//! who check and mend it.
 
 mod ahead;
 mod backups;
@@ -14,9 +15,12 @@ mod pages;
 mod publish;
 mod receive;
 mod release;
+mod stored;
+
+pub use stored::{FollowedLog, PageProblem, RepoBackup, RepoBackups, RepoContent, StoredRepo};
 
 pub(crate) use change::require_online;
-pub(crate) use object::{RepoObject, RepoState, decode, tag as tag_state};
+pub(crate) use object::{RepoObject, RepoState, tag as tag_state};
 
 #[cfg(test)]
 mod tests;

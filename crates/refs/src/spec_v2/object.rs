@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Most bytes of `repo` that are read: a body of the format's limit, as compressed as it may be, does not come near it.
-const MAX_REPO_LEN: u64 = 1 << 30;
+pub(super) const MAX_REPO_LEN: u64 = 1 << 30;
 
 /// One state of `repo`.
 pub(crate) struct RepoState {
@@ -208,19 +208,23 @@ impl RepoObject {
 
     /// Options of a put of `repo`, or of an earlier state of it.
     pub(super) fn put_options(&self, mode: PutMode) -> PutOptions {
-        let writer = &self.shared.writer;
-        let metadata = writer.object_metadata_in(SpecVersion::V2, FileKind::RepoInfo);
-        let options = PutOptions::mode(mode).with_content_type("application/octet-stream");
-        metadata
-            .into_iter()
-            .fold(options, |options, (name, value)| {
-                options.with_user_metadata(name, &value)
-            })
+        repo_options(&self.shared.writer, mode)
     }
 }
 
+/// Options of a put of `repo`, or of an earlier state of it, by a writer.
+pub(super) fn repo_options(writer: &Writer, mode: PutMode) -> PutOptions {
+    let metadata = writer.object_metadata_in(SpecVersion::V2, FileKind::RepoInfo);
+    let options = PutOptions::mode(mode).with_content_type("application/octet-stream");
+    metadata
+        .into_iter()
+        .fold(options, |options, (name, value)| {
+            options.with_user_metadata(name, &value)
+        })
+}
+
 /// Decodes `repo`, or an earlier state of it.
-pub(crate) fn decode(bytes: &[u8]) -> Result<RepoInfo, RefsError> {
+pub(super) fn decode(bytes: &[u8]) -> Result<RepoInfo, RefsError> {
     let limits = DecodeLimits::up_to(SpecVersion::V2);
     RepoInfo::decode(bytes, &limits).map_err(|source| RefsError::InvalidRepo { source })
 }

@@ -1,0 +1,341 @@
+//! What a root holds of a repository of spec version 2, for a reader who expects the worst; and `repo` put back from a
+//! backup.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use icefield_format::{DecodeLimits, FormatError, RepoInfo, SpecVersion, Update, Writer, layout};
+use icefield_storage::{
+    Bytes, Key, ListOptions, Prefix, PutMode, PutOutcome, Storage, StorageError, StorageExt,
+    Version,
+};
+
+use super::object::{MAX_REPO_LEN, repo_options};
+use crate::{EditOutcome, Refusal};
+
+/// How many of the newest backups are compared by their times. Clocks that disagree may name them in another order.
+const COMPARED: usize = 16;
+
+/// Where a damaged `repo` is kept when it is replaced, below our own prefix.
+const KEPT_ASIDE: &str = "damaged";
+
+/// What is stored under the key of `repo`.
+#[derive(Debug)]
+pub struct StoredRepo {
+    /// What it is.
+    pub content: RepoContent,
+    bytes: Bytes,
+    version: Option<Version>,
+}
+
+/// What an object is that should be the state of a repository of spec version 2.
+#[derive(Debug)]
+pub enum RepoContent {
+    /// There is no such object.
+    Absent,
+    /// It is of a newer version of the format.
+    Newer,
+    /// It is not what the format says.
+    Damaged(FormatError),
+    /// It is the state of a repository.
+    Sound(Box<RepoInfo>),
+}
+
+/// A backup of `repo`, out of `overwritten/`.
+#[derive(Debug)]
+pub struct RepoBackup {
+    /// Its name, as the operations log has it.
+    pub name: String,
+    /// What it says.
+    pub info: RepoInfo,
+    /// How many backups with newer names are no sound ones.
+    pub passed_over: usize,
+    bytes: Bytes,
+}
+
+/// The backups of `repo` that are stored.
+#[derive(Debug, Default)]
+pub struct RepoBackups {
+    /// Their names, the newest first, and their bytes.
+    pub all: Vec<(String, u64)>,
+}
+
+/// The operations log as far as it can be followed.
+#[derive(Debug)]
+pub struct FollowedLog {
+    /// The names of the backups that it is in, the newest first.
+    pub pages: Vec<String>,
+    /// The backups that the list in `repo` itself names.
+    pub named: BTreeSet<String>,
+    /// The page that the log goes on in and that cannot be read, and why; none if the log is whole.
+    pub broken: Option<(String, PageProblem)>,
+    /// How many entries there are.
+    pub entries: u64,
+    /// Entries that are not older than the one that follows them, of all pages.
+    pub out_of_order: Vec<Update>,
+    /// The numbers of the kinds of update that are not known.
+    pub unknown_kinds: BTreeSet<u8>,
+}
+
+/// Why a page of the operations log cannot be read.
+#[derive(Debug)]
+pub enum PageProblem {
+    /// There is no such object.
+    Missing,
+    /// It is not what the format says.
+    Damaged(FormatError),
+    /// The log was there before: it goes round in a circle.
+    Repeated,
+}
+
+impl StoredRepo {
+    /// Reads the object.
+    ///
+    /// # Errors
+    /// What the store says, which tells nothing of the object.
+    pub async fn read(storage: &dyn Storage) -> Result<Self, StorageError> {
+        let key = Key::parse(layout::REPO)?;
+        let options = icefield_storage::GetOptions::default().with_max_size(MAX_REPO_LEN);
+        let object = match storage.get(&key, options).await {
+            Ok(object) => object,
+            Err(error) if error.is_not_found() => {
+                return Ok(Self {
+                    content: RepoContent::Absent,
+                    bytes: Bytes::new(),
+                    version: None,
+                });
+            }
+            Err(error) => return Err(error),
+        };
+        let version = Some(object.meta.version.clone());
+        let bytes = object.bytes().await?;
+        let content = match decode(&bytes) {
+            Ok(info) => RepoContent::Sound(Box::new(info)),
+            Err(FormatError::NewerSpecVersion { .. }) => RepoContent::Newer,
+            Err(error) => RepoContent::Damaged(error),
+        };
+        Ok(Self {
+            content,
+            bytes,
+            version,
+        })
+    }
+
+    /// Puts a backup in the place of this object, byte by byte, under the condition that nothing else has replaced it
+    /// since it was read. What was there is kept under the key that is returned.
+    ///
+    /// Refused with [`Refusal::AlreadyExists`] if another program has written the object meanwhile.
+    ///
+    /// # Errors
+    /// What the store says; nothing was replaced then.
+    pub async fn put_back(
+        &self,
+        storage: &Arc<dyn Storage>,
+        earlier: &RepoBackup,
+    ) -> Result<(EditOutcome, Option<String>), StorageError> {
+        let key = Key::parse(layout::REPO)?;
+        let aside = match &self.version {
+            Some(_) => Some(self.keep_aside(storage).await?),
+            None => None,
+        };
+        let mode = match &self.version {
+            Some(version) => PutMode::Update(version.clone()),
+            None => PutMode::Create,
+        };
+        let options = repo_options(&Writer::default(), mode);
+        let put = storage
+            .put(&key, earlier.bytes.clone().into(), options)
+            .await?;
+        let outcome = match put {
+            PutOutcome::Written(_) => EditOutcome::Done(None),
+            // The refusal may be the answer to a repetition, sent by a client below us, of a request that had landed.
+            PutOutcome::Refused => match self.is_there(storage, &key, earlier).await {
+                Ok(true) => EditOutcome::Done(None),
+                Ok(false) => EditOutcome::Refused(Refusal::AlreadyExists),
+                Err(source) => EditOutcome::Unknown(source),
+            },
+            PutOutcome::Unknown(source) => match self.is_there(storage, &key, earlier).await {
+                Ok(true) => EditOutcome::Done(None),
+                _ => EditOutcome::Unknown(source),
+            },
+        };
+        if let EditOutcome::Done(_) = outcome
+            && let Err(source) = storage.sync().await
+        {
+            return Ok((EditOutcome::Unknown(source), aside));
+        }
+        Ok((outcome, aside))
+    }
+
+    async fn is_there(
+        &self,
+        storage: &Arc<dyn Storage>,
+        key: &Key,
+        earlier: &RepoBackup,
+    ) -> Result<bool, StorageError> {
+        let stored = storage.try_read(key).await?;
+        Ok(stored.is_some_and(|(bytes, _)| bytes == earlier.bytes))
+    }
+
+    /// Writes the bytes of the object under a key that they decide, durably, so that a repair that runs again finds them there.
+    async fn keep_aside(&self, storage: &Arc<dyn Storage>) -> Result<String, StorageError> {
+        let mut digest: u64 = 0xCBF2_9CE4_8422_2325;
+        for byte in &self.bytes {
+            digest = (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+        for more in 0_u32.. {
+            let name = format!("{}/{KEPT_ASIDE}/repo.{digest:016x}.{more}", layout::OWN);
+            let key = Key::parse(&name)?;
+            let put = storage.put_immutable(&key, self.bytes.clone(), PutMode::Create.into());
+            match put.await? {
+                PutOutcome::Written(_) => {}
+                // Other bytes of the same digest.
+                PutOutcome::Refused => continue,
+                PutOutcome::Unknown(source) => match storage.try_read(&key).await? {
+                    Some((stored, _)) if stored == self.bytes => {}
+                    _ => return Err(source),
+                },
+            }
+            storage.sync().await?;
+            return Ok(name);
+        }
+        unreachable!("BUG: there are not so many objects of one digest")
+    }
+}
+
+impl RepoBackups {
+    /// Lists them.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn list(storage: &dyn Storage) -> Result<Self, StorageError> {
+        let prefix = Prefix::parse(layout::OVERWRITTEN)?;
+        let mut objects = storage.list_objects(ListOptions::prefix(prefix));
+        let mut found = Self::default();
+        while let Some(object) = objects.next().await {
+            let object = object?;
+            if let Some(key) = layout::parse_overwritten_key(object.key.as_str())
+                && key.object == layout::REPO
+            {
+                found.all.push((key.name, object.size));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads the newest one that is sound and of which `is_ours` is true; none if there is none.
+    ///
+    /// Names tell the order by the clocks of their writers; of the first sixteen sound ones, the one with the newest entry in its
+    /// log is taken.
+    ///
+    /// # Errors
+    /// What the store says, which tells nothing of the objects.
+    pub async fn newest_sound(
+        &self,
+        storage: &dyn Storage,
+        is_ours: &(dyn Fn(&RepoInfo) -> bool + Send + Sync),
+    ) -> Result<Option<RepoBackup>, StorageError> {
+        let (mut newest, mut sound, mut unsound): (Option<RepoBackup>, usize, usize) = (None, 0, 0);
+        for (name, _) in &self.all {
+            if sound == COMPARED {
+                break;
+            }
+            let key = Key::parse(&layout::overwritten_key(name))?;
+            let read = match storage.try_read(&key).await? {
+                Some((bytes, _)) => decode(&bytes).ok().map(|info| (info, bytes)),
+                None => continue,
+            };
+            let Some((info, bytes)) = read.filter(|(info, _)| is_ours(info)) else {
+                unsound += 1;
+                continue;
+            };
+            sound += 1;
+            let at = info.log().newest_at();
+            if newest
+                .as_ref()
+                .is_none_or(|it| it.info.log().newest_at() < at)
+            {
+                newest = Some(RepoBackup {
+                    name: name.clone(),
+                    info,
+                    passed_over: unsound,
+                    bytes,
+                });
+            }
+        }
+        Ok(newest)
+    }
+}
+
+impl FollowedLog {
+    /// Follows the log of a state through the backups that it goes on in.
+    ///
+    /// # Errors
+    /// What the store says, which tells nothing of the objects.
+    pub async fn of(storage: &dyn Storage, state: &RepoInfo) -> Result<Self, StorageError> {
+        let named = state.log().updates().filter_map(|it| it.backup.clone());
+        let mut followed = Self {
+            pages: Vec::new(),
+            named: named.collect(),
+            broken: None,
+            entries: 0,
+            out_of_order: Vec::new(),
+            unknown_kinds: BTreeSet::new(),
+        };
+        let mut earlier;
+        let (mut page, mut last) = (state, None);
+        loop {
+            last = followed.take(page, last);
+            let Some(name) = page.log().continues_in().map(str::to_owned) else {
+                return Ok(followed);
+            };
+            let problem = match followed.pages.contains(&name) {
+                true => PageProblem::Repeated,
+                false => match read_page(storage, &name).await? {
+                    Ok(info) => {
+                        followed.pages.push(name);
+                        earlier = info;
+                        page = &earlier;
+                        continue;
+                    }
+                    Err(problem) => problem,
+                },
+            };
+            followed.broken = Some((name, problem));
+            return Ok(followed);
+        }
+    }
+
+    /// Takes the entries of a page down, and returns the time of its last one.
+    fn take(&mut self, page: &RepoInfo, mut later: Option<u64>) -> Option<u64> {
+        for update in page.log().updates() {
+            self.entries += 1;
+            if later.is_some_and(|later| update.updated_at >= later) {
+                self.out_of_order.push(update.clone());
+            }
+            later = Some(update.updated_at);
+            if let icefield_format::UpdateKind::Unknown { tag } = update.kind {
+                self.unknown_kinds.insert(tag);
+            }
+        }
+        later
+    }
+}
+
+async fn read_page(
+    storage: &dyn Storage,
+    name: &str,
+) -> Result<Result<RepoInfo, PageProblem>, StorageError> {
+    let Ok(key) = Key::parse(&layout::overwritten_key(name)) else {
+        return Ok(Err(PageProblem::Missing));
+    };
+    Ok(match storage.try_read(&key).await? {
+        Some((bytes, _)) => decode(&bytes).map_err(PageProblem::Damaged),
+        None => Err(PageProblem::Missing),
+    })
+}
+
+fn decode(bytes: &[u8]) -> Result<RepoInfo, FormatError> {
+    RepoInfo::decode(bytes, &DecodeLimits::up_to(SpecVersion::V2))
+}
