@@ -87,7 +87,7 @@ pub use session::{
 };
 pub use settings::{ReadSettings, Settings};
 pub use virtual_chunks::{
-    OpenContainer, VirtualAccess, VirtualChecksum, VirtualChunkError, VirtualRefs,
+    Containers, OpenContainer, VirtualAccess, VirtualChecksum, VirtualChunkError, VirtualRefs,
     VirtualRefsError, VirtualSource,
 };
 

@@ -21,7 +21,7 @@ use icefield_format::LocationRule;
 use icefield_storage::{BoxError, KeyError, StorageError};
 
 pub use access::{OpenContainer, VirtualAccess};
-pub(crate) use containers::Containers;
+pub use containers::Containers;
 pub use refs::{VirtualChecksum, VirtualRefs, VirtualRefsError, VirtualSource};
 pub(crate) use stores::{VirtualStores, VirtualTarget};
 pub(crate) use verbatim::carried;

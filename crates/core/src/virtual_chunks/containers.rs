@@ -9,14 +9,15 @@ use super::{VirtualChunkError, verbatim};
 
 /// Containers by their prefixes, the longest first. One whose prefix is none contains nothing.
 #[derive(Debug)]
-pub(crate) struct Containers {
+pub struct Containers {
     all: Vec<(VirtualLocation, Arc<VirtualChunkContainer>)>,
     /// Of the repository, whose locations are read by it.
     version: SpecVersion,
 }
 
 impl Containers {
-    pub(crate) fn of(config: &RepositoryConfig, version: SpecVersion) -> Self {
+    /// Returns the containers of a configuration, for a repository of a version.
+    pub fn of(config: &RepositoryConfig, version: SpecVersion) -> Self {
         let mut all = Vec::new();
         for container in config.containers() {
             let shared = Arc::new(container.clone());
@@ -36,7 +37,7 @@ impl Containers {
     /// # Errors
     /// The rule that it breaks; [`VirtualChunkError::NeedsSpecVersion2`] and [`VirtualChunkError::NoContainerNamed`] of
     /// one that names its container.
-    pub(crate) fn resolve(&self, location: &str) -> Result<VirtualLocation, VirtualChunkError> {
+    pub fn resolve(&self, location: &str) -> Result<VirtualLocation, VirtualChunkError> {
         match self.version {
             SpecVersion::V1 if verbatim::is_relative(location) => {
                 Err(VirtualChunkError::NeedsSpecVersion2)
@@ -49,7 +50,7 @@ impl Containers {
     }
 
     /// Returns the container that a location lies in: of several, that with the longest prefix.
-    pub(crate) fn find(&self, location: &VirtualLocation) -> Option<&Arc<VirtualChunkContainer>> {
+    pub fn find(&self, location: &VirtualLocation) -> Option<&Arc<VirtualChunkContainer>> {
         let mut all = self.all.iter();
         let found = all.find(|(prefix, _)| location.below(prefix).is_some());
         found.map(|(_, container)| container)
