@@ -20,9 +20,12 @@ mod nodes;
 mod objects;
 mod refs;
 mod repair;
+mod repo;
+mod root;
 mod run;
 mod snapshots;
 mod strays;
+mod unlisted;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -32,20 +35,22 @@ use futures::future::BoxFuture;
 use icefield_core::{Interrupt, Interrupted, Repository};
 use icefield_format::{DecodeLimits, SnapshotId};
 use icefield_refs::{BranchName, FetchError, Misspelled, RefsError};
-use icefield_storage::{Storage, StorageError};
+use icefield_storage::{Clock, Storage, StorageError, SystemClock};
 
 use self::chunks::BadChunks;
-use self::foreign::BadForeign;
+use self::foreign::{BadForeign, Locations};
 use self::histories::Target;
-use self::objects::Objects;
+use self::objects::{Objects, Parents};
+use self::root::Root;
 use crate::Progress;
 
 pub use collected::{CheckReport, Garbage, GarbageOfKind, Proposal};
 pub use finding::{Finding, FindingKind, Severity};
 pub use repair::{
     ArrayLoss, BranchRepair, CorrectedExtents, LogOutcome, LogRepair, REPAIR_METADATA, RenamedRef,
-    Repair, RepairError, RepairOutcome, RepairReport, RestoredBranch,
+    Repair, RepairError, RepairOutcome, RepairReport, RepoRepair, RestoredBranch,
 };
+pub use unlisted::UnlistedSnapshot;
 
 /// Why a repository could not be checked. What is wrong with the repository itself is a [`Finding`].
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +64,7 @@ pub enum CheckError {
     },
     /// The repository uses a newer version of the format.
     #[error(
-        "the repository at {location} is of spec version 2 of the format or a newer one, which fsck does not check yet"
+        "the repository at {location} is of a newer version of the format: a newer release of this program may check it"
     )]
     NewerSpecVersion {
         /// The store.
@@ -94,6 +99,7 @@ pub struct Check {
     memory_bytes: usize,
     most_findings: u64,
     interrupt: Interrupt,
+    clock: Arc<dyn Clock>,
 }
 
 impl fmt::Debug for Check {
@@ -122,6 +128,9 @@ struct Examined {
     lost: BTreeMap<BranchName, Option<SnapshotId>>,
     /// Objects of refs that are not in the store's own spelling.
     misspelled: Vec<Misspelled>,
+    root: Root,
+    parents: Parents,
+    locations: Arc<Locations>,
 }
 
 impl Check {
@@ -137,6 +146,7 @@ impl Check {
             memory_bytes: 192 << 20,
             most_findings: 1000,
             interrupt: Interrupt::new(),
+            clock: Arc::new(SystemClock),
         }
     }
 
@@ -181,6 +191,13 @@ impl Check {
     #[must_use]
     pub fn with_most_findings(mut self, findings: u64) -> Self {
         self.most_findings = findings.max(1);
+        self
+    }
+
+    /// Sets the clock that the operations log is compared with. Default: that of the system.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
         self
     }
 

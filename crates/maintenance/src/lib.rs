@@ -23,7 +23,8 @@ pub use bundle::{BundleReport, BundleRepository, Unbundle, UnbundleReport};
 pub use check::{
     ArrayLoss, BranchRepair, Check, CheckError, CheckReport, CorrectedExtents, Finding,
     FindingKind, Garbage, GarbageOfKind, LogOutcome, LogRepair, Proposal, REPAIR_METADATA,
-    RenamedRef, Repair, RepairError, RepairOutcome, RepairReport, RestoredBranch, Severity,
+    RenamedRef, Repair, RepairError, RepairOutcome, RepairReport, RepoRepair, RestoredBranch,
+    Severity, UnlistedSnapshot,
 };
 pub use collect::{
     Collect, CollectError, CollectReport, DEFAULT_FLOOR, DatedAhead, LEAST_FLOOR, Marking, Swept,
@@ -35,7 +36,9 @@ pub use copy::{
 pub use expire::{Expire, ExpireError, Expired, Fate, NewParent, Plan, Policy, Reason, Stuck};
 pub use icefield_core::collection::ClocksApart;
 pub use progress::Progress;
-pub use usage::{Amount, GarbageUsage, Usage, UsageError, UsageRow, UsageSummary, UsageTable};
+pub use usage::{
+    Amount, BackupUsage, GarbageUsage, Usage, UsageError, UsageRow, UsageSummary, UsageTable,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -21,7 +21,7 @@ use icefield_format::{DecodeLimits, SpecVersion};
 use crate::Progress;
 
 pub use error::UsageError;
-pub use report::{Amount, GarbageUsage, UsageRow, UsageSummary, UsageTable};
+pub use report::{Amount, BackupUsage, GarbageUsage, UsageRow, UsageSummary, UsageTable};
 
 use tally::Tallying;
 

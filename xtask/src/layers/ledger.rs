@@ -27,8 +27,13 @@ const FACTS: &[Fact] = &[
     Fact {
         text: ".parent_id()",
         instead: "`Ledger::graph` and its walks tell parents",
-        // It shows the object as it is stored.
-        spared: &["crates/python/src/inspect/repo_info.rs"],
+        // They show `repo` as it is stored, or hold it against files.
+        spared: &[
+            "crates/maintenance/src/check/histories.rs",
+            "crates/maintenance/src/check/objects.rs",
+            "crates/maintenance/src/check/unlisted.rs",
+            "crates/python/src/inspect/repo_info.rs",
+        ],
     },
     Fact {
         text: "SnapshotInfo::of(",
@@ -48,6 +53,7 @@ const FACTS: &[Fact] = &[
         instead: "`Ledger::open` and `Ledger::was_upgraded` look for it",
         spared: &[
             "crates/maintenance/src/check/refs.rs",
+            "crates/maintenance/src/check/repo.rs",
             "crates/maintenance/src/check/strays.rs",
             "crates/python/src/inspect/repo_info.rs",
         ],

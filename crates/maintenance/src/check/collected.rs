@@ -6,14 +6,19 @@ use icefield_format::SnapshotId;
 use serde::Serialize;
 
 use super::finding::{Finding, FindingKind, Severity};
+use super::unlisted::UnlistedSnapshot;
 
 /// What was looked at, what is wrong with it, and what nobody needs.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CheckReport {
+    /// The version of the format that the repository has.
+    pub spec_version: u8,
     /// Branches and tags.
     pub refs: u64,
-    /// Snapshots that they reach.
+    /// Snapshots that they reach, or that `repo` lists.
     pub snapshots: u64,
+    /// Those among them that no ref reaches.
+    pub detached: u64,
     /// Manifests of those snapshots.
     pub manifests: u64,
     /// Transaction logs that were compared with what their snapshots changed.
@@ -44,6 +49,8 @@ pub struct CheckReport {
     pub left_out: u64,
     /// Branches that could be made again, and where.
     pub proposals: Vec<Proposal>,
+    /// Snapshots that may have been committed after the newest sound backup of `repo`, where what is stored is none.
+    pub unlisted: Vec<UnlistedSnapshot>,
 }
 
 impl CheckReport {

@@ -12,7 +12,7 @@ use super::CheckError;
 use super::chunks::{BadChunk, BadChunks, Problem};
 use super::compare::survey;
 use super::finding::{Finding, FindingKind};
-use super::foreign::{BadForeign, is_bad};
+use super::foreign::{BadForeign, Locations};
 use super::needed::Need;
 use super::nodes;
 use super::objects::Objects;
@@ -75,6 +75,8 @@ pub(super) async fn at(
         snapshot: Arc::clone(snapshot),
         parent: None,
         log: false,
+        pruned: Vec::new(),
+        judge_all: false,
     };
     let verdict = snapshots::check(cx, &job).await?;
     let mut damage = Damage {
@@ -125,7 +127,7 @@ pub(super) async fn at(
                 &stored.manifest,
                 &record.id(),
                 grid.as_deref(),
-                (bad, bad_foreign),
+                (bad, bad_foreign, &cx.locations),
                 |mark, at| {
                     damage.marks.insert(mark.mark());
                     match mark.kind {
@@ -147,7 +149,7 @@ fn scan(
     manifest: &Manifest,
     node: &NodeId,
     grid: Option<&[u32]>,
-    (bad, bad_foreign): (&BadChunks, &BadForeign),
+    (bad, bad_foreign, locations): (&BadChunks, &BadForeign, &Locations),
     mut found: impl FnMut(Finding, ChunkIndex),
 ) {
     let refs = manifest.array(node);
@@ -171,7 +173,7 @@ fn scan(
                 offset,
                 length,
                 checksum,
-            }) if is_bad(bad_foreign, location, offset + length, checksum) => {
+            }) if locations.is_bad(bad_foreign, location, offset + length, checksum) => {
                 let kind = FindingKind::VirtualMissing;
                 found(Finding::new(kind, location, ""), record.index());
             }

@@ -63,6 +63,18 @@ kinds! {
     /// The object of spec version 2, beside refs of version 1.
     RepoObject, Damage, "an object `repo` beside refs of spec version 1",
         "if nobody upgraded the repository to spec version 2, move the object away: while it is there, no program opens it as version 1";
+    /// No object `repo` where its backups are.
+    RepoMissing, Damage, "a repository of spec version 2 without its object `repo`",
+        "`fsck --repair` puts the newest sound backup out of overwritten/ in its place; what was done after that is lost";
+    /// An object `repo` that cannot be decoded.
+    RepoDamaged, Damage, "an object `repo` that cannot be decoded",
+        "`fsck --repair` keeps it aside and puts the newest sound backup out of overwritten/ in its place; what was done after that is lost";
+    /// An object `repo` that lists none of the snapshots that are there.
+    RepoForeign, Damage, "an object `repo` of another repository",
+        "`fsck --repair` keeps it aside and puts the newest backup out of overwritten/ that is of this repository in its place";
+    /// Metadata of the repository that cannot be read.
+    RepoMetadataDamaged, Damage, "metadata of the repository that cannot be read",
+        "set the metadata of the repository again";
     /// A configuration that cannot be read.
     ConfigDamaged, Damage, "a configuration that cannot be read",
         "put back a copy of config.yaml, or move it away: a repository without one has the default settings";
@@ -168,9 +180,45 @@ kinds! {
     /// A foreign object that was not looked at.
     VirtualUnchecked, Warning, "foreign objects that could not be looked at",
         "grant access to them with --grant PREFIX, or check that their store is up";
+    /// A snapshot of which `repo` says something else than its file.
+    SnapshotDisagrees, Warning, "snapshots of which `repo` says something else than their file",
+        "compare `repo` with its backups in overwritten/: histories show what `repo` says";
+    /// A snapshot that `repo` lists, that no ref reaches, and that cannot be read.
+    DetachedBroken, Warning, "snapshots that no ref reaches, that `repo` lists, and that cannot be read",
+        "nothing: `icefield gc` takes them out of the list once they are old";
+    /// Refs of spec version 1 beside a sound `repo`.
+    RefsBesideRepo, Warning, "refs of spec version 1 beside the object `repo`",
+        "programs that opened the repository before it was upgraded may write there what no other program sees: `icefield upgrade` tells what differs";
+    /// A page of the operations log that cannot be read.
+    OpsLogBroken, Warning, "operations logs that end early",
+        "put the object back from a copy: nothing but the log before it is lost, and `icefield gc` deletes no backups until then";
+    /// A backup that an entry of the operations log names, and that is gone.
+    BackupMissing, Warning, "backups of `repo` that are named and missing",
+        "put the object back from a copy: the operations log ends there once its list outgrows its page";
+    /// Entries of the operations log that are not in the order of their times.
+    OpsLogTimes, Warning, "operations logs whose times do not descend",
+        "nothing: states given by time may be the wrong ones there";
+    /// An operations log whose newest entry lies ahead of the clock.
+    OpsLogAhead, Warning, "operations logs that are ahead of the clock",
+        "set the clock that is wrong: more than ten minutes ahead, no edit is taken";
+    /// A tag whose name is listed as deleted.
+    TagDeletedToo, Warning, "tags that are listed as deleted, too",
+        "`tag delete` it: other readers may not see it";
     /// A log that tells what did not happen.
     LogExcess, Warning, "transaction logs that tell what did not happen",
         "nothing: writers that began before that commit may get conflicts for no reason";
+    /// A repository that takes no writes.
+    RepoNotOnline, Note, "repositories that take no writes",
+        "`icefield set-status LOCATION online` allows writes again";
+    /// Feature flags that are not known.
+    FlagUnknown, Note, "feature flags that are not known",
+        "nothing: a newer version of the format has them, and they are kept";
+    /// Updates of an unknown kind in the operations log.
+    UpdateUnknown, Note, "kinds of update in the operations log that are not known",
+        "nothing: a newer version of the format has them, and the list that holds them is kept in overwritten/";
+    /// A snapshot that may have been committed after the state that a check goes by.
+    SnapshotUnlisted, Note, "snapshots that may have been committed after the newest sound backup of `repo`",
+        "files do not tell whether a commit was acknowledged: `fsck --repair --restore-branch recovered/NAME` makes a branch of the newest whose parent is certain";
     /// A name in a bucket that may be an encoded one.
     RefNameEncoded, Note, "refs whose name looks percent-encoded",
         "nothing, if it was given so; if the repository was copied here from a disk by another tool, `icefield copy` from there keeps names";
@@ -190,6 +238,21 @@ kinds! {
     /// Objects that no ref reaches.
     Garbage, Note, "objects that no ref reaches",
         "nothing: they are of commits under way, or left by stopped ones and deleted branches, and can be collected";
+}
+
+impl FindingKind {
+    /// Whether it concerns all of the repository, whichever ref is looked at.
+    pub(super) fn is_general(self) -> bool {
+        matches!(
+            self,
+            Self::RepoObject
+                | Self::RepoMissing
+                | Self::RepoDamaged
+                | Self::RepoForeign
+                | Self::ConfigDamaged
+                | Self::RefsBesideRepo
+        )
+    }
 }
 
 /// One thing that is wrong.

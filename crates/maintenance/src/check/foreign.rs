@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use futures::stream::{self, StreamExt};
-use icefield_core::{Repository, VirtualChunkError};
-use icefield_format::{
-    Checksum, RepositoryConfig, SnapshotId, VirtualLocation, container_prefixes,
-};
+use icefield_core::{Containers, Repository, VirtualChunkError};
+use icefield_format::{Checksum, RepositoryConfig, SnapshotId, SpecVersion};
 use icefield_storage::{Condition, GetOptions, GetRange, StorageError};
 
 use super::finding::{Finding, FindingKind, said};
@@ -74,19 +72,68 @@ pub(super) type ForeignNeeds = HashMap<ForeignObject, ForeignNeed>;
 /// Foreign objects that do not hold what is referred to; the bytes of those that are only too short.
 pub(super) type BadForeign = BTreeMap<ForeignObject, Option<u64>>;
 
-/// The prefixes of the containers of a configuration.
-pub(super) fn prefixes(config: &RepositoryConfig) -> Vec<VirtualLocation> {
-    let containers = config.containers();
-    containers
-        .flat_map(|it| container_prefixes(&it.url_prefix))
-        .collect()
+/// What the locations of virtual chunks are held against.
+#[derive(Debug)]
+pub(super) struct Locations {
+    containers: Containers,
+    /// Whether the configuration could be read.
+    known: bool,
+}
+
+impl Locations {
+    pub(super) fn new(config: Option<&RepositoryConfig>, version: SpecVersion) -> Self {
+        let known = config.is_some();
+        let default = RepositoryConfig::default();
+        let containers = Containers::of(config.unwrap_or(&default), version);
+        Self { containers, known }
+    }
+
+    fn judge(&self, location: &str) -> Result<(), Fault> {
+        use FindingKind::{VirtualLocationInvalid, VirtualNoContainer};
+        let fault = |kind, rule| Err(Fault { kind, rule });
+        match self.containers.resolve(location) {
+            Err(VirtualChunkError::Location(rule)) => {
+                fault(VirtualLocationInvalid, rule.to_string())
+            }
+            _ if !self.known => Ok(()),
+            Err(error) => fault(VirtualNoContainer, said(&error)),
+            Ok(parsed) if self.containers.find(&parsed).is_some() => Ok(()),
+            Ok(_) => {
+                let rule = "no container of the stored configuration covers it";
+                fault(VirtualNoContainer, rule.to_owned())
+            }
+        }
+    }
+
+    /// Whether a text is a location at all.
+    fn is_location(&self, text: &str) -> bool {
+        let resolved = self.containers.resolve(text);
+        !matches!(resolved, Err(VirtualChunkError::Location(_)))
+    }
+
+    /// Whether a virtual chunk is one that a repair may drop.
+    pub(super) fn is_bad(
+        &self,
+        bad: &BadForeign,
+        location: &str,
+        end: u64,
+        checksum: Option<Checksum<'_>>,
+    ) -> bool {
+        if !self.is_location(location) {
+            return true;
+        }
+        match bad.get(&ForeignObject::of(location, checksum)) {
+            None => false,
+            Some(None) => true,
+            Some(Some(size)) => end > *size,
+        }
+    }
 }
 
 /// The virtual chunks of one array.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct VirtualChunks {
-    /// None if nobody knows the configuration.
-    containers: Option<Arc<Vec<VirtualLocation>>>,
+    locations: Arc<Locations>,
     follow: bool,
     last: Option<(String, Result<(), Fault>)>,
     pub(super) count: u64,
@@ -101,31 +148,14 @@ struct Fault {
 }
 
 impl VirtualChunks {
-    pub(super) fn new(containers: Option<Arc<Vec<VirtualLocation>>>, follow: bool) -> Self {
+    pub(super) fn new(locations: Arc<Locations>, follow: bool) -> Self {
         Self {
-            containers,
+            locations,
             follow,
-            ..Self::default()
-        }
-    }
-
-    fn judge(&self, location: &str) -> Result<(), Fault> {
-        let parsed = VirtualLocation::parse(location).map_err(|rule| Fault {
-            kind: FindingKind::VirtualLocationInvalid,
-            rule: rule.to_string(),
-        })?;
-        let Some(containers) = &self.containers else {
-            return Ok(());
-        };
-        match containers
-            .iter()
-            .any(|prefix| parsed.below(prefix).is_some())
-        {
-            true => Ok(()),
-            false => Err(Fault {
-                kind: FindingKind::VirtualNoContainer,
-                rule: "no container of the stored configuration covers it".to_owned(),
-            }),
+            last: None,
+            count: 0,
+            faults: BTreeMap::new(),
+            needs: ForeignNeeds::new(),
         }
     }
 
@@ -140,7 +170,7 @@ impl VirtualChunks {
         let verdict = match known {
             Some((_, verdict)) => verdict.clone(),
             None => {
-                let verdict = self.judge(location);
+                let verdict = self.locations.judge(location);
                 self.last = Some((location.to_owned(), verdict.clone()));
                 verdict
             }
@@ -174,23 +204,6 @@ impl VirtualChunks {
             finding.of(snapshot).at(path).chunks(index, *count)
         };
         self.faults.iter().map(of).collect()
-    }
-}
-
-/// Whether a virtual chunk is one that a repair may drop.
-pub(super) fn is_bad(
-    bad: &BadForeign,
-    location: &str,
-    end: u64,
-    checksum: Option<Checksum<'_>>,
-) -> bool {
-    if VirtualLocation::parse(location).is_err() {
-        return true;
-    }
-    match bad.get(&ForeignObject::of(location, checksum)) {
-        None => false,
-        Some(None) => true,
-        Some(Some(size)) => end > *size,
     }
 }
 

@@ -3,12 +3,11 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use icefield_format::{Snapshot, SnapshotId, layout};
-use icefield_refs::Ledger;
+use icefield_format::{Snapshot, SnapshotId, SpecVersion, layout};
 
 use super::CheckError;
 use super::finding::{Finding, FindingKind};
-use super::objects::{Broken, Objects};
+use super::objects::{Broken, Objects, Parents};
 use super::refs;
 use super::snapshots::Job;
 
@@ -29,8 +28,10 @@ type Step = (Arc<Snapshot>, Option<SnapshotId>);
 #[derive(Debug)]
 pub(super) struct Walk {
     objects: Arc<Objects>,
-    ledger: Ledger,
+    parents: Parents,
     targets: VecDeque<Target>,
+    /// Snapshots that are listed, whether a ref reaches them or not.
+    listed: VecDeque<SnapshotId>,
     /// Whether to go on to parents.
     histories: bool,
     /// Where the walk stands: a snapshot that was not handed out yet.
@@ -41,27 +42,42 @@ pub(super) struct Walk {
     pub(super) seen: HashMap<SnapshotId, Option<SnapshotId>>,
     /// Snapshots that are named and cannot be read.
     pub(super) broken: HashSet<SnapshotId>,
+    /// Snapshots that refs point to and that are not there.
+    dangling: HashSet<SnapshotId>,
     pub(super) findings: Vec<Finding>,
+    /// How many snapshots no ref reaches.
+    pub(super) detached: u64,
 }
 
 impl Walk {
     pub(super) fn new(
         objects: Arc<Objects>,
-        ledger: Ledger,
+        parents: Parents,
         targets: &[Target],
         histories: bool,
     ) -> Self {
         Self {
             objects,
-            ledger,
+            parents,
             targets: targets.iter().cloned().collect(),
+            listed: VecDeque::new(),
             histories,
             current: None,
             path: HashSet::new(),
             seen: HashMap::new(),
             broken: HashSet::new(),
+            dangling: HashSet::new(),
             findings: Vec::new(),
+            detached: 0,
         }
+    }
+
+    /// Goes on to the snapshots that are listed and that no ref reaches.
+    pub(super) fn with_listed(mut self) -> Self {
+        if let Parents::Listed(info) = &self.parents {
+            self.listed = info.snapshots().snapshots().map(|it| it.id()).collect();
+        }
+        self
     }
 
     /// Returns the next snapshot with its parent; none after the last.
@@ -71,15 +87,20 @@ impl Walk {
                 return Ok(Some(self.step(step).await?));
             }
             let Some(target) = self.targets.pop_front() else {
-                return Ok(None);
+                let Some(id) = self.listed.pop_front() else {
+                    return Ok(None);
+                };
+                self.detached(id).await?;
+                continue;
             };
             if self.seen.contains_key(&target.snapshot) {
                 continue;
             }
             self.path.clear();
-            match self.objects.step(&self.ledger, target.snapshot).await? {
+            match self.objects.step(&self.parents, target.snapshot).await? {
                 Ok(step) => self.stand_on(step),
                 Err(Broken::Missing) => {
+                    self.dangling.insert(target.snapshot);
                     let rule = format!("snapshot {} does not exist", target.snapshot);
                     let mut finding = Finding::new(FindingKind::RefDangling, target.key, rule);
                     if target.name.starts_with("tag:") {
@@ -100,7 +121,27 @@ impl Walk {
         }
     }
 
+    /// Stands on a snapshot that is listed, unless a history has it.
+    async fn detached(&mut self, id: SnapshotId) -> Result<(), CheckError> {
+        let told = self.broken.contains(&id) || self.dangling.contains(&id);
+        if told || self.seen.contains_key(&id) {
+            return Ok(());
+        }
+        self.path.clear();
+        match self.objects.step(&self.parents, id).await? {
+            Ok(step) => {
+                self.detached += 1;
+                self.stand_on(step);
+            }
+            Err(broken) => {
+                self.broken(FindingKind::DetachedBroken, id, broken.to_string(), None);
+            }
+        }
+        Ok(())
+    }
+
     fn stand_on(&mut self, (snapshot, above): Step) {
+        self.compare_with_list(&snapshot);
         self.path.insert(snapshot.id());
         self.seen.insert(snapshot.id(), above);
         self.current = Some((snapshot, above));
@@ -122,7 +163,7 @@ impl Walk {
                 let finding = Finding::new(FindingKind::HistoryCycle, key, rule);
                 self.findings.push(finding.of(id));
             }
-            Some(above) => match self.objects.step(&self.ledger, above).await? {
+            Some(above) => match self.objects.step(&self.parents, above).await? {
                 Ok((found, next)) => {
                     self.compare_times(&snapshot, &found);
                     if !self.seen.contains_key(&above) {
@@ -142,11 +183,56 @@ impl Walk {
                 }
             },
         }
+        let listed = match &self.parents {
+            Parents::Listed(info) => info.snapshots().get(&id),
+            _ => None,
+        };
+        // In version 1, and in what was upgraded from it, the first snapshot has no log.
+        let of_root = listed.is_some() && snapshot.spec_version() != SpecVersion::V1;
         Ok(Job {
-            log: self.histories && above.is_some(),
+            log: self.histories && (above.is_some() || of_root),
+            pruned: listed
+                .iter()
+                .flat_map(|it| it.pruned_ancestor_tx_logs())
+                .collect(),
+            judge_all: false,
             snapshot,
             parent,
         })
+    }
+
+    /// Holds what `repo` says of a snapshot against its file.
+    fn compare_with_list(&mut self, snapshot: &Snapshot) {
+        let Parents::Listed(info) = &self.parents else {
+            return;
+        };
+        let Some(listed) = info.snapshots().get(&snapshot.id()) else {
+            return;
+        };
+        let limit = icefield_format::DecodeLimits::default().max_metadata;
+        let mut differs = Vec::new();
+        if listed.flushed_at() != snapshot.flushed_at() {
+            differs.push("time");
+        }
+        if listed.message() != snapshot.message() {
+            differs.push("message");
+        }
+        if listed.metadata(limit).ok() != snapshot.metadata().ok() {
+            differs.push("metadata");
+        }
+        // Files of version 1 name a parent, which expiration may have taken out of the list since.
+        if let Some(parent) = snapshot.parent_id()
+            && info.snapshots().contains(&parent)
+            && listed.parent_id() != Some(parent)
+        {
+            differs.push("parent");
+        }
+        if !differs.is_empty() {
+            let rule = format!("`repo` gives it another {}", differs.join(", "));
+            let key = layout::snapshot_key(snapshot.id());
+            let finding = Finding::new(FindingKind::SnapshotDisagrees, key, rule);
+            self.findings.push(finding.of(snapshot.id()));
+        }
     }
 
     fn compare_times(&mut self, child: &Snapshot, parent: &Snapshot) {

@@ -1,14 +1,20 @@
 //! Whether a transaction log tells what its snapshot changed.
 //!
-//! It must tell every change; it may tell more. What it does not tell is not judged of the first snapshot after the
-//! initial one: expiration leaves such a snapshot with the log of a commit on top of another.
+//! It must tell every change; it may tell more: an amended commit has the log of both. What it does not tell is not judged
+//! of the first snapshot after the initial one: expiration leaves such a snapshot with the log of a commit on top of another.
+//! Where `repo` names the logs of what expiration took out, all of them together must tell the change.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use icefield_format::{ChunkIndex, NodeId, NodeKind, Snapshot, SnapshotId, TransactionLog, layout};
+use std::sync::Arc;
+
+use icefield_format::{
+    ChunkIndex, NodeId, NodeKind, NodeRecord, Snapshot, SnapshotId, TransactionLog, layout,
+};
 
 use super::finding::{Finding, FindingKind};
+use super::snapshots::Job;
 
 /// What a log tells of chunks.
 #[derive(Debug)]
@@ -34,25 +40,33 @@ struct Difference<'a> {
     path: &'a str,
 }
 
+impl<'a> Difference<'a> {
+    fn of(node: NodeRecord<'a>) -> Self {
+        Self {
+            id: node.id(),
+            kind: node.kind(),
+            path: node.path(),
+        }
+    }
+}
+
 #[derive(Default)]
 struct Differences<'a> {
     came: Vec<Difference<'a>>,
     went: Vec<Difference<'a>>,
     changed: Vec<Difference<'a>>,
+    /// Nodes that are at another path than before.
+    moved: Vec<Difference<'a>>,
 }
 
 /// Walks both lists of nodes, which ascend by path.
 fn differences<'a>(parent: &'a Snapshot, child: &'a Snapshot) -> Differences<'a> {
     let mut found = Differences::default();
+    let (mut went, mut came) = (Vec::new(), Vec::new());
     let (mut old, mut new) = (parent.nodes().peekable(), child.nodes().peekable());
-    let of = |node: icefield_format::NodeRecord<'a>| Difference {
-        id: node.id(),
-        kind: node.kind(),
-        path: node.path(),
-    };
     loop {
         let order = match (old.peek(), new.peek()) {
-            (None, None) => return found,
+            (None, None) => break,
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (Some(old), Some(new)) => old.path().as_bytes().cmp(new.path().as_bytes()),
@@ -62,83 +76,141 @@ fn differences<'a>(parent: &'a Snapshot, child: &'a Snapshot) -> Differences<'a>
         match (before, after) {
             (Some(before), Some(after)) if before.id() == after.id() => {
                 if before.user_data() != after.user_data() {
-                    found.changed.push(of(after));
+                    found.changed.push(Difference::of(after));
                 }
             }
             (before, after) => {
-                found.went.extend(before.map(of));
-                found.came.extend(after.map(of));
+                went.extend(before);
+                came.extend(after);
             }
         }
     }
+    let by_id: BTreeMap<NodeId, NodeRecord<'_>> = went.iter().map(|it| (it.id(), *it)).collect();
+    for after in came {
+        let Some(before) = by_id.get(&after.id()) else {
+            found.came.push(Difference::of(after));
+            continue;
+        };
+        found.moved.push(Difference::of(after));
+        if before.user_data() != after.user_data() {
+            found.changed.push(Difference::of(after));
+        }
+    }
+    let moved: BTreeSet<NodeId> = found.moved.iter().map(|it| it.id).collect();
+    let went = went.into_iter().filter(|it| !moved.contains(&it.id()));
+    found.went = went.map(Difference::of).collect();
+    found
 }
 
-/// Compares what a log says of nodes, and returns what it says of chunks.
+/// What logs together say of nodes.
+#[derive(Default)]
+struct Told {
+    new: BTreeSet<NodeId>,
+    deleted: BTreeSet<NodeId>,
+    updated: BTreeSet<NodeId>,
+    moved: BTreeSet<NodeId>,
+}
+
+impl Told {
+    fn of(logs: &[Arc<TransactionLog>]) -> Self {
+        let mut told = Self::default();
+        for log in logs {
+            told.new.extend(log.new_groups().chain(log.new_arrays()));
+            let deleted = log.deleted_groups().chain(log.deleted_arrays());
+            told.deleted.extend(deleted);
+            let updated = log.updated_groups().chain(log.updated_arrays());
+            told.updated.extend(updated);
+            told.moved.extend(log.moved_nodes().map(|it| it.id()));
+        }
+        told
+    }
+}
+
+/// Compares what logs say of nodes, and returns what they say of chunks. The last one is that of the snapshot itself.
 pub(super) fn check(
-    log: &TransactionLog,
-    parent: Option<&Snapshot>,
-    child: &Snapshot,
+    logs: &[Arc<TransactionLog>],
+    job: &Job,
     findings: &mut Vec<Finding>,
 ) -> Logged {
-    let complete = parent.is_some_and(|parent| parent.id() != SnapshotId::INITIAL);
-    let ids = |lists: [Vec<NodeId>; 2]| lists.into_iter().flatten().collect::<BTreeSet<_>>();
-    let new = ids([log.new_groups().collect(), log.new_arrays().collect()]);
-    let deleted = ids([
-        log.deleted_groups().collect(),
-        log.deleted_arrays().collect(),
-    ]);
-    let updated = ids([
-        log.updated_groups().collect(),
-        log.updated_arrays().collect(),
-    ]);
-    let here: BTreeSet<NodeId> = child.nodes().map(|node| node.id()).collect();
+    let (parent, child) = (job.parent.as_deref(), &*job.snapshot);
+    let judge_all = job.judge_all || !job.pruned.is_empty();
+    let complete = parent.is_some_and(|parent| judge_all || parent.id() != SnapshotId::INITIAL);
+    let told = Told::of(logs);
+    // What came and went again in between is in both lists, and what was updated before it went in another two.
+    let passing = |id: &&NodeId| !(told.deleted.contains(*id) && told.new.contains(*id));
+    let stays = |id: &&NodeId| !told.deleted.contains(*id);
+    let at: BTreeMap<NodeId, &str> = child.nodes().map(|it| (it.id(), it.path())).collect();
+    let is_here = |id: &&NodeId| at.contains_key(*id);
+    let absent = |ids: &BTreeSet<NodeId>| ids.iter().filter(|id| !is_here(id)).copied().collect();
+    let mut lies: Vec<(usize, &str)> = Vec::new();
     if let Some(parent) = parent.filter(|_| complete) {
         let found = differences(parent, child);
-        let word = |kind| match kind {
-            NodeKind::Group => "group",
-            NodeKind::Array => "array",
-        };
-        let mut unsaid = Vec::new();
-        for (list, told, what) in [
-            (&found.came, &new, "was created"),
-            (&found.went, &deleted, "was deleted"),
-            (&found.changed, &updated, "was updated"),
-        ] {
-            let missing = list
-                .iter()
-                .filter(|it| !told.contains(&it.id) && !new.contains(&it.id));
-            unsaid.extend(
-                missing.map(|it| (it.path, format!("{} {} {what}", word(it.kind), it.path))),
-            );
-        }
-        if let Some((path, first)) = unsaid.first() {
-            let rule = format!("it does not tell that {first}");
-            findings.push(finding(FindingKind::LogIncomplete, child, rule, unsaid.len()).at(*path));
-        }
-        let came: BTreeSet<NodeId> = found.came.iter().map(|it| it.id).collect();
-        let went: BTreeSet<NodeId> = found.went.iter().map(|it| it.id).collect();
-        let lies = new.difference(&came).count() + deleted.difference(&went).count();
-        if lies > 0 {
-            let rule = format!("{lies} nodes that it has as created or deleted were not");
-            findings.push(finding(FindingKind::LogExcess, child, rule, lies));
-        }
+        let ids = |list: &[Difference<'_>]| list.iter().map(|it| it.id).collect::<BTreeSet<_>>();
+        let (mut came, mut went) = (ids(&found.came), ids(&found.went));
+        // In version 1, a rename is a node that goes and one that comes.
+        let moved = ids(&found.moved);
+        came.extend(moved.intersection(&told.new));
+        went.extend(moved.intersection(&told.deleted));
+        let created = told.new.difference(&came).filter(passing).count();
+        let deleted = told.deleted.difference(&went).filter(passing).count();
+        lies.push((created + deleted, "created or deleted were not"));
+        silences(&found, &told, child, findings);
     } else {
-        let lies = new.difference(&here).count();
-        if lies > 0 {
-            let rule = format!("{lies} nodes that it has as created are not there");
-            findings.push(finding(FindingKind::LogExcess, child, rule, lies));
-        }
+        let new: BTreeSet<NodeId> = absent(&told.new);
+        let created = new.iter().filter(passing).count();
+        lies.push((created, "created are not there"));
     }
-    let lies = updated.difference(&here).count();
-    if lies > 0 {
-        let rule = format!("{lies} nodes that it has as updated are not there");
-        findings.push(finding(FindingKind::LogExcess, child, rule, lies));
+    let updated: BTreeSet<NodeId> = absent(&told.updated);
+    lies.push((
+        updated.iter().filter(stays).count(),
+        "updated are not there",
+    ));
+    if let [log] = logs {
+        let is_elsewhere = |id: &NodeId, to: &str| at.get(id).is_some_and(|path| *path != to);
+        let mut moves = log.moved_nodes();
+        let elsewhere = moves
+            .by_ref()
+            .filter(|it| is_elsewhere(&it.id(), it.to()))
+            .count();
+        lies.push((elsewhere, "moved are elsewhere"));
     }
-    chunks(log, child, complete, findings)
+    for (count, what) in lies.into_iter().filter(|(count, _)| *count > 0) {
+        let rule = format!("{count} nodes that it has as {what}");
+        findings.push(finding(FindingKind::LogExcess, child, rule, count));
+    }
+    chunks(logs, &told, child, complete, findings)
+}
+
+/// Tells what differs and is not told.
+fn silences(found: &Differences<'_>, told: &Told, child: &Snapshot, findings: &mut Vec<Finding>) {
+    let word = |kind| match kind {
+        NodeKind::Group => "group",
+        NodeKind::Array => "array",
+    };
+    let anew = |id: &NodeId| told.deleted.contains(id) && told.new.contains(id);
+    let is_told = [
+        (&found.came, &told.new, "was created"),
+        (&found.went, &told.deleted, "was deleted"),
+        (&found.changed, &told.updated, "was updated"),
+        (&found.moved, &told.moved, "was moved"),
+    ];
+    let mut unsaid = Vec::new();
+    for (list, told_of, what) in is_told {
+        let missing = list.iter().filter(|it| {
+            let is_new = told.new.contains(&it.id) && what != "was moved";
+            !(told_of.contains(&it.id) || is_new || anew(&it.id))
+        });
+        unsaid.extend(missing.map(|it| (it.path, format!("{} {} {what}", word(it.kind), it.path))));
+    }
+    if let Some((path, first)) = unsaid.first() {
+        let rule = format!("it does not tell that {first}");
+        findings.push(finding(FindingKind::LogIncomplete, child, rule, unsaid.len()).at(*path));
+    }
 }
 
 fn chunks(
-    log: &TransactionLog,
+    logs: &[Arc<TransactionLog>],
+    told: &Told,
     child: &Snapshot,
     complete: bool,
     findings: &mut Vec<Finding>,
@@ -147,19 +219,26 @@ fn chunks(
     let arrays: BTreeSet<NodeId> = arrays.map(|node| node.id()).collect();
     let mut logged = Logged {
         complete,
-        resized: log.updated_arrays().chain(log.new_arrays()).collect(),
+        resized: (logs.iter())
+            .flat_map(|log| log.updated_arrays().chain(log.new_arrays()))
+            .collect(),
         chunks: BTreeMap::new(),
     };
     let mut strangers = 0;
-    for array in log.updated_chunks() {
-        if !arrays.contains(&array.node_id()) {
-            strangers += 1;
+    for array in logs.iter().flat_map(|log| log.updated_chunks()) {
+        let id = array.node_id();
+        if !arrays.contains(&id) {
+            // What an earlier one of them wrote, a later one may have deleted.
+            strangers += usize::from(!told.deleted.contains(&id));
         } else if complete {
-            // Some writers leave them unsorted.
-            let mut indices: Vec<ChunkIndex> = array.chunks().collect();
-            indices.sort_unstable();
-            logged.chunks.insert(array.node_id(), indices);
+            let indices = logged.chunks.entry(id).or_default();
+            indices.extend(array.chunks());
         }
+    }
+    for indices in logged.chunks.values_mut() {
+        // Some writers leave them unsorted.
+        indices.sort_unstable();
+        indices.dedup();
     }
     if strangers > 0 {
         let rule = format!("it tells of chunks of {strangers} arrays that are not there");

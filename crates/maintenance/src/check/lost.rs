@@ -4,11 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::SnapshotId;
-use icefield_refs::Ledger;
 
 use super::CheckError;
 use super::histories::Target;
-use super::objects::Objects;
+use super::objects::{Objects, Parents};
 
 /// Snapshots decoded at a time.
 const FETCHES: usize = 8;
@@ -43,7 +42,7 @@ pub(super) struct Candidate {
 /// the first snapshot of every repository.
 pub(super) async fn candidate(
     objects: &Objects,
-    ledger: &Ledger,
+    source: &Parents,
     stored: impl IntoIterator<Item = SnapshotId>,
     reached: &HashSet<SnapshotId>,
 ) -> Result<Option<Candidate>, CheckError> {
@@ -54,7 +53,7 @@ pub(super) async fn candidate(
     let mut parents: HashMap<SnapshotId, Option<SnapshotId>> = HashMap::new();
     let mut by_age = Vec::new();
     let mut reads = stream::iter(unreached)
-        .map(|id| async move { Ok::<_, CheckError>((id, objects.step(ledger, id).await?)) })
+        .map(|id| async move { Ok::<_, CheckError>((id, objects.step(source, id).await?)) })
         .buffered(FETCHES);
     while let Some((id, read)) = reads.try_next().await? {
         if let Ok((snapshot, parent)) = read {

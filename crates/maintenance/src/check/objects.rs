@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use icefield_format::{
-    DecodeLimits, FormatError, Manifest, ManifestId, Snapshot, SnapshotId, TransactionLog, layout,
+    DecodeLimits, FormatError, Manifest, ManifestId, RepoInfo, Snapshot, SnapshotId,
+    TransactionLog, layout,
 };
 use icefield_refs::{FetchError, Ledger, SnapshotSource};
 use icefield_storage::{Key, Storage, StorageError, StorageExt};
@@ -65,6 +66,17 @@ impl fmt::Display for Broken {
             Self::Damaged(why) => f.write_str(why),
         }
     }
+}
+
+/// Where a check learns what came before a snapshot.
+#[derive(Clone, Debug)]
+pub(super) enum Parents {
+    /// In the files of snapshots, of spec version 1.
+    Files(Ledger),
+    /// In the state that a repository of spec version 2 has, or had when it was last whole.
+    Listed(Arc<RepoInfo>),
+    /// Nowhere: that state is lost.
+    Unknown,
 }
 
 /// The object, or what is wrong with it; an error is the store's, and says nothing of the object.
@@ -145,16 +157,24 @@ impl Objects {
         judged(self.fetch_snapshot(id).await)
     }
 
-    /// Returns a snapshot, and its parent as a ledger tells it.
+    /// Returns a snapshot, and its parent.
     pub(super) async fn step(
         &self,
-        ledger: &Ledger,
+        parents: &Parents,
         id: SnapshotId,
     ) -> Read<(Arc<Snapshot>, Option<SnapshotId>)> {
-        match judged(ledger.snapshot(id).await)? {
-            Ok(info) => Ok(self.snapshot(id).await?.map(|it| (it, info.parent_id))),
-            Err(broken) => Ok(Err(broken)),
-        }
+        let parent = match parents {
+            Parents::Files(ledger) => match judged(ledger.snapshot(id).await)? {
+                Ok(info) => info.parent_id,
+                Err(broken) => return Ok(Err(broken)),
+            },
+            Parents::Listed(info) => match info.snapshots().get(&id) {
+                Some(listed) => listed.parent_id(),
+                None => return Ok(Err(Broken::Missing)),
+            },
+            Parents::Unknown => return Ok(Err(Broken::Missing)),
+        };
+        Ok(self.snapshot(id).await?.map(|it| (it, parent)))
     }
 
     pub(super) async fn manifest(&self, id: ManifestId) -> Read<StoredManifest> {

@@ -11,7 +11,7 @@ use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageE
 use super::CheckError;
 use super::finding::{Finding, FindingKind, said};
 use super::histories::Target;
-use super::objects::Objects;
+use super::objects::{Objects, Parents};
 
 /// What to do about a tag that points nowhere: what it pointed to is written nowhere else.
 pub(super) const TAG: &str = "tags never move, and where this one pointed is written nowhere else: put its file, or the snapshot, back from a copy, or `tag delete` it, which keeps its name taken";
@@ -32,6 +32,8 @@ pub(super) struct Found {
     /// None if it cannot be read.
     pub(super) config: Option<RepositoryConfig>,
     pub(super) findings: Vec<Finding>,
+    /// Where parents are told.
+    pub(super) parents: Parents,
 }
 
 /// Returns how the store spells the names of refs.
@@ -42,45 +44,30 @@ pub(super) fn key_form(storage: &dyn Storage) -> layout::KeyForm {
     }
 }
 
-/// Returns the ledger, with its graph as the objects have it.
+/// Returns the ledger of spec version 1, with its graph as the objects have it.
 pub(super) fn ledger(storage: &Arc<dyn Storage>, objects: &Arc<Objects>) -> Ledger {
     let objects = Arc::clone(objects);
     Ledger::spec_v1(Arc::clone(storage), objects)
 }
 
-/// Reads all refs.
+/// Reads all refs of a repository of spec version 1.
 pub(super) async fn read(
     storage: &Arc<dyn Storage>,
     objects: &Arc<Objects>,
 ) -> Result<Found, CheckError> {
     let ledger = ledger(storage, objects);
     let form = key_form(&**storage);
-    let (list, config, upgraded) =
+    let (list, config, has_repo) =
         futures::join!(ledger.list(), ledger.config(), ledger.was_upgraded());
-    let (list, upgraded) = (list?, upgraded?);
-    if upgraded && Ledger::has_repo_object(storage).await? {
-        // What lies beside it is left of version 1.
+    let (list, has_repo) = (list?, has_repo?);
+    let mut found = Found::nothing(Parents::Files(ledger));
+    found.count = (list.branches.len() + list.tags.len()) as u64;
+    found.may_have_more = !list.strays.is_empty();
+    if found.count == 0 && list.deleted_tags.is_empty() && is_empty(storage).await? {
         let location = storage.to_string();
-        return Err(CheckError::NewerSpecVersion { location });
+        return Err(CheckError::NoRepository { location });
     }
-    let mut found = Found {
-        targets: Vec::new(),
-        count: (list.branches.len() + list.tags.len()) as u64,
-        lost: Vec::new(),
-        may_have_more: !list.strays.is_empty(),
-        misspelled: Vec::new(),
-        config: None,
-        findings: Vec::new(),
-    };
-    if found.count == 0 && list.deleted_tags.is_empty() {
-        let location = storage.to_string();
-        match (upgraded, is_empty(storage).await?) {
-            (true, _) => return Err(CheckError::NewerSpecVersion { location }),
-            (false, true) => return Err(CheckError::NoRepository { location }),
-            (false, false) => {}
-        }
-    }
-    if upgraded {
+    if has_repo {
         let rule = "it makes programs take this for a repository of spec version 2";
         found
             .findings
@@ -150,6 +137,20 @@ pub(super) async fn read(
 }
 
 impl Found {
+    /// No refs at all.
+    pub(super) fn nothing(parents: Parents) -> Self {
+        Self {
+            targets: Vec::new(),
+            count: 0,
+            lost: Vec::new(),
+            misspelled: Vec::new(),
+            may_have_more: false,
+            config: None,
+            findings: Vec::new(),
+            parents,
+        }
+    }
+
     /// Returns whether the ref points nowhere, in contrast to two places.
     fn damaged(&mut self, label: String, key: String, error: &RefsError) -> bool {
         let (kind, key) = match error {

@@ -3,11 +3,13 @@
 //! Nothing is deleted or overwritten but transaction logs that cannot be decoded or keep a change quiet, so that whoever
 //! finds a copy of what was lost puts it back and resets the branch. Logs say nothing that two snapshots do not.
 //! Files of refs that are spelled as in another kind of store are renamed; what is not understood below `refs/` stays.
-//! A branch that points nowhere is moved to the newest whole snapshot that no other branch reaches.
+//! A branch that points nowhere is moved to the newest whole snapshot that no other branch reaches. In spec version 2, an object
+//! `repo` that is not what it should be gives way to its newest sound backup, and is kept aside.
 
 mod commit;
 mod logs;
 mod renamed;
+mod repo;
 mod report;
 mod restore;
 
@@ -27,7 +29,7 @@ use crate::Progress;
 
 pub use report::{
     ArrayLoss, BranchRepair, CorrectedExtents, LogOutcome, LogRepair, RenamedRef, RepairOutcome,
-    RepairReport, RestoredBranch,
+    RepairReport, RepoRepair, RestoredBranch,
 };
 
 /// The member of a commit's metadata that tells what a repair dropped.
@@ -128,21 +130,56 @@ impl Repair {
     }
 
     async fn run_here(&self, progress: &dyn Progress) -> Result<RepairReport, RepairError> {
-        let examined = self.check.examine(progress).await?;
+        let mut examined = self.check.examine(progress).await?;
         progress.stage("repairing", None);
+        let repo = self.put_back(&examined).await?;
+        let found = match &repo {
+            Some(repair) if repair.outcome == LogOutcome::Done => {
+                let before = examined.report;
+                examined = self.check.examine(progress).await?;
+                progress.stage("repairing", None);
+                Some(before)
+            }
+            // Whatever is written now would go by a state that is not stored.
+            Some(repair) if repair.outcome != LogOutcome::Planned => {
+                let left = left(&examined.report, &[], &[], &[], &[]);
+                return Ok(RepairReport {
+                    check: examined.report,
+                    repo,
+                    renamed: Vec::new(),
+                    restored: Vec::new(),
+                    branches: Vec::new(),
+                    logs: Vec::new(),
+                    left,
+                });
+            }
+            _ => None,
+        };
         let renamed = self.rename(&examined).await?;
         let restored = self.restore(&examined).await?;
         let branches = self.commit(&examined, &restored, progress).await?;
         let logs = self.logs(&examined, progress).await?;
         let left = left(&examined.report, &renamed, &restored, &branches, &logs);
         Ok(RepairReport {
-            check: examined.report,
+            check: found.unwrap_or(examined.report),
+            repo,
             renamed,
             restored,
             branches,
             logs,
             left,
         })
+    }
+
+    fn context(&self, examined: &Examined) -> Context {
+        Context {
+            objects: std::sync::Arc::clone(&examined.objects),
+            locations: std::sync::Arc::clone(&examined.locations),
+            follow: false,
+            needed: std::sync::Mutex::new(Needed::new([0xFF; 12], 2)),
+            sources: std::sync::Mutex::default(),
+            foreign: std::sync::Mutex::default(),
+        }
     }
 
     /// Repairs the branches that can be read.
@@ -165,14 +202,7 @@ impl Repair {
                 tips.insert(name, snapshot);
             }
         }
-        let cx = Context {
-            objects: std::sync::Arc::clone(&examined.objects),
-            containers: None,
-            follow: false,
-            needed: std::sync::Mutex::new(Needed::new([0xFF; 12], 2)),
-            sources: std::sync::Mutex::default(),
-            foreign: std::sync::Mutex::default(),
-        };
+        let cx = self.context(examined);
         let mut repository = None;
         let mut branches = Vec::new();
         for (name, tip) in tips {
@@ -231,7 +261,13 @@ fn left(
             return false;
         }
         match finding.kind {
-            FindingKind::ConfigDamaged | FindingKind::RepoObject | FindingKind::RefStray => true,
+            FindingKind::ConfigDamaged
+            | FindingKind::RepoObject
+            | FindingKind::RepoMissing
+            | FindingKind::RepoDamaged
+            | FindingKind::RepoForeign
+            | FindingKind::RepoMetadataDamaged
+            | FindingKind::RefStray => true,
             FindingKind::RefTwice => {
                 let mut done = renamed.iter().filter(|it| it.outcome == LogOutcome::Done);
                 !done.any(|it| it.to == finding.key)

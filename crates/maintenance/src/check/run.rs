@@ -4,20 +4,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use icefield_format::{ManifestId, NodeId, SnapshotId, VirtualLocation, layout};
+use icefield_format::{ManifestId, NodeId, SnapshotId, layout};
 use icefield_refs::{BranchName, Misspelled};
 
 use super::chunks::{self, BadChunks, Problem};
 use super::collected::{CheckReport, Collected, Garbage, Proposal};
 use super::damage;
 use super::finding::{Finding, FindingKind};
-use super::foreign::{self, BadForeign, ForeignNeeds};
+use super::foreign::{self, BadForeign, ForeignNeeds, Locations};
 use super::histories::{Target, Walk};
 use super::needed::Needed;
-use super::objects::Objects;
+use super::objects::{Objects, Parents};
+use super::root::Root;
 use super::snapshots::{self, Context, Job, Verdict};
 use super::strays::{self, Reached};
-use super::{Check, CheckError, Examined, lost, refs};
+use super::{Check, CheckError, Examined, lost, refs, repo, unlisted};
 use crate::Progress;
 
 /// Snapshots checked at a time.
@@ -32,7 +33,9 @@ pub(super) struct Run<'a> {
     progress: &'a dyn Progress,
     objects: Arc<Objects>,
     targets: Vec<Target>,
-    containers: Option<Arc<Vec<VirtualLocation>>>,
+    root: Root,
+    parents: Parents,
+    locations: Arc<Locations>,
     collected: Collected,
     report: CheckReport,
     bad: BadChunks,
@@ -58,16 +61,20 @@ impl<'a> Run<'a> {
         progress.stage("reading refs", None);
         let storage = Arc::clone(&check.storage);
         let cache = check.memory_bytes as u64 / 2;
-        let objects = Arc::new(Objects::new(storage, cache, check.limits));
-        let found = refs::read(&check.storage, &objects).await?;
+        let root = Root::look(&storage).await?;
+        let objects = Objects::new(storage, cache, root.limits(check.limits));
+        let objects = Arc::new(objects);
+        let found = match &root {
+            Root::Files => refs::read(&check.storage, &objects).await?,
+            Root::Object(root) => {
+                let now = check.clock.now();
+                repo::read(&check.storage, root, now).await?
+            }
+        };
         let mut collected = Collected::new(check.most_findings);
         let whole = check.only.is_none();
         for finding in found.findings {
-            let is_general = matches!(
-                finding.kind,
-                FindingKind::RepoObject | FindingKind::ConfigDamaged
-            );
-            if whole || is_general {
+            if whole || finding.kind.is_general() {
                 collected.add(finding);
             }
         }
@@ -89,9 +96,11 @@ impl<'a> Run<'a> {
             check,
             progress,
             objects,
-            containers: found.config.as_ref().map(foreign::prefixes).map(Arc::new),
+            locations: Arc::new(Locations::new(found.config.as_ref(), root.version())),
+            parents: found.parents,
             collected,
             report: CheckReport {
+                spec_version: root.version() as u8,
                 refs: if whole { found.count } else { 1 },
                 chunks_read: check.read,
                 ..CheckReport::default()
@@ -112,6 +121,7 @@ impl<'a> Run<'a> {
                 false => Vec::new(),
             },
             may_have_more: found.may_have_more,
+            root,
         })
     }
 
@@ -137,6 +147,7 @@ impl<'a> Run<'a> {
         if self.is_whole() {
             unreached = self.strays().await?;
         }
+        self.unlisted(&unreached).await?;
         self.propose(unreached).await?;
         if self.collected.is_worth_a_look() {
             self.mark_tips().await?;
@@ -158,6 +169,9 @@ impl<'a> Run<'a> {
             bad_foreign,
             lost,
             misspelled,
+            root,
+            parents,
+            locations,
             ..
         } = self;
         collected.write_into(&mut report);
@@ -170,13 +184,16 @@ impl<'a> Run<'a> {
             bad_foreign,
             lost,
             misspelled,
+            root,
+            parents,
+            locations,
         })
     }
 
     fn context(&self, needed: Needed) -> Context {
         Context {
             objects: Arc::clone(&self.objects),
-            containers: self.containers.clone(),
+            locations: Arc::clone(&self.locations),
             follow: self.check.virtual_chunks.is_some(),
             needed: Mutex::new(needed),
             sources: Mutex::default(),
@@ -194,12 +211,15 @@ impl<'a> Run<'a> {
         self.progress.stage("checking snapshots", None);
         let most = self.check.memory_bytes / 2 / NEED_BYTES;
         let cx = Arc::new(self.context(Needed::new(from, most)));
-        let walk = Walk::new(
+        let mut walk = Walk::new(
             Arc::clone(&self.objects),
-            refs::ledger(&self.check.storage, &self.objects),
+            self.parents.clone(),
             &self.targets,
             self.check.histories,
         );
+        if self.is_whole() {
+            walk = walk.with_listed();
+        }
         let walk = Arc::new(tokio::sync::Mutex::new(walk));
         let jobs = stream::try_unfold(Arc::clone(&walk), |walk| async move {
             let job = walk.lock().await.next().await?;
@@ -228,6 +248,7 @@ impl<'a> Run<'a> {
                 .into_iter()
                 .for_each(|it| self.collected.add(it));
             self.report.snapshots = walk.seen.len() as u64;
+            self.report.detached = walk.detached;
             self.report.manifests = self.manifests.len() as u64;
             self.seen = walk.seen;
             self.broken = walk.broken;
@@ -326,9 +347,17 @@ impl<'a> Run<'a> {
         self.progress.stage("looking for strays", None);
         let snapshots: HashSet<SnapshotId> =
             self.seen.keys().chain(&self.broken).copied().collect();
+        let listed = match &self.parents {
+            Parents::Listed(info) => Some(info.snapshots().snapshots()),
+            _ => None,
+        };
+        let listed = listed.into_iter().flatten();
+        let pruned = listed.flat_map(|it| it.pruned_ancestor_tx_logs()).collect();
         let reached = Reached {
             snapshots: &snapshots,
             manifests: &self.manifests,
+            pruned: &pruned,
+            ref_files: matches!(self.root, Root::Files),
         };
         let others = strays::look(&self.check.storage, &reached, self.progress).await?;
         others
@@ -356,6 +385,23 @@ impl<'a> Run<'a> {
         Ok(others.snapshots)
     }
 
+    /// Names what may have been committed after the state that the check goes by, where that is a backup.
+    async fn unlisted(&mut self, unreached: &[SnapshotId]) -> Result<(), CheckError> {
+        let Root::Object(root) = &self.root else {
+            return Ok(());
+        };
+        let (Some(_), Some(info)) = (&root.wrong, &root.info) else {
+            return Ok(());
+        };
+        let cx = self.context(Needed::new([0xFF; 12], 2));
+        let found = unlisted::look(&cx, info, unreached).await?;
+        for one in &found {
+            self.collected.add(one.finding());
+        }
+        self.report.unlisted = found;
+        Ok(())
+    }
+
     /// Looks for places where lost branches could be made again.
     async fn propose(&mut self, unreached: Vec<SnapshotId>) -> Result<(), CheckError> {
         if self.lost.is_empty() || !self.is_whole() {
@@ -364,13 +410,7 @@ impl<'a> Run<'a> {
         let reached = lost::of_branches(&self.targets, &self.seen);
         // What only tags reach may be what a branch stood on.
         let stored = self.seen.keys().copied().chain(unreached);
-        let candidate = lost::candidate(
-            &self.objects,
-            &refs::ledger(&self.check.storage, &self.objects),
-            stored,
-            &reached,
-        )
-        .await?;
+        let candidate = lost::candidate(&self.objects, &self.parents, stored, &reached).await?;
         let pointing: BTreeSet<&str> = self.targets.iter().map(|it| &*it.name).collect();
         let damaged: BTreeSet<String> = self.collected.damaged_refs();
         for (name, place) in &mut self.lost {

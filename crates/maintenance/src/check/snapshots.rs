@@ -8,10 +8,10 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use icefield_format::{ManifestId, NodeId, Snapshot, SnapshotId, VirtualLocation, layout};
+use icefield_format::{ManifestId, NodeId, Snapshot, SnapshotId, TransactionLog, layout};
 
 use super::finding::{Finding, FindingKind};
-use super::foreign::ForeignNeeds;
+use super::foreign::{ForeignNeeds, Locations};
 use super::logs::{self, Logged};
 use super::needed::Needed;
 use super::objects::{Broken, Objects};
@@ -19,12 +19,14 @@ use super::{CheckError, nodes};
 
 use arrays::SnapshotCheck;
 
+/// What to do about the log of a snapshot that expiration took out.
+pub(super) const PRUNED_LOG: &str = "data is not touched by this, but writers that began before that commit cannot be rebased by it: put the object back from a copy";
+
 /// What the checks of all snapshots share.
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) objects: Arc<Objects>,
-    /// None if nobody knows the configuration.
-    pub(super) containers: Option<Arc<Vec<VirtualLocation>>>,
+    pub(super) locations: Arc<Locations>,
     /// Whether foreign objects are to be looked at.
     pub(super) follow: bool,
     pub(super) needed: Mutex<Needed>,
@@ -41,6 +43,11 @@ pub(super) struct Job {
     pub(super) parent: Option<Arc<Snapshot>>,
     /// Whether it must have a transaction log.
     pub(super) log: bool,
+    /// Ancestors between the parent and it that expiration took out, oldest first. Their logs, and then its own, are its
+    /// change since the parent.
+    pub(super) pruned: Vec<SnapshotId>,
+    /// Whether logs are to tell all, also on top of the initial snapshot.
+    pub(super) judge_all: bool,
 }
 
 /// What came of a snapshot.
@@ -86,23 +93,31 @@ pub(super) async fn check(cx: &Context, job: &Job) -> Result<Verdict, CheckError
 }
 
 async fn log(cx: &Context, job: &Job, verdict: &mut Verdict) -> Result<Option<Logged>, CheckError> {
+    let mut logs: Vec<Arc<TransactionLog>> = Vec::with_capacity(1 + job.pruned.len());
     let id = job.snapshot.id();
-    match cx.objects.log(id).await? {
-        Ok(log) => {
-            verdict.logs += 1;
-            let parent = job.parent.as_deref();
-            let findings = &mut verdict.findings;
-            Ok(Some(logs::check(&log, parent, &job.snapshot, findings)))
-        }
-        Err(broken) => {
-            let kind = match broken {
-                Broken::Missing => FindingKind::LogMissing,
-                Broken::Damaged(_) => FindingKind::LogDamaged,
-            };
-            let key = layout::transaction_log_key(id);
-            let finding = Finding::new(kind, key, broken.to_string());
-            verdict.findings.push(finding.of(id));
-            Ok(None)
+    let mut is_whole = true;
+    for of in job.pruned.iter().copied().chain([id]) {
+        match cx.objects.log(of).await? {
+            Ok(log) => logs.push(log),
+            Err(broken) => {
+                let kind = match broken {
+                    Broken::Missing => FindingKind::LogMissing,
+                    Broken::Damaged(_) => FindingKind::LogDamaged,
+                };
+                let key = layout::transaction_log_key(of);
+                let mut finding = Finding::new(kind, key, broken.to_string()).of(id);
+                if of != id {
+                    finding = finding.advise(PRUNED_LOG);
+                }
+                verdict.findings.push(finding);
+                is_whole = false;
+            }
         }
     }
+    verdict.logs += logs.len() as u64;
+    if !is_whole {
+        return Ok(None);
+    }
+    let findings = &mut verdict.findings;
+    Ok(Some(logs::check(&logs, job, findings)))
 }

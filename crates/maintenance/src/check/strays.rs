@@ -21,6 +21,10 @@ const OWN_LOCAL: &str = ".icefield-local";
 pub(super) struct Reached<'a> {
     pub(super) snapshots: &'a HashSet<SnapshotId>,
     pub(super) manifests: &'a HashSet<ManifestId>,
+    /// Snapshots that are gone and whose logs are part of the change of others.
+    pub(super) pruned: &'a HashSet<SnapshotId>,
+    /// Whether refs are files.
+    pub(super) ref_files: bool,
 }
 
 /// What was found beside it.
@@ -73,7 +77,9 @@ pub(super) async fn look(
                 Some(IdKey::Manifest(id)) if !reached.manifests.contains(&id) => {
                     Some(layout::MANIFESTS)
                 }
-                Some(IdKey::TransactionLog(id)) if !reached.snapshots.contains(&id) => {
+                Some(IdKey::TransactionLog(id))
+                    if !(reached.snapshots.contains(&id) || reached.pruned.contains(&id)) =>
+                {
                     Some(layout::TRANSACTIONS)
                 }
                 Some(_) => None,
@@ -90,7 +96,9 @@ pub(super) async fn look(
             }
         }
     }
-    others.findings.extend(tombstones.findings());
+    if reached.ref_files {
+        others.findings.extend(tombstones.findings());
+    }
     Ok(others)
 }
 

@@ -48,8 +48,22 @@ pub struct UsageSummary {
     pub stored: Amount,
     /// Those that no ref reaches. Among them are those of sessions that are yet to commit.
     pub garbage: GarbageUsage,
+    /// Backups of the object `repo`; spec version 2 has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backups: Option<BackupUsage>,
     /// Chunk objects that something refers to and that are not there.
     pub missing_chunks: u64,
+}
+
+/// The backups of `repo` in `overwritten/`. They are not among the objects of the other counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct BackupUsage {
+    /// All of them.
+    pub total: Amount,
+    /// Those that are no pages of the operations log: the next collection deletes them. None while a page of the log is
+    /// missing.
+    pub unneeded: Amount,
 }
 
 /// Objects that no ref reaches.

@@ -1,12 +1,17 @@
 //! All of a repository at once.
 
+use std::collections::BTreeSet;
+
 use futures::TryStreamExt;
 use icefield_core::Repository;
+use icefield_format::{SnapshotId, SpecVersion};
+use icefield_refs::{FollowedLog, RepoBackups, RepoContent, StoredRepo};
 
 use super::marks::First;
 use super::tally::Owners;
-use super::{Amount, Usage, UsageError, UsageSummary};
+use super::{Amount, BackupUsage, Usage, UsageError, UsageSummary};
 use crate::Progress;
+use crate::copy::CopyError;
 use crate::copy::plan::{Plan, SourceRefs};
 use crate::listing::{Kind, listed};
 
@@ -27,9 +32,10 @@ impl Usage {
         let mut snapshots: Vec<_> = plan.steps.iter().map(|it| *it.id.as_bytes()).collect();
         snapshots.sort_unstable();
         let ids = plan.manifests;
+        let logs = logs(repository, &snapshots).await?;
         for (kind, ids) in [
             (Kind::Snapshot, &snapshots),
-            (Kind::TransactionLog, &snapshots),
+            (Kind::TransactionLog, &logs),
             (Kind::Manifest, &ids),
         ] {
             self.metadata(repository, kind, ids, &mut summary).await?;
@@ -46,7 +52,36 @@ impl Usage {
         summary.stored.plus(tallied.unused);
         summary.garbage.total.plus(tallied.unused);
         summary.missing_chunks = tallied.missing;
+        summary.backups = self.backups(repository).await?;
         Ok(summary)
+    }
+
+    /// Counts the backups of `repo`, and those of them that the next collection deletes; none of spec version 1, which has no
+    /// `repo`.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn backups(
+        &self,
+        repository: &Repository,
+    ) -> Result<Option<BackupUsage>, UsageError> {
+        let storage = &**repository.storage();
+        let stored = match repository.spec_version() {
+            SpecVersion::V1 => return Ok(None),
+            _ => StoredRepo::read(storage).await?,
+        };
+        let (mut usage, mut pages) = (BackupUsage::default(), None);
+        if let RepoContent::Sound(info) = &stored.content {
+            let log = FollowedLog::of(storage, info).await?;
+            pages = log.broken.is_none().then_some(log.pages);
+        }
+        for (name, size) in RepoBackups::list(storage).await?.all {
+            usage.total.add(size);
+            if pages.as_ref().is_some_and(|pages| !pages.contains(&name)) {
+                usage.unneeded.add(size);
+            }
+        }
+        Ok(Some(usage))
     }
 
     /// Counts the objects of one kind of metadata; `used` ascends.
@@ -82,4 +117,20 @@ impl Usage {
         (*to, *garbage_to) = (reached, garbage);
         Ok(())
     }
+}
+
+/// The snapshots whose logs are part of what some snapshots changed: those that expiration took out, and they themselves.
+async fn logs(
+    repository: &Repository,
+    snapshots: &[[u8; 12]],
+) -> Result<Vec<[u8; 12]>, UsageError> {
+    let listed = repository.ledger().listed().await;
+    let listed = listed.map_err(CopyError::SourceRefs)?;
+    let is_reached = |id: &SnapshotId| snapshots.binary_search(id.as_bytes()).is_ok();
+    let pruned = listed.into_iter().filter(|(id, _)| is_reached(id));
+    let pruned = pruned.flat_map(|(_, pruned)| pruned);
+    let all = pruned
+        .map(|id| *id.as_bytes())
+        .chain(snapshots.iter().copied());
+    Ok(all.collect::<BTreeSet<_>>().into_iter().collect())
 }

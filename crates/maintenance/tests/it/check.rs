@@ -1,8 +1,10 @@
 //! Checks and repairs.
 
 mod damages;
+mod damages_v2;
 mod mended;
 mod repairs;
+mod repairs_v2;
 mod reports;
 mod restored;
 mod vectors;

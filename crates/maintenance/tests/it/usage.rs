@@ -373,6 +373,36 @@ async fn the_handmade_fixture_is_counted_as_its_description_says() {
 }
 
 #[tokio::test]
+async fn the_repositories_of_the_reference_implementation_are_counted_whole() {
+    for start in ["v1-", "v2-"] {
+        for name in fixtures::names(start) {
+            let storage = empty();
+            fixtures::load(&name, &storage).await;
+            let repository = Repository::open(Arc::clone(&storage)).await.unwrap();
+            let summary = Usage::new().summary(&repository, &()).await.unwrap();
+            let (mut stored, mut backups) = (Amount::default(), Amount::default());
+            for (key, bytes) in stores::dump(&storage).await {
+                let to = match key.split('/').next() {
+                    Some("snapshots" | "manifests" | "transactions" | "chunks") => &mut stored,
+                    Some("overwritten") if key.starts_with("overwritten/repo.") => &mut backups,
+                    _ => continue,
+                };
+                to.count += 1;
+                to.bytes += bytes.len() as u64;
+            }
+            assert_eq!(summary.stored, stored, "{name}");
+            let counted = summary.backups.map(|it| it.total);
+            let expected = (start == "v2-").then_some(backups);
+            assert_eq!(counted, expected, "{name}");
+            let unneeded = summary.backups.map_or(0, |it| it.unneeded.count);
+            assert!(unneeded <= backups.count, "{name}");
+            let by_ref = Usage::new().by_ref(&repository, &()).await.unwrap();
+            assert_eq!(by_ref.total.native, summary.native, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn every_manifest_is_read_once_and_no_object_is_asked_for_by_itself() {
     let source = Source::with_history().await;
     let counting = CountingStorage::new(source.storage());

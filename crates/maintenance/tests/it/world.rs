@@ -48,7 +48,7 @@ pub(crate) fn bytes(seed: u64) -> Vec<u8> {
 impl World {
     /// A repository with an array of 100 chunks, none of which is written.
     pub(crate) async fn new(seed: u64) -> Self {
-        Self::on(seed, SpecVersion::V1, |store| store).await
+        Self::of_version(seed, icefield_testkit::versions::spec()).await
     }
 
     /// The same in a repository of a version of the format.

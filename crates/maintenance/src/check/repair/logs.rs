@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use icefield_core::{EditOutcome, Repository, SnapshotId};
+use icefield_format::layout;
 
 use super::{LogOutcome, LogRepair, Repair, RepairError};
 use crate::Progress;
@@ -24,6 +25,8 @@ impl Repair {
                 Some(snapshot),
                 FindingKind::LogMissing | FindingKind::LogDamaged | FindingKind::LogIncomplete,
             ) = (finding.snapshot, finding.kind)
+                // Logs of what expiration took out cannot be told from two snapshots.
+                && finding.key == layout::transaction_log_key(snapshot)
             {
                 found.insert(snapshot, finding.kind);
             }

@@ -96,6 +96,8 @@ pub struct RestoredBranch {
 pub struct RepairReport {
     /// What was found before.
     pub check: CheckReport,
+    /// The object `repo`, where it was missing, damaged or of another repository.
+    pub repo: Option<RepoRepair>,
     /// Files of refs that were spelled as in another kind of store.
     pub renamed: Vec<RenamedRef>,
     /// Branches that pointed nowhere.
@@ -106,6 +108,24 @@ pub struct RepairReport {
     pub logs: Vec<LogRepair>,
     /// Damage that refs still show, or that keeps the repository from opening. What only histories have is not here.
     pub left: Vec<Finding>,
+}
+
+/// What a repair does to the object `repo`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RepoRepair {
+    /// What was wrong with it.
+    pub was: FindingKind,
+    /// The key of the backup that takes its place.
+    pub from: String,
+    /// The time of the last operation that is in it, in microseconds since 1970. What was done later is lost.
+    pub as_of: u64,
+    /// Backups with newer names that are no sound ones.
+    pub passed_over: u64,
+    /// The key under which what was there is kept.
+    pub kept_aside: Option<String>,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: LogOutcome,
 }
 
 /// A file of a ref that gets the spelling of its store.
@@ -132,13 +152,13 @@ pub struct LogRepair {
     pub outcome: LogOutcome,
 }
 
-/// What became of a transaction log, or of the file of a ref.
+/// What became of a transaction log, of the file of a ref, or of the object `repo`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum LogOutcome {
     /// It was only asked what would be done.
     Planned,
-    /// The log tells what its snapshot changed; the file has its own name.
+    /// The log tells what its snapshot changed; the file has its own name; the object is a sound state.
     Done,
     /// Another program wrote it meanwhile; nothing was done.
     Changed,

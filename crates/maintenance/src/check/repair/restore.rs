@@ -1,16 +1,38 @@
-//! Branches that point nowhere, pointed somewhere again.
+//! Branches that point nowhere, pointed somewhere again; and branches made of snapshots that `repo` does not list.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use futures::TryStreamExt;
 use icefield_core::{BranchName, EditOutcome, RepositoryError, SnapshotId};
 use icefield_format::layout::{self, IdKey};
-use icefield_refs::{Edit, Ledger, Tip};
+use icefield_refs::{Edit, Ledger, RefsError, Tip};
 use icefield_storage::{Key, ListOptions, Prefix, StorageError, StorageExt};
 
 use super::{Repair, RepairError, RepairOutcome, RestoredBranch, refused};
 use crate::check::finding::said;
-use crate::check::{CheckError, Examined, lost, refs};
+use crate::check::objects::Parents;
+use crate::check::root::Root;
+use crate::check::{CheckError, Examined, lost, refs, unlisted};
+
+/// What names of branches begin with that are to be made of snapshots which `repo` does not list.
+const RECOVERED: &str = "recovered/";
+
+/// Where a branch is to point.
+#[derive(Clone, Debug)]
+struct Place {
+    snapshot: SnapshotId,
+    /// What is to be listed before: snapshots with their parents, the oldest first.
+    unlisted: Vec<(SnapshotId, SnapshotId)>,
+}
+
+impl Place {
+    fn listed(snapshot: SnapshotId) -> Self {
+        Self {
+            snapshot,
+            unlisted: Vec::new(),
+        }
+    }
+}
 
 impl Repair {
     /// Moves lost branches to where they are proposed to be. One whose ref is gone, only if it was named; several at
@@ -19,17 +41,27 @@ impl Repair {
         &self,
         examined: &Examined,
     ) -> Result<Vec<RestoredBranch>, RepairError> {
-        let store = refs::ledger(&self.check.storage, &examined.objects);
-        let mut places = examined.lost.clone();
+        let lost = examined.lost.iter();
+        let mut places: BTreeMap<BranchName, Option<Place>> = lost
+            .map(|(name, place)| (name.clone(), place.map(Place::listed)))
+            .collect();
         if let Some(name) = &self.restore
             && !places.contains_key(name)
         {
-            if store.branch(name).await?.is_some() {
+            if self.has_branch(examined, name).await? {
                 let branch = name.clone();
                 return Err(RepairError::NotLost { branch });
             }
-            places.insert(name.clone(), self.candidate(examined).await?);
+            let place = match name.as_str().starts_with(RECOVERED) {
+                true => self.recovered(examined).await?,
+                false => self.candidate(examined).await?.map(Place::listed),
+            };
+            places.insert(name.clone(), place);
         }
+        let store = match places.is_empty() || self.dry_run {
+            true => None,
+            false => Some(self.ledger(examined).await?),
+        };
         let alone = places.len() == 1;
         let mut restored = Vec::new();
         for (name, place) in places {
@@ -40,10 +72,11 @@ impl Repair {
             if named && place.is_none() {
                 return Err(RepairError::NothingToRestore { branch: name });
             }
+            let target = place.as_ref().map(|place| place.snapshot);
             let outcome = match place {
-                Some(place) if named || (alone && certain && !is_gone) => match self.dry_run {
-                    true => RepairOutcome::Planned,
-                    false => self.point(&store, examined, &name, place).await?,
+                Some(place) if named || (alone && certain && !is_gone) => match &store {
+                    None => RepairOutcome::Planned,
+                    Some(store) => self.point(store, examined, &name, place).await?,
                 },
                 Some(_) => RepairOutcome::Failed {
                     reason: format!("--restore-branch {name} makes it point there"),
@@ -54,7 +87,7 @@ impl Repair {
             };
             restored.push(RestoredBranch {
                 branch: name.to_string(),
-                snapshot: place,
+                snapshot: target,
                 outcome,
             });
         }
@@ -67,8 +100,9 @@ impl Repair {
         store: &Ledger,
         examined: &Examined,
         name: &BranchName,
-        target: SnapshotId,
+        place: Place,
     ) -> Result<RepairOutcome, RepairError> {
+        let target = place.snapshot;
         let hold = match self.builder.clone().hold_collections().await {
             Ok(hold) => hold,
             Err(error @ RepositoryError::CollectionRunning) => {
@@ -86,7 +120,10 @@ impl Repair {
                 Err(error) => Err(error),
             };
             match exists.map_err(CheckError::Storage)? {
-                true => point(store, examined, name, target).await,
+                true => match register(store, &place).await? {
+                    None => point(store, examined, name, target).await,
+                    Some(outcome) => Ok(outcome),
+                },
                 false => Ok(RepairOutcome::Failed {
                     reason: format!("snapshot {target} was collected since it was found"),
                 }),
@@ -100,26 +137,88 @@ impl Repair {
         done
     }
 
+    /// The ledger to make edits with.
+    async fn ledger(&self, examined: &Examined) -> Result<Ledger, RepairError> {
+        Ok(match &examined.root {
+            Root::Files => refs::ledger(&self.check.storage, &examined.objects),
+            Root::Object(_) => self.builder.clone().open().await?.ledger().clone(),
+        })
+    }
+
+    async fn has_branch(
+        &self,
+        examined: &Examined,
+        name: &BranchName,
+    ) -> Result<bool, RepairError> {
+        Ok(match &examined.parents {
+            Parents::Listed(info) => info.branch(name.as_str()).is_some(),
+            _ => {
+                let store = refs::ledger(&self.check.storage, &examined.objects);
+                store.branch(name).await?.is_some()
+            }
+        })
+    }
+
+    /// The newest whole snapshot that `repo` does not list and whose parent is certain.
+    async fn recovered(&self, examined: &Examined) -> Result<Option<Place>, CheckError> {
+        let Parents::Listed(info) = &examined.parents else {
+            return Ok(None);
+        };
+        let stored: Vec<SnapshotId> = self.stored().await?.into_iter().collect();
+        let found = unlisted::look(&self.context(examined), info, &stored).await?;
+        let parents: BTreeMap<SnapshotId, SnapshotId> = (found.iter())
+            .filter(|it| it.whole)
+            .filter_map(|it| Some((it.snapshot, it.parent?)))
+            .collect();
+        let newest = found
+            .iter()
+            .rev()
+            .find(|it| parents.contains_key(&it.snapshot));
+        // A repair that was stopped may have listed it.
+        let listed = self.candidate(examined).await?;
+        let written_at = |id: &SnapshotId| {
+            let listed = info.snapshots().get(id);
+            listed.map(|it| icefield_refs::time_of_micros(it.flushed_at()))
+        };
+        let Some(newest) = newest.filter(|it| {
+            let other = listed.as_ref().and_then(written_at);
+            other.is_none_or(|other| other < it.written_at)
+        }) else {
+            return Ok(listed.map(Place::listed));
+        };
+        let mut unlisted = Vec::new();
+        let mut next = newest.snapshot;
+        while let Some(parent) = parents.get(&next) {
+            unlisted.push((next, *parent));
+            next = *parent;
+        }
+        unlisted.reverse();
+        Ok(Some(Place {
+            snapshot: newest.snapshot,
+            unlisted,
+        }))
+    }
+
     /// The newest whole snapshot that no branch reaches.
     async fn candidate(&self, examined: &Examined) -> Result<Option<SnapshotId>, CheckError> {
+        let stored = self.stored().await?;
+        let reached = lost::of_branches(&examined.targets, &examined.seen);
+        let found = lost::candidate(&examined.objects, &examined.parents, stored, &reached).await?;
+        Ok(found.map(|it| it.snapshot))
+    }
+
+    /// The ids of all snapshots that are stored.
+    async fn stored(&self) -> Result<HashSet<SnapshotId>, CheckError> {
         let prefix = Prefix::parse(layout::SNAPSHOTS).map_err(StorageError::from)?;
         let options = ListOptions::prefix(prefix);
         let mut listed = self.check.storage.list_objects(options);
-        let mut stored: HashSet<SnapshotId> = HashSet::new();
+        let mut stored = HashSet::new();
         while let Some(object) = listed.try_next().await? {
             if let Some(IdKey::Snapshot(id)) = layout::parse_id_key(object.key.as_str()) {
                 stored.insert(id);
             }
         }
-        let reached = lost::of_branches(&examined.targets, &examined.seen);
-        let found = lost::candidate(
-            &examined.objects,
-            &refs::ledger(&self.check.storage, &examined.objects),
-            stored,
-            &reached,
-        )
-        .await?;
-        Ok(found.map(|it| it.snapshot))
+        Ok(stored)
     }
 }
 
@@ -139,6 +238,28 @@ impl Examined {
         let mut proposals = self.report.proposals.iter();
         proposals.any(|it| it.branch == name.as_str() && it.certain)
     }
+}
+
+/// Lets `repo` list what a place needs, where it does not yet; returns why it does not then.
+async fn register(store: &Ledger, place: &Place) -> Result<Option<RepairOutcome>, RepairError> {
+    for (id, parent) in &place.unlisted {
+        if store.snapshot(*id).await.is_ok() {
+            continue;
+        }
+        let info = store.as_child(*id, *parent).await;
+        let snapshot = Box::new(info.map_err(RefsError::from)?);
+        match store.apply(Edit::Flush { snapshot }).await? {
+            EditOutcome::Done(_) => {}
+            EditOutcome::Refused(refusal) => return Ok(Some(refused(&refusal))),
+            EditOutcome::Unknown(source) => {
+                return Ok(Some(RepairOutcome::Unknown {
+                    snapshot: *id,
+                    reason: said(&source),
+                }));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Lets a branch point to a snapshot, if it is still as it was found.

@@ -83,7 +83,7 @@ impl<'a> SnapshotCheck<'a> {
         self.overlaps(&record, &now, &then_ids).await?;
         let mut fresh = Fresh::new(
             grid.clone(),
-            VirtualChunks::new(self.cx.containers.clone(), self.cx.follow),
+            VirtualChunks::new(Arc::clone(&self.cx.locations), self.cx.follow),
         );
         // With nothing to compare them with, manifests are looked at one by one.
         let together = !gone.is_empty();

@@ -1,9 +1,10 @@
 //! What a repair does about each of the planted damages, and what a check says afterwards.
 
+use icefield_format::SpecVersion;
 use icefield_maintenance::{FindingKind, LogOutcome, Repair, RepairOutcome, RepairReport};
 use icefield_testkit::stores;
 
-use super::damages::{ALL, Planted, plant};
+use super::damages::{ALL, Planted, of_version, plant};
 use super::world::World;
 
 /// What becomes of a damage.
@@ -120,8 +121,10 @@ fn fate(before: &RepairReport, changed: bool, kinds: &[FindingKind], shown: bool
 #[tokio::test]
 async fn each_planted_damage_is_mended_dropped_or_left_and_named() {
     let mut wrong = Vec::new();
-    for what in ALL {
-        let world = World::new().await;
+    let versions = [SpecVersion::V1, SpecVersion::V2];
+    let all = versions.into_iter();
+    for (spec, what) in all.flat_map(|spec| of_version(spec).map(move |what| (spec, what))) {
+        let world = World::of(spec).await;
         let Planted(kind, key, _) = plant(what, &world).await;
         let before = stores::dump(&world.storage).await;
         let repair = Repair::new(world.check(), world.builder());
@@ -147,10 +150,10 @@ async fn each_planted_damage_is_mended_dropped_or_left_and_named() {
         let again = Repair::new(world.check(), world.builder()).run(&()).await;
         again.unwrap_or_else(|error| panic!("{what}: {error}"));
         assert_eq!(stores::dump(&world.storage).await, now, "{what}");
-        let expected = FATES.iter().find(|it| it.0 == *what).map(|it| it.1);
+        let expected = FATES.iter().find(|it| it.0 == what).map(|it| it.1);
         if expected != Some(found) {
             wrong.push(format!(
-                "({what:?}, {found:?}), // not {expected:?} {kinds:?} {:?}",
+                "({what:?}, {found:?}), // {spec:?}, not {expected:?} {kinds:?} {:?}",
                 report.logs
             ));
         }

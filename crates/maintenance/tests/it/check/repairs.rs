@@ -6,7 +6,7 @@ use std::sync::Arc;
 use icefield_core::{
     BranchName, ByteRange, Interrupt, NodeKind, Repository, SeededEntropy, SessionError, SnapshotId,
 };
-use icefield_format::{ChunkRef, Extents, layout};
+use icefield_format::{ChunkRef, Extents, SpecVersion, layout};
 use icefield_maintenance::{
     BranchRepair, Check, CheckError, FindingKind, REPAIR_METADATA, Repair, RepairError,
     RepairOutcome, RepairReport,
@@ -58,6 +58,14 @@ async fn content(
         }
     }
     (nodes, chunks)
+}
+
+/// Where the store has what main points to.
+fn ref_of_main() -> &'static str {
+    match icefield_testkit::versions::spec() {
+        SpecVersion::V1 => "refs/branch.main",
+        _ => "repo",
+    }
 }
 
 fn repair(world: &World) -> Repair {
@@ -120,7 +128,9 @@ const REPAIRABLE: &[(&str, Lost)] = &[
     ("a node is below an array", (&[], &[], &["/g/a/below"], &[])),
 ];
 
-#[tokio::test]
+icefield_testkit::both_versions!(
+    interrupted_anywhere_each_branch_is_as_it_was_or_repaired_and_running_again_ends_it
+);
 async fn interrupted_anywhere_each_branch_is_as_it_was_or_repaired_and_running_again_ends_it() {
     let mut repaired = [0; 3];
     for calls in 0.. {
@@ -157,7 +167,7 @@ async fn interrupted_anywhere_each_branch_is_as_it_was_or_repaired_and_running_a
     assert!(repaired.iter().all(|times| *times > 0), "{repaired:?}");
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_repaired_branch_is_clean_and_what_was_dropped_is_told_exactly);
 async fn a_repaired_branch_is_clean_and_what_was_dropped_is_told_exactly() {
     for (what, (chunks, manifests, nodes, groups)) in REPAIRABLE {
         let world = World::new().await;
@@ -211,7 +221,8 @@ async fn a_repaired_branch_is_clean_and_what_was_dropped_is_told_exactly() {
         // Nothing is gone or changed but the branch's ref, and a log that did not tell what was planted.
         let after = stores::dump(&world.storage).await;
         for (key, bytes) in &objects_before {
-            let is_ref = key.starts_with("refs/branch.") || key.starts_with("transactions/");
+            let is_ref = key.starts_with(ref_of_main()) || key.starts_with("refs/branch.");
+            let is_ref = is_ref || key.starts_with("transactions/");
             assert!(
                 is_ref || after.get(key) == Some(bytes),
                 "{what}: {key} changed"
@@ -264,7 +275,7 @@ async fn a_repaired_branch_is_clean_and_what_was_dropped_is_told_exactly() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(each_branch_that_shows_a_damage_is_repaired_and_a_tag_is_left);
 async fn each_branch_that_shows_a_damage_is_repaired_and_a_tag_is_left() {
     let world = World::new().await;
     world.delete(&world.chunk_key(3, "/w", &[]).await).await;
@@ -290,7 +301,7 @@ async fn each_branch_that_shows_a_damage_is_repaired_and_a_tag_is_left() {
     assert_eq!(again.left[0].tips, ["tag:v1"]);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(an_undamaged_repository_is_left_alone);
 async fn an_undamaged_repository_is_left_alone() {
     let world = World::new().await;
     let before = stores::dump(&world.storage).await;
@@ -299,7 +310,7 @@ async fn an_undamaged_repository_is_left_alone() {
     assert_eq!(stores::dump(&world.storage).await, before);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(virtual_chunks_are_dropped_only_when_that_is_asked_for);
 async fn virtual_chunks_are_dropped_only_when_that_is_asked_for() {
     let world = World::new().await;
     stores::delete(&world.archive, "two").await;
@@ -318,7 +329,7 @@ async fn virtual_chunks_are_dropped_only_when_that_is_asked_for() {
     assert_clean(&world, "main").await;
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(an_array_with_a_lost_manifest_keeps_the_refs_of_its_others);
 async fn an_array_with_a_lost_manifest_keeps_the_refs_of_its_others() {
     let world = World::new().await;
     let node = world.node_of(3, "/g/a").await;
@@ -361,7 +372,9 @@ async fn an_array_with_a_lost_manifest_keeps_the_refs_of_its_others() {
     assert_eq!(log.updated_arrays().collect::<Vec<_>>(), [node]);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(
+    a_branch_that_points_nowhere_is_moved_to_the_newest_whole_snapshot_of_its_own
+);
 async fn a_branch_that_points_nowhere_is_moved_to_the_newest_whole_snapshot_of_its_own() {
     for what in [
         "a branch's file is empty",
@@ -415,7 +428,7 @@ async fn a_branch_that_points_nowhere_is_moved_to_the_newest_whole_snapshot_of_i
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_branch_without_a_snapshot_of_its_own_is_not_guessed);
 async fn a_branch_without_a_snapshot_of_its_own_is_not_guessed() {
     let world = World::new().await;
     // dev has one commit of its own, and that is lost: main and dev have the rest in common.
@@ -429,7 +442,7 @@ async fn a_branch_without_a_snapshot_of_its_own_is_not_guessed() {
     assert_eq!(report.left.len(), 1);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_lost_branch_is_made_again_only_if_it_is_named);
 async fn a_lost_branch_is_made_again_only_if_it_is_named() {
     let world = World::new().await;
     plant("main is missing", &world).await;
@@ -493,7 +506,7 @@ async fn a_lost_branch_is_made_again_only_if_it_is_named() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_damaged_snapshot_is_no_place_for_a_lost_branch);
 async fn a_damaged_snapshot_is_no_place_for_a_lost_branch() {
     let world = World::new().await;
     plant("main is missing", &world).await;
@@ -505,18 +518,18 @@ async fn a_damaged_snapshot_is_no_place_for_a_lost_branch() {
     assert_eq!(report.proposals[0].snapshot, None, "{report:#?}");
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_lost_answer_is_unknown_and_a_second_repair_finds_out);
 async fn a_lost_answer_is_unknown_and_a_second_repair_finds_out() {
     let world = World::new().await;
     plant("a chunk object is too short", &world).await;
     let plan = Plan::none()
         .on(
-            Matcher::verb(Verb::Put).below("refs/branch.main"),
+            Matcher::verb(Verb::Put).below(ref_of_main()),
             0,
             Decision::FailAfter,
         )
         .always(
-            Matcher::verb(Verb::Get).below("refs/branch.main"),
+            Matcher::verb(Verb::Get).below(ref_of_main()),
             Decision::Pass,
         );
     let faulty: Arc<dyn Storage> = Arc::new(FaultyStorage::new(Arc::clone(&world.storage), plan));
@@ -530,12 +543,12 @@ async fn a_lost_answer_is_unknown_and_a_second_repair_finds_out() {
     assert_clean(&world, "main").await;
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_branch_whose_outcome_nobody_tells_is_unknown);
 async fn a_branch_whose_outcome_nobody_tells_is_unknown() {
     let world = World::new().await;
     plant("a chunk object is too short", &world).await;
     let plan = Plan::none().always(
-        Matcher::verb(Verb::Put).below("refs/branch.main"),
+        Matcher::verb(Verb::Put).below(ref_of_main()),
         Decision::Late(icefield_storage::wrap::fault::Delivery::OnDemand),
     );
     let faulty: Arc<dyn Storage> = Arc::new(FaultyStorage::new(Arc::clone(&world.storage), plan));
@@ -549,7 +562,7 @@ async fn a_branch_whose_outcome_nobody_tells_is_unknown() {
     assert_eq!(tip(&world, "main").await, before);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_node_that_is_an_orphan_and_damaged_is_dropped_whole);
 async fn a_node_that_is_an_orphan_and_damaged_is_dropped_whole() {
     let world = World::new().await;
     let below = Node {
@@ -604,7 +617,7 @@ async fn a_node_that_is_an_orphan_and_damaged_is_dropped_whole() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(what_no_commit_mends_is_left_and_told);
 async fn what_no_commit_mends_is_left_and_told() {
     for what in ["the configuration is empty", "there is an object repo"] {
         let world = World::new().await;

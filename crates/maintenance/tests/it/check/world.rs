@@ -12,7 +12,7 @@ use icefield_core::{
 use icefield_format::{
     ChunkRef, DecodeLimits, DimensionShape, HEADER_LEN, Manifest, ManifestEncoder,
     ManifestFileInfo, ManifestId, ManifestRef, NewNode, NewNodeData, NewSnapshot, NodeId, Snapshot,
-    SnapshotEncoder, TransactionLog, TransactionLogEncoder, Writer, layout,
+    SnapshotEncoder, SpecVersion, TransactionLog, TransactionLogEncoder, Writer, layout,
 };
 use icefield_maintenance::{Check, CheckReport};
 use icefield_storage::Storage;
@@ -38,6 +38,7 @@ const CONFIG: &str = "virtual_chunk_containers:\n  s3://archive/:\n    name: nul
 ///                                         └── 4 (dev)
 /// ```
 pub(super) struct World {
+    pub(super) spec: SpecVersion,
     pub(super) storage: Arc<dyn Storage>,
     pub(super) archive: Arc<dyn Storage>,
     pub(super) clock: Arc<ManualClock>,
@@ -62,20 +63,28 @@ pub(super) fn array(shape: &[u64]) -> String {
 pub(super) const GROUP: &str = r#"{"zarr_format": 3, "node_type": "group"}"#;
 
 impl World {
+    /// The repository in the version that the test runs for.
     pub(super) async fn new() -> Self {
+        Self::of(icefield_testkit::versions::spec()).await
+    }
+
+    /// The repository in a version of the format.
+    pub(super) async fn of(spec: SpecVersion) -> Self {
         let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
         let archive: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
         stores::put(&archive, "one", vec![1; 100]).await;
         stores::put(&archive, "two", vec![2; 100]).await;
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000);
         let mut world = Self {
+            spec,
             storage,
             archive,
             clock: Arc::new(ManualClock::new(start)),
             commits: Vec::new(),
         };
         let config = RepositoryConfig::decode(CONFIG.as_bytes()).expect("a configuration");
-        let repository = world.builder().config(config).create().await;
+        let builder = world.builder().spec_version(spec).config(config);
+        let repository = builder.create().await;
         let repository = repository.expect("created");
         world.fill(&repository).await;
         world
@@ -172,6 +181,10 @@ impl World {
             .expect("the store does not fail")
     }
 
+    pub(super) fn limits(&self) -> DecodeLimits {
+        DecodeLimits::up_to(self.spec)
+    }
+
     /// The key of a commit's snapshot.
     pub(super) fn snapshot_key(&self, commit: usize) -> String {
         layout::snapshot_key(self.commits[commit - 1])
@@ -184,7 +197,7 @@ impl World {
     pub(super) async fn snapshot(&self, commit: usize) -> Snapshot {
         let file = stores::read(&self.storage, &self.snapshot_key(commit)).await;
         let id = self.commits[commit - 1];
-        Snapshot::decode(&file, id, &DecodeLimits::default()).expect("a snapshot")
+        Snapshot::decode(&file, id, &self.limits()).expect("a snapshot")
     }
 
     /// The only manifest of an array at a commit.
@@ -215,7 +228,7 @@ impl World {
 
     pub(super) async fn manifest(&self, id: ManifestId) -> Manifest {
         let file = stores::read(&self.storage, &layout::manifest_key(id)).await;
-        Manifest::decode(&file, id, &DecodeLimits::default()).expect("a manifest")
+        Manifest::decode(&file, id, &self.limits()).expect("a manifest")
     }
 
     pub(super) async fn put(&self, key: &str, bytes: impl Into<Bytes>) {
@@ -255,7 +268,7 @@ impl World {
         edit(&mut parts);
         self.put(
             &self.snapshot_key(commit),
-            parts.encode(self.commits[commit - 1]),
+            parts.encode(self.spec, self.commits[commit - 1]),
         )
         .await;
     }
@@ -268,7 +281,7 @@ impl World {
     ) -> ManifestFileInfo {
         let mut arrays = arrays.to_vec();
         arrays.sort_by_key(|(node, _)| *node);
-        let mut encoder = ManifestEncoder::new(id);
+        let mut encoder = ManifestEncoder::for_version(self.spec, id);
         for (node, chunks) in arrays {
             encoder.begin_array(node).expect("sorted");
             for (index, chunk) in chunks {
@@ -286,7 +299,7 @@ impl World {
         commit: usize,
         write: impl FnOnce(&mut TransactionLogEncoder),
     ) {
-        let mut log = TransactionLogEncoder::new(self.commits[commit - 1]);
+        let mut log = TransactionLogEncoder::for_version(self.spec, self.commits[commit - 1]);
         write(&mut log);
         let file = log.finish(&Writer::default()).expect("a log");
         self.put(&self.log_key(commit), file).await;
@@ -295,7 +308,7 @@ impl World {
     pub(super) async fn log(&self, commit: usize) -> TransactionLog {
         let file = stores::read(&self.storage, &self.log_key(commit)).await;
         let id = self.commits[commit - 1];
-        TransactionLog::decode(&file, id, &DecodeLimits::default()).expect("a log")
+        TransactionLog::decode(&file, id, &self.limits()).expect("a log")
     }
 }
 
@@ -322,6 +335,7 @@ pub(super) struct Node {
 pub(super) struct Parts {
     pub(super) parent: Option<SnapshotId>,
     pub(super) flushed_at: u64,
+    pub(super) message: String,
     pub(super) metadata: std::collections::BTreeMap<String, serde_json::Value>,
     pub(super) files: Vec<ManifestFileInfo>,
     pub(super) nodes: Vec<Node>,
@@ -350,6 +364,7 @@ impl Parts {
         Self {
             parent: snapshot.parent_id(),
             flushed_at: snapshot.flushed_at(),
+            message: snapshot.message().to_owned(),
             metadata: snapshot.metadata().expect("readable"),
             files: snapshot.manifest_files().collect(),
             nodes: snapshot.nodes().map(node).collect(),
@@ -372,15 +387,16 @@ impl Parts {
         self.files.push(info);
     }
 
-    fn encode(&self, id: SnapshotId) -> Bytes {
-        let mut encoder = SnapshotEncoder::new(NewSnapshot {
+    fn encode(&self, spec: SpecVersion, id: SnapshotId) -> Bytes {
+        let header = NewSnapshot {
             id,
             parent_id: self.parent,
             flushed_at: self.flushed_at,
-            message: "edited",
+            message: &self.message,
             metadata: &self.metadata,
             manifest_files: &self.files,
-        });
+        };
+        let mut encoder = SnapshotEncoder::for_version(spec, header);
         let mut nodes = self.nodes.clone();
         nodes.sort_by(|a, b| a.path.cmp(&b.path));
         for node in &nodes {

@@ -6,7 +6,7 @@ use futures::{StreamExt, TryStreamExt};
 use icefield_core::{EditOutcome, SnapshotId, TagName};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{SpecVersion, UpdateKind};
-use icefield_maintenance::{Expire, Policy};
+use icefield_maintenance::{Expire, Policy, Usage};
 use icefield_storage::{ListOptions, Prefix};
 
 use super::collect;
@@ -106,8 +106,14 @@ async fn backups_that_no_page_of_the_log_is_go() {
     let before = backups(&world).await;
     assert_eq!(before, 21, "one for each commit");
     world.clock.advance(2 * DAY);
+    let used = Usage::new().backups(&world.repository).await;
+    let used = used.expect("counted").expect("it has backups");
+    assert_eq!((used.total.count, used.unneeded), (21, used.total));
     let report = collect(&world).await;
     assert_eq!(report.backups.deleted, 21, "{report:?}");
+    let used = Usage::new().backups(&world.repository).await;
+    let used = used.expect("counted").expect("it has backups");
+    assert_eq!((used.total.count, used.unneeded.count), (1, 0));
     assert_eq!(backups(&world).await, 1, "the state before the collection");
     let before = operations(&world).await.len();
     for number in 20..40 {

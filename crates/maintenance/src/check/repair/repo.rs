@@ -1,0 +1,56 @@
+//! The object `repo`, put back from a backup.
+//!
+//! The backups in `overwritten/` are states that `repo` had, byte by byte. The newest sound one lacks at least what the last write
+//! added; nothing else tells of branches, tags and the graph. What was there is kept aside, and the write names it as its
+//! condition: a program that replaces `repo` in between wins.
+
+use icefield_core::EditOutcome;
+use icefield_format::layout;
+
+use super::{LogOutcome, Repair, RepairError, RepoRepair};
+use crate::check::finding::said;
+use crate::check::root::Root;
+use crate::check::{CheckError, Examined};
+
+/// Why nothing is put back beside refs of version 1.
+const BESIDE_REFS: &str = "refs/ has refs of spec version 1, which programs may write to since `repo` is gone: move them away, or keep the repository at version 1";
+
+impl Repair {
+    /// Puts the newest sound backup in the place of an object that is missing, damaged or foreign; none if it is none of that.
+    pub(super) async fn put_back(
+        &self,
+        examined: &Examined,
+    ) -> Result<Option<RepoRepair>, RepairError> {
+        let Root::Object(root) = &examined.root else {
+            return Ok(None);
+        };
+        let (Some(wrong), Some(earlier)) = (&root.wrong, &root.earlier) else {
+            return Ok(None);
+        };
+        let mut repair = RepoRepair {
+            was: wrong.kind,
+            from: layout::overwritten_key(&earlier.name),
+            as_of: earlier.info.log().newest_at(),
+            passed_over: earlier.passed_over as u64,
+            kept_aside: None,
+            outcome: LogOutcome::Planned,
+        };
+        if root.has_refs {
+            let reason = BESIDE_REFS.to_owned();
+            repair.outcome = LogOutcome::Failed { reason };
+        } else if !self.dry_run {
+            self.check.interrupt.check()?;
+            let put = root.stored.put_back(&self.check.storage, earlier).await;
+            let (outcome, aside) = put.map_err(CheckError::Storage)?;
+            repair.kept_aside = aside;
+            repair.outcome = match outcome {
+                EditOutcome::Done(_) => LogOutcome::Done,
+                EditOutcome::Refused(_) => LogOutcome::Changed,
+                EditOutcome::Unknown(source) => LogOutcome::Unknown {
+                    reason: said(&source),
+                },
+            };
+        }
+        Ok(Some(repair))
+    }
+}
