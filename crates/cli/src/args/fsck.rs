@@ -22,7 +22,8 @@ pub(crate) struct Fsck {
     /// Look whether the files of virtual chunks are there and unchanged, as far as --grant says.
     #[arg(long)]
     pub(crate) r#virtual: bool,
-    /// Make a commit on each damaged branch that leaves out what cannot be read, and move branches that point nowhere.
+    /// Make a commit on each damaged branch that leaves out what cannot be read, move branches that point nowhere, and put a
+    /// damaged `repo` back from its newest sound backup.
     #[arg(long, conflicts_with_all = ["revision", "tips"])]
     pub(crate) repair: bool,
     /// Say what a repair would do, and do nothing.
@@ -31,7 +32,8 @@ pub(crate) struct Fsck {
     /// Leave out virtual chunks, too, whose files are missing, too short or changed.
     #[arg(long, requires = "repair")]
     pub(crate) drop_virtual: bool,
-    /// Make this branch again, whose ref is lost, at the newest whole snapshot that no other branch reaches.
+    /// Make this branch again, whose ref is lost, at the newest whole snapshot that no other branch reaches. A name that begins
+    /// with `recovered/` takes snapshots that `repo` does not list, too, if their parent is certain.
     #[arg(long, requires = "repair", value_name = "NAME", value_parser = in_full(BranchName::parse))]
     pub(crate) restore_branch: Option<BranchName>,
     #[command(flatten)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
+use icefield::maintenance::{Amount, Usage};
 use icefield::storage::remote::{RemoteSettings, RetrySettings};
 use icefield::storage::{
     Clock, Entropy, Key, KeyError, ListOptions, Prefix, PutMode, PutOptions, PutOutcome, Storage,
@@ -17,7 +18,7 @@ use super::Context;
 use super::found::Found;
 use crate::args::Doctor;
 use crate::failure::{Exit, Failure};
-use crate::output::{self, Output};
+use crate::output::{self, Output, count};
 
 /// Reads whose time is taken.
 const READS: u32 = 7;
@@ -97,6 +98,7 @@ pub(super) async fn run(context: &Context, args: Doctor) -> Result<(), Failure> 
             Ok(Found::Today(repository)) => {
                 report.note("repository", "good", "there is one, and it opens");
                 examine_refs(&mut report, &repository).await;
+                examine_backups(&mut report, &repository).await;
             }
             Ok(Found::Alpha(_)) => report.note(
                 "repository",
@@ -214,6 +216,25 @@ async fn examine_refs(report: &mut Report, repository: &Repository) {
     if let Err(error) = list.require_understood() {
         report.note("refs", "bad", chain(&error));
     }
+}
+
+/// Tells how much the backups of `repo` take, which only a collection deletes.
+async fn examine_backups(report: &mut Report, repository: &Repository) {
+    let backups = match Usage::new().backups(repository).await {
+        Ok(Some(backups)) => backups,
+        Ok(None) => return,
+        // Whether objects can be listed was told above.
+        Err(error) => return report.note("backups", "note", chain(&error)),
+    };
+    let of = |amount: Amount| {
+        (
+            count(amount.count, "backup", "backups"),
+            output::bytes(amount.bytes),
+        )
+    };
+    let ((all, bytes), (_, unneeded)) = (of(backups.total), of(backups.unneeded));
+    let said = format!("{all} of `repo` ({bytes}), of which `icefield gc` deletes {unneeded}");
+    report.note("backups", "good", said);
 }
 
 async fn latency(report: &mut Report, storage: &dyn Storage, key: &Key) {

@@ -121,6 +121,14 @@ fn summary_text(facts: &Summary, out: &mut dyn Write) -> io::Result<()> {
         "virtual",
         &format!("{}, stored elsewhere", chunks(summary.external)),
     ]);
+    if let Some(backups) = &summary.backups {
+        let unneeded = output::bytes(backups.unneeded.bytes);
+        let total = objects(backups.total);
+        table.row([
+            "backups",
+            &format!("{total}, of which gc deletes {unneeded}"),
+        ]);
+    }
     table.write(out)
 }
 

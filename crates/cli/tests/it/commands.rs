@@ -7,6 +7,7 @@ mod du;
 mod expire;
 mod fsck;
 mod fsck_repairs;
+mod fsck_v2;
 mod gc;
 mod general;
 mod history;

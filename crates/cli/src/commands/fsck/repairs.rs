@@ -3,18 +3,40 @@
 use std::io::{self, Write};
 
 use icefield::maintenance::{
-    BranchRepair, LogOutcome, RepairOutcome, RepairReport, RestoredBranch,
+    BranchRepair, LogOutcome, RepairOutcome, RepairReport, RepoRepair, RestoredBranch,
 };
 
 use super::{Repaired, check_text};
 use crate::failure::{Exit, Failure};
-use crate::output::count;
 use crate::output::escape::printable;
+use crate::output::{self, count};
 
 pub(super) fn repair_verdict(report: &RepairReport) -> Result<(), Failure> {
     let restored = report.restored.iter().map(|it| (&it.branch, &it.outcome));
     let branches = report.branches.iter().map(|it| (&it.branch, &it.outcome));
     let mut worst = Ok(());
+    if let Some(repo) = &report.repo {
+        match &repo.outcome {
+            LogOutcome::Unknown { reason } => {
+                let message = format!(
+                    "it is not known whether `repo` is {} now: {reason}",
+                    repo.from
+                );
+                let failure = Failure::new(Exit::Unknown, message);
+                return Err(failure.hint("run it again: it looks at `repo` first"));
+            }
+            LogOutcome::Changed => {
+                let message = "`repo` was written since it was checked";
+                let failure = Failure::new(Exit::Conflict, message);
+                return Err(failure.hint("run it again: it looks at `repo` first"));
+            }
+            LogOutcome::Failed { reason } => {
+                let message = format!("`repo` was not put back: {reason}");
+                return Err(Failure::new(Exit::Damage, message));
+            }
+            LogOutcome::Planned | LogOutcome::Done => {}
+        }
+    }
     for (branch, outcome) in restored.chain(branches) {
         match outcome {
             RepairOutcome::Unknown { snapshot, reason } => {
@@ -94,6 +116,9 @@ pub(super) fn repair_verdict(report: &RepairReport) -> Result<(), Failure> {
 
 pub(super) fn repair_text(facts: &Repaired, out: &mut dyn Write) -> io::Result<()> {
     check_text(&facts.report.check, out)?;
+    if let Some(repo) = &facts.report.repo {
+        repo_text(repo, out)?;
+    }
     for file in &facts.report.renamed {
         let (from, to) = (printable(&file.from), printable(&file.to));
         match &file.outcome {
@@ -135,7 +160,7 @@ pub(super) fn repair_text(facts: &Repaired, out: &mut dyn Write) -> io::Result<(
     let report = &facts.report;
     let nothing =
         report.restored.is_empty() && report.branches.is_empty() && report.logs.is_empty();
-    if nothing && report.renamed.is_empty() {
+    if nothing && report.renamed.is_empty() && report.repo.is_none() {
         writeln!(out, "no branch needs a repair")?;
     }
     Ok(())
@@ -208,6 +233,32 @@ fn branch_text(branch: &BranchRepair, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  create the group {}", printable(path))?;
     }
     Ok(())
+}
+
+fn repo_text(repo: &RepoRepair, out: &mut dyn Write) -> io::Result<()> {
+    let as_of = output::time(icefield::time_of_micros(repo.as_of));
+    let from = &repo.from;
+    match &repo.outcome {
+        LogOutcome::Planned => writeln!(
+            out,
+            "`repo` would be put back from {from}, as it was at {as_of}: what was done after that is lost"
+        )?,
+        LogOutcome::Done => writeln!(
+            out,
+            "put `repo` back from {from}, as it was at {as_of}: what was done after that is lost"
+        )?,
+        LogOutcome::Changed => writeln!(
+            out,
+            "`repo` was left alone: another program wrote it since it was checked"
+        )?,
+        LogOutcome::Unknown { reason } | LogOutcome::Failed { reason } => {
+            writeln!(out, "`repo` was not put back: {}", printable(reason))?;
+        }
+    }
+    match &repo.kept_aside {
+        Some(key) => writeln!(out, "  what was there is kept as {key}"),
+        None => Ok(()),
+    }
 }
 
 fn why(outcome: &RepairOutcome) -> String {
