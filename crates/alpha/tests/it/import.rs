@@ -66,7 +66,7 @@ async fn old_ids(repository: &Repository, expected: &Value) -> BTreeMap<Snapshot
     old
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(the_imported_history_is_that_of_the_vector);
 async fn the_imported_history_is_that_of_the_vector() {
     for name in VECTORS {
         let (storage, expected) = load(name).await;
@@ -164,7 +164,7 @@ fn expected_nodes(snapshot: &Value) -> BTreeMap<String, Value> {
         .collect()
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_chunk_that_snapshots_share_is_copied_once);
 async fn a_chunk_that_snapshots_share_is_copied_once() {
     let (storage, _) = load("alpha-a").await;
     let new = memory();
@@ -175,7 +175,9 @@ async fn a_chunk_that_snapshots_share_is_copied_once() {
     assert_eq!(report.tags, 1);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(
+    an_import_leaves_no_branch_of_its_own_and_can_be_done_into_an_empty_repository
+);
 async fn an_import_leaves_no_branch_of_its_own_and_can_be_done_into_an_empty_repository() {
     let (storage, _) = load("alpha-b").await;
     let new = memory();
@@ -188,7 +190,7 @@ async fn an_import_leaves_no_branch_of_its_own_and_can_be_done_into_an_empty_rep
     assert_eq!(Some(*main), report.main);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_repository_with_a_history_is_refused);
 async fn a_repository_with_a_history_is_refused() {
     let (storage, _) = load("alpha-a").await;
     let new = memory();
@@ -206,7 +208,7 @@ async fn a_repository_with_a_history_is_refused() {
     assert!(matches!(refused, Err(ImportError::NotEmpty { .. })));
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_place_with_files_of_others_is_refused);
 async fn a_place_with_files_of_others_is_refused() {
     let (storage, _) = load("alpha-a").await;
     // Its own, of all places.
@@ -219,7 +221,7 @@ async fn a_place_with_files_of_others_is_refused() {
     assert_eq!(stores::dump(&storage).await, before);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(an_imported_repository_goes_on);
 async fn an_imported_repository_goes_on() {
     let (storage, _) = load("alpha-literal-messagepack").await;
     let (repository, _) = import(&storage, &memory()).await.unwrap();
@@ -236,7 +238,7 @@ async fn an_imported_repository_goes_on() {
 
 /// Whatever write fails, whether it was done or not: the destination is an empty repository, the whole import, or it is
 /// said that refs are missing; where it is empty, the import can be done again.
-#[tokio::test]
+icefield_testkit::both_versions!(a_failing_write_leaves_nothing_half_imported);
 async fn a_failing_write_leaves_nothing_half_imported() {
     let (storage, expected) = load("alpha-b").await;
     let mut whole = 0;
@@ -249,6 +251,7 @@ async fn a_failing_write_leaves_nothing_half_imported() {
         faulty.set_plan(Plan::none().on(Matcher::verb(Verb::Put), at, decision));
         let source = AlphaRepository::open(Arc::clone(&storage)).await.unwrap();
         let to = Repository::builder(Arc::new(faulty));
+        let to = to.spec_version(icefield_testkit::versions::spec());
         let result = Import::new(source).run(to).await;
         match (&result, Repository::open(Arc::clone(&inner)).await) {
             (Ok(_), opened) => {

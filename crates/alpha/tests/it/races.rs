@@ -57,7 +57,7 @@ async fn of_racing_writers_exactly_one_wins_each_round() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(an_answer_that_is_lost_is_no_conflict);
 async fn an_answer_that_is_lost_is_no_conflict() {
     let inner = memory();
     let plan = Plan::none().on(Matcher::verb(Verb::Put), 0, Decision::FailAfter);
@@ -71,7 +71,7 @@ async fn an_answer_that_is_lost_is_no_conflict() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_damaged_newest_file_stops_the_branch);
 async fn a_damaged_newest_file_stops_the_branch() {
     let storage = memory();
     icefield_testkit::stores::put(&storage, "r/main/ZZZZZZZZ.json", "{}").await;

@@ -35,7 +35,7 @@ pub(crate) async fn import(
     to: &Arc<dyn Storage>,
 ) -> Result<(Repository, ImportReport), ImportError> {
     let source = AlphaRepository::open(Arc::clone(from)).await?;
-    let to = Repository::builder(Arc::clone(to));
+    let to = Repository::builder(Arc::clone(to)).spec_version(icefield_testkit::versions::spec());
     Import::new(source).run(to).await
 }
 

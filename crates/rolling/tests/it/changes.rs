@@ -27,7 +27,7 @@ async fn run(world: &World, rolling: &Rolling, change: &Change) -> Window {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_roll_writes_the_new_slab_and_nothing_else);
 async fn a_roll_writes_the_new_slab_and_nothing_else() {
     let world = World::new(6).await;
     let before = chunk_objects(&world.storage).await;
@@ -50,7 +50,7 @@ async fn a_roll_writes_the_new_slab_and_nothing_else() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(windows_move_in_both_directions);
 async fn windows_move_in_both_directions() {
     let world = World::new(3).await;
     for (change, first, end) in [
@@ -70,7 +70,7 @@ async fn windows_move_in_both_directions() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_window_keeps_so_many_elements_or_so_much_time);
 async fn a_window_keeps_so_many_elements_or_so_much_time() {
     let world = World::new(3).await;
     let keep = |text: &str| text.parse::<Keep>().expect("a window");
@@ -92,7 +92,7 @@ async fn a_window_keeps_so_many_elements_or_so_much_time() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(labels_are_given_where_they_are_not_regular);
 async fn labels_are_given_where_they_are_not_regular() {
     let world = World::new(2).await;
     let labels = [100.0, 101.0, 105.0, 120.0];
@@ -134,7 +134,7 @@ async fn labels_are_given_where_they_are_not_regular() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_fill_that_breaks_the_labels_is_not_committed);
 async fn a_fill_that_breaks_the_labels_is_not_committed() {
     let world = World::new(2).await;
     let rolled = world
@@ -155,7 +155,7 @@ async fn a_fill_that_breaks_the_labels_is_not_committed() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_repeated_roll_is_done_once);
 async fn a_repeated_roll_is_done_once() {
     let world = World::new(3).await;
     let rolling = world.rolling().key("2026-11-22T06");
@@ -179,7 +179,7 @@ async fn a_repeated_roll_is_done_once() {
     assert_eq!(window(&world).await.first(), 8);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_key_of_another_change_is_refused);
 async fn a_key_of_another_change_is_refused() {
     let world = World::new(4).await;
     let rolling = world.rolling().key("06");
@@ -199,7 +199,7 @@ async fn a_key_of_another_change_is_refused() {
     assert_eq!(window(&world).await.first(), 4);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_report_is_of_the_window_alone);
 async fn a_report_is_of_the_window_alone() {
     let world = World::new(2).await;
     let session = world.read().await;
@@ -215,7 +215,7 @@ async fn a_report_is_of_the_window_alone() {
     assert!(asked.expect("nothing to write").is_complete());
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(what_nobody_wrote_is_told_and_may_stop_the_commit);
 async fn what_nobody_wrote_is_told_and_may_stop_the_commit() {
     let world = World::new(2).await;
     let before = world.read().await.snapshot_id().expect("there");
@@ -272,7 +272,7 @@ async fn what_nobody_wrote_is_told_and_may_stop_the_commit() {
     assert!(old.is_complete(), "{old:?}");
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(an_absolute_window_grows_and_takes_away_what_went);
 async fn an_absolute_window_grows_and_takes_away_what_went() {
     let world = World::new(4).await;
     let mut options = Options::default();
@@ -305,7 +305,7 @@ async fn an_absolute_window_grows_and_takes_away_what_went() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(rolls_can_be_spawned);
 async fn rolls_can_be_spawned() {
     let world = World::new(2).await;
     let rolling = world.rolling();

@@ -45,7 +45,7 @@ async fn chunk(session: &Session, at: &str) -> Vec<u8> {
     chunk.expect("readable").expect("written").to_vec()
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(attributes_of_groups_follow_the_labels);
 async fn attributes_of_groups_follow_the_labels() {
     // 8 steps of 3 hours with cells of 3 hours around them.
     let world = World::new(2).await;
@@ -125,7 +125,7 @@ async fn attributes_of_groups_follow_the_labels() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(scalars_follow_the_labels);
 async fn scalars_follow_the_labels() {
     let world = World::new(2).await;
     let session = world.writer().await;
@@ -188,7 +188,7 @@ async fn scalars_follow_the_labels() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(what_cannot_follow_stops_the_window_or_goes);
 async fn what_cannot_follow_stops_the_window_or_goes() {
     let start = |text: &str| json!({"time_coverage_start": text});
     for (time, root, words) in [
@@ -275,7 +275,7 @@ async fn what_cannot_follow_stops_the_window_or_goes() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(numbers_of_any_calendar_follow);
 async fn numbers_of_any_calendar_follow() {
     let world = World::new(2).await;
     say(&world, "/time", json!({"calendar": "noleap"})).await;
@@ -290,7 +290,7 @@ async fn numbers_of_any_calendar_follow() {
     assert_eq!(said(&now, "/", "window_end").await, json!(33));
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(an_end_that_stays_leaves_what_is_said_of_it);
 async fn an_end_that_stays_leaves_what_is_said_of_it() {
     let world = World::new(2).await;
     say(&world, "/", json!({"time_coverage_start": "long ago"})).await;
@@ -303,7 +303,7 @@ async fn an_end_that_stays_leaves_what_is_said_of_it() {
     assert_eq!(said(&now, "/", "time_coverage_start").await, "long ago");
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(what_the_fill_says_must_be_so);
 async fn what_the_fill_says_must_be_so() {
     let world = World::new(2).await;
     let given = [100.0, 101.0, 105.0, 120.0];
@@ -338,7 +338,7 @@ async fn what_the_fill_says_must_be_so() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_masked_window_begins_at_its_first_label);
 async fn a_masked_window_begins_at_its_first_label() {
     let world = World::new(3).await;
     say(
@@ -356,7 +356,7 @@ async fn a_masked_window_begins_at_its_first_label() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(other_groups_and_other_dimensions_are_left_alone);
 async fn other_groups_and_other_dimensions_are_left_alone() {
     let world = World::new(2).await;
     let session = world.writer().await;

@@ -5,7 +5,7 @@ use icefield_rolling::{Change, Rolled, Window};
 
 use crate::world::*;
 
-#[tokio::test]
+icefield_testkit::both_versions!(elements_are_masked_where_chunks_cannot_be_cut);
 async fn elements_are_masked_where_chunks_cannot_be_cut() {
     let world = World::new(4).await;
     let error = world
@@ -64,7 +64,7 @@ async fn elements_are_masked_where_chunks_cannot_be_cut() {
     assert!(!String::from_utf8_lossy(&t).contains("masked_elements"));
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(what_is_cut_off_at_the_end_does_not_come_back);
 async fn what_is_cut_off_at_the_end_does_not_come_back() {
     let world = World::new(3).await;
     world
@@ -100,7 +100,7 @@ async fn what_is_cut_off_at_the_end_does_not_come_back() {
     assert_eq!(gone, None);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(small_arrays_are_rewritten_and_need_no_masks);
 async fn small_arrays_are_rewritten_and_need_no_masks() {
     let world = World::new(3).await;
     let rolling = icefield_rolling::Rolling::new(

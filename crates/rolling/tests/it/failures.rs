@@ -41,7 +41,7 @@ fn said(problem: Option<String>) -> String {
     problem.expect("the reader notices")
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(f1_nothing_is_missing_at_the_end);
 async fn f1_nothing_is_missing_at_the_end() {
     let store = OffsetStore::new(4);
     (0..3).for_each(|array| store.set_offset(array, 1));
@@ -50,7 +50,7 @@ async fn f1_nothing_is_missing_at_the_end() {
     rolls_without_anybody_noticing(&World::new(4).await).await;
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(f2_nothing_is_missing_at_the_start);
 async fn f2_nothing_is_missing_at_the_start() {
     let store = OffsetStore::new(4);
     store.write_slab(4);
@@ -60,7 +60,7 @@ async fn f2_nothing_is_missing_at_the_start() {
     rolls_without_anybody_noticing(&world).await;
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(f3_no_reader_mixes_two_windows);
 async fn f3_no_reader_mixes_two_windows() {
     let store = OffsetStore::new(4);
     store.write_slab(4);
@@ -99,7 +99,7 @@ async fn f3_no_reader_mixes_two_windows() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(f4_labels_move_with_the_data);
 async fn f4_labels_move_with_the_data() {
     let store = OffsetStore::new(4);
     store.write_slab(4);
@@ -128,7 +128,7 @@ async fn f4_labels_move_with_the_data() {
     is_right(&world.read().await).await;
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(f5_what_is_missing_is_told_and_never_a_silent_fill_value);
 async fn f5_what_is_missing_is_told_and_never_a_silent_fill_value() {
     let store = OffsetStore::new(4);
     (0..3).for_each(|array| store.set_offset(array, 1));
@@ -172,7 +172,7 @@ async fn f5_what_is_missing_is_told_and_never_a_silent_fill_value() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(f6_of_two_rollers_neither_is_lost);
 async fn f6_of_two_rollers_neither_is_lost() {
     let store = OffsetStore::new(4);
     store.write_slab(4);
@@ -207,7 +207,7 @@ async fn f6_of_two_rollers_neither_is_lost() {
     is_right(&world.read().await).await;
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(f7_every_snapshot_is_an_ordinary_array);
 async fn f7_every_snapshot_is_an_ordinary_array() {
     let store = OffsetStore::new(4);
     store.write_slab(4);
@@ -233,7 +233,7 @@ async fn f7_every_snapshot_is_an_ordinary_array() {
     assert_eq!(chunk.as_deref(), Some(&expected[..]));
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(f8_a_late_roll_loses_nothing);
 async fn f8_a_late_roll_loses_nothing() {
     let store = OffsetStore::new(4);
     // The rule of the bucket counts from the write: nobody rolled, and the window went.
@@ -247,7 +247,7 @@ async fn f8_a_late_roll_loses_nothing() {
     assert!(before.is_subset(&chunk_objects(&world.storage).await));
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(f9_there_is_a_way_back);
 async fn f9_there_is_a_way_back() {
     let store = OffsetStore::new(4);
     store.write_slab(4);

@@ -60,7 +60,7 @@ async fn wholes(world: &World, at: &str) -> Vec<i64> {
     all
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(one_label_alone_does_not_say_the_next);
 async fn one_label_alone_does_not_say_the_next() {
     let world = World::new(1).await;
     coordinate(
@@ -105,7 +105,7 @@ async fn one_label_alone_does_not_say_the_next() {
     assert_eq!(wholes(&world, "/lon").await, [0, 0, 0]);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(labels_that_nobody_asked_for_are_refused);
 async fn labels_that_nobody_asked_for_are_refused() {
     let world = World::new(2).await;
     for keep in ["7 days".parse().expect("a span"), Keep::Count(4)] {
@@ -139,7 +139,7 @@ async fn labels_that_nobody_asked_for_are_refused() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(times_that_are_numbers_of_their_own_type_go_on);
 async fn times_that_are_numbers_of_their_own_type_go_on() {
     let world = World::new(1).await;
     let days =
@@ -155,7 +155,7 @@ async fn times_that_are_numbers_of_their_own_type_go_on() {
 }
 
 /// The reference time of a forecast is one for all its steps.
-#[tokio::test]
+icefield_testkit::both_versions!(coordinates_beside_the_index_need_not_be_regular);
 async fn coordinates_beside_the_index_need_not_be_regular() {
     let world = World::new(2).await;
     let units = json!({"units": "hours since 1970-01-01"});
@@ -194,7 +194,7 @@ async fn coordinates_beside_the_index_need_not_be_regular() {
     assert_eq!(wholes(&world, "/valid_time").await, valid);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(masked_elements_have_no_labels_or_are_refused);
 async fn masked_elements_have_no_labels_or_are_refused() {
     let mut options = Options::default();
     options.mask = true;
@@ -277,7 +277,7 @@ async fn masked_elements_have_no_labels_or_are_refused() {
     );
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(what_is_appended_to_an_absolute_window_leaves_its_start_alone);
 async fn what_is_appended_to_an_absolute_window_leaves_its_start_alone() {
     let world = World::new(3).await;
     let mut options = large();
@@ -312,7 +312,7 @@ async fn what_is_appended_to_an_absolute_window_leaves_its_start_alone() {
     assert!(error.to_string().contains("move it by 4"), "{error}");
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(bounds_of_two_coordinates_move_once);
 async fn bounds_of_two_coordinates_move_once() {
     let world = World::new(3).await;
     let session = world.writer().await;
@@ -337,7 +337,7 @@ async fn bounds_of_two_coordinates_move_once() {
 }
 
 /// A small array is rewritten, and what nobody wrote of it stays so.
-#[tokio::test]
+icefield_testkit::both_versions!(rewritten_arrays_do_not_hide_what_is_missing);
 async fn rewritten_arrays_do_not_hide_what_is_missing() {
     let world = World::new(1).await;
     let session = world.writer().await;
@@ -381,7 +381,7 @@ async fn rewritten_arrays_do_not_hide_what_is_missing() {
 }
 
 /// Labels in many chunks: those that say the same stay.
-#[tokio::test]
+icefield_testkit::both_versions!(labels_that_stay_are_not_written_again);
 async fn labels_that_stay_are_not_written_again() {
     let world = World::new(1).await;
     coordinate(&world, "/n", "n", json!("int64"), whole(0..8), 8, json!({})).await;

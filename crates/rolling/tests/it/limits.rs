@@ -26,7 +26,7 @@ async fn window(session: &Session, group: &str) -> Window {
     Window::of(session, &path(group), "time").expect("a window")
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(grids_that_are_not_regular_cannot_be_there);
 async fn grids_that_are_not_regular_cannot_be_there() {
     let world = World::new(2).await;
     let session = world.writer().await;
@@ -62,7 +62,7 @@ async fn grids_that_are_not_regular_cannot_be_there() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(an_empty_window_begins_with_labels);
 async fn an_empty_window_begins_with_labels() {
     let world = World::new(1).await;
     let session = world.writer().await;
@@ -97,7 +97,7 @@ async fn an_empty_window_begins_with_labels() {
     assert_eq!(now.array(&path("/empty/t")).expect("there").shape, [4, 4]);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_length_that_is_no_multiple_of_the_chunk_moves_like_any_other);
 async fn a_length_that_is_no_multiple_of_the_chunk_moves_like_any_other() {
     let world = World::new(2).await;
     // 11 elements in chunks of 4.
@@ -123,7 +123,7 @@ async fn a_length_that_is_no_multiple_of_the_chunk_moves_like_any_other() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(everything_may_be_new_and_no_more_than_that);
 async fn everything_may_be_new_and_no_more_than_that() {
     let world = World::new(2).await;
     let new = Change::roll(8);
@@ -153,7 +153,7 @@ async fn everything_may_be_new_and_no_more_than_that() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(absolute_indices_end_where_64_bits_do);
 async fn absolute_indices_end_where_64_bits_do() {
     for (origin, change) in [
         (i64::MAX - 8, Change::append(4)),
@@ -186,7 +186,7 @@ async fn absolute_indices_end_where_64_bits_do() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(all_arrays_that_stand_in_the_way_are_named);
 async fn all_arrays_that_stand_in_the_way_are_named() {
     let world = World::new(3).await;
     let session = world.writer().await;

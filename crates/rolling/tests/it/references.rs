@@ -15,7 +15,7 @@ fn array(shape: &[u64], names: &Value) -> String {
     .to_string()
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(what_is_named_and_would_stay_is_refused);
 async fn what_is_named_and_would_stay_is_refused() {
     for (at, attribute, text, other, document, words) in [
         (
@@ -82,7 +82,7 @@ async fn what_is_named_and_would_stay_is_refused() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(coordinates_above_the_group_must_move_too);
 async fn coordinates_above_the_group_must_move_too() {
     let world = World::new(2).await;
     let session = world.writer().await;
@@ -104,7 +104,7 @@ async fn coordinates_above_the_group_must_move_too() {
         .expect("all of them");
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(what_has_nothing_to_do_with_it_may_stay);
 async fn what_has_nothing_to_do_with_it_may_stay() {
     let world = World::new(2).await;
     let session = world.writer().await;

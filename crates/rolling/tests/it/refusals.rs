@@ -16,7 +16,7 @@ async fn refused(world: &World, rolling: &Rolling, change: &Change, words: &[&st
     assert_eq!(world.read().await.snapshot_id().expect("there"), before);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(changes_that_make_no_sense_are_refused);
 async fn changes_that_make_no_sense_are_refused() {
     let world = World::new(2).await;
     let both = |append, prepend| {
@@ -66,7 +66,7 @@ async fn changes_that_make_no_sense_are_refused() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(dimensions_that_are_not_one_are_refused);
 async fn dimensions_that_are_not_one_are_refused() {
     let world = World::new(2).await;
     let rolling =
@@ -121,7 +121,7 @@ fn square(names: &[&str; 2]) -> String {
     .to_string()
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(arrays_with_other_chunks_move_or_are_named);
 async fn arrays_with_other_chunks_move_or_are_named() {
     let world = World::new(3).await;
     let session = world.writer().await;
@@ -152,7 +152,7 @@ async fn arrays_with_other_chunks_move_or_are_named() {
     is_right(&world.read().await).await;
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(attributes_that_say_something_else_are_refused);
 async fn attributes_that_say_something_else_are_refused() {
     for (attribute, value) in [
         ("origin", "\"NEMO\""),
@@ -183,7 +183,7 @@ async fn attributes_that_say_something_else_are_refused() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_window_by_time_needs_times);
 async fn a_window_by_time_needs_times() {
     let world = World::new(2).await;
     let session = world.writer().await;
@@ -205,7 +205,7 @@ async fn a_window_by_time_needs_times() {
     .await;
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(chunks_that_nobody_can_decode_move_all_the_same);
 async fn chunks_that_nobody_can_decode_move_all_the_same() {
     let world = World::new(2).await;
     let session = world.writer().await;
@@ -233,7 +233,7 @@ async fn chunks_that_nobody_can_decode_move_all_the_same() {
     .await;
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_scalar_has_no_dimension_to_move);
 async fn a_scalar_has_no_dimension_to_move() {
     let world = World::new(2).await;
     let session = world.writer().await;

@@ -115,6 +115,7 @@ impl World {
             ..RepositoryConfig::default()
         };
         let repository = Repository::builder(store)
+            .spec_version(icefield_testkit::versions::spec())
             .config(config)
             .create()
             .await

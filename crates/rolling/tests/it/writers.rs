@@ -25,7 +25,7 @@ async fn write_tile(session: &Session, array: usize, first: i64, at: [u32; 2]) {
     .await;
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(what_was_addressed_by_its_index_lands_on_its_date);
 async fn what_was_addressed_by_its_index_lands_on_its_date() {
     let world = World::new(4).await;
     world
@@ -60,7 +60,7 @@ async fn what_was_addressed_by_its_index_lands_on_its_date() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(what_fell_out_of_the_window_is_refused);
 async fn what_fell_out_of_the_window_is_refused() {
     let world = World::new(2).await;
     let session = world.writer().await;
@@ -82,7 +82,7 @@ async fn what_fell_out_of_the_window_is_refused() {
     assert_eq!(problem(&world.read().await, false).await, None);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(a_roll_takes_along_what_others_wrote_meanwhile);
 async fn a_roll_takes_along_what_others_wrote_meanwhile() {
     let world = World::new(3).await;
     world
@@ -111,7 +111,7 @@ async fn a_roll_takes_along_what_others_wrote_meanwhile() {
 }
 
 /// R12: two rollers with one key, and two that mean two steps.
-#[tokio::test]
+icefield_testkit::both_versions!(of_two_rollers_one_rolls_and_the_other_sees_it);
 async fn of_two_rollers_one_rolls_and_the_other_sees_it() {
     for (keys, end) in [(["a", "a"], 16), (["a", "b"], 20)] {
         let world = World::new(3).await;
@@ -139,7 +139,7 @@ async fn of_two_rollers_one_rolls_and_the_other_sees_it() {
     }
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(two_appends_of_one_length_are_two);
 async fn two_appends_of_one_length_are_two() {
     let world = World::new(2).await;
     let inner = world.rolling();
@@ -159,7 +159,7 @@ async fn two_appends_of_one_length_are_two() {
     assert_eq!(problem(&world.read().await, false).await, None);
 }
 
-#[tokio::test]
+icefield_testkit::both_versions!(who_loses_every_race_is_told);
 async fn who_loses_every_race_is_told() {
     let world = World::new(2).await;
     let inner = world.rolling();
@@ -188,7 +188,7 @@ async fn who_loses_every_race_is_told() {
 }
 
 /// A chunk that has gone with a window stays gone, whoever comes first, and whether it was there before or not.
-#[tokio::test]
+icefield_testkit::both_versions!(nothing_comes_back_to_what_an_absolute_window_has_left);
 async fn nothing_comes_back_to_what_an_absolute_window_has_left() {
     for is_first in [true, false] {
         let world = World::new(3).await;
