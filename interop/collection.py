@@ -8,14 +8,12 @@ import numpy as np
 import zarr
 
 import reference
-from expiration import LENGTH, begin
+from expiration import LENGTH, begin, history_of_both
 from lib import SPEC, case, icefield
 
 
 def sound(path):
     """The check finds nothing but that the array of these cases has no root group above it."""
-    if SPEC == 2:
-        return  # It does not check repositories of spec version 2 yet, and says so.
     report = json.loads(icefield("fsck", path, "--json"))
     assert report["sound"] and set(report["kinds"]) <= {"node-without-parent"}, report
 
@@ -85,3 +83,25 @@ def the_two_collect_in_turns(work):
             report = collect(path)
             assert report["chunks"]["deleted"] == 1, report
         assert_whole(path, data)
+
+
+if SPEC == 2:
+
+    @case
+    def the_reference_goes_on_where_a_damaged_repo_was_put_back(work):
+        path = work / "repo"
+        data, _ = begin(path, ours=False)
+        whole = (path / "repo").read_bytes()
+        (path / "repo").write_bytes(whole[: len(whole) // 2])
+        repaired = json.loads(icefield("fsck", path, "--repair", "--json"))
+        assert repaired["repo"]["outcome"] == "done", repaired
+        assert (path / repaired["repo"]["kept_aside"]).read_bytes() == whole[: len(whole) // 2]
+        sound(path)
+        repository = reference.open(path)
+        before = len(list(repository.ops_log()))
+        session = repository.writable_session("main")
+        zarr.open_array(session.store, path="a")[:LENGTH] = data[:LENGTH]
+        session.commit("goes on")
+        assert len(list(reference.open(path).ops_log())) == before + 1
+        assert history_of_both(path)[0] == "goes on"
+        sound(path)
