@@ -236,9 +236,9 @@ async fn an_imported_repository_goes_on() {
     ));
 }
 
+icefield_testkit::both_versions!(a_failing_write_leaves_nothing_half_imported);
 /// Whatever write fails, whether it was done or not: the destination is an empty repository, the whole import, or it is
 /// said that refs are missing; where it is empty, the import can be done again.
-icefield_testkit::both_versions!(a_failing_write_leaves_nothing_half_imported);
 async fn a_failing_write_leaves_nothing_half_imported() {
     let (storage, expected) = load("alpha-b").await;
     let mut whole = 0;

@@ -154,8 +154,8 @@ async fn times_that_are_numbers_of_their_own_type_go_on() {
     assert_eq!(wholes(&world, "/day").await, [14, 15, 16, 17]);
 }
 
-/// The reference time of a forecast is one for all its steps.
 icefield_testkit::both_versions!(coordinates_beside_the_index_need_not_be_regular);
+/// The reference time of a forecast is one for all its steps.
 async fn coordinates_beside_the_index_need_not_be_regular() {
     let world = World::new(2).await;
     let units = json!({"units": "hours since 1970-01-01"});
@@ -336,8 +336,8 @@ async fn bounds_of_two_coordinates_move_once() {
     is_right(&world.read().await).await;
 }
 
-/// A small array is rewritten, and what nobody wrote of it stays so.
 icefield_testkit::both_versions!(rewritten_arrays_do_not_hide_what_is_missing);
+/// A small array is rewritten, and what nobody wrote of it stays so.
 async fn rewritten_arrays_do_not_hide_what_is_missing() {
     let world = World::new(1).await;
     let session = world.writer().await;
@@ -380,8 +380,8 @@ async fn rewritten_arrays_do_not_hide_what_is_missing() {
     assert_eq!(slots.missing(), 1);
 }
 
-/// Labels in many chunks: those that say the same stay.
 icefield_testkit::both_versions!(labels_that_stay_are_not_written_again);
+/// Labels in many chunks: those that say the same stay.
 async fn labels_that_stay_are_not_written_again() {
     let world = World::new(1).await;
     coordinate(&world, "/n", "n", json!("int64"), whole(0..8), 8, json!({})).await;

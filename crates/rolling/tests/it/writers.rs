@@ -110,8 +110,8 @@ async fn a_roll_takes_along_what_others_wrote_meanwhile() {
     assert!(chunk.is_some(), "it moved along");
 }
 
-/// R12: two rollers with one key, and two that mean two steps.
 icefield_testkit::both_versions!(of_two_rollers_one_rolls_and_the_other_sees_it);
+/// R12: two rollers with one key, and two that mean two steps.
 async fn of_two_rollers_one_rolls_and_the_other_sees_it() {
     for (keys, end) in [(["a", "a"], 16), (["a", "b"], 20)] {
         let world = World::new(3).await;
@@ -187,8 +187,8 @@ async fn who_loses_every_race_is_told() {
     ));
 }
 
-/// A chunk that has gone with a window stays gone, whoever comes first, and whether it was there before or not.
 icefield_testkit::both_versions!(nothing_comes_back_to_what_an_absolute_window_has_left);
+/// A chunk that has gone with a window stays gone, whoever comes first, and whether it was there before or not.
 async fn nothing_comes_back_to_what_an_absolute_window_has_left() {
     for is_first in [true, false] {
         let world = World::new(3).await;

@@ -725,8 +725,8 @@ impl Stage {
             }
         }
         // A rebase may have stopped on the way: then it shows an older tip.
-        for end in 0..missed.len() {
-            let shown = chain[end].state.apply_all(&writer.ops);
+        for older in chain.iter().take(missed.len()) {
+            let shown = older.state.apply_all(&writer.ops);
             if shown.as_ref() == Some(found) {
                 return;
             }
