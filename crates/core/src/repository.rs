@@ -5,6 +5,7 @@ mod in_force;
 mod revision;
 mod state;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -213,6 +214,12 @@ impl Repository {
     /// [`VirtualChunkError::Location`], [`VirtualChunkError::NeedsSpecVersion2`], [`VirtualChunkError::NoContainerNamed`].
     pub fn virtual_source(&self, location: &str) -> Result<VirtualSource, VirtualChunkError> {
         VirtualSource::of(location, &self.0.configs.in_force().containers)
+    }
+
+    /// Returns the location of a virtual chunk, as sessions of this repository tell it, with the prefix of its container in place
+    /// of the container's name, if it has one; itself if the configuration in force has no container of that name.
+    pub fn absolute_location<'a>(&self, location: &'a str) -> Cow<'a, str> {
+        self.0.configs.in_force().containers.absolute(location)
     }
 
     /// Finds the store and the key of a foreign object, if a container of the configuration in force and a grant cover

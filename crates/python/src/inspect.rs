@@ -68,7 +68,13 @@ fn time(micros: u64) -> Result<String, Failure> {
         let message = format!("{micros} microseconds since 1970 lie beyond the calendar");
         Failure::new("deserialization", message)
     })?;
-    Ok(format!("{time:.6}"))
+    // As the reference has them: in whole seconds, milliseconds or microseconds, whichever are enough.
+    let digits = match micros {
+        it if it.is_multiple_of(1_000_000) => 0,
+        it if it.is_multiple_of(1_000) => 3,
+        _ => 6,
+    };
+    Ok(format!("{time:.digits$}"))
 }
 
 pub(crate) async fn inspect_snapshot(repository: &Repository, id: &str) -> Result<String, Failure> {

@@ -374,9 +374,9 @@ impl Session {
     }
 
     fn virtual_locations(&self, py: Python<'_>) -> PyResult<Stream> {
-        let session = self.handle()?;
+        let (repository, session) = self.0.get()?.clone();
         // All nodes are listed first.
-        let locations = py.detach(|| virtual_refs::locations(session));
+        let locations = py.detach(|| virtual_refs::locations(repository, session));
         Ok(stream(locations, LOCATIONS_BATCH))
     }
 
@@ -401,8 +401,8 @@ impl Session {
 
     fn chunk_refs(&self, py: Python<'_>, path: &str, batch: usize) -> PyResult<Stream> {
         let path = convert::path(path)?;
-        let session = self.handle()?;
-        let refs = py.detach(|| virtual_refs::chunk_refs(session, path));
+        let (repository, session) = self.0.get()?.clone();
+        let refs = py.detach(|| virtual_refs::chunk_refs(repository, session, path));
         Ok(stream(refs, batch))
     }
 

@@ -31,8 +31,9 @@ pub(crate) fn coordinates(
     chunks(&session, &path).map_ok(|chunk| chunk.index.to_vec())
 }
 
-/// The locations of all virtual chunks, one for each chunk.
+/// The locations of all virtual chunks, one for each chunk. None begins with the name of a container.
 pub(crate) fn locations(
+    repository: Repository,
     session: Session,
 ) -> impl Stream<Item = Result<String, Failure>> + Send + 'static {
     let nodes: Vec<Result<NodeInfo, Failure>> = match session.nodes(&NodePath::root()) {
@@ -43,9 +44,11 @@ pub(crate) fn locations(
         .try_filter(|node| std::future::ready(node.kind == NodeKind::Array))
         .map_ok(move |node| chunks(&session, &node.path))
         .try_flatten()
-        .try_filter_map(|chunk| {
+        .try_filter_map(move |chunk| {
             std::future::ready(Ok(match chunk.location {
-                ChunkLocation::Virtual { location, .. } => Some(location),
+                ChunkLocation::Virtual { location, .. } => {
+                    Some(repository.absolute_location(&location).into_owned())
+                }
                 _ => None,
             }))
         })
@@ -88,18 +91,20 @@ type Reference = (
 
 /// All references of an array.
 pub(crate) fn chunk_refs(
+    repository: Repository,
     session: Session,
     path: NodePath,
 ) -> impl Stream<Item = Result<Reference, Failure>> + Send + 'static {
     chunks(&session, &path)
         .map(move |chunk| {
-            let (session, path) = (session.clone(), path.clone());
-            async move { reference(&session, &path, chunk?).await }
+            let (repository, session, path) = (repository.clone(), session.clone(), path.clone());
+            async move { reference(&repository, &session, &path, chunk?).await }
         })
         .buffered(AHEAD)
 }
 
 async fn reference(
+    repository: &Repository,
     session: &Session,
     path: &NodePath,
     chunk: ChunkInfo,
@@ -110,7 +115,10 @@ async fn reference(
     Ok(match chunk.location {
         ChunkLocation::Virtual {
             location, offset, ..
-        } => (index, kind, Some(location), offset, length, None),
+        } => {
+            let location = repository.absolute_location(&location).into_owned();
+            (index, kind, Some(location), offset, length, None)
+        }
         ChunkLocation::Native { id, offset, .. } => {
             (index, kind, Some(id.to_string()), offset, length, None)
         }

@@ -81,6 +81,10 @@ pub(super) async fn locations_are_spelt_as_their_version_has_them(trial: Trial) 
     if trial.is_v1() {
         return;
     }
+    let absolute = |location: &str| repository.absolute_location(location).into_owned();
+    assert_eq!(absolute(stored[0]), "s3://here/x/a b%.nc");
+    assert_eq!(absolute(stored[1]), "s3://here/x/a b%.nc");
+    assert_eq!(absolute("vcc://unknown/x/a"), "vcc://unknown/x/a");
     // A container that moves takes along what names it.
     let saved = repository.save_config(archive_at("s3://there/")).await;
     is!(saved, Ok(EditOutcome::Done(_)));

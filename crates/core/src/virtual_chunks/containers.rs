@@ -1,5 +1,6 @@
 //! The containers of a configuration, ready to be asked.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use icefield_format::config::VirtualChunkContainer;
@@ -46,6 +47,18 @@ impl Containers {
                 VirtualLocation::parse(location).map_err(VirtualChunkError::Location)
             }
             _ => verbatim::parse(location, self),
+        }
+    }
+
+    /// Returns a location as files have it, with the prefix of its container in place of the name, if it has one; itself if no
+    /// container has that name.
+    pub(crate) fn absolute<'a>(&self, location: &'a str) -> Cow<'a, str> {
+        if !verbatim::is_relative(location) {
+            return location.into();
+        }
+        match self.resolve(location) {
+            Ok(found) => verbatim::of_encoded(&found).into(),
+            Err(_) => location.into(),
         }
     }
 

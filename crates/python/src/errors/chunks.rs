@@ -10,7 +10,7 @@ impl Coded for VirtualChunkError {
     fn code(&self) -> &'static str {
         match self {
             Self::Location(_) | Self::Key(_) => "invalid-virtual-ref",
-            Self::NoContainer => "no-container-for-virtual-chunk",
+            Self::NoContainer | Self::NoContainerNamed { .. } => "no-container-for-virtual-chunk",
             Self::NotGranted { .. } | Self::NoGrant => "unauthorized-virtual-chunk-container",
             Self::Open { source, .. } => match (source.downcast_ref(), source.downcast_ref()) {
                 (Some(failure), _) => Failure::kind(failure),

@@ -6,8 +6,8 @@ use std::hash::BuildHasher;
 
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
-use icefield::format::container_prefixes;
-use icefield::{Repository, VirtualChecksum, VirtualLocation, VirtualSource};
+use icefield::format::{SpecVersion, container_prefixes};
+use icefield::{Repository, VirtualChecksum, VirtualChunkError, VirtualLocation, VirtualSource};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -137,16 +137,14 @@ impl Columns {
         // None where no container covers it.
         let mut places: Vec<Option<VirtualSource>> = Vec::with_capacity(self.locations.len());
         for (number, location) in self.locations.iter().enumerate() {
-            let absolute = match containers.absolute(location) {
-                Some(absolute) => absolute,
-                None if validate => {
+            let source = match containers.source(location) {
+                Ok(source) => source,
+                Err(VirtualChunkError::NoContainerNamed { .. }) if validate => {
                     places.push(None);
                     continue;
                 }
-                None => return Err(self.wrong(number, "no container has that name")),
+                Err(error) => return Err(self.wrong(number, &error)),
             };
-            let source = VirtualSource::new(&absolute);
-            let source = source.map_err(|rule| self.wrong(number, &rule.to_string()))?;
             let covered = !validate || containers.cover(source.location());
             places.push(covered.then_some(source));
         }
@@ -206,7 +204,11 @@ impl Columns {
     }
 
     /// The failure of a location that is none.
-    fn wrong(&self, location: usize, problem: &str) -> Failure {
+    fn wrong(&self, location: usize, error: &VirtualChunkError) -> Failure {
+        let problem = match error {
+            VirtualChunkError::Location(rule) => rule.to_string(),
+            other => other.to_string(),
+        };
         let text = &self.locations[location];
         let is_there = |object: &u32| self.objects[*object as usize].0 as usize == location;
         let row = self.object.iter().position(is_there).unwrap_or_default();
@@ -254,13 +256,14 @@ fn checksum_of(given: &Bound<'_, PyAny>) -> PyResult<Option<Checksum>> {
 }
 
 /// The containers of the configuration in force.
-struct Containers {
+struct Containers<'a> {
+    repository: &'a Repository,
     named: BTreeMap<String, String>,
     prefixes: Vec<VirtualLocation>,
 }
 
-impl Containers {
-    fn of(repository: &Repository) -> Self {
+impl<'a> Containers<'a> {
+    fn of(repository: &'a Repository) -> Self {
         let config = repository.config();
         let named = config
             .containers()
@@ -269,19 +272,32 @@ impl Containers {
             .containers()
             .flat_map(|it| container_prefixes(&it.url_prefix));
         Self {
+            repository,
             named: named.collect(),
             prefixes: prefixes.collect(),
         }
     }
 
-    /// The location without the name of a container; none if no container has the name.
-    fn absolute<'a>(&self, location: &'a str) -> Option<Cow<'a, str>> {
-        let Some(named) = location.strip_prefix(RELATIVE) else {
-            return Some(Cow::Borrowed(location));
+    /// The object at a location. Repositories of version 1 have no names of containers in locations: theirs are absolute.
+    fn source(&self, location: &str) -> Result<VirtualSource, VirtualChunkError> {
+        if self.repository.spec_version() != SpecVersion::V1 {
+            return self.repository.virtual_source(location);
+        }
+        let absolute = match location.strip_prefix(RELATIVE) {
+            None => Cow::Borrowed(location),
+            Some(named) => Cow::Owned(self.absolute(named)?),
         };
+        VirtualSource::new(&absolute).map_err(VirtualChunkError::Location)
+    }
+
+    /// The URL for the name of a container and a path in it.
+    fn absolute(&self, named: &str) -> Result<String, VirtualChunkError> {
         let (name, path) = named.split_once('/').unwrap_or((named, ""));
-        let prefix = self.named.get(name)?.trim_end_matches('/');
-        Some(Cow::Owned(format!("{prefix}/{path}")))
+        let prefix = self.named.get(name);
+        let prefix = prefix.ok_or_else(|| VirtualChunkError::NoContainerNamed {
+            name: name.to_owned(),
+        })?;
+        Ok(format!("{}/{path}", prefix.trim_end_matches('/')))
     }
 
     fn cover(&self, location: &VirtualLocation) -> bool {

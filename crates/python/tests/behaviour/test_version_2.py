@@ -186,6 +186,21 @@ def test_what_is_inspected(newer: Any) -> None:
     assert kinds[:3] == ["TagDeletedUpdate", "TagCreatedUpdate", "MetadataChangedUpdate"]
 
 
+@pytest.mark.parametrize(
+    ("microsecond", "text"),
+    [(0, ""), (500_000, ".500"), (123, ".000123"), (123_400, ".123400")],
+)
+def test_times_are_inspected(newer: Any, microsecond: int, text: str) -> None:
+    since = SINCE.replace(microsecond=microsecond)
+    newer.set_status(ic.RepoStatus(ic.RepoAvailability.online, since, "why"))
+    (latest, *_) = newer.inspect_repo_info()["latest_updates"]
+    assert latest["update_type"]["status"] == {
+        "availability": "Online",
+        "limited_availability_reason": "why",
+        "set_at": f"2020-01-02T00:00:00{text}Z",
+    }
+
+
 def _edits(repo: Any, tip: str) -> list[Any]:
     return [
         lambda: repo.writable_session("main"),

@@ -259,6 +259,31 @@ def test_a_named_container(tmp_path: Path) -> None:
     assert place.session.all_virtual_chunk_locations() == [place.location]
 
 
+def test_a_named_container_that_moved(tmp_path: Path) -> None:
+    """What was stored is its name."""
+    place = Place(tmp_path, name="mine")
+    place.refer(location="vcc://mine/f.bin")
+    place.session.commit("by name")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "f.bin").write_bytes(bytes(reversed(CONTENT)))
+    prefix = f"file://{elsewhere}/"
+    config = place.repo.config
+    config.clear_virtual_chunk_containers()
+    store = ic.local_filesystem_store(str(elsewhere))
+    config.set_virtual_chunk_container(ic.VirtualChunkContainer(prefix, store, name="mine"))
+    config.set_virtual_chunk_container(
+        ic.VirtualChunkContainer(place.prefix, ic.local_filesystem_store(str(place.directory)))
+    )
+    files = ic.Credentials.LocalFileSystemAccess()
+    moved = place.repo.reopen(
+        config, authorize_virtual_chunk_access={prefix: files, place.prefix: files}
+    )
+    session = moved.readonly_session("main")
+    assert session.all_virtual_chunk_locations() == [f"{prefix}f.bin"]
+    assert Keys(session.store).get("a/c/0") == bytes(reversed(CONTENT))[10:20]
+
+
 def test_an_unknown_named_container(tmp_path: Path) -> None:
     place = Place(tmp_path, name="mine")
     with raises("InvalidInputError", "no-container-for-virtual-chunk"):

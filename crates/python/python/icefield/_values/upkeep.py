@@ -46,7 +46,10 @@ class GCSummary(Value):
 
     @property
     def bytes_deleted(self) -> int:
-        """Bytes of all objects that were deleted."""
+        """Bytes of the chunks, manifests, snapshots and transaction logs that were deleted.
+
+        What version 2 keeps of earlier states of a repository, and a collection deletes, is not counted.
+        """
         return int(self._found["bytes_deleted"])
 
     @property
