@@ -3,11 +3,12 @@
 use std::pin::pin;
 
 use futures::TryStreamExt;
-use icefield_format::{SnapshotId, encode_ref};
-use icefield_storage::PutMode;
+use icefield_format::{SnapshotId, encode_ref, layout};
+use icefield_storage::{Key, PutMode, StorageExt};
 
 use crate::ledger::Layout;
 use crate::ref_files::RefFiles;
+use crate::spec_v2;
 use crate::walk::{Pace, ancestors};
 use crate::{BranchName, Edit, EditOutcome, Ledger, RefsError, Refusal, Tip};
 
@@ -84,6 +85,9 @@ impl Ledger {
                 let mode = expected.map_or(PutMode::Create, PutMode::Update);
                 files.write_config(bytes, mode).await
             }
+            Edit::CarryOver(_) | Edit::EndUpgrade => Err(RefsError::OnlySpecV2 {
+                edit: "the end of an upgrade",
+            }),
             Edit::Amend { .. } => Err(RefsError::OnlySpecV2 { edit: "amend" }),
             Edit::Flush { .. } => Err(RefsError::OnlySpecV2 { edit: "flush" }),
             Edit::SetMetadata { .. } | Edit::UpdateMetadata { .. } => Err(RefsError::OnlySpecV2 {
@@ -170,8 +174,15 @@ impl Ledger {
         target: SnapshotId,
         expected: &Tip,
     ) -> Result<Trace, RefsError> {
-        let Some(tip) = self.branch_of(name, expected).await? else {
-            return Ok(Trace::Lost(Refusal::BranchGone));
+        let tip = match self.branch_of(name, expected).await {
+            Err(RefsError::Upgraded) => None,
+            tip => tip?,
+        };
+        let Some(tip) = tip else {
+            return match &self.layout {
+                Layout::V1(files) => trace_upgraded(files, name, target, expected).await,
+                Layout::V2(_) => Ok(Trace::Lost(Refusal::BranchGone)),
+            };
         };
         if let Layout::V2(object) = &self.layout
             && object.held_snapshot(target).is_some()
@@ -203,6 +214,32 @@ impl Ledger {
         }
         Ok(Trace::Lost(refusal))
     }
+}
+
+/// Looks for the target of a move in `repo`, for a branch whose file is gone: an upgrade removes a file only after `repo` has
+/// what it says, and a move that comes later finds none to replace.
+async fn trace_upgraded(
+    files: &RefFiles,
+    name: &BranchName,
+    target: SnapshotId,
+    expected: &Tip,
+) -> Result<Trace, RefsError> {
+    let repo = Key::parse(layout::REPO)?;
+    let Some((bytes, _)) = files.storage().try_read(&repo).await? else {
+        return Ok(Trace::Lost(Refusal::BranchGone));
+    };
+    let info = spec_v2::decode(&bytes)?;
+    if info.snapshots().contains(&target) {
+        return Ok(Trace::Below(Refusal::Upgraded));
+    }
+    let goes_on = info.branch(name.as_str()).is_some_and(|tip| {
+        let mut history = info.snapshots().ancestry(&tip);
+        history.any(|it| it.id() == expected.snapshot)
+    });
+    Ok(match goes_on {
+        true => Trace::Never(Refusal::Upgraded),
+        false => Trace::Lost(Refusal::Upgraded),
+    })
 }
 
 /// What a move of a branch is.

@@ -153,6 +153,20 @@ impl Ledger {
             (repo, tip) => (repo?, tip),
         };
         if let Some(state) = repo {
+            // Files of version 1 were seen in the same round. Most repositories have none.
+            let is_seen = |read: Result<bool, &RefsError>| {
+                read.unwrap_or_else(|error| {
+                    matches!(
+                        error,
+                        RefsError::InvalidRefFile { .. } | RefsError::Config { .. }
+                    )
+                })
+            };
+            if is_seen(tip.as_ref().map(Option::is_some))
+                || is_seen(config.as_ref().map(Option::is_some))
+            {
+                ledger.require_all_here().await?;
+            }
             return Ok(Existing::Repository {
                 branch: Ok(state.branch(branch)),
                 config: state.config()?,
@@ -162,6 +176,7 @@ impl Ledger {
         // A repository of version 1 exists if and only if its main branch does, damaged or not.
         let exists = match &tip {
             Ok(None) if branch.is_main() => false,
+            Err(RefsError::Upgraded) => false,
             Ok(None) => match files.branch(&BranchName::main()).await {
                 Err(RefsError::InvalidRefFile { .. }) => true,
                 main => main?.is_some(),
@@ -169,7 +184,15 @@ impl Ledger {
             _ => true,
         };
         if !exists {
-            return Ok(Existing::Nothing);
+            // An upgrade may have put it into `repo`, and removed its file, since that was looked for.
+            return Ok(match ledger.read_repo().await {
+                Ok(Some(state)) => Existing::Repository {
+                    branch: Ok(state.branch(branch)),
+                    config: state.config()?,
+                    ledger,
+                },
+                _ => Existing::Nothing,
+            });
         }
         let config = match config {
             Err(error) if readable && denied(&error) => None,

@@ -3,9 +3,9 @@
 use std::time::SystemTime;
 
 use icefield_format::{Availability, FeatureFlag, FormatError, RepoEditError, SnapshotId};
-use icefield_storage::{Key, StorageError};
+use icefield_storage::{BoxError, Key, StorageError};
 
-use crate::{BranchName, NameError, Stray, TagName};
+use crate::{BranchName, NameError, Remainder, Stray, TagName};
 
 /// Strays that an error names.
 const NAMED: usize = 3;
@@ -188,6 +188,35 @@ pub enum RefsError {
         /// How many.
         tries: u32,
     },
+    /// The repository was upgraded since it was opened.
+    #[error("the repository was upgraded to spec version 2 since it was opened: open it again")]
+    Upgraded,
+    /// There is nothing to upgrade.
+    #[error("{location} has spec version 2 already: there is nothing to upgrade")]
+    AlreadyUpgraded {
+        /// The store.
+        location: String,
+    },
+    /// An upgrade has begun, and not ended.
+    #[error(
+        "the upgrade of this repository from spec version 1 has not ended, and until then nothing else is written: `icefield upgrade LOCATION` goes on with it"
+    )]
+    UpgradeNotEnded,
+    /// The store did not answer in the middle of an upgrade, or other programs were always first.
+    #[error("the upgrade stopped halfway: `icefield upgrade LOCATION` goes on with it")]
+    UpgradeStopped {
+        /// Why.
+        source: BoxError,
+    },
+    /// Files of spec version 1 are beside `repo`, and say what it does not.
+    #[error(
+        "a version-1 program wrote to this repository after it was upgraded, and `repo` does not have {}: `icefield upgrade LOCATION` takes it over",
+        remaining(.remains)
+    )]
+    NotCarriedOver {
+        /// What `repo` does not have.
+        remains: Vec<Remainder>,
+    },
     /// Repositories of spec version 1 have nothing of that kind.
     #[error("{edit} needs a repository of spec version 2: `icefield upgrade` makes one of this")]
     OnlySpecV2 {
@@ -228,6 +257,19 @@ impl RefsError {
 impl From<icefield_storage::KeyError> for RefsError {
     fn from(error: icefield_storage::KeyError) -> Self {
         Self::Storage(error.into())
+    }
+}
+
+/// The first of what remains, and how much more there is.
+fn remaining(remains: &[Remainder]) -> String {
+    let named: Vec<String> = remains
+        .iter()
+        .take(NAMED)
+        .map(ToString::to_string)
+        .collect();
+    match remains.len().saturating_sub(NAMED) {
+        0 => named.join(", "),
+        more => format!("{}, and {more} more", named.join(", ")),
     }
 }
 

@@ -120,10 +120,16 @@ impl Ledger {
     /// the other spelling of this one is another branch, also where [`Ledger::branch`] would find it.
     ///
     /// # Errors
-    /// As [`Ledger::branch`].
+    /// [`RefsError::Upgraded`], and as [`Ledger::branch`].
     pub async fn branch_of(&self, name: &BranchName, tip: &Tip) -> Result<Option<Tip>, RefsError> {
         match &self.layout {
-            Layout::V1(files) => files.branch_of(name, tip).await,
+            Layout::V1(files) => {
+                let found = files.branch_of(name, tip).await?;
+                if found.is_none() {
+                    self.require_all_here().await?;
+                }
+                Ok(found)
+            }
             Layout::V2(_) => self.branch(name).await,
         }
     }
@@ -144,9 +150,13 @@ impl Ledger {
     /// # Errors
     /// [`RefsError::BranchNotFound`], and as [`Ledger::branch`].
     pub async fn resolve_branch(&self, name: &BranchName) -> Result<Tip, RefsError> {
-        self.branch(name)
-            .await?
-            .ok_or_else(|| RefsError::BranchNotFound(name.clone()))
+        match self.branch(name).await? {
+            Some(tip) => Ok(tip),
+            None => {
+                self.require_all_here().await?;
+                Err(RefsError::BranchNotFound(name.clone()))
+            }
+        }
     }
 
     /// Returns where a branch stands to which a session is about to write. The status may be another one when it commits, which
@@ -173,7 +183,10 @@ impl Ledger {
     pub async fn resolve_tag(&self, name: &TagName) -> Result<SnapshotId, RefsError> {
         match self.tag(name).await? {
             TagState::Present(id) => Ok(id),
-            TagState::Absent => Err(RefsError::TagNotFound(name.clone())),
+            TagState::Absent => {
+                self.require_all_here().await?;
+                Err(RefsError::TagNotFound(name.clone()))
+            }
             TagState::Deleted => Err(RefsError::TagDeleted(name.clone())),
         }
     }
@@ -184,7 +197,13 @@ impl Ledger {
     /// What the store says; a list that failed is never an empty one.
     pub async fn list(&self) -> Result<RefList, RefsError> {
         match &self.layout {
-            Layout::V1(files) => files.list().await,
+            Layout::V1(files) => {
+                let list = files.list().await?;
+                if !list.branches.contains_key(&BranchName::main()) {
+                    self.require_all_here().await?;
+                }
+                Ok(list)
+            }
             Layout::V2(object) => object.read().await?.refs(),
         }
     }
@@ -303,7 +322,7 @@ impl Ledger {
     }
 
     /// The object of spec version 2, which alone has what is asked for.
-    fn object(&self, edit: &'static str) -> Result<&RepoObject, RefsError> {
+    pub(crate) fn object(&self, edit: &'static str) -> Result<&RepoObject, RefsError> {
         match &self.layout {
             Layout::V1(_) => Err(RefsError::OnlySpecV2 { edit }),
             Layout::V2(object) => Ok(object),
@@ -404,7 +423,13 @@ impl Ledger {
             Layout::V1(files) => files.branch_to_replace(name).await?,
             Layout::V2(_) => self.branch(name).await?,
         };
-        tip.ok_or_else(|| RefsError::BranchNotFound(name.clone()))
+        match tip {
+            Some(tip) => Ok(tip),
+            None => {
+                self.require_all_here().await?;
+                Err(RefsError::BranchNotFound(name.clone()))
+            }
+        }
     }
 
     /// Reads the stored configuration, `None` if none is stored.

@@ -26,6 +26,7 @@ mod ref_files;
 mod reparent;
 mod spec_v2;
 mod spelling;
+mod upgrade;
 mod view;
 mod walk;
 
@@ -44,6 +45,7 @@ pub use received::{Received, ReceivedBranch, RepoSettings};
 pub use reparent::differ_in_parent;
 pub use spec_v2::{FollowedLog, PageProblem, RepoBackup, RepoBackups, RepoContent, StoredRepo};
 pub use spelling::Misspelled;
+pub use upgrade::{Remainder, Upgrade, UpgradeOptions, UpgradeReport, UpgradeStep};
 pub use view::{LedgerView, StoredGraph, Told};
 pub use walk::{Pace, Walk, ancestors, meeting_point, reaches, way};
 

@@ -12,7 +12,7 @@ use crate::ref_files::{RefFiles, branch_key, tag_key, tombstone_key};
 use crate::{BranchName, Misspelled, NameError, RefsError, TagName};
 
 /// Refs that are read at a time.
-const READS: usize = 16;
+pub(crate) const READS: usize = 16;
 
 /// All refs of a repository. A ref that cannot be read is listed with what is wrong with it; the others stay usable.
 ///
@@ -126,7 +126,7 @@ impl RefList {
 }
 
 impl Stray {
-    fn damaged(name: String, error: &RefsError) -> Self {
+    pub(crate) fn damaged(name: String, error: &RefsError) -> Self {
         let mut said = error.to_string();
         if let Some(cause) = std::error::Error::source(error) {
             said = format!("{said}: {cause}");
@@ -139,7 +139,7 @@ impl Stray {
 }
 
 /// Returns whether operating systems drop files of this name anywhere. Only what these are called is passed over.
-fn is_system_file(key: &Key) -> bool {
+pub(crate) fn is_system_file(key: &Key) -> bool {
     let name = key.segments().next_back().unwrap_or_default();
     matches!(name, ".DS_Store" | "Thumbs.db" | "desktop.ini") || name.starts_with(".nfs")
 }

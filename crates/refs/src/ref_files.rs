@@ -13,9 +13,13 @@ use icefield_storage::{
 use crate::{BranchName, EditOutcome, RefsError, Refusal, TagName, TagState, Tip};
 
 /// Most bytes of a ref file that are read; a good one has 35, or 67 after a reset.
-const MAX_REF_LEN: u64 = 64 << 10;
+pub(crate) const MAX_REF_LEN: u64 = 64 << 10;
 /// Most bytes of `config.yaml` that are read, as many as decoding takes.
 const MAX_CONFIG_LEN: u64 = 4 << 20;
+
+/// What an upgrade to spec version 2 puts in the place of a ref file or of `config.yaml` before it deletes that: no writer's
+/// condition holds then, and no reader takes it for a ref.
+pub(crate) const SEAL: &[u8] = b"upgraded to spec version 2\n";
 
 /// The layout's form of the store's key form: two crates that must not know each other name it.
 pub(crate) fn key_form(storage: &dyn Storage) -> KeyForm {
@@ -55,6 +59,9 @@ impl RefFiles {
         let Some((bytes, version)) = self.storage.try_read_at_most(key, MAX_REF_LEN).await? else {
             return Ok(None);
         };
+        if bytes == SEAL {
+            return Err(RefsError::Upgraded);
+        }
         let snapshot = decode_ref(&bytes).map_err(|source| RefsError::InvalidRefFile {
             key: key.clone(),
             source,
@@ -200,7 +207,12 @@ impl RefFiles {
                 Ok(Some(tip)) => Ok(EditOutcome::Refused(Refusal::BranchMoved {
                     found: tip.snapshot,
                 })),
-                Ok(None) => Ok(EditOutcome::Refused(Refusal::BranchGone)),
+                Err(RefsError::Upgraded) => Ok(EditOutcome::Refused(Refusal::Upgraded)),
+                Ok(None) => match self.storage.exists(&Key::parse(layout::REPO)?).await {
+                    Ok(true) => Ok(EditOutcome::Refused(Refusal::Upgraded)),
+                    Ok(false) => Ok(EditOutcome::Refused(Refusal::BranchGone)),
+                    Err(error) => Ok(EditOutcome::unread(layout::REPO.to_owned(), error.into())),
+                },
                 Err(error) => Ok(EditOutcome::unread(format!("branch {name}"), error)),
             },
             outcome => Ok(outcome),
@@ -356,6 +368,7 @@ impl RefFiles {
         }
     }
 
+    /// Reads `config.yaml`, whatever it holds.
     pub(crate) async fn read_config(
         &self,
     ) -> Result<Option<(Bytes, icefield_storage::Version)>, RefsError> {
@@ -403,7 +416,7 @@ pub(crate) fn tombstone_key(name: &TagName, form: KeyForm) -> Result<Key, RefsEr
     Ok(Key::parse(&layout::tombstone_key(name.as_str(), form))?)
 }
 
-fn config_key() -> Result<Key, StorageError> {
+pub(crate) fn config_key() -> Result<Key, StorageError> {
     Ok(Key::parse(layout::CONFIG)?)
 }
 

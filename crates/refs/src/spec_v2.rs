@@ -8,6 +8,7 @@
 
 mod ahead;
 mod backups;
+mod carry;
 mod change;
 mod create;
 mod object;
@@ -19,8 +20,9 @@ mod stored;
 
 pub use stored::{FollowedLog, PageProblem, RepoBackup, RepoBackups, RepoContent, StoredRepo};
 
+pub(crate) use carry::{is_upgrading, other_name, upgrading};
 pub(crate) use change::require_online;
-pub(crate) use object::{RepoObject, RepoState, tag as tag_state};
+pub(crate) use object::{RepoObject, RepoState, decode, tag as tag_state};
 
 #[cfg(test)]
 mod tests;

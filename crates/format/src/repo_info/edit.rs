@@ -260,6 +260,13 @@ impl RepoEdit {
         Ok(self)
     }
 
+    /// Takes a name for that of a deleted tag, whether there is such a tag or not.
+    pub fn take_tag_name(&mut self, name: &str) -> &mut Self {
+        self.next.tags.remove(name.as_bytes());
+        self.next.deleted_tags.insert(Text::from(name));
+        self
+    }
+
     /// Sets the status.
     pub fn set_status(&mut self, status: RepoStatus) -> &mut Self {
         self.next.status = status;

@@ -8,6 +8,7 @@ use icefield_format::{
 };
 use icefield_storage::Version;
 
+use super::carry;
 use super::release::release as take_out;
 use crate::{BranchName, Edit, RefsError, Refusal, SnapshotInfo, TagState, Tip, micros_of_time};
 
@@ -57,8 +58,10 @@ fn state_of_bytes(bytes: &[u8]) -> Version {
 /// [`RefsError::OnlySpecV1`].
 pub(super) fn make(edit: &Edit, from: &RepoEdit, at: u64) -> Result<Change, RefsError> {
     let now = from.so_far();
-    if !matches!(edit, Edit::SetStatus { .. }) {
-        require_online(now)?;
+    match edit {
+        Edit::CarryOver(_) | Edit::EndUpgrade => {}
+        Edit::SetStatus { .. } => carry::require_ended(now)?,
+        _ => require_online(now)?,
     }
     let mut next = from.clone();
     let kind = match edit {
@@ -236,6 +239,11 @@ pub(super) fn make(edit: &Edit, from: &RepoEdit, at: u64) -> Result<Change, Refs
                 Err(refusal) => Change::Refused(refusal),
             });
         }
+        Edit::EndUpgrade => match carry::end(now, &mut next, at) {
+            Ok(kind) => kind,
+            Err(refusal) => return Ok(Change::Refused(refusal)),
+        },
+        Edit::CarryOver(remainder) => return carry::carry_over(from, remainder),
         Edit::Reparent { .. } => return Err(RefsError::OnlySpecV1 { edit: "reparent" }),
     };
     Ok(Change::Made(Box::new(next), vec![kind]))
@@ -272,6 +280,7 @@ pub(super) fn add(
 /// # Errors
 /// [`RefsError::NotOnline`].
 pub(crate) fn require_online(info: &RepoInfo) -> Result<(), RefsError> {
+    carry::require_ended(info)?;
     let status = info.status();
     match status.availability {
         Availability::Online => Ok(()),

@@ -224,7 +224,7 @@ pub(super) fn repo_options(writer: &Writer, mode: PutMode) -> PutOptions {
 }
 
 /// Decodes `repo`, or an earlier state of it.
-pub(super) fn decode(bytes: &[u8]) -> Result<RepoInfo, RefsError> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<RepoInfo, RefsError> {
     let limits = DecodeLimits::up_to(SpecVersion::V2);
     RepoInfo::decode(bytes, &limits).map_err(|source| RefsError::InvalidRepo { source })
 }

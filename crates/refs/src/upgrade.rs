@@ -1,0 +1,476 @@
+//! Making a repository of spec version 2 out of one of version 1, also while version-1 programs write to it.
+//!
+//! 1. `repo` is created, if there is none: with all that the files of version 1 say, and read-only. From now on the repository
+//!    is one of version 2 that takes no writes.
+//! 2. Each file goes, but only once `repo` has what it says: a ref file is *sealed* under the condition that it is as it was
+//!    read, and then deleted. What a version-1 program has written meanwhile refuses the seal, is read again and carried over.
+//!    A commit that comes after the seal finds its condition broken.
+//! 3. When a listing finds no file any more, `repo` takes writes.
+//!
+//! Each step can be taken again, by several programs at once: one that was stopped is gone on with by calling again. Files that
+//! a version-1 program creates after the last step are [remainders](Remainder), which the same call carries over.
+
+mod first;
+mod remains;
+mod scan;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use icefield_format::{RepoInfo, SnapshotId, SpecVersion};
+use icefield_storage::{
+    BoxError, DeleteOutcome, Deletion, PutMode, PutOutcome, Storage, StorageExt,
+};
+
+use crate::create::Creation;
+use crate::ledger::Layout;
+use crate::ref_files::{RefFiles, SEAL, ref_options};
+use crate::spec_v2::{RepoObject, RepoState, is_upgrading};
+use crate::walk::Pace;
+use crate::{
+    BranchName, Edit, EditOutcome, Histories, Ledger, LedgerParts, RefsError, SnapshotInfo,
+    micros_of_time,
+};
+
+pub use remains::Remainder;
+pub(crate) use remains::{Logged, remains};
+
+use first::Snapshots;
+use scan::{FileState, Scan, ScannedFile};
+
+/// Rounds after which an upgrade gives up that meets new files in each.
+const ROUNDS: usize = 100;
+
+/// How far an upgrade is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UpgradeStep {
+    /// A snapshot was read.
+    SnapshotRead,
+    /// A file of version 1 was removed.
+    FileRemoved,
+}
+
+/// How to upgrade.
+#[derive(Clone, Copy)]
+pub struct UpgradeOptions<'a> {
+    /// Leaves the files of version 1 where they are, as the reference implementation can. Version-1 programs then go on to
+    /// write there, which is an error once the repository is opened.
+    pub keep_files: bool,
+    /// Is told of each step.
+    pub on_step: &'a (dyn Fn(UpgradeStep) + Send + Sync),
+}
+
+impl Default for UpgradeOptions<'_> {
+    fn default() -> Self {
+        Self {
+            keep_files: false,
+            on_step: &|_| {},
+        }
+    }
+}
+
+impl fmt::Debug for UpgradeOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpgradeOptions")
+            .field("keep_files", &self.keep_files)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What an upgrade did, or would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UpgradeReport {
+    /// `repo` was there: the upgrade went on with one that was stopped, or tidied up after version-1 programs.
+    pub resumed: bool,
+    /// Snapshots that `repo` lists.
+    pub snapshots: u64,
+    /// Branches.
+    pub branches: u64,
+    /// Tags that are not deleted.
+    pub tags: u64,
+    /// Names of deleted tags.
+    pub deleted_tags: u64,
+    /// The repository has a configuration.
+    pub has_config: bool,
+    /// What version-1 programs wrote after `repo` was made, in words.
+    pub carried_over: Vec<String>,
+    /// Files of version 1 that were removed.
+    pub files: u64,
+}
+
+/// An upgrade that is about to begin, or to go on.
+#[derive(Debug)]
+pub struct Upgrade {
+    files: Ledger,
+    object: Ledger,
+    parts: LedgerParts,
+}
+
+impl Upgrade {
+    /// Looks at the repository; none if there is none. Writes nothing.
+    ///
+    /// # Errors
+    /// [`RefsError::AlreadyUpgraded`], [`RefsError::NotUnderstood`], [`RefsError::SpelledTwice`], [`RefsError::Config`],
+    /// [`RefsError::InvalidRepo`], and what the store says.
+    pub async fn begin(parts: LedgerParts) -> Result<Option<Self>, RefsError> {
+        let upgrade = Self {
+            files: parts.clone().ledger(SpecVersion::V1)?,
+            object: parts.clone().ledger(SpecVersion::V2)?,
+            parts,
+        };
+        // In this order: what another upgrade has removed by then is in `repo`.
+        let scan = upgrade.v1()?.scan().await?;
+        match upgrade.repo()?.try_read().await? {
+            None if !scan.branches.contains_key(&BranchName::main()) => Ok(None),
+            Some(state) if scan.files.is_empty() && !is_upgrading(state.info.status()) => {
+                Err(upgrade.already())
+            }
+            _ => Ok(Some(upgrade)),
+        }
+    }
+
+    fn already(&self) -> RefsError {
+        RefsError::AlreadyUpgraded {
+            location: self.parts.storage.to_string(),
+        }
+    }
+
+    fn v1(&self) -> Result<&RefFiles, RefsError> {
+        self.files.files("an upgrade")
+    }
+
+    fn repo(&self) -> Result<&RepoObject, RefsError> {
+        self.object.object("an upgrade")
+    }
+
+    /// Says what [`Upgrade::run`] would do. Writes nothing.
+    ///
+    /// # Errors
+    /// As [`Upgrade::run`].
+    pub async fn plan(&self, options: &UpgradeOptions<'_>) -> Result<UpgradeReport, RefsError> {
+        let scan = self.v1()?.scan().await?;
+        let files = match options.keep_files {
+            true => 0,
+            false => scan.files.len() as u64,
+        };
+        let Some(state) = self.repo()?.try_read().await? else {
+            let snapshots = self.snapshots(&scan, None, options).await?;
+            let now = micros_of_time(self.parts.clock.now());
+            let info = first::state(&scan, &snapshots, now)?;
+            return Ok(UpgradeReport {
+                files,
+                ..UpgradeReport::of(&info)
+            });
+        };
+        let remains = self.remains(&state, &scan).await?;
+        Ok(UpgradeReport {
+            resumed: true,
+            carried_over: remains.iter().map(ToString::to_string).collect(),
+            files,
+            ..UpgradeReport::of(&state.info)
+        })
+    }
+
+    /// Upgrades the repository, or goes on with it. No collection of garbage may run meanwhile.
+    ///
+    /// # Errors
+    /// As [`Upgrade::begin`]; [`RefsError::NoConditions`]; [`RefsError::Fetch`] if a snapshot that a ref reaches cannot be
+    /// read, and [`RefsError::Cycle`], both before anything is written; [`RefsError::UpgradeStopped`]: call again.
+    pub async fn run(&self, options: &UpgradeOptions<'_>) -> Result<UpgradeReport, RefsError> {
+        let (v1, repo) = (self.v1()?, self.repo()?);
+        let storage = &self.parts.storage;
+        if !storage.capabilities().safe_commits() {
+            return Err(RefsError::NoConditions {
+                location: storage.to_string(),
+            });
+        }
+        let mut report = UpgradeReport {
+            resumed: true,
+            ..UpgradeReport::default()
+        };
+        let mut scan = v1.scan().await?;
+        if repo.try_read().await?.is_none() {
+            report.resumed = !self.create(&scan, options).await?;
+        }
+        let mut unknown: Option<BoxError> = None;
+        for _ in 0..ROUNDS {
+            // After the files were read: whatever they say that is here may go.
+            let state = repo.read().await?;
+            let remains = self.remains(&state, &scan).await?;
+            if options.keep_files && remains.is_empty() {
+                if report.resumed
+                    && report.carried_over.is_empty()
+                    && !is_upgrading(state.info.status())
+                {
+                    return Err(self.already());
+                }
+                return self.end(report).await;
+            }
+            if !options.keep_files && scan.files.is_empty() {
+                return self.end(report).await;
+            }
+            self.carry_over(&state, remains, options, &mut report)
+                .await?;
+            if !options.keep_files {
+                unknown = self.remove(&scan, options, &mut report).await?.or(unknown);
+            }
+            scan = v1.scan().await?;
+        }
+        Err(RefsError::UpgradeStopped {
+            source: unknown.unwrap_or_else(|| {
+                "version-1 programs wrote files as fast as they were taken over".into()
+            }),
+        })
+    }
+
+    /// Creates `repo`; false if another upgrade was first.
+    async fn create(&self, scan: &Scan, options: &UpgradeOptions<'_>) -> Result<bool, RefsError> {
+        let snapshots = self.snapshots(scan, None, options).await?;
+        let now = micros_of_time(self.parts.clock.now());
+        let info = first::state(scan, &snapshots, now)?;
+        match self.repo()?.create_with(info).await? {
+            Creation::Created => Ok(true),
+            Creation::Exists | Creation::NotEmpty(_) => Ok(false),
+            Creation::Unknown(source) => Err(RefsError::UpgradeStopped {
+                source: source.into(),
+            }),
+        }
+    }
+
+    /// Allows writes.
+    async fn end(&self, report: UpgradeReport) -> Result<UpgradeReport, RefsError> {
+        match self.repo()?.apply(Edit::EndUpgrade).await? {
+            // Another upgrade has ended it.
+            EditOutcome::Done(_) | EditOutcome::Refused(_) => {}
+            EditOutcome::Unknown(source) => {
+                return Err(RefsError::UpgradeStopped {
+                    source: source.into(),
+                });
+            }
+        }
+        let state = self.repo()?.read().await?;
+        Ok(UpgradeReport {
+            resumed: report.resumed,
+            carried_over: report.carried_over,
+            files: report.files,
+            ..UpgradeReport::of(&state.info)
+        })
+    }
+
+    /// Returns what files say that a state of `repo` does not.
+    async fn remains(&self, state: &RepoState, scan: &Scan) -> Result<Vec<Remainder>, RefsError> {
+        remaining(self.repo()?, state, scan).await
+    }
+
+    async fn carry_over(
+        &self,
+        state: &RepoState,
+        remains: Vec<Remainder>,
+        options: &UpgradeOptions<'_>,
+        report: &mut UpgradeReport,
+    ) -> Result<(), RefsError> {
+        for mut remainder in remains {
+            if let Remainder::Branch {
+                tip: target,
+                snapshots,
+                ..
+            }
+            | Remainder::Tag {
+                target, snapshots, ..
+            } = &mut remainder
+            {
+                *snapshots = self.missing(*target, state, options).await?;
+            }
+            let told = remainder.to_string();
+            match self
+                .repo()?
+                .apply(Edit::CarryOver(Box::new(remainder)))
+                .await?
+            {
+                EditOutcome::Done(_) => report.carried_over.push(told),
+                // It is there by now.
+                EditOutcome::Refused(_) => {}
+                EditOutcome::Unknown(source) => {
+                    return Err(RefsError::UpgradeStopped {
+                        source: source.into(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what of the history of a snapshot a state of `repo` does not list, parents first.
+    async fn missing(
+        &self,
+        tip: SnapshotId,
+        state: &RepoState,
+        options: &UpgradeOptions<'_>,
+    ) -> Result<Vec<SnapshotInfo>, RefsError> {
+        let mut scan = Scan::default();
+        scan.branches.insert(BranchName::main(), tip);
+        let snapshots = self.snapshots(&scan, Some(state), options).await?;
+        Ok(snapshots.all.into_iter().map(|(info, _)| info).collect())
+    }
+
+    /// Reads the histories of all refs, as far as a state of `repo` does not list them.
+    async fn snapshots(
+        &self,
+        scan: &Scan,
+        known: Option<&RepoState>,
+        options: &UpgradeOptions<'_>,
+    ) -> Result<Snapshots, RefsError> {
+        let is_known =
+            |id: &SnapshotId| known.is_some_and(|state| state.info.snapshots().contains(id));
+        let mut histories = Histories::new(self.files.graph(), Pace::long()).until(is_known);
+        for target in scan.targets() {
+            histories.follow(target);
+        }
+        while let Some((_, info)) = histories.next().await {
+            info?;
+            (options.on_step)(UpgradeStep::SnapshotRead);
+        }
+        // `main` has what it shares with others.
+        let main = BranchName::main();
+        let others = scan.branches.iter().filter(|(name, _)| **name != main);
+        let branches = scan.branches.get_key_value(&main).into_iter().chain(others);
+        let branches = branches.map(|(name, tip)| (Some(name.to_string()), *tip));
+        let refs: Vec<_> = branches
+            .chain(scan.tags.values().map(|id| (None, *id)))
+            .collect();
+        let ordered = histories.parents_first(refs.iter().map(|(_, tip)| *tip))?;
+        let mut branch_of: HashMap<SnapshotId, Option<String>> = HashMap::new();
+        for (branch, tip) in &refs {
+            for (id, _) in histories.of(*tip) {
+                if branch_of.contains_key(&id) {
+                    break;
+                }
+                branch_of.insert(id, branch.clone());
+            }
+        }
+        let all = ordered.into_iter().filter_map(|id| {
+            let info = histories.get(id)?.clone();
+            Some((info, branch_of.remove(&id).flatten()))
+        });
+        Ok(Snapshots { all: all.collect() })
+    }
+
+    /// Removes files whose content `repo` has, unless they have changed since they were read. Returns why it is not known of
+    /// one whether it was removed.
+    async fn remove(
+        &self,
+        scan: &Scan,
+        options: &UpgradeOptions<'_>,
+        report: &mut UpgradeReport,
+    ) -> Result<Option<BoxError>, RefsError> {
+        let storage = &*self.parts.storage;
+        let (mut unknown, mut tags_are_gone) = (None, true);
+        for file in &scan.files {
+            if file.kind == FileState::Tombstone && !tags_are_gone {
+                // Without it, the tag would seem to live. The next listing shows whether its file is gone.
+                continue;
+            }
+            let removed = remove(storage, file).await?;
+            tags_are_gone &=
+                file.kind != FileState::Tag || matches!(removed, DeleteOutcome::Deleted);
+            match removed {
+                DeleteOutcome::Deleted => {
+                    report.files += 1;
+                    (options.on_step)(UpgradeStep::FileRemoved);
+                }
+                // The next listing shows what it is now.
+                DeleteOutcome::Refused => {}
+                DeleteOutcome::Unknown(error) => unknown = Some(error.into()),
+            }
+        }
+        storage.sync().await?;
+        Ok(unknown)
+    }
+}
+
+async fn remove(storage: &dyn Storage, file: &ScannedFile) -> Result<DeleteOutcome, RefsError> {
+    let mut version = file.version.clone();
+    if file.kind == FileState::Replaceable {
+        // Stores that do not look at the condition of a deletion look at that of a put.
+        let options = ref_options(PutMode::Update(version));
+        let seal = icefield_storage::Bytes::from_static(SEAL);
+        version = match storage.put(&file.key, seal.into(), options).await {
+            Ok(PutOutcome::Written(written)) => written.version,
+            Ok(PutOutcome::Refused) => return Ok(DeleteOutcome::Refused),
+            Ok(PutOutcome::Unknown(error)) => return Ok(DeleteOutcome::Unknown(error)),
+            Err(error) if error.is_not_found() => return Ok(DeleteOutcome::Refused),
+            Err(error) => return Err(error.into()),
+        };
+    }
+    let deletion = Deletion {
+        key: file.key.clone(),
+        version: (storage.capabilities().conditional_delete).then_some(version),
+    };
+    Ok(storage.delete_one(deletion).await?)
+}
+
+async fn remaining(
+    repo: &RepoObject,
+    state: &RepoState,
+    scan: &Scan,
+) -> Result<Vec<Remainder>, RefsError> {
+    let found = remains(&state.info, scan, &Logged::default());
+    if found.is_empty() || is_upgrading(state.info.status()) {
+        return Ok(found);
+    }
+    let logged = Logged::of(repo, repo.read().await?).await;
+    Ok(remains(&state.info, scan, &logged))
+}
+
+impl UpgradeReport {
+    fn of(info: &RepoInfo) -> Self {
+        Self {
+            snapshots: info.snapshots().len() as u64,
+            branches: info.branches().count() as u64,
+            tags: info.tags().count() as u64,
+            deleted_tags: info.deleted_tags().count() as u64,
+            has_config: info.config_bytes().is_some(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Ledger {
+    /// Refuses to go by refs that are not all there are: those of version 1 where the repository was upgraded since it was
+    /// opened, and those of version 2 beside which a version-1 program has written others.
+    ///
+    /// # Errors
+    /// [`RefsError::Upgraded`], [`RefsError::NotCarriedOver`], and what the store says.
+    pub(crate) async fn require_all_here(&self) -> Result<(), RefsError> {
+        let object = match &self.layout {
+            Layout::V1(_) => {
+                return match self.was_upgraded().await? {
+                    true => Err(RefsError::Upgraded),
+                    false => Ok(()),
+                };
+            }
+            Layout::V2(object) => object,
+        };
+        let state = object.read().await?;
+        if is_upgrading(state.info.status()) {
+            return Ok(());
+        }
+        // Where refs cannot be listed, or are no refs, none is known to be missing.
+        let files = RefFiles::new(Arc::clone(object.storage()));
+        let scan = match files.scan().await {
+            Ok(scan) => scan,
+            Err(error) => {
+                tracing::debug!(%error, "files of spec version 1 beside `repo` are not read");
+                return Ok(());
+            }
+        };
+        let remains = remaining(object, &state, &scan).await?;
+        match remains.is_empty() {
+            true => Ok(()),
+            false => Err(RefsError::NotCarriedOver { remains }),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What files of spec version 1 say that `repo` does not.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use icefield_format::{RepoInfo, RepositoryConfig, SnapshotId, UpdateKind};
+
+use super::scan::Scan;
+use crate::spec_v2::{RepoObject, RepoState, is_upgrading, other_name};
+use crate::{BranchName, SnapshotInfo, TagName};
+
+/// Something that a file of spec version 1 says and `repo` does not: a version-1 program wrote it after the repository was
+/// read for its upgrade. [`Edit::CarryOver`](crate::Edit::CarryOver) adds it.
+#[derive(Clone, Debug)]
+pub enum Remainder {
+    /// A branch points to another snapshot.
+    Branch {
+        /// The branch.
+        name: BranchName,
+        /// Where it points.
+        tip: SnapshotId,
+        /// Those of its history that `repo` does not list, parents before their children.
+        snapshots: Vec<SnapshotInfo>,
+    },
+    /// A tag was created.
+    Tag {
+        /// The tag.
+        name: TagName,
+        /// Where it points.
+        target: SnapshotId,
+        /// As of a branch.
+        snapshots: Vec<SnapshotInfo>,
+    },
+    /// A tag was deleted.
+    DeletedTag {
+        /// The tag.
+        name: TagName,
+        /// What it pointed to, where its file is there.
+        target: Option<SnapshotId>,
+    },
+    /// The configuration was saved.
+    Config(Box<RepositoryConfig>),
+}
+
+impl fmt::Display for Remainder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Branch { name, tip, .. } => write!(f, "branch {name} at {tip}"),
+            Self::Tag { name, target, .. } => write!(f, "tag {name} at {target}"),
+            Self::DeletedTag { name, .. } => write!(f, "the deletion of tag {name}"),
+            Self::Config(_) => f.write_str("config.yaml"),
+        }
+    }
+}
+
+/// What the operations log tells of a repository that goes on after its upgrade.
+#[derive(Debug, Default)]
+pub(crate) struct Logged {
+    /// All snapshots that it ever had, also those that have expired.
+    snapshots: BTreeSet<SnapshotId>,
+    deleted_branches: BTreeSet<String>,
+    /// The configuration was saved after the upgrade.
+    config_saved: bool,
+}
+
+impl Logged {
+    /// Reads the log of a state as far back as it goes.
+    pub(crate) async fn of(object: &RepoObject, state: Arc<RepoState>) -> Self {
+        let mut logged = Self::default();
+        let mut log = std::pin::pin!(object.log(state));
+        let mut is_migrated = false;
+        // Where a page is missing, less is known, and more is called new.
+        while let Some(Ok(update)) = log.next().await {
+            match update.kind {
+                UpdateKind::NewCommit { snapshot, .. }
+                | UpdateKind::NewDetachedSnapshot { snapshot } => {
+                    logged.snapshots.insert(snapshot);
+                }
+                UpdateKind::CommitAmended {
+                    previous, snapshot, ..
+                } => logged.snapshots.extend([previous, snapshot]),
+                UpdateKind::BranchDeleted { name, .. } => {
+                    logged.deleted_branches.insert(name);
+                }
+                UpdateKind::ConfigChanged => logged.config_saved |= !is_migrated,
+                UpdateKind::RepoMigrated { .. } => is_migrated = true,
+                _ => {}
+            }
+        }
+        logged
+    }
+}
+
+/// Whether `repo` has a configuration: as this program writes it, or with the same meaning. What YAML tells apart and
+/// FlexBuffers do not is the same.
+fn is_stored(info: &RepoInfo, config: &RepositoryConfig) -> bool {
+    let bytes = config.encode_flexbuffers().ok();
+    bytes.as_deref() == info.config_bytes()
+        || info.config().ok().flatten().unwrap_or_default() == *config
+}
+
+/// Returns what of a scan is not in a state of `repo`.
+///
+/// While the upgrade is under way, files say what holds: nothing else was edited since. Later, version 2 may have gone on, and
+/// what it knew and gave up is no news.
+pub(crate) fn remains(info: &RepoInfo, scan: &Scan, logged: &Logged) -> Vec<Remainder> {
+    let is_upgrading = is_upgrading(info.status());
+    let is_known = |id: &SnapshotId| info.snapshots().contains(id) || logged.snapshots.contains(id);
+    let mut remains = Vec::new();
+    for (name, tip) in &scan.branches {
+        let is_there = match info.branch(name.as_str()) {
+            Some(found) if is_upgrading => found == *tip,
+            Some(found) => found == *tip || is_known(tip),
+            None if is_upgrading => false,
+            None => is_known(tip) && logged.deleted_branches.contains(name.as_str()),
+        };
+        if !is_there {
+            remains.push(Remainder::Branch {
+                name: name.clone(),
+                tip: *tip,
+                snapshots: Vec::new(),
+            });
+        }
+    }
+    for (name, target) in &scan.tags {
+        let is_there = match info.tag(name.as_str()) {
+            Some(found) => found == *target,
+            None => info.is_deleted_tag(name.as_str()) && !is_upgrading && is_known(target),
+        };
+        let renamed = other_name(name.as_str(), *target);
+        if !is_there && info.tag(&renamed) != Some(*target) {
+            remains.push(Remainder::Tag {
+                name: name.clone(),
+                target: *target,
+                snapshots: Vec::new(),
+            });
+        }
+    }
+    for (name, target) in &scan.deleted_tags {
+        if !info.is_deleted_tag(name.as_str()) {
+            remains.push(Remainder::DeletedTag {
+                name: name.clone(),
+                target: *target,
+            });
+        }
+    }
+    if let Some(config) = &scan.config
+        && !logged.config_saved
+        && !is_stored(info, config)
+    {
+        remains.push(Remainder::Config(Box::new(config.clone())));
+    }
+    remains
+}
