@@ -420,7 +420,7 @@ pub enum CommitError {
     NothingToCommit,
     /// Somebody has upgraded the repository.
     #[error(
-        "the repository was upgraded to spec version 2 meanwhile: open it with a newer program"
+        "the repository was upgraded to spec version 2 meanwhile: open it again, and write there what this session holds"
     )]
     Upgraded,
     /// The session cannot commit.
@@ -428,7 +428,7 @@ pub enum CommitError {
     Session(#[from] SessionError),
     /// The branch could not be read or moved.
     #[error(transparent)]
-    Refs(#[from] RefsError),
+    Refs(RefsError),
     /// A file cannot be encoded.
     #[error(transparent)]
     Format(#[from] FormatError),
@@ -440,7 +440,25 @@ pub enum CommitError {
     Interrupted(#[from] crate::Interrupted),
     /// The edits could not be carried over to the commit that was first.
     #[error("another commit was first, and the edits could not be carried over to it")]
-    Rebase(#[from] crate::RebaseError),
+    Rebase(#[source] crate::RebaseError),
+}
+
+impl From<RefsError> for CommitError {
+    fn from(error: RefsError) -> Self {
+        match error {
+            RefsError::Upgraded => Self::Upgraded,
+            error => Self::Refs(error),
+        }
+    }
+}
+
+impl From<crate::RebaseError> for CommitError {
+    fn from(error: crate::RebaseError) -> Self {
+        match error {
+            crate::RebaseError::Refs(RefsError::Upgraded) => Self::Upgraded,
+            error => Self::Rebase(error),
+        }
+    }
 }
 
 impl From<FetchError> for CommitError {

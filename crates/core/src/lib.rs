@@ -59,7 +59,8 @@ pub use icefield_format::{
 };
 pub use icefield_refs::{
     BranchName, EditOutcome, FetchError, Misspelled, NameError, RefList, RefsError, Refusal,
-    SnapshotInfo, Stray, StrayProblem, TagName, UnderstoodRefs, micros_of_time, time_of_micros,
+    Remainder, SnapshotInfo, Stray, StrayProblem, TagName, UnderstoodRefs, UpgradeOptions,
+    UpgradeReport, UpgradeStep, micros_of_time, time_of_micros,
 };
 pub use icefield_storage::{
     Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy,

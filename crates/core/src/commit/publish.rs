@@ -58,6 +58,7 @@ async fn move_branch(
             stand_on(session, snapshot).await;
             Ok(CommitOutcome::Committed(snapshot))
         }
+        EditOutcome::Refused(Refusal::Upgraded) => Err(CommitError::Upgraded),
         EditOutcome::Refused(refusal) => {
             shared.note_lost_race(branch);
             Ok(moved(tip, &refusal))

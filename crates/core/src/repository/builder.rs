@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use icefield_format::{RepositoryConfig, SpecVersion, Writer};
+use icefield_format::{FormatError, RepositoryConfig, SpecVersion, Writer};
 use icefield_refs::{
     BranchName, Creation, Edit, EditOutcome, Existing, Ledger, LedgerParts, NewRepository,
-    RefsError, SnapshotSource, StoredConfig, Tip, micros_of_time,
+    RefsError, SnapshotSource, StoredConfig, Tip, Upgrade, UpgradeOptions, UpgradeReport,
+    micros_of_time,
 };
 use icefield_storage::{
     Bytes, Clock, Entropy, Storage, StorageError, StorageExt, SystemClock, SystemEntropy,
@@ -255,6 +256,60 @@ impl RepositoryBuilder {
             })),
             EditOutcome::Done(None) | EditOutcome::Refused(_) => Ok(ledger.config().await?),
             EditOutcome::Unknown(source) => Err(not_stored(source.into())),
+        }
+    }
+
+    /// Makes a repository of spec version 2 out of the one of version 1 that is there, also while version-1 programs write to it.
+    /// One that was stopped is gone on with. Handles and sessions that were opened before are of no more use for writing.
+    ///
+    /// # Errors
+    /// [`RepositoryError::NotFound`], [`RepositoryError::NewerSpecVersion`], [`RepositoryError::UnsafeStore`],
+    /// [`RepositoryError::CollectionRunning`], as [`Upgrade::run`], and what the store says.
+    pub async fn upgrade(
+        self,
+        options: &UpgradeOptions<'_>,
+    ) -> Result<UpgradeReport, RepositoryError> {
+        let upgrade = self.begin_upgrade().await?;
+        let capabilities = self.storage.capabilities();
+        if !capabilities.writable {
+            let store = self.location();
+            return Err(StorageError::ReadOnly { store }.into());
+        }
+        if !capabilities.safe_commits() {
+            return Err(RepositoryError::UnsafeStore {
+                location: self.location(),
+                reason: self.storage.why_unsafe().await,
+            });
+        }
+        // A collection that goes by refs of version 1 would miss those that are gone already.
+        let hold = self.clone().spec_version(SpecVersion::V1);
+        let hold = hold.hold_collections().await?;
+        let upgraded = upgrade.run(options).await;
+        hold.release().await;
+        Ok(upgraded?)
+    }
+
+    /// Says what [`RepositoryBuilder::upgrade`] would do, and writes nothing.
+    ///
+    /// # Errors
+    /// As [`RepositoryBuilder::upgrade`].
+    pub async fn plan_upgrade(
+        self,
+        options: &UpgradeOptions<'_>,
+    ) -> Result<UpgradeReport, RepositoryError> {
+        Ok(self.begin_upgrade().await?.plan(options).await?)
+    }
+
+    async fn begin_upgrade(&self) -> Result<Upgrade, RepositoryError> {
+        let parts = self.parts(Arc::new(self.objects(SpecVersion::V2)));
+        let location = self.location();
+        match Upgrade::begin(parts).await {
+            Ok(Some(upgrade)) => Ok(upgrade),
+            Ok(None) => Err(RepositoryError::NotFound { location }),
+            Err(RefsError::InvalidRepo {
+                source: FormatError::NewerSpecVersion { .. },
+            }) => Err(RepositoryError::NewerSpecVersion { location }),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -1,20 +1,53 @@
 //! What a repository of spec version 2 says of itself as a whole: status, features, metadata, and what was done to it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures::stream::BoxStream;
 use icefield_format::{Availability, FeatureFlag, FeatureFlags, RepoStatus, SpecVersion, Update};
-use icefield_refs::{Edit, EditOutcome, RefsError};
+use icefield_refs::{Edit, EditOutcome, RefsError, UpgradeOptions, UpgradeReport};
 use serde_json::Value;
 
-use super::Repository;
+use super::{Repository, RepositoryBuilder};
 use crate::RepositoryError;
 
 impl Repository {
     /// Returns the version of the format that the repository has.
     pub fn spec_version(&self) -> SpecVersion {
         self.0.ledger.spec_version()
+    }
+
+    /// Makes a repository of spec version 2 out of this one of version 1, as [`RepositoryBuilder::upgrade`] does. This handle and
+    /// its sessions are of no more use for writing then: open it again.
+    ///
+    /// # Errors
+    /// As [`RepositoryBuilder::upgrade`].
+    pub async fn upgrade(
+        &self,
+        options: &UpgradeOptions<'_>,
+    ) -> Result<UpgradeReport, RepositoryError> {
+        self.builder_again().upgrade(options).await
+    }
+
+    /// Says what [`Repository::upgrade`] would do, and writes nothing.
+    ///
+    /// # Errors
+    /// As [`Repository::upgrade`].
+    pub async fn plan_upgrade(
+        &self,
+        options: &UpgradeOptions<'_>,
+    ) -> Result<UpgradeReport, RepositoryError> {
+        self.builder_again().plan_upgrade(options).await
+    }
+
+    /// Begins to open the same place.
+    fn builder_again(&self) -> RepositoryBuilder {
+        let shared = &self.0;
+        Self::builder(Arc::clone(&shared.storage))
+            .settings(shared.settings.clone())
+            .clock(Arc::clone(&shared.clock))
+            .entropy(Arc::clone(&shared.entropy))
     }
 
     /// Returns whether the repository may be changed.

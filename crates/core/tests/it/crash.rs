@@ -132,6 +132,15 @@ macro_rules! every_scenario {
 
 every_scenario!(SpecVersion::V1);
 
+crash_tests! {
+    UPGRADE:
+        an_upgrade_stopped_anywhere
+        an_upgrade_cancelled_anywhere
+        an_upgrade_with_a_panic_anywhere
+        an_upgrade_with_one_failure_anywhere
+        too_long;
+}
+
 mod spec_v2 {
     use super::*;
 

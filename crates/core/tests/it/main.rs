@@ -32,4 +32,5 @@ mod sim;
 mod splits;
 mod suite;
 mod support;
+mod upgrading;
 mod virtual_chunks;

@@ -104,14 +104,21 @@ impl Classify for RefsError {
             Self::MainIsPermanent | Self::NoAmendOfFirst(_) | Self::FeatureDisabled { .. } => {
                 ErrorKind::Invalid
             }
-            Self::NoConditions { .. } | Self::NotOnline { .. } => ErrorKind::ReadOnly,
+            Self::NoConditions { .. } | Self::NotOnline { .. } | Self::UpgradeNotEnded => {
+                ErrorKind::ReadOnly
+            }
             Self::Cycle(_)
             | Self::SpelledTwice { .. }
             | Self::RepoMissing { .. }
             | Self::LogPageMissing { .. } => ErrorKind::Corrupt,
-            Self::NotUnderstood { .. } | Self::OnlySpecV2 { .. } | Self::OnlySpecV1 { .. } => {
-                ErrorKind::Unsupported
-            }
+            Self::NotUnderstood { .. }
+            | Self::OnlySpecV2 { .. }
+            | Self::OnlySpecV1 { .. }
+            | Self::Upgraded => ErrorKind::Unsupported,
+            Self::AlreadyUpgraded { .. } => ErrorKind::AlreadyExists,
+            Self::UpgradeStopped { .. } => ErrorKind::OutcomeUnknown,
+            // Refs differ from those of another program: `icefield upgrade` brings them together.
+            Self::NotCarriedOver { .. } => ErrorKind::Conflict,
             // Waiting helps, as with a store that does not answer.
             Self::LogAhead { .. } => ErrorKind::Unavailable,
             Self::RacesLost { .. } => ErrorKind::Conflict,

@@ -1,6 +1,6 @@
 //! Outcomes as errors, for callers that have nothing to do on *refused* and *unknown* but to report them.
 
-use icefield_core::{CommitOutcome, EditOutcome, Refusal, SnapshotId};
+use icefield_core::{CommitOutcome, EditOutcome, RefsError, Refusal, SnapshotId};
 use icefield_storage::StorageError;
 
 use crate::{Error, ErrorKind};
@@ -101,6 +101,7 @@ pub fn landed(outcome: EditOutcome) -> Result<(), Error> {
         EditOutcome::Unknown(source) => Unsettled::EditUnknown { source },
         EditOutcome::Refused(refusal) => match refusal {
             Refusal::BranchMoved { found } => Unsettled::BranchMoved { found },
+            Refusal::Upgraded => return Err(RefsError::Upgraded.into()),
             Refusal::BranchGone => Unsettled::BranchGone,
             Refusal::NameTaken => Unsettled::NameTaken,
             Refusal::NotFound => Unsettled::NotFound,

@@ -8,7 +8,7 @@ use super::{Act, Ground, Scenario, Step, Told};
 use crate::test_suite::words::{array, group_with, path, pattern};
 use crate::{
     BranchName, CommitOutcome, EditOutcome, RefsError, Repository, RepositoryError, Revision,
-    Session, SnapshotId, TagName, WriteMode,
+    Session, SnapshotId, TagName, UpgradeOptions, WriteMode,
 };
 
 /// All scenarios of every version.
@@ -123,6 +123,29 @@ pub const DELETE_TAG: Scenario = Scenario {
     name: "delete a tag",
     prepare: &[create, commit_arrays, commit_changes, create_tag],
     steps: &[Step::new(delete_tag)],
+    partly: None,
+};
+
+/// Upgrades a repository of spec version 1, and commits to it.
+pub const UPGRADE: Scenario = Scenario {
+    name: "upgrade",
+    prepare: &[
+        create_with_config,
+        commit_arrays,
+        commit_changes,
+        create_branch,
+        create_tag,
+        create_second_tag,
+        delete_tag,
+        commit_deletions,
+    ],
+    steps: &[
+        Step {
+            act: upgrade,
+            again: ensure_upgraded,
+        },
+        Step::new(commit_last),
+    ],
     partly: None,
 };
 
@@ -348,6 +371,47 @@ fn delete_tag(ground: Ground) -> Done {
     async move {
         let repository = ground.open().await?;
         edited(repository.delete_tag(&tag()).await)
+    }
+    .boxed()
+}
+
+fn create_second_tag(ground: Ground) -> Done {
+    async move {
+        let repository = ground.open().await?;
+        let target = before(&repository).await?;
+        edited(repository.create_tag("v2", target).await)
+    }
+    .boxed()
+}
+
+fn upgrade(ground: Ground) -> Done {
+    async move {
+        let builder = ground.builder();
+        Ok(builder
+            .upgrade(&UpgradeOptions::default())
+            .await
+            .map(drop)?)
+    }
+    .boxed()
+}
+
+/// An upgrade that was stopped may have come to its end.
+fn ensure_upgraded(ground: Ground) -> Done {
+    async move {
+        let builder = ground.builder();
+        match builder.upgrade(&UpgradeOptions::default()).await {
+            Err(RepositoryError::Refs(RefsError::AlreadyUpgraded { .. })) => Ok(()),
+            upgraded => Ok(upgraded.map(drop)?),
+        }
+    }
+    .boxed()
+}
+
+fn commit_last(ground: Ground) -> Done {
+    async move {
+        let session = session(&ground).await?;
+        set(&session, "/last", array(&[2], &[1])).await?;
+        commit(&ground, &session, "last").await
     }
     .boxed()
 }
