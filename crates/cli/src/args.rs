@@ -140,6 +140,9 @@ pub(crate) enum Command {
     OpsLog(OpsLog),
     /// Allow or forbid writes to a repository of spec version 2.
     SetStatus(SetStatus),
+    /// Make a repository of spec version 2 out of one of version 1, in place.
+    #[command(after_help = UPGRADE)]
+    Upgrade(Upgrade),
     /// Show or change the settings that are stored with a repository.
     #[command(subcommand)]
     Config(Config),
@@ -240,6 +243,14 @@ pub(crate) struct OpsLog {
     #[command(flatten)]
     pub(crate) facts: Facts,
 }
+
+const UPGRADE: &str = "\
+No array changes, and no chunk is read or copied: the refs and the configuration move into the object `repo`, which lists the \
+history, too. Programs that know only version 1 of the format cannot open the repository any more.
+
+Other programs may go on writing meanwhile. What they commit before their branch is moved is carried over; a commit that comes \
+later is refused. An upgrade that was stopped leaves the repository read-only; run again, it goes on. Run on a repository beside \
+whose `repo` a version-1 program has written refs again, it carries those over.";
 
 /// `icefield set-status`
 #[derive(Debug, ArgGroup)]
@@ -745,4 +756,17 @@ mod tests {
         );
         assert!(node_path("a//b").is_err() && node_path("../a").is_err());
     }
+}
+
+/// `icefield upgrade`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Upgrade {
+    /// The repository.
+    #[arg(value_parser = in_full(Location::parse))]
+    pub(crate) location: Location,
+    /// Show what would be done; write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
 }

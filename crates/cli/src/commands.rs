@@ -38,6 +38,7 @@ mod status;
 mod tag;
 mod tree;
 mod unbundle;
+mod upgrade;
 mod version;
 mod windows;
 
@@ -70,6 +71,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     match args.command {
         Command::Init(args) => init::run(&context, args).await,
         Command::OpsLog(args) => ops_log::run(&context, args).await,
+        Command::Upgrade(args) => upgrade::run(&context, args).await,
         Command::SetStatus(args) => set_status::run(&context, args).await,
         Command::Import(args) => import::run(&context, args).await,
         Command::Append(args) => windows::grow(&context, windows::Way::End, args).await,

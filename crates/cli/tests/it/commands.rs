@@ -16,3 +16,4 @@ mod look;
 mod refs;
 mod rewrite_manifests;
 mod strays;
+mod upgrade;
