@@ -1,6 +1,6 @@
 //! A repository that is open. What it does is in `refs`, `upkeep` and `inspect`; here is how Python calls it.
 
-use icefield::{EditOutcome, Interrupt};
+use icefield::{EditOutcome, Interrupt, UpgradeOptions};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
@@ -32,6 +32,10 @@ const BRANCH: (&str, &str) = (
     "`lookup_branch` shows where it is",
 );
 const STATUS: (&str, &str) = ("The change of the status", "`get_status` shows what it is");
+const UPGRADE: (&str, &str) = (
+    "The upgrade",
+    "`Repository.fetch_spec_version` shows the version; called again, the upgrade goes on",
+);
 const FLAG: (&str, &str) = (
     "The change of the feature flag",
     "`feature_flags` shows what is set",
@@ -331,6 +335,21 @@ impl Repository {
             py,
             async move { inspect::inspect_repo_info(&repository).await },
         )
+    }
+
+    fn upgrade(&self, py: Python<'_>, dry_run: bool, keep_files: bool) -> PyResult<Task> {
+        let repository = self.handle()?;
+        begin_lasting(py, UPGRADE.0, UPGRADE.1, async move {
+            let options = UpgradeOptions {
+                keep_files,
+                ..UpgradeOptions::default()
+            };
+            match dry_run {
+                true => repository.plan_upgrade(&options).await?,
+                false => repository.upgrade(&options).await?,
+            };
+            Ok(())
+        })
     }
 
     fn spec_version(&self) -> u8 {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from icefield._exceptions import ErrorKind, FormatError
+from icefield._checks import truth, whole
 from icefield._values.enums import SpecVersion
 
 if TYPE_CHECKING:
@@ -62,13 +62,29 @@ def upgrade_icechunk_repository(
     delete_unused_v1_files: bool = True,
     prefetch_concurrency: int | None = None,
 ) -> Repository:
-    """Raises `FormatError`: this package does not upgrade repositories yet.
+    """Makes a repository of version 2 of the format out of one of version 1, in place, and opens it again.
 
-    The arguments are those of the function that the reference has: whether nothing is to be written, whether objects
-    that only version 1 needs are to be deleted, and how many snapshots are to be read at once.
+    Other programs may write to it meanwhile: what they commit is carried over, or refused. Called again, an upgrade that
+    was stopped goes on; a repository of version 2 raises an error of the kind `INVALID_REPOSITORY_MIGRATION`.
+
+    With `dry_run`, nothing is written, and `repo` is what comes back: the call raises what the upgrade would find.
+    Without `delete_unused_v1_files`, the refs of version 1 stay beside the new ones, where programs that know version 1
+    alone go on to write; opening the repository then raises an error that names what is there and not here.
+    `prefetch_concurrency` is how many snapshots the reference reads at once; here it changes nothing.
     """
-    raise FormatError(
-        "this package makes repositories of both versions of the format and upgrades none; to upgrade one, use "
-        "icechunk.upgrade_icechunk_repository of the reference implementation",
-        ErrorKind.UNSUPPORTED_OPERATION_FOR_VERSION,
-    )
+    from icefield._place import Place, missing
+
+    if prefetch_concurrency is not None:
+        whole(prefetch_concurrency, "prefetch_concurrency", "not-allowed", 1, 2**16 - 1)
+    place = repo._place
+    if place is None:
+        raise missing()
+    dry_run = truth(dry_run, "dry_run")
+    keep = not truth(delete_unused_v1_files, "delete_unused_v1_files")
+    repo._repository.upgrade(dry_run, keep).wait()
+    if dry_run:
+        return repo
+    opened = Place(place.storage, place._used_config, place.access)._begin().wait()
+    again = type(repo)._of(opened, place.storage, place.access, repo._attribution)
+    again._defaults = dict(repo._defaults)
+    return again

@@ -140,6 +140,12 @@ impl Failure {
                 "ref-not-found",
                 format!("{name} does not exist: list what there is, and check the name"),
             ),
+            Refusal::Upgraded => Self::new(
+                "unsupported-spec-version",
+                format!(
+                    "{name} was not changed: the repository was upgraded to spec version 2 since it was opened; open it again"
+                ),
+            ),
             Refusal::NameTaken => Self::new(
                 "tag-previously-deleted",
                 format!(

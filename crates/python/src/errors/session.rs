@@ -51,7 +51,11 @@ impl Coded for RefsError {
             Self::RepoMissing { .. } => "repository-not-found",
             Self::LogPageMissing { .. } => "object-not-found",
             Self::LogAhead { .. } => "snapshot-timestamp",
-            Self::NotOnline { .. } => "read-only-repository",
+            Self::NotOnline { .. } | Self::UpgradeNotEnded => "read-only-repository",
+            Self::Upgraded => "unsupported-spec-version",
+            Self::AlreadyUpgraded { .. }
+            | Self::NotCarriedOver { .. }
+            | Self::UpgradeStopped { .. } => "invalid-repository-migration",
             Self::FeatureDisabled { .. } => "feature-flag-disabled",
             Self::NoAmendOfFirst(_) => "no-amend-for-initial-commit",
             Self::RacesLost { .. } => "update-attempts-exhausted",

@@ -10,8 +10,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import zarr
 
 import icefield
+from icefield import UpdateType
 
 SOURCE = Path(icefield.__file__)
 
@@ -89,12 +91,35 @@ def test_versions() -> None:
     assert icefield.spec_version() in icefield.supported_spec_versions()
 
 
-def test_an_upgrade_is_refused_and_leaves_the_repository() -> None:
-    repository = icefield.Repository.create(icefield.in_memory_storage())
-    with pytest.raises(icefield.FormatError, match="upgrades none") as refused:
-        icefield.upgrade_icechunk_repository(repository, dry_run=False)
-    assert refused.value.kind == icefield.ErrorKind.UNSUPPORTED_OPERATION_FOR_VERSION
-    assert repository.list_branches() == {"main"}
+def test_an_upgrade_keeps_the_history_and_ends_what_was_open() -> None:
+    storage = icefield.in_memory_storage()
+    repository = icefield.Repository.create(storage, spec_version=1)
+    session = repository.writable_session("main")
+    zarr.create_group(session.store)
+    first = session.commit("one")
+    repository.create_tag("v1", first)
+    late = repository.writable_session("main")
+    zarr.create_group(late.store, path="late")
+
+    assert icefield.upgrade_icechunk_repository(repository, dry_run=True) is repository
+    assert icefield.Repository.fetch_spec_version(storage) == icefield.SpecVersion.v1
+    upgraded = icefield.upgrade_icechunk_repository(repository, dry_run=False, prefetch_concurrency=8)
+    assert upgraded.spec_version == icefield.SpecVersion.v2
+    assert [it.id for it in upgraded.ancestry(tag="v1")][0] == first
+    kinds = [update.kind for update in upgraded.ops_log()]
+    assert isinstance(kinds[0], UpdateType.RepoMigrated)
+    assert isinstance(kinds[-1], UpdateType.RepoInitialized)
+
+    with pytest.raises(icefield.IcechunkError, match="upgraded to spec version 2") as refused:
+        late.commit("late")
+    assert refused.value.kind == icefield.ErrorKind.UNSUPPORTED_SPEC_VERSION
+    session = upgraded.writable_session("main")
+    zarr.create_group(session.store, path="new")
+    session.commit("two")
+    with pytest.raises(icefield.IcechunkError, match="already") as refused:
+        icefield.upgrade_icechunk_repository(upgraded, dry_run=False)
+    assert refused.value.kind == icefield.ErrorKind.INVALID_REPOSITORY_MIGRATION
+    assert len(list(upgraded.ancestry(branch="main"))) == 3
 
 
 def test_logs() -> None:
