@@ -21,6 +21,7 @@ import settings  # noqa: F401
 import splits  # noqa: F401
 import taking_turns  # noqa: F401
 import tree_store_suite  # noqa: F401
+import upgrades  # noqa: F401
 import windows  # noqa: F401
 from lib import SPEC, leave, run_cases
 
