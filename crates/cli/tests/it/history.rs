@@ -230,7 +230,11 @@ fn the_last_commit_gets_another_message() {
     assert_eq!(newest["message"], "better");
     assert_eq!(newest["metadata"]["checked"], true);
     assert_eq!(newest["metadata"]["by"], "you");
-    assert!(world.ok(&["ops-log", "r"]).contains("amended"));
+    let said = world.ok(&["ops-log", "r"]);
+    assert!(
+        said.contains(&format!(" in the place of {}", after[0])),
+        "{said}"
+    );
 }
 
 #[test]
