@@ -341,6 +341,18 @@ pub enum PlanError {
         /// Another one.
         other: NodePath,
     },
+    /// A new name is that of a dimension which is another one.
+    #[error(
+        "{path} cannot be renamed to {name:?}: {other} has a dimension of that name, which would be taken for its own"
+    )]
+    DimensionTaken {
+        /// The node of the source.
+        path: NodePath,
+        /// The name that was asked for.
+        name: String,
+        /// An array with the dimension.
+        other: NodePath,
+    },
     /// A new name is a path.
     #[error(
         "{path} cannot be renamed to {name:?}: a name has no `/`, and a node stays in its group"

@@ -33,12 +33,14 @@ impl Import {
     /// Finds out what to do.
     pub(super) async fn prepare(&self, session: &Session) -> Result<Prepared, ImportError> {
         let mut prepared = Prepared::default();
-        let mut unmet = self.selection.named();
+        let (mut unmet, mut unnamed) = (self.selection.named(), self.selection.renamed());
         for source in &self.sources {
             let hierarchy = source.hierarchy().await?;
             unmet.retain(|(path, _)| !selection::has(&hierarchy, path));
-            let selected = self.selection.applied(Arc::clone(source), hierarchy);
-            let (source, hierarchy) = selected.map_err(|error| self.about(source, error.into()))?;
+            let hierarchy = self.selection.chosen(hierarchy);
+            unnamed.retain(|(path, _)| !selection::has(&hierarchy, path));
+            let named = self.selection.named_anew(Arc::clone(source), hierarchy);
+            let (source, hierarchy) = named.map_err(|error| self.about(source, error.into()))?;
             self.check_copied(&*source, &hierarchy.nodes)?;
             prepared.report.warnings.extend(hierarchy.warnings.clone());
             prepared.report.ignored.merge(hierarchy.ignored.clone());
@@ -49,7 +51,7 @@ impl Import {
                 kept: None,
             });
         }
-        if let Some((path, wish)) = unmet.first() {
+        if let Some((path, wish)) = unmet.first().or(unnamed.first()) {
             let path = (*path).clone();
             return Err(PlanError::NotInSources { path, wish }.into());
         }

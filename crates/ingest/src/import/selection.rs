@@ -18,15 +18,20 @@ use crate::{ChunkEntry, Hierarchy, PlanError, Source, SourceError, SourceNode};
 const MAX_DOCUMENT: usize = 64 << 20;
 
 /// Attributes whose words are names of other variables (CF conventions 1.11, appendix A).
-const NAMING: [&str; 7] = [
+const NAMING: [&str; 10] = [
     "coordinates",
     "bounds",
     "climatology",
     "grid_mapping",
     "formula_terms",
     "cell_measures",
+    "cell_methods",
     "ancillary_variables",
+    "compress",
+    "geometry",
 ];
+/// Those of them in which a word with a colon is a variable, too, or a dimension; in others it is a term or a measure.
+const WITH_COLONS: [&str; 2] = ["grid_mapping", "cell_methods"];
 /// Those of them without which a variable cannot be placed: a selection of variables brings them along.
 const PLACING: [&str; 5] = [
     "coordinates",
@@ -70,26 +75,35 @@ impl Selection {
         self
     }
 
-    /// Returns all paths that it names, each with what was asked for it.
+    /// Returns all paths that it names and a source should have, each with what was asked for it.
     pub(super) fn named(&self) -> Vec<(&NodePath, &'static str)> {
         let variables = self.variables.iter().flatten().map(|it| (it, "selected"));
         let dropped = self.dropped.iter().map(|it| (it, "left out"));
-        let renamed = self.renamed.keys().map(|it| (it, "renamed"));
-        variables.chain(dropped).chain(renamed).collect()
+        variables.chain(dropped).collect()
     }
 
-    /// Applies it to one source.
-    pub(super) fn applied(
-        &self,
-        source: Arc<dyn Source>,
-        mut hierarchy: Hierarchy,
-    ) -> Result<(Arc<dyn Source>, Hierarchy), PlanError> {
+    /// Returns all paths that are renamed, which a source should have once the rest is left out.
+    pub(super) fn renamed(&self) -> Vec<(&NodePath, &'static str)> {
+        self.renamed.keys().map(|it| (it, "renamed")).collect()
+    }
+
+    /// Leaves out of the nodes of one source what is not to be imported.
+    pub(super) fn chosen(&self, mut hierarchy: Hierarchy) -> Hierarchy {
         if let Some(variables) = &self.variables {
             let kept = with_companions(&hierarchy, variables);
             hierarchy.nodes.retain(|path, _| kept.contains(path));
         }
         let is_dropped = |path: &NodePath| self.dropped.iter().any(|it| is_within(path, it));
         hierarchy.nodes.retain(|path, _| !is_dropped(path));
+        hierarchy
+    }
+
+    /// Gives nodes of one source their new names.
+    pub(super) fn named_anew(
+        &self,
+        source: Arc<dyn Source>,
+        hierarchy: Hierarchy,
+    ) -> Result<(Arc<dyn Source>, Hierarchy), PlanError> {
         if !self.renamed.keys().any(|it| has(&hierarchy, it)) {
             return Ok((source, hierarchy));
         }
@@ -107,6 +121,7 @@ impl Selection {
         &self,
         hierarchy: &Hierarchy,
     ) -> Result<(Hierarchy, BTreeMap<NodePath, NodePath>), PlanError> {
+        self.check_dimensions(hierarchy)?;
         let mut nodes = BTreeMap::new();
         let mut originals = BTreeMap::new();
         for (path, node) in &hierarchy.nodes {
@@ -130,6 +145,44 @@ impl Selection {
             warnings: hierarchy.warnings.clone(),
         };
         Ok((hierarchy, originals))
+    }
+
+    /// Fails if a new name of a coordinate is that of another dimension, or a variable is called like a dimension that it is
+    /// no coordinate of: arrays would share a dimension that are not alike.
+    fn check_dimensions(&self, hierarchy: &Hierarchy) -> Result<(), PlanError> {
+        let arrays = || {
+            let nodes = hierarchy.nodes.iter();
+            nodes.filter_map(|(path, node)| Some((path, node.array()?)))
+        };
+        for (path, name) in &self.renamed {
+            let Some(array) = hierarchy.nodes.get(path).and_then(SourceNode::array) else {
+                continue;
+            };
+            let dimensions: Vec<&String> =
+                array.dimension_names.iter().flatten().flatten().collect();
+            if dimensions == [name] {
+                // It becomes the coordinate of its dimension.
+                continue;
+            }
+            let lies_in = path.parent().unwrap_or_else(NodePath::root);
+            let in_scope = arrays().filter(|(other, _)| is_within(other, &lies_in));
+            for (other, shape) in in_scope {
+                let mut names = shape.dimension_names.iter().flatten().flatten();
+                let is_there = names.any(|it| it == name);
+                // The dimension of that name may itself be renamed away.
+                let leaves = lies_in
+                    .join(name)
+                    .is_ok_and(|it| self.renamed.contains_key(&it));
+                if is_there && !leaves {
+                    return Err(PlanError::DimensionTaken {
+                        path: path.clone(),
+                        name: name.clone(),
+                        other: other.clone(),
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns where a node goes: it and each group above it may have another name.
@@ -180,7 +233,9 @@ impl Selection {
             // A dimension is called like its coordinate; other variables of that name are none of it.
             let is_coordinate = |name: &String| {
                 let meant = nearest(hierarchy, path, name)?;
-                coordinate(&meant, hierarchy.nodes.get(&meant)?.array()?).map(|_| ())
+                let found = hierarchy.nodes.get(&meant)?.array()?;
+                let is_as_long = found.shape.first() == array.shape.get(axis);
+                coordinate(&meant, found).filter(|_| is_as_long)
             };
             if let Some(name) = name
                 && is_coordinate(name).is_some()
@@ -191,18 +246,15 @@ impl Selection {
         }
         for attribute in NAMING {
             if let Some(text) = document["attributes"][attribute].as_str() {
-                let words = text.split(' ').map(|word| {
-                    let (name, colon) = match word.strip_suffix(':') {
-                        Some(name) => (name, ":"),
-                        None => (word, ""),
-                    };
-                    match name_now(name) {
-                        Some(now) => format!("{now}{colon}"),
-                        None => word.to_owned(),
-                    }
+                let has_colons = WITH_COLONS.contains(&attribute);
+                let retold = retold_words(text, |word| match word.strip_suffix(':') {
+                    Some(name) if has_colons => Some(format!("{}:", name_now(name)?)),
+                    Some(_) => None,
+                    // What is done to cells is said in words that may be names, too.
+                    None if attribute == "cell_methods" => None,
+                    None => name_now(word),
                 });
-                let words: Vec<String> = words.collect();
-                document["attributes"][attribute] = words.join(" ").into();
+                document["attributes"][attribute] = retold.into();
             }
         }
         if document == before {
@@ -211,6 +263,20 @@ impl Selection {
         let bytes = serde_json::to_vec(&document).map_err(|error| refused(error.to_string()))?;
         SourceNode::parse(bytes.into(), MAX_DOCUMENT).map_err(|error| refused(error.to_string()))
     }
+}
+
+/// Returns a text with some of its words replaced; what is between them stays.
+fn retold_words(text: &str, now: impl Fn(&str) -> Option<String>) -> String {
+    let mut retold = String::with_capacity(text.len());
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        match now(word) {
+            Some(now) => retold.push_str(&now),
+            None => retold.push_str(word),
+        }
+        retold.push_str(&piece[word.len()..]);
+    }
+    retold
 }
 
 /// Whether a path is that of a node, or of one below it.
@@ -264,7 +330,7 @@ fn with_companions(hierarchy: &Hierarchy, wished: &BTreeSet<NodePath>) -> BTreeS
         let attributes = document.as_ref().map(|it| &it["attributes"]);
         let words = attributes.into_iter().flat_map(|attributes| {
             let texts = PLACING.iter().filter_map(|name| attributes[*name].as_str());
-            texts.flat_map(|text| text.split(' '))
+            texts.flat_map(str::split_whitespace)
         });
         let dimensions = array.dimension_names.iter().flatten().flatten();
         let names = words

@@ -124,6 +124,65 @@ async fn names_change_wherever_they_stand() {
     assert!(!files.contains_key("time/zarr.json") && !files.contains_key("soil/zarr.json"));
 }
 
+/// A term of a formula and a measure are no variables, though variables may be called like them.
+#[tokio::test]
+async fn words_that_are_no_names_stay() {
+    let tree = Tree::new();
+    tree.json("zarr.json", &group(json!({})));
+    for (name, attributes) in [
+        ("ps", json!({})),
+        ("mean", json!({})),
+        (
+            "sigma",
+            json!({ "formula_terms": "sigma: sigma  ps: ps\nptop: ptop" }),
+        ),
+        (
+            "air",
+            json!({ "cell_methods": "sigma: mean", "cell_measures": "area: area" }),
+        ),
+        ("area", json!({})),
+    ] {
+        let mut document = array(&[2], &[2], &["sigma"]);
+        document["attributes"] = attributes;
+        tree.json(&format!("{name}/zarr.json"), &document);
+    }
+    let selection = Selection::all()
+        .rename(path("/ps"), "surface_pressure")
+        .rename(path("/mean"), "average")
+        .rename(path("/area"), "cells")
+        .rename(path("/sigma"), "level");
+    let repository = repository().await;
+    run(tree.import().select(selection), &repository).await;
+    let files = exported(&repository).await;
+    let attributes = |name: &str| -> Value {
+        let document: Value = serde_json::from_slice(&files[&format!("{name}/zarr.json")]).unwrap();
+        document["attributes"].clone()
+    };
+    assert_eq!(
+        attributes("level")["formula_terms"],
+        "sigma: level  ps: surface_pressure\nptop: ptop"
+    );
+    assert_eq!(
+        attributes("air"),
+        json!({ "cell_methods": "level: mean", "cell_measures": "area: cells" })
+    );
+}
+
+#[tokio::test]
+async fn a_dimension_of_another_length_is_another_one() {
+    let tree = Tree::new();
+    tree.json("zarr.json", &group(json!({})))
+        .json("x/zarr.json", &array(&[2], &[2], &["x"]))
+        .json("below/zarr.json", &group(json!({})))
+        .json("below/data/zarr.json", &array(&[3], &[3], &["x"]));
+    let repository = repository().await;
+    let selection = Selection::all().rename(path("/x"), "column");
+    run(tree.import().select(selection), &repository).await;
+    let files = exported(&repository).await;
+    let document: Value = serde_json::from_slice(&files["below/data/zarr.json"]).unwrap();
+    assert_eq!(document["dimension_names"], json!(["x"]));
+}
+
 #[tokio::test]
 async fn sources_are_put_behind_one_another_by_their_new_names() {
     let (one, other) = (ocean(), ocean());
@@ -160,6 +219,18 @@ async fn what_no_source_has_is_refused() {
             "/air and /wind would both be /wind",
         ),
         (all().rename(path("/air"), "a/b"), "a name has no `/`"),
+        (
+            all().rename(path("/time"), "x"),
+            "/time cannot be renamed to \"x\": /air has a dimension of that name",
+        ),
+        (
+            all().rename(path("/wind"), "x"),
+            "/wind cannot be renamed to \"x\": /air has a dimension of that name",
+        ),
+        (
+            all().without(paths(&["air"])).rename(path("/air"), "a"),
+            "/air is to be renamed, and no source has it",
+        ),
         (
             all().rename(path("/air"), ".."),
             "/air cannot be put below /",
