@@ -139,6 +139,25 @@ fn described(
              dimension, `append` behind what is there",
         ));
     }
+    let goes_behind = append.is_some() || concat.is_some();
+    let is_said = |name: &str, usual: &str| what[name].as_str().is_some_and(|it| it != usual);
+    let along = [
+        ("unordered", what["unordered"].as_bool() == Some(true)),
+        ("order", is_said("order", "given")),
+        ("overlap", is_said("overlap", "refuse")),
+        ("time_units", what["time_units"].is_string()),
+    ];
+    if let Some((name, _)) = along.iter().find(|(_, is_said)| *is_said && !goes_behind) {
+        let problem = format!(
+            "`{name}` says how sources lie behind one another: it needs `concat` or `append`"
+        );
+        return Err(Failure::new("invalid-argument", problem));
+    }
+    let copies = what["copy"].as_array().is_some_and(|it| !it.is_empty());
+    if copies && what["virtual"].as_bool() != Some(true) {
+        let problem = "`copy` names arrays that `virtual` would refer to: it needs `virtual=True`";
+        return Err(Failure::new("invalid-argument", problem));
+    }
     let group = convert::path(what["group"].as_str().unwrap_or("/"))?;
     let mut import = Import::new(first)
         .into_group(group)
@@ -191,7 +210,12 @@ fn selection(what: &Value) -> Result<Selection, Failure> {
         selection = selection.variables(paths("variables")?);
     }
     for (path, name) in what["rename"].as_object().into_iter().flatten() {
-        selection = selection.rename(convert::path(path)?, name.as_str().unwrap_or_default());
+        let path = convert::path(path)?;
+        if path.is_root() {
+            let problem = "`rename` gives the root a name, which it has none of";
+            return Err(Failure::new("invalid-argument", problem));
+        }
+        selection = selection.rename(path, name.as_str().unwrap_or_default());
     }
     Ok(selection)
 }

@@ -192,6 +192,29 @@ def test_a_part_with_other_names(tmp_path: Path) -> None:
         repo.import_files(tmp_path / "0.nc", group="again", drop=["sky"])
 
 
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"unordered": True}, "unordered"),
+        ({"order": "name"}, "order"),
+        ({"order": "size", "concat": "time"}, "order"),
+        ({"overlap": "first"}, "overlap"),
+        ({"overlap": "both", "concat": "time"}, "overlap"),
+        ({"time_units": "days since 2000-01-01"}, "time_units"),
+        ({"copy": ["sst"]}, "copy"),
+        ({"rename": {"/": "a"}}, "rename"),
+        ({"rename": {"sst": ""}}, "sst"),
+    ],
+)
+def test_what_an_import_cannot_be_told(
+    tmp_path: Path, arguments: dict[str, Any], name: str
+) -> None:
+    file = written(tmp_path / "0.nc", 0.0)
+    repo = new(tmp_path / "repository")
+    with pytest.raises(ic.IcechunkError, match=name):
+        repo.import_files(file, **arguments)
+
+
 async def test_a_plan_is_awaited(tmp_path: Path) -> None:
     file = written(tmp_path / "0.nc", 0.0)
     plan = await new(tmp_path / "repository").import_files_async(file, plan=True)
