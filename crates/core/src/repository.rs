@@ -96,8 +96,8 @@ impl Shared {
 pub struct Repository(Arc<Shared>);
 
 impl Repository {
-    /// Returns a handle that goes on reading the refs and the graph as they are stored now, whatever is edited meanwhile. Edits by
-    /// it are made of what is stored by then. A repository of spec version 1 keeps its state in many objects, of which each is
+    /// Returns a handle that goes on reading the refs and the graph as they are stored now, whatever is edited meanwhile. It
+    /// edits nothing ([`RefsError::Pinned`](icefield_refs::RefsError::Pinned)). A repository of spec version 1 keeps its state in many objects, of which each is
     /// read as it is.
     ///
     /// # Errors

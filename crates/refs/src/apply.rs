@@ -19,8 +19,8 @@ impl Ledger {
     /// the history of the branch, before it is called unknown.
     ///
     /// # Errors
-    /// [`RefsError::MainIsPermanent`], [`RefsError::NoConditions`], [`RefsError::Config`], [`RefsError::Fetch`], and what the
-    /// store says; nothing was changed.
+    /// [`RefsError::MainIsPermanent`], [`RefsError::NoConditions`], [`RefsError::Pinned`], [`RefsError::Config`],
+    /// [`RefsError::Fetch`], and what the store says; nothing was changed.
     pub async fn apply(&self, edit: Edit) -> Result<EditOutcome, RefsError> {
         tracing::debug!(?edit, "apply");
         match &self.layout {
@@ -30,6 +30,7 @@ impl Ledger {
                     location: object.storage().to_string(),
                 })
             }
+            Layout::V2(object) if object.is_pinned() => Err(RefsError::Pinned),
             Layout::V2(object) => object.apply(edit).await,
         }
     }

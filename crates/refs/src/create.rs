@@ -191,7 +191,13 @@ impl Ledger {
                     config: state.config()?,
                     ledger,
                 },
-                _ => Existing::Nothing,
+                Ok(None) => Existing::Nothing,
+                Err(RefsError::InvalidRepo {
+                    source: FormatError::NewerSpecVersion { .. },
+                }) => Existing::Newer,
+                // It was not there, and may not be asked for by a reader of less rights.
+                Err(error) if denied(&error) => Existing::Nothing,
+                Err(error) => return Err(error),
             });
         }
         let config = match config {

@@ -119,6 +119,11 @@ pub enum RefsError {
         /// The store.
         location: String,
     },
+    /// An edit by a handle that reads a past state would be decided by what is no longer so.
+    #[error(
+        "this handle reads one past state of the repository and edits nothing: use the handle that it was made of"
+    )]
+    Pinned,
     /// The configuration is not valid.
     #[error("config.yaml is not a valid configuration")]
     Config {

@@ -104,9 +104,10 @@ impl Classify for RefsError {
             Self::MainIsPermanent | Self::NoAmendOfFirst(_) | Self::FeatureDisabled { .. } => {
                 ErrorKind::Invalid
             }
-            Self::NoConditions { .. } | Self::NotOnline { .. } | Self::UpgradeNotEnded => {
-                ErrorKind::ReadOnly
-            }
+            Self::NoConditions { .. }
+            | Self::NotOnline { .. }
+            | Self::Pinned
+            | Self::UpgradeNotEnded => ErrorKind::ReadOnly,
             Self::Cycle(_)
             | Self::SpelledTwice { .. }
             | Self::RepoMissing { .. }

@@ -44,6 +44,7 @@ impl Coded for RefsError {
             Self::SnapshotNotFound(_) => "snapshot-not-found",
             Self::MainIsPermanent => "cannot-delete-main",
             Self::NoConditions { .. } => "read-only-storage",
+            Self::Pinned => "read-only-session",
             Self::Cycle(_) => "deserialization",
             Self::InvalidRefFile { .. } | Self::SpelledTwice { .. } => "deserialization",
             Self::NotUnderstood { .. } => "not-allowed",

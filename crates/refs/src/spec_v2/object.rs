@@ -100,6 +100,11 @@ impl RepoObject {
         })
     }
 
+    /// Returns whether the handle goes on reading one state.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.pin.is_some()
+    }
+
     /// Returns a handle that reads what is stored.
     pub(super) fn unpinned(&self) -> Self {
         Self {

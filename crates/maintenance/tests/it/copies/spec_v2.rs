@@ -258,10 +258,10 @@ async fn refs_of_the_source_are_those_of_one_moment() {
     let tip = pinned.ledger().resolve_branch(&main).await.unwrap();
     assert_eq!(tip.snapshot, before);
     assert!(pinned.ledger().snapshot(after).await.is_err());
-    // An edit by it is made of what is stored.
-    let _ = pinned.create_branch("later", after).await.unwrap_err();
-    let _ = pinned.create_branch("same", before).await.unwrap();
+    // What it would edit is decided by what is no longer so.
+    let refused = pinned.create_branch("same", before).await;
+    assert!(refused.unwrap_err().to_string().contains("past state"));
     let refs = source.repository.refs().await.unwrap();
-    assert!(refs.branches.contains_key(&"same".parse().unwrap()));
+    assert!(!refs.branches.contains_key(&"same".parse().unwrap()));
     assert_eq!(source.tip("main").await, after);
 }
