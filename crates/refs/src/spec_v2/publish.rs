@@ -15,6 +15,9 @@ use super::change::{self, Change};
 use super::object::{RepoObject, RepoState, next_time};
 use crate::{Edit, EditOutcome, RefsError};
 
+/// Bytes of a state that is sent again rather than copied by the server: S3 takes three requests for a copy under a condition.
+const SENT_AGAIN: usize = 1 << 20;
+
 /// Attempts after which an edit gives up that loses race after race, as many as the reference makes by default.
 const TRIES: u32 = 100;
 /// Attempts that follow each other at once; after them, a pause grows.
@@ -323,9 +326,11 @@ impl RepoObject {
     pub(super) async fn copy_to(&self, now: &RepoState, name: &str) -> Result<bool, RefsError> {
         let shared = self.shared();
         let key = Key::parse(&layout::overwritten_key(name))?;
-        let outcome = match shared.storage.capabilities().server_side_copy {
+        let on_server = shared.storage.capabilities().server_side_copy;
+        let outcome = match on_server && now.bytes.len() > SENT_AGAIN {
             true => {
-                let options = CopyOptions::mode(PutMode::Create);
+                // Nothing is overwritten: the name is new.
+                let options = CopyOptions::mode(PutMode::Overwrite);
                 let options = options.with_source_version(now.version.clone());
                 shared.storage.copy(&shared.key, &key, options).await
             }
