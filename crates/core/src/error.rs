@@ -418,7 +418,7 @@ pub enum CommitError {
     /// There is nothing to commit.
     #[error("there is nothing to commit: write something, or allow an empty commit")]
     NothingToCommit,
-    /// Somebody has upgraded the repository.
+    /// The repository was upgraded meanwhile.
     #[error(
         "the repository was upgraded to spec version 2 meanwhile: open it again, and write there what this session holds"
     )]

@@ -203,7 +203,7 @@ class BasicConflictSolver(ConflictSolver):
     `strict` finds conflicts by the rules of `StrictConflictDetector`, which the solver then solves as far as it can;
     without it, the rules are those of `ConflictDetector`.
 
-    `follow_moves` carries changes along where somebody else has moved the array or group that they are made to: they
+    `follow_moves` carries changes along where another commit has moved the array or group that they are made to: they
     land at its new path. It needs `strict`, because by the rules of `ConflictDetector` nothing passes a move.
     """
 

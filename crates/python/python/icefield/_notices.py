@@ -1,4 +1,4 @@
-"""What a caller may want to know that is no failure: warnings, or lines of the log where nobody expects these warnings."""
+"""What a caller may want to know that is no failure: warnings, or lines of the log where programs expect no such warnings."""
 
 from __future__ import annotations
 
