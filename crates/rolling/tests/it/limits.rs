@@ -2,6 +2,7 @@
 
 use icefield_core::{NodePath, Session, WriteMode};
 use icefield_rolling::{Change, Keep, Rolled, RollingError, Window};
+use icefield_testkit::versions::{SPEC_2, spec};
 use serde_json::json;
 
 use crate::world::*;
@@ -26,11 +27,12 @@ async fn window(session: &Session, group: &str) -> Window {
     Window::of(session, &path(group), "time").expect("a window")
 }
 
-icefield_testkit::both_versions!(grids_that_are_not_regular_cannot_be_there);
-async fn grids_that_are_not_regular_cannot_be_there() {
+icefield_testkit::both_versions!(grids_that_are_not_regular_move_in_no_window);
+async fn grids_that_are_not_regular_move_in_no_window() {
     let world = World::new(2).await;
     let session = world.writer().await;
     let regular = along_time(&[8], 4, "uint8");
+    let has_rectilinear = spec() == SPEC_2;
     for (grid, words) in [
         (
             json!({"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[3, 5]]}}),
@@ -50,9 +52,20 @@ async fn grids_that_are_not_regular_cannot_be_there() {
         ),
     ] {
         let mut document: serde_json::Value = serde_json::from_str(&regular).expect("JSON");
+        let is_there = has_rectilinear && grid["name"] == "rectilinear";
         document["chunk_grid"] = grid;
         let at = path("/odd");
         let set = session.set_metadata(&at, document.to_string().into(), WriteMode::Overwrite);
+        if is_there {
+            assert!(set.await.expect("version 2 has such grids"));
+            let error = Window::of(&session, &path("/"), "time").expect_err("unequal chunks");
+            assert!(
+                matches!(error, RollingError::UnequalChunks { .. }),
+                "{error}"
+            );
+            assert!(error.to_string().contains("/odd"), "{error}");
+            continue;
+        }
         let error = set.await.expect_err(words);
         let said = std::iter::successors(Some(&error as &dyn std::error::Error), |it| it.source())
             .map(ToString::to_string)

@@ -55,8 +55,9 @@ fn a_damaged_repo_is_named_and_put_back() {
     assert_eq!(checked["unlisted"][0]["message"], json!("two"), "{checked}");
     let run = world.run(&["fsck", "r"]);
     assert!(run.stdout.contains("fsck --repair"), "{run:?}");
-    let planned = world.ok(&["fsck", "r", "--repair", "--dry-run"]);
-    assert!(planned.contains("would be put back"), "{planned}");
+    let planned = world.run(&["fsck", "r", "--repair", "--dry-run"]);
+    assert_eq!(planned.code, 5, "{planned:?}");
+    assert!(planned.stdout.contains("would be put back"), "{planned:?}");
     let done = world.ok(&["fsck", "r", "--repair"]);
     assert!(done.contains("kept as icefield/damaged/"), "{done}");
     world.ok(&["fsck", "r"]);

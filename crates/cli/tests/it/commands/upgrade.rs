@@ -7,7 +7,6 @@ use crate::world::World;
 #[test]
 fn a_repository_of_version_1_becomes_one_of_version_2() {
     let world = World::with_history();
-    world.ok(&["tag", "create", "r", "v1", "main~1"]);
     let history = world.history("r");
     let before = world.files("r");
 
