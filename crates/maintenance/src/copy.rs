@@ -340,8 +340,10 @@ impl CopyRepository {
             let settings = source.ledger().settings().await;
             let settings = settings.map_err(CopyError::SourceRefs)?;
             let snapshots = receive::infos(source, &plan.steps).await?;
+            let shortened = plan.steps.iter().filter(|step| step.shortened);
             let brought = receive::Brought {
                 snapshots,
+                shortened: shortened.map(|step| step.id).collect(),
                 settings: &settings,
                 deleted: source,
                 force: self.force,

@@ -1,6 +1,6 @@
 //! What a copy brings to a repository: refs with the snapshots that they need, and what a repository says of itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_format::{DecodeLimits, FeatureFlags, RepositoryConfig, SnapshotId};
 use serde_json::Value;
@@ -35,6 +35,8 @@ pub struct ReceivedBranch {
 pub struct Received {
     /// Snapshots, parents before their children. One that is listed already is given the parent that it has here.
     pub snapshots: Vec<SnapshotInfo>,
+    /// Snapshots among them whose ancestors are left behind. One that is listed already keeps the parent that it has.
+    pub shortened: BTreeSet<SnapshotId>,
     /// Branches.
     pub branches: Vec<ReceivedBranch>,
     /// Tags, whose names must be free.

@@ -20,7 +20,8 @@ pub(crate) struct Copy {
     pub(crate) destination: Location,
     #[command(flatten)]
     pub(crate) part: Part,
-    /// Move branches of the destination also if they have commits that the source does not.
+    /// Move branches of the destination also if they have commits that the source does not, and replace its configuration and, in
+    /// spec version 2, its metadata and feature flags by those of the source.
     #[arg(long)]
     pub(crate) force: bool,
     /// The version of the format that the copy has [default: that of the source].
@@ -70,7 +71,8 @@ pub(crate) struct Unbundle {
     /// Where to; a repository is created there if there is none.
     #[arg(value_name = "DST", value_parser = in_full(Location::parse))]
     pub(crate) destination: Location,
-    /// Move branches of the destination also if they have commits that the bundle does not.
+    /// Move branches of the destination also if they have commits that the bundle does not, and replace its configuration and, in
+    /// spec version 2, its metadata and feature flags by those of the bundle.
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]

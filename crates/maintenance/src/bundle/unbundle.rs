@@ -274,6 +274,7 @@ impl Unbundle {
             let is_new = |info: &&SnapshotInfo| believed.binary_search(info.id.as_bytes()).is_err();
             let brought = Brought {
                 snapshots: inspected.snapshots.iter().filter(is_new).cloned().collect(),
+                shortened: inspected.index.shortened.clone(),
                 settings: &settings,
                 deleted: inspected,
                 force: self.force,

@@ -23,7 +23,7 @@ pub enum CopyError {
     EarlierVersion,
     /// The destination is a repository of another version of the format.
     #[error(
-        "{location} is a repository of spec version {found}, and the copy would have version {wanted}: name another place, or the version with --spec"
+        "{location} is a repository of spec version {found}, and the copy would have version {wanted}: name another place"
     )]
     OtherVersion {
         /// The destination.

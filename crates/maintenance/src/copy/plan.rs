@@ -158,14 +158,15 @@ impl Plan {
             let base = parent.filter(is_there);
             let is_copied = parent.is_none_or(|parent| histories.get(parent).is_some());
             plan.bases.extend(base);
-            if source.spec_version() != SpecVersion::V1 {
+            let shortened = base.is_none() && !is_copied;
+            if source.spec_version() != SpecVersion::V1 && !shortened {
                 let info = source.ledger().snapshot(id).await?;
                 plan.pruned.extend(info.pruned_logs);
             }
             plan.steps.push(Step {
                 id,
                 parent,
-                shortened: base.is_none() && !is_copied,
+                shortened,
             });
         }
         Ok(plan)

@@ -1,5 +1,7 @@
 //! Publishing a copy in a repository of spec version 2: all refs, the graph and the settings in one edit.
 
+use std::collections::BTreeSet;
+
 use icefield_core::{Repository, SnapshotInfo};
 use icefield_format::{Availability, SnapshotId, SpecVersion, decode_ref, layout};
 use icefield_refs::{Edit, EditOutcome, Received, ReceivedBranch, RefsError, RepoSettings};
@@ -43,14 +45,14 @@ pub(crate) async fn infos(
 ) -> Result<Vec<SnapshotInfo>, CopyError> {
     let mut infos = Vec::with_capacity(steps.len());
     for step in steps {
-        let parent_id = match step.shortened {
-            true => Some(SnapshotId::INITIAL),
-            false => step.parent,
-        };
-        infos.push(SnapshotInfo {
-            parent_id,
-            ..source.ledger().snapshot(step.id).await?
-        });
+        let mut info = source.ledger().snapshot(step.id).await?;
+        info.parent_id = step.parent;
+        if step.shortened {
+            // Its own log does not tell its change since the first snapshot, nor would those before it.
+            info.parent_id = Some(SnapshotId::INITIAL);
+            info.pruned_logs = Vec::new();
+        }
+        infos.push(info);
     }
     Ok(infos)
 }
@@ -59,6 +61,8 @@ pub(crate) async fn infos(
 pub(crate) struct Brought<'a> {
     /// Parents before their children.
     pub(crate) snapshots: Vec<SnapshotInfo>,
+    /// Those whose ancestors are left behind.
+    pub(crate) shortened: BTreeSet<SnapshotId>,
     pub(crate) settings: &'a RepoSettings,
     pub(crate) deleted: &'a dyn DeletedTags,
     /// Replaces other settings.
@@ -85,6 +89,7 @@ impl Brought<'_> {
         let mut received = self.refs(decided.edits).await?;
         received.settings = set.change.take();
         received.snapshots = self.snapshots;
+        received.shortened = self.shortened;
         let is_empty = received.branches.is_empty()
             && received.tags.is_empty()
             && received.deleted_tags.is_empty()

@@ -20,6 +20,9 @@ pub(super) fn receive(
             add(next, snapshot, parent, pruned)?;
             continue;
         };
+        if received.shortened.contains(&snapshot.id) {
+            continue;
+        }
         let told: Vec<_> = listed.pruned_ancestor_tx_logs().collect();
         if listed.parent_id() != parent || told != *pruned {
             next.reparent(snapshot.id, parent, pruned)?;

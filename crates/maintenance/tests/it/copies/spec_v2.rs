@@ -7,7 +7,8 @@ use futures::TryStreamExt;
 use icefield_core::{BranchName, Repository, SnapshotId};
 use icefield_format::{Availability, FeatureFlag, SpecVersion, UpdateKind, layout};
 use icefield_maintenance::{
-    BundleRepository, ConfigAction, CopyError, CopyRepository, Expire, Policy, RefChoice, Unbundle,
+    BundleRepository, Check, ConfigAction, CopyError, CopyRepository, Expire, Policy, RefChoice,
+    Unbundle,
 };
 use icefield_refs::RefsError;
 use icefield_storage::Storage;
@@ -264,4 +265,54 @@ async fn refs_of_the_source_are_those_of_one_moment() {
     let refs = source.repository.refs().await.unwrap();
     assert!(!refs.branches.contains_key(&"same".parse().unwrap()));
     assert_eq!(source.tip("main").await, after);
+}
+
+#[tokio::test]
+async fn a_snapshot_whose_ancestors_are_left_behind_names_no_logs_of_theirs() {
+    let source = Source::with_history_in(SPEC).await;
+    let mut policy = Policy::default();
+    policy.last = 1;
+    let expired = Expire::new(policy).run(&source.repository, &()).await;
+    assert!(expired.unwrap().plan.released() > 0);
+    let tip = source.tip("main").await;
+    let info = source.repository.snapshot_info(tip).await.unwrap();
+    assert!(!info.pruned_logs.is_empty());
+    assert!(info.parent_id.is_some_and(|id| id != SnapshotId::INITIAL));
+    let main = RefChoice::parse("branch:main").unwrap();
+    let to = empty();
+    let copy = CopyRepository::new().refs([main]).depth(1);
+    let report = copy.run(&source.repository, Arc::clone(&to), &()).await;
+    assert_eq!(report.unwrap().missing_logs, []);
+    let there = Repository::open(Arc::clone(&to)).await.unwrap();
+    let copied = there.snapshot_info(tip).await.unwrap();
+    assert_eq!(copied.parent_id, Some(SnapshotId::INITIAL));
+    assert_eq!(copied.pruned_logs, []);
+    for id in &info.pruned_logs {
+        let key = layout::transaction_log_key(*id);
+        assert!(!stores::keys(&to).await.contains(&key));
+    }
+    let report = Check::new(to).run(&()).await.unwrap();
+    assert!(report.is_sound(), "{report:#?}");
+}
+
+#[tokio::test]
+async fn a_snapshot_that_is_listed_with_its_history_keeps_it() {
+    let source = Source::with_history_in(SPEC).await;
+    let to = empty();
+    copy(&source, &to).await.unwrap();
+    let there = source.elsewhere(&to).await.repository;
+    let tip = source.tip("main").await;
+    let before = there.snapshot_info(tip).await.unwrap();
+    assert!(before.parent_id.is_some_and(|id| id != SnapshotId::INITIAL));
+    let main = BranchName::main();
+    let first = SnapshotId::INITIAL;
+    drop(there.reset_branch(&main, first, None).await.unwrap());
+    let choice = RefChoice::parse("branch:main").unwrap();
+    let shallow = CopyRepository::new().refs([choice]).depth(1).force(true);
+    let done = shallow.run(&source.repository, Arc::clone(&to), &()).await;
+    done.unwrap();
+    let there = Repository::open(to).await.unwrap();
+    let refs = there.refs().await.unwrap();
+    assert_eq!(refs.branches[&main].as_ref().ok(), Some(&tip));
+    assert_eq!(there.snapshot_info(tip).await.unwrap(), before);
 }
