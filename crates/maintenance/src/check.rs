@@ -98,6 +98,7 @@ pub struct Check {
     read: bool,
     memory_bytes: usize,
     most_findings: u64,
+    most_unlisted: usize,
     interrupt: Interrupt,
     clock: Arc<dyn Clock>,
 }
@@ -145,6 +146,7 @@ impl Check {
             read: false,
             memory_bytes: 192 << 20,
             most_findings: 1000,
+            most_unlisted: 10_000,
             interrupt: Interrupt::new(),
             clock: Arc::new(SystemClock),
         }
@@ -194,6 +196,14 @@ impl Check {
         self
     }
 
+    /// Sets how many snapshots that `repo` does not list are compared with others, the oldest first; others are only counted. Default
+    /// 10 000. What a backup of `repo` lacks is among them.
+    #[must_use]
+    pub fn with_most_unlisted(mut self, snapshots: usize) -> Self {
+        self.most_unlisted = snapshots.max(1);
+        self
+    }
+
     /// Sets the clock that the operations log is compared with. Default: that of the system.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
@@ -207,6 +217,19 @@ impl Check {
     pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
         self.interrupt = interrupt.clone();
         self
+    }
+
+    /// Looks whether the repository does not open because its object `repo` is missing, damaged or that of another one. A check tells
+    /// more, without what needs an open repository.
+    ///
+    /// # Errors
+    /// As [`Check::run`].
+    pub async fn is_unusable(&self) -> Result<bool, CheckError> {
+        let look = root::Root::look(&self.storage);
+        Ok(match self.interrupt.unless(look).await?? {
+            root::Root::Files => false,
+            root::Root::Object(root) => root.wrong.is_some(),
+        })
     }
 
     /// Checks, and reports.

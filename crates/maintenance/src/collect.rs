@@ -190,8 +190,8 @@ impl Collect {
             });
         }
         // Refs that are not understood end it in any case: better before it has written anything.
-        let refs = self.interrupt.unless(repository.refs()).await??;
-        mark::tips(refs)?;
+        let tips = mark::settled_tips(repository);
+        self.interrupt.unless(tips).await??;
         let bound = Bound {
             floor: self.floor,
             older_than: self.older_than,

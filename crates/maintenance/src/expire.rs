@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use icefield_core::collection::{ClocksApart, StoreTimeError, agreed_time};
 use icefield_core::{Interrupt, Interrupted, Repository, RepositoryError};
 use icefield_format::{SnapshotId, SpecVersion};
-use icefield_refs::{BranchName, Edit, EditOutcome, LedgerView, RefsError, TagName};
+use icefield_refs::{BranchName, Edit, EditOutcome, LedgerView, PutBackMark, RefsError, TagName};
 use icefield_storage::StorageError;
 
 pub use plan::{Fate, NewParent, Plan};
@@ -72,6 +72,11 @@ pub enum ExpireError {
         /// What the store said.
         source: StorageError,
     },
+    /// What a `repo` that was put back does not list may be of acknowledged commits.
+    #[error(
+        "`repo` was put back from a backup, and snapshots that it does not list may be of acknowledged commits: nothing expires before `icefield fsck --repair --restore-branch recovered/NAME` has made branches of them, or `icefield fsck --repair --give-up-unlisted` gives them up"
+    )]
+    PutBack,
     /// Refs or histories could not be read or edited.
     #[error(transparent)]
     Refs(#[from] RefsError),
@@ -246,6 +251,11 @@ impl Expire {
         for restarts in 0..TRIES {
             if restarts > 0 {
                 self.interrupt.unless(view.refresh()).await??;
+            }
+            // Asked after the refs are read: the mark is there before a backup takes the place of `repo`.
+            let is_v2 = repository.spec_version() != SpecVersion::V1;
+            if is_v2 && PutBackMark::is_set(&**storage).await? {
+                return Err(ExpireError::PutBack);
             }
             let mut plan = self.decide(&view, progress).await?;
             let mut stuck = Vec::new();

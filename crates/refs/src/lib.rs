@@ -43,7 +43,10 @@ pub use list::{RefList, Stray, StrayProblem, UnderstoodRefs};
 pub use name::{BranchName, NameError, TagName};
 pub use received::{Received, ReceivedBranch, RepoSettings};
 pub use reparent::differ_in_parent;
-pub use spec_v2::{FollowedLog, PageProblem, RepoBackup, RepoBackups, RepoContent, StoredRepo};
+pub use spec_v2::{
+    FollowedLog, NewestBackup, PageProblem, PutBackMark, RepoBackup, RepoBackups, RepoContent,
+    StoredRepo,
+};
 pub use spelling::Misspelled;
 pub use upgrade::{Remainder, Upgrade, UpgradeOptions, UpgradeReport, UpgradeStep};
 pub use view::{LedgerView, StoredGraph, Told};

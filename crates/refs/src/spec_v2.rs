@@ -14,11 +14,15 @@ mod create;
 mod object;
 mod pages;
 mod publish;
+mod put_back;
 mod receive;
 mod release;
 mod stored;
 
-pub use stored::{FollowedLog, PageProblem, RepoBackup, RepoBackups, RepoContent, StoredRepo};
+pub use put_back::PutBackMark;
+pub use stored::{
+    FollowedLog, NewestBackup, PageProblem, RepoBackup, RepoBackups, RepoContent, StoredRepo,
+};
 
 pub(crate) use carry::{is_upgrading, other_name, upgrading};
 pub(crate) use change::require_online;

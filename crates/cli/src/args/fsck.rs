@@ -36,6 +36,10 @@ pub(crate) struct Fsck {
     /// with `recovered/` takes snapshots that `repo` does not list, too, if their parent is certain.
     #[arg(long, requires = "repair", value_name = "NAME", value_parser = in_full(BranchName::parse))]
     pub(crate) restore_branch: Option<BranchName>,
+    /// After `repo` was put back from a backup: give up the snapshots that it does not list, which may be of acknowledged commits, so
+    /// that `gc` and `expire` run again.
+    #[arg(long, requires = "repair")]
+    pub(crate) give_up_unlisted: bool,
     #[command(flatten)]
     pub(crate) facts: Facts,
 }

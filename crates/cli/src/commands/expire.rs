@@ -216,6 +216,8 @@ fn failed(error: ExpireError) -> Failure {
         }
         ExpireError::NoRules => Failure::new(Exit::Usage, said)
             .hint("--older-than WHEN, --keep-last N and --keep PERIODS are rules; --dry-run shows what they do"),
+        ExpireError::PutBack => Failure::new(Exit::Damage, said)
+            .hint("`icefield fsck` names the snapshots that `repo` does not list"),
         ExpireError::NoBound => Failure::new(Exit::Usage, said),
         ExpireError::Interrupted(_) => Failure::new(Exit::Interrupted, said),
         ExpireError::Busy { .. } => Failure::new(Exit::Conflict, said),

@@ -58,7 +58,10 @@ async fn check(context: &Context, args: Fsck) -> Result<(), Failure> {
     let settings = Settings::default().with_cache_bytes(CACHE_BYTES);
     let builder = context.builder(Arc::clone(&storage)).settings(settings);
     let mut check = Check::new(storage);
-    if let Some(revision) = &args.revision {
+    // A repository does not open without its `repo`: what is wrong with that is said instead.
+    let opens = args.revision.is_some() || args.r#virtual || args.drop_virtual;
+    let is_unusable = opens && check.is_unusable().await.map_err(failed)?;
+    if let Some(revision) = args.revision.as_ref().filter(|_| !is_unusable) {
         let repository = builder.clone().open().await?;
         let id = context.find(&repository, revision).await?;
         check = check.only(revision.to_string(), id);
@@ -69,7 +72,7 @@ async fn check(context: &Context, args: Fsck) -> Result<(), Failure> {
     if args.read {
         check = check.read_chunks();
     }
-    if args.r#virtual || args.drop_virtual {
+    if (args.r#virtual || args.drop_virtual) && !is_unusable {
         check = check.virtual_chunks(builder.clone().open().await?);
     }
     let location = output::location(&args.location);
@@ -93,6 +96,9 @@ async fn check(context: &Context, args: Fsck) -> Result<(), Failure> {
     }
     if args.drop_virtual {
         repair = repair.drop_virtual_chunks();
+    }
+    if args.give_up_unlisted {
+        repair = repair.give_up_unlisted();
     }
     if let Some(branch) = args.restore_branch {
         repair = repair.restore_branch(branch);
@@ -190,6 +196,10 @@ fn check_text(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
     for proposal in &report.proposals {
         let branch = printable(&proposal.branch);
         match proposal.snapshot {
+            Some(id) if report.spec_version > 1 && !proposal.lost => writeln!(
+                out,
+                "branch {branch} could be made to point to {id}, the nearest whole snapshot of its history"
+            )?,
             Some(id) => writeln!(
                 out,
                 "branch {branch} could be made to point to {id}, the newest whole snapshot that no other branch reaches"

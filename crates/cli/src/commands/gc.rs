@@ -150,6 +150,8 @@ fn failed(error: CollectError) -> Failure {
         CollectError::FloorTooLow { .. } => Failure::new(Exit::Usage, said)
             .hint("--force-age allows it, when nobody else uses the repository"),
         CollectError::Interrupted(_) => Failure::new(Exit::Interrupted, said),
+        CollectError::PutBack => Failure::new(Exit::Damage, said)
+            .hint("`icefield fsck` names the snapshots that `repo` does not list"),
         CollectError::Running | CollectError::TakenOver => Failure::new(Exit::Conflict, said),
         CollectError::Marks { .. } => Failure::new(Exit::Failure, said)
             .hint("`icefield gc --whole` marks everything anew; nothing that is in use was deleted"),

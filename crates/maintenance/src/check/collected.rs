@@ -100,7 +100,8 @@ impl Garbage {
 pub struct Proposal {
     /// The branch.
     pub branch: String,
-    /// The newest whole snapshot that no other branch reaches; none if there is no such.
+    /// The newest whole snapshot that no other branch reaches or, in spec version 2, the nearest whole ancestor of the snapshot that
+    /// the branch points to; none if there is no such.
     pub snapshot: Option<SnapshotId>,
     /// Whether the branch is gone, so that only its name, given by who knows it, brings it back.
     pub lost: bool,

@@ -77,6 +77,7 @@ pub(super) async fn at(
         log: false,
         pruned: Vec::new(),
         judge_all: false,
+        detached: false,
     };
     let verdict = snapshots::check(cx, &job).await?;
     let mut damage = Damage {

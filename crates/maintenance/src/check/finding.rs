@@ -48,6 +48,9 @@ kinds! {
     /// A ref file that cannot be read.
     RefDamaged, Damage, "refs whose file is damaged",
         "`fsck --repair` moves a branch to the newest whole snapshot that no other branch reaches; `branch reset` to any";
+    /// Backups of another `repo` that was there before this one was made.
+    RepoAnew, Damage, "backups of a repository that was there before `repo` was made anew",
+        "run no `icefield gc`: what was committed to the earlier repository may still be there. Copy all objects elsewhere, delete `repo` in that copy and run `fsck --repair` there; or, if the earlier repository is given up, delete its backups";
     /// A ref that points to no snapshot.
     RefDangling, Damage, "refs that point to a missing snapshot",
         "`fsck --repair` moves a branch to the newest whole snapshot that no other branch reaches; `branch reset` to any";
@@ -65,10 +68,10 @@ kinds! {
         "if nobody upgraded the repository to spec version 2, move the object away: while it is there, no program opens it as version 1";
     /// No object `repo` where its backups are.
     RepoMissing, Damage, "a repository of spec version 2 without its object `repo`",
-        "`fsck --repair` puts the newest sound backup out of overwritten/ in its place; what was done after that is lost";
+        "`fsck --repair` puts the newest sound backup out of overwritten/ in its place; what was committed after that is not listed then: run no `icefield gc` before it is settled";
     /// An object `repo` that cannot be decoded.
     RepoDamaged, Damage, "an object `repo` that cannot be decoded",
-        "`fsck --repair` keeps it aside and puts the newest sound backup out of overwritten/ in its place; what was done after that is lost";
+        "`fsck --repair` keeps it aside and puts the newest sound backup out of overwritten/ in its place; what was committed after that is not listed then: run no `icefield gc` before it is settled";
     /// An object `repo` that lists none of the snapshots that are there.
     RepoForeign, Damage, "an object `repo` of another repository",
         "`fsck --repair` keeps it aside and puts the newest backup out of overwritten/ that is of this repository in its place";
@@ -183,9 +186,12 @@ kinds! {
     /// A snapshot of which `repo` says something else than its file.
     SnapshotDisagrees, Warning, "snapshots of which `repo` says something else than their file",
         "compare `repo` with its backups in overwritten/: histories show what `repo` says";
-    /// A snapshot that `repo` lists, that no ref reaches, and that cannot be read.
-    DetachedBroken, Warning, "snapshots that no ref reaches, that `repo` lists, and that cannot be read",
+    /// Something that is damaged of a snapshot that `repo` lists and no ref reaches, or the snapshot itself.
+    DetachedBroken, Warning, "damage of snapshots that `repo` lists and no ref reaches",
         "nothing: `icefield gc` takes them out of the list once they are old";
+    /// A `repo` that was put back, and snapshots that may have been committed after the backup.
+    PutBackUnsettled, Warning, "snapshots that a `repo` which was put back does not list",
+        "they may be of commits that were acknowledged, and `gc` and `expire` change nothing until that is settled: `fsck --repair --restore-branch recovered/NAME` makes a branch of the newest whose parent is certain, and `fsck --repair --give-up-unlisted` gives up those that are left";
     /// Refs of spec version 1 beside a sound `repo`.
     RefsBesideRepo, Warning, "refs of spec version 1 beside the object `repo`",
         "programs that opened the repository before it was upgraded may write there what no other program sees: `icefield upgrade` tells what differs";
@@ -218,7 +224,7 @@ kinds! {
         "nothing: a newer version of the format has them, and the list that holds them is kept in overwritten/";
     /// A snapshot that may have been committed after the state that a check goes by.
     SnapshotUnlisted, Note, "snapshots that may have been committed after the newest sound backup of `repo`",
-        "files do not tell whether a commit was acknowledged: `fsck --repair --restore-branch recovered/NAME` makes a branch of the newest whose parent is certain";
+        "run no `icefield gc` before: files do not tell whether a commit was acknowledged: `fsck --repair --restore-branch recovered/NAME` makes a branch of the newest whose parent is certain";
     /// A name in a bucket that may be an encoded one.
     RefNameEncoded, Note, "refs whose name looks percent-encoded",
         "nothing, if it was given so; if the repository was copied here from a disk by another tool, `icefield copy` from there keeps names";
@@ -249,6 +255,7 @@ impl FindingKind {
                 | Self::RepoMissing
                 | Self::RepoDamaged
                 | Self::RepoForeign
+                | Self::RepoAnew
                 | Self::ConfigDamaged
                 | Self::RefsBesideRepo
         )
@@ -301,6 +308,20 @@ impl Finding {
 
     pub(super) fn advise(mut self, next: &'static str) -> Self {
         self.next = next;
+        self
+    }
+
+    /// Makes damage a warning, but for that of logs, which a repair mends: no ref shows a snapshot that is detached.
+    pub(super) fn of_detached(mut self) -> Self {
+        let is_of_log = matches!(
+            self.kind,
+            FindingKind::LogMissing | FindingKind::LogDamaged | FindingKind::LogIncomplete
+        );
+        if self.severity == Severity::Damage && !is_of_log {
+            let kind = FindingKind::DetachedBroken;
+            self.rule = format!("of {}: {}", self.kind.title(), self.rule);
+            (self.severity, self.kind, self.next) = (kind.severity(), kind, kind.advice());
+        }
         self
     }
 

@@ -11,6 +11,9 @@ use super::objects::{Broken, Objects, Parents};
 use super::refs;
 use super::snapshots::Job;
 
+/// What to do about a branch that points nowhere, where `repo` tells what came before.
+const ANCESTOR: &str = "`fsck --repair` moves a branch to the nearest whole ancestor of that snapshot; `branch reset` to any";
+
 /// A ref, and where it points.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
@@ -32,6 +35,8 @@ pub(super) struct Walk {
     targets: VecDeque<Target>,
     /// Snapshots that are listed, whether a ref reaches them or not.
     listed: VecDeque<SnapshotId>,
+    /// Whether it has come to those that no ref reaches.
+    is_detached: bool,
     /// Whether to go on to parents.
     histories: bool,
     /// Where the walk stands: a snapshot that was not handed out yet.
@@ -61,6 +66,7 @@ impl Walk {
             parents,
             targets: targets.iter().cloned().collect(),
             listed: VecDeque::new(),
+            is_detached: false,
             histories,
             current: None,
             path: HashSet::new(),
@@ -103,6 +109,9 @@ impl Walk {
                     self.dangling.insert(target.snapshot);
                     let rule = format!("snapshot {} does not exist", target.snapshot);
                     let mut finding = Finding::new(FindingKind::RefDangling, target.key, rule);
+                    if let Parents::Listed(_) = &self.parents {
+                        finding = finding.advise(ANCESTOR);
+                    }
                     if target.name.starts_with("tag:") {
                         finding = finding.advise(refs::TAG);
                     }
@@ -128,11 +137,9 @@ impl Walk {
             return Ok(());
         }
         self.path.clear();
+        self.is_detached = true;
         match self.objects.step(&self.parents, id).await? {
-            Ok(step) => {
-                self.detached += 1;
-                self.stand_on(step);
-            }
+            Ok(step) => self.stand_on(step),
             Err(broken) => {
                 self.broken(FindingKind::DetachedBroken, id, broken.to_string(), None);
             }
@@ -142,6 +149,7 @@ impl Walk {
 
     fn stand_on(&mut self, (snapshot, above): Step) {
         self.compare_with_list(&snapshot);
+        self.detached += u64::from(self.is_detached);
         self.path.insert(snapshot.id());
         self.seen.insert(snapshot.id(), above);
         self.current = Some((snapshot, above));
@@ -160,8 +168,11 @@ impl Walk {
             Some(above) if self.path.contains(&above) => {
                 let rule = format!("its parent {above} is one of its descendants");
                 let key = layout::snapshot_key(id);
-                let finding = Finding::new(FindingKind::HistoryCycle, key, rule);
-                self.findings.push(finding.of(id));
+                let finding = Finding::new(FindingKind::HistoryCycle, key, rule).of(id);
+                self.findings.push(match self.is_detached {
+                    true => finding.of_detached(),
+                    false => finding,
+                });
             }
             Some(above) => match self.objects.step(&self.parents, above).await? {
                 Ok((found, next)) => {
@@ -178,6 +189,10 @@ impl Walk {
                             (FindingKind::SnapshotMissing, why)
                         }
                         Broken::Damaged(why) => (FindingKind::SnapshotDamaged, why),
+                    };
+                    let kind = match self.is_detached {
+                        true => FindingKind::DetachedBroken,
+                        false => kind,
                     };
                     self.broken(kind, above, why, Some(id));
                 }
@@ -196,6 +211,7 @@ impl Walk {
                 .flat_map(|it| it.pruned_ancestor_tx_logs())
                 .collect(),
             judge_all: false,
+            detached: self.is_detached,
             snapshot,
             parent,
         })

@@ -1,9 +1,10 @@
-//! Where a branch that is lost could be made again: at the newest whole snapshot that no other branch reaches.
+//! Where a branch that is lost could be made again: at the newest whole snapshot that no other branch reaches. Where `repo` tells
+//! parents, it is the nearest whole ancestor of the snapshot that the branch points to.
 
 use std::collections::{HashMap, HashSet};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use icefield_format::SnapshotId;
+use icefield_format::{RepoInfo, SnapshotId};
 
 use super::CheckError;
 use super::histories::Target;
@@ -36,6 +37,27 @@ pub(super) struct Candidate {
     pub(super) snapshot: SnapshotId,
     /// Whether there is no other one that it does not come from: refused commits leave such snapshots, too.
     pub(super) certain: bool,
+}
+
+/// Returns the nearest ancestor of a snapshot that can be read with all its manifests, by what a state says of parents. It is certain
+/// if no branch reaches it: else, all that the branch had of its own is lost, and a person decides.
+pub(super) async fn ancestor(
+    objects: &Objects,
+    info: &RepoInfo,
+    start: SnapshotId,
+    reached: &HashSet<SnapshotId>,
+) -> Result<Option<Candidate>, CheckError> {
+    let mut passed = HashSet::from([start]);
+    let parent = |id: SnapshotId| info.snapshots().get(&id).and_then(|it| it.parent_id());
+    let mut next = parent(start);
+    while let Some(snapshot) = next.filter(|id| passed.insert(*id)) {
+        if is_whole(objects, snapshot).await? {
+            let certain = !reached.contains(&snapshot);
+            return Ok(Some(Candidate { snapshot, certain }));
+        }
+        next = parent(snapshot);
+    }
+    Ok(None)
 }
 
 /// Returns the newest snapshot among `stored` that no branch reaches, can be read with all its manifests, and comes from

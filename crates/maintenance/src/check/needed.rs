@@ -14,6 +14,8 @@ pub(super) struct Need {
     pub(super) source: u32,
     /// Bytes that the object must have; 0 if it may as well be missing.
     pub(super) end: u64,
+    /// Whether no ref reaches any snapshot that refers to it.
+    pub(super) detached: bool,
 }
 
 impl Need {
@@ -63,7 +65,13 @@ impl Needed {
     fn settle(&mut self) {
         let needs = &mut self.needs;
         needs.sort_unstable_by_key(|need| (need.id, std::cmp::Reverse(need.end), need.source));
-        needs.dedup_by_key(|need| need.id);
+        needs.dedup_by(|need, kept| {
+            let is_same = need.id == kept.id;
+            if is_same {
+                kept.detached &= need.detached;
+            }
+            is_same
+        });
     }
 
     /// Returns the needs by id, and where the next pass begins, if one is due.
@@ -82,6 +90,7 @@ mod tests {
             id: [byte; 12],
             source: 0,
             end,
+            detached: false,
         }
     }
 

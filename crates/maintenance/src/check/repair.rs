@@ -76,6 +76,7 @@ pub struct Repair {
     builder: RepositoryBuilder,
     restore: Option<BranchName>,
     drop_virtual: bool,
+    give_up: bool,
     dry_run: bool,
 }
 
@@ -87,6 +88,7 @@ impl Repair {
             builder,
             restore: None,
             drop_virtual: false,
+            give_up: false,
             dry_run: false,
         }
     }
@@ -102,6 +104,13 @@ impl Repair {
     #[must_use]
     pub fn drop_virtual_chunks(mut self) -> Self {
         self.drop_virtual = true;
+        self
+    }
+
+    /// Gives up the snapshots that a `repo` which was put back does not list: garbage can be collected, and snapshots can expire again.
+    #[must_use]
+    pub fn give_up_unlisted(mut self) -> Self {
+        self.give_up = true;
         self
     }
 
@@ -146,6 +155,7 @@ impl Repair {
                 return Ok(RepairReport {
                     check: examined.report,
                     repo,
+                    unsettled: None,
                     renamed: Vec::new(),
                     restored: Vec::new(),
                     branches: Vec::new(),
@@ -156,13 +166,17 @@ impl Repair {
             _ => None,
         };
         let renamed = self.rename(&examined).await?;
-        let restored = self.restore(&examined).await?;
+        let restored = self.restore(&examined).await;
+        // A branch that is there already may be the last that was missing.
+        let unsettled = self.settle(&examined).await?;
+        let restored = restored?;
         let branches = self.commit(&examined, &restored, progress).await?;
         let logs = self.logs(&examined, progress).await?;
         let left = left(&examined.report, &renamed, &restored, &branches, &logs);
         Ok(RepairReport {
             check: found.unwrap_or(examined.report),
             repo,
+            unsettled,
             renamed,
             restored,
             branches,
@@ -266,6 +280,7 @@ fn left(
             | FindingKind::RepoMissing
             | FindingKind::RepoDamaged
             | FindingKind::RepoForeign
+            | FindingKind::RepoAnew
             | FindingKind::RepoMetadataDamaged
             | FindingKind::RefStray => true,
             FindingKind::RefTwice => {

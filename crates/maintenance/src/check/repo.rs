@@ -60,6 +60,17 @@ pub(super) async fn read(
     content(&mut found, info);
     let followed = FollowedLog::of(&**storage, info).await?;
     log(&mut found, root, info, &followed, now);
+    let first = followed.oldest_at;
+    if followed.broken.is_none()
+        && followed.out_of_order.is_empty()
+        && let Some(name) = root.backups.older_than(&**storage, first).await?
+    {
+        let rule = "it is a sound backup, and older than the first entry of the operations log";
+        let key = layout::overwritten_key(&name);
+        found
+            .findings
+            .push(Finding::new(FindingKind::RepoAnew, key, rule));
+    }
     Ok(found)
 }
 

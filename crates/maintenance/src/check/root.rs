@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{DecodeLimits, RepoInfo, Snapshot, SnapshotId, SpecVersion};
-use icefield_refs::{RepoBackup, RepoBackups, RepoContent, StoredRepo};
+use icefield_refs::{NewestBackup, PutBackMark, RepoBackup, RepoBackups, RepoContent, StoredRepo};
 use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageExt};
 
 use super::CheckError;
@@ -35,6 +35,8 @@ pub(super) struct ObjectRoot {
     pub(super) backups: RepoBackups,
     /// Whether something lies below `refs/`.
     pub(super) has_refs: bool,
+    /// Whether `repo` was put back from a backup, and it is not settled what becomes of what was committed after that.
+    pub(super) unsettled: bool,
 }
 
 /// Why `repo` is not what a check goes by.
@@ -91,7 +93,14 @@ impl Root {
                     .snapshots()
                     .any(|it| is_one_of(&it.id(), there)),
             };
-            earlier = backups.newest_sound(&**storage, &is_ours).await?;
+            earlier = match backups.newest_sound(&**storage, &is_ours).await? {
+                NewestBackup::Sound(found) => Some(*found),
+                NewestBackup::None => None,
+                NewestBackup::Newer => {
+                    let location = storage.to_string();
+                    return Err(CheckError::NewerSpecVersion { location });
+                }
+            };
         }
         let sound = match &stored.content {
             RepoContent::Sound(info) => Some(info),
@@ -115,6 +124,7 @@ impl Root {
             earlier,
             backups,
             has_refs,
+            unsettled: PutBackMark::is_set(&**storage).await?,
         })))
     }
 

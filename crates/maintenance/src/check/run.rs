@@ -44,6 +44,8 @@ pub(super) struct Run<'a> {
     manifests: HashSet<ManifestId>,
     /// Snapshots of histories, with their parents.
     seen: HashMap<SnapshotId, Option<SnapshotId>>,
+    /// Those among them that no ref reaches.
+    detached: HashSet<SnapshotId>,
     /// Those among them that cannot be read.
     broken: HashSet<SnapshotId>,
     lost: BTreeMap<BranchName, Option<SnapshotId>>,
@@ -114,6 +116,7 @@ impl<'a> Run<'a> {
             },
             manifests: HashSet::new(),
             seen: HashMap::new(),
+            detached: HashSet::new(),
             broken: HashSet::new(),
             lost: lost.into_iter().map(|name| (name, None)).collect(),
             misspelled: match whole {
@@ -265,8 +268,12 @@ impl<'a> Run<'a> {
         self.report.virtual_chunks += verdict.virtual_chunks;
         self.garbage.certain &= !verdict.unread;
         self.manifests.extend(verdict.manifests);
+        self.detached.extend(verdict.detached);
         for finding in verdict.findings {
-            self.collected.add(finding);
+            self.collected.add(match verdict.detached {
+                Some(_) => finding.of_detached(),
+                None => finding,
+            });
         }
     }
 
@@ -283,7 +290,14 @@ impl<'a> Run<'a> {
             .stage("looking at foreign objects", Some(needs.len() as u64));
         self.report.foreign_objects += needs.len() as u64;
         let found = foreign::look(repository, needs, &mut self.bad_foreign, self.progress).await?;
-        found.into_iter().for_each(|it| self.collected.add(it));
+        for finding in found {
+            let of = finding.snapshot.as_ref();
+            self.collected
+                .add(match of.is_some_and(|id| self.detached.contains(id)) {
+                    true => finding.of_detached(),
+                    false => finding,
+                });
+        }
         Ok(())
     }
 
@@ -317,7 +331,12 @@ impl<'a> Run<'a> {
             compared.bad.extend(unreadable);
         }
         let findings = damage::explain(&self.objects, sources, &compared.bad).await?;
-        findings.into_iter().for_each(|it| self.collected.add(it));
+        for (finding, bad) in findings.into_iter().zip(&compared.bad) {
+            self.collected.add(match bad.need.detached {
+                true => finding.of_detached(),
+                false => finding,
+            });
+        }
         Ok(below)
     }
 
@@ -368,8 +387,12 @@ impl<'a> Run<'a> {
             self.garbage.add(&prefix, found.objects, found.bytes);
         }
         // Without its refs and snapshots, it is not known what a repository needs.
+        let is_settled = match &self.root {
+            Root::Files => true,
+            Root::Object(root) => root.wrong.is_none() && !root.unsettled,
+        };
         self.garbage.certain &=
-            self.broken.is_empty() && self.lost.is_empty() && !self.may_have_more;
+            is_settled && self.broken.is_empty() && self.lost.is_empty() && !self.may_have_more;
         if self.garbage.objects > 0 {
             let (objects, bytes) = (self.garbage.objects, self.garbage.bytes);
             let rule = match self.garbage.certain {
@@ -385,20 +408,37 @@ impl<'a> Run<'a> {
         Ok(others.snapshots)
     }
 
-    /// Names what may have been committed after the state that the check goes by, where that is a backup.
+    /// Names what may have been committed after the state that the check goes by, where that is a backup, or was one when it was put
+    /// back.
     async fn unlisted(&mut self, unreached: &[SnapshotId]) -> Result<(), CheckError> {
         let Root::Object(root) = &self.root else {
             return Ok(());
         };
-        let (Some(_), Some(info)) = (&root.wrong, &root.info) else {
+        let Some(info) = root
+            .info
+            .as_ref()
+            .filter(|_| root.wrong.is_some() || root.unsettled)
+        else {
             return Ok(());
         };
         let cx = self.context(Needed::new([0xFF; 12], 2));
-        let found = unlisted::look(&cx, info, unreached).await?;
-        for one in &found {
+        let looked = unlisted::look(&cx, info, unreached, self.check.most_unlisted).await?;
+        for one in &looked.found {
             self.collected.add(one.finding());
         }
-        self.report.unlisted = found;
+        if looked.left_out > 0 {
+            let rule = "they are too many to be compared: settle those before them first";
+            let finding = Finding::new(FindingKind::SnapshotUnlisted, layout::SNAPSHOTS, rule);
+            self.collected.add(finding.times(looked.left_out));
+        }
+        let listed = info.snapshots();
+        let left = unreached.iter().filter(|id| !listed.contains(id)).count();
+        if root.wrong.is_none() && left > 0 {
+            let rule = "`repo` was put back from a backup, and does not list these snapshots";
+            let finding = Finding::new(FindingKind::PutBackUnsettled, layout::REPO, rule);
+            self.collected.add(finding.times(left as u64));
+        }
+        self.report.unlisted = looked.found;
         Ok(())
     }
 
@@ -411,13 +451,22 @@ impl<'a> Run<'a> {
         // What only tags reach may be what a branch stood on.
         let stored = self.seen.keys().copied().chain(unreached);
         let candidate = lost::candidate(&self.objects, &self.parents, stored, &reached).await?;
-        let pointing: BTreeSet<&str> = self.targets.iter().map(|it| &*it.name).collect();
+        let pointing: BTreeMap<&str, SnapshotId> = (self.targets.iter())
+            .map(|it| (&*it.name, it.snapshot))
+            .collect();
         let damaged: BTreeSet<String> = self.collected.damaged_refs();
         for (name, place) in &mut self.lost {
-            *place = candidate.map(|it| it.snapshot);
             let label = format!("branch:{name}");
+            let candidate = match (&self.parents, pointing.get(&*label)) {
+                // Nothing outside of its own history can be what the branch was.
+                (Parents::Listed(info), Some(target)) => {
+                    lost::ancestor(&self.objects, info, *target, &reached).await?
+                }
+                _ => candidate,
+            };
+            *place = candidate.map(|it| it.snapshot);
             self.report.proposals.push(Proposal {
-                lost: !pointing.contains(&*label) && !damaged.contains(&label),
+                lost: !pointing.contains_key(&*label) && !damaged.contains(&label),
                 branch: name.to_string(),
                 snapshot: candidate.map(|it| it.snapshot),
                 certain: candidate.is_some_and(|it| it.certain) && !self.may_have_more,

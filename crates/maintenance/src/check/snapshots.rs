@@ -48,6 +48,8 @@ pub(super) struct Job {
     pub(super) pruned: Vec<SnapshotId>,
     /// Whether logs are to tell all, also on top of the initial snapshot.
     pub(super) judge_all: bool,
+    /// Whether no ref reaches it.
+    pub(super) detached: bool,
 }
 
 /// What came of a snapshot.
@@ -58,13 +60,18 @@ pub(super) struct Verdict {
     pub(super) manifests: Vec<ManifestId>,
     pub(super) logs: u64,
     pub(super) virtual_chunks: u64,
+    /// The snapshot, if no ref reaches it.
+    pub(super) detached: Option<SnapshotId>,
     /// Whether a manifest could not be read.
     pub(super) unread: bool,
 }
 
 /// Checks one snapshot.
 pub(super) async fn check(cx: &Context, job: &Job) -> Result<Verdict, CheckError> {
-    let mut verdict = Verdict::default();
+    let mut verdict = Verdict {
+        detached: job.detached.then(|| job.snapshot.id()),
+        ..Verdict::default()
+    };
     let (snapshot, parent) = (&*job.snapshot, job.parent.as_deref());
     nodes::check(snapshot, parent, &mut verdict.findings);
     let logged = match job.log {

@@ -6,7 +6,7 @@
 //! tells.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 
 use icefield_format::{RepoInfo, Snapshot, SnapshotId, layout};
@@ -57,51 +57,76 @@ impl UnlistedSnapshot {
     }
 }
 
-/// A snapshot that others may have been made from.
+/// Comparisons for each snapshot, on average, of those that are told one by one. What needs more has no certain parent.
+const COMPARISONS: usize = 5;
+
+/// A snapshot that others may have been made from. It is read again when it is needed.
 struct Base {
-    snapshot: Arc<Snapshot>,
+    id: SnapshotId,
+    flushed_at: u64,
     branches: Vec<String>,
 }
 
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Unlisted {
+    /// Snapshots, the oldest first.
+    pub(super) found: Vec<UnlistedSnapshot>,
+    /// How many are not among them, because there are too many.
+    pub(super) left_out: u64,
+}
+
 /// Looks at stored snapshots that a state does not list, the oldest first. Those that are older than all that it lists are left
-/// out.
+/// out, and of more than `most` the newest ones. Memory is bounded but for some bytes for each stored snapshot, and so is the number of comparisons.
 pub(super) async fn look(
     cx: &Context,
     info: &RepoInfo,
     stored: &[SnapshotId],
-) -> Result<Vec<UnlistedSnapshot>, CheckError> {
+    most: usize,
+) -> Result<Unlisted, CheckError> {
+    let mut comparisons = most.saturating_mul(COMPARISONS);
     let mut bases: Vec<Base> = Vec::new();
-    for tip in heads(info) {
-        if let Ok(snapshot) = cx.objects.snapshot(tip).await? {
-            let here = info.branches().filter(|(_, at)| *at == tip);
+    for id in heads(info) {
+        if let Ok(snapshot) = cx.objects.snapshot(id).await? {
+            let here = info.branches().filter(|(_, at)| *at == id);
             let branches = here.map(|(name, _)| name.to_owned()).collect();
-            bases.push(Base { snapshot, branches });
+            let flushed_at = snapshot.flushed_at();
+            bases.push(Base {
+                id,
+                flushed_at,
+                branches,
+            });
         }
     }
+    let oldest = bases.iter().map(|it| it.flushed_at).min().unwrap_or(0);
     let mut unlisted = Vec::new();
-    let oldest = bases
-        .iter()
-        .map(|it| it.snapshot.flushed_at())
-        .min()
-        .unwrap_or(0);
     for id in stored {
         if !info.snapshots().contains(id)
             && let Ok(snapshot) = cx.objects.snapshot(*id).await?
             && snapshot.flushed_at() > oldest
         {
-            unlisted.push(snapshot);
+            unlisted.push((snapshot.flushed_at(), *id));
         }
     }
-    unlisted.sort_by_key(|it| (it.flushed_at(), it.id()));
-    let mut found = Vec::new();
-    for snapshot in unlisted {
-        let mut parents = Vec::new();
-        let mut whole = true;
-        for base in &bases {
-            if base.snapshot.flushed_at() >= snapshot.flushed_at() {
+    unlisted.sort_unstable();
+    let mut looked = Unlisted {
+        left_out: unlisted.len().saturating_sub(most) as u64,
+        ..Unlisted::default()
+    };
+    for (flushed_at, id) in unlisted.into_iter().take(most) {
+        let Ok(snapshot) = cx.objects.snapshot(id).await? else {
+            continue;
+        };
+        let (mut parents, mut whole) = (Vec::new(), true);
+        let older = bases.iter().filter(|it| it.flushed_at < flushed_at);
+        let older: Vec<&Base> = older.collect();
+        let is_compared = older.len() <= comparisons;
+        for base in older.into_iter().filter(|_| is_compared) {
+            comparisons -= 1;
+            let Ok(before) = cx.objects.snapshot(base.id).await? else {
                 continue;
-            }
-            match compare(cx, &base.snapshot, &snapshot).await? {
+            };
+            match compare(cx, &before, &snapshot).await? {
                 Likeness::Made => parents.push(base),
                 Likeness::Other => {}
                 Likeness::Broken => whole = false,
@@ -112,21 +137,25 @@ pub(super) async fn look(
             _ => None,
         };
         let one = UnlistedSnapshot {
-            snapshot: snapshot.id(),
-            written_at: time_of_micros(snapshot.flushed_at()),
+            snapshot: id,
+            written_at: time_of_micros(flushed_at),
             message: snapshot.message().to_owned(),
-            parent: parent.map(|base| base.snapshot.id()),
+            parent: parent.map(|base| base.id),
             branches: parent.map(|base| base.branches.clone()).unwrap_or_default(),
             whole,
         };
         // Another commit may have come on top of it.
         if one.parent.is_some() {
             let branches = one.branches.clone();
-            bases.push(Base { snapshot, branches });
+            bases.push(Base {
+                id,
+                flushed_at,
+                branches,
+            });
         }
-        found.push(one);
+        looked.found.push(one);
     }
-    Ok(found)
+    Ok(looked)
 }
 
 /// The snapshots that a commit may have come on top of: those where branches stand, and those that nothing came after.
@@ -160,8 +189,13 @@ async fn compare(
         log: true,
         pruned: Vec::new(),
         judge_all: true,
+        detached: false,
     };
     let verdict = snapshots::check(cx, &job).await?;
+    // Who needs a chunk is not asked here.
+    let mut sources = cx.sources.lock().unwrap_or_else(PoisonError::into_inner);
+    sources.clear();
+    drop(sources);
     let is_of_log =
         |it: &&Finding| matches!(it.kind, FindingKind::LogIncomplete | FindingKind::LogExcess);
     let findings = &verdict.findings;

@@ -61,6 +61,11 @@ pub enum CollectError {
     /// Somebody has upgraded the repository.
     #[error("the repository was upgraded to spec version 2: collect with a newer program")]
     Upgraded,
+    /// What a `repo` that was put back does not list may be of acknowledged commits.
+    #[error(
+        "`repo` was put back from a backup, and snapshots that it does not list may be of acknowledged commits: nothing is collected before `icefield fsck --repair --restore-branch recovered/NAME` has made branches of them, or `icefield fsck --repair --give-up-unlisted` gives them up"
+    )]
+    PutBack,
     /// Something below `refs/` is not understood, so that what it reaches is not known.
     #[error(transparent)]
     Refs(#[from] RefsError),

@@ -8,7 +8,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use icefield_core::{Interrupt, RefList, Repository, RepositoryError, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ChunkId, ChunkRef, ManifestId, SnapshotId, SpecVersion};
-use icefield_refs::{FetchError, Graph, Node, Pace, Walk};
+use icefield_refs::{FetchError, Graph, Node, Pace, PutBackMark, Walk};
 use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError, StorageExt};
 
 use super::lock::Lock;
@@ -64,6 +64,19 @@ pub(super) fn tips(refs: RefList) -> Result<BTreeSet<SnapshotId>, CollectError> 
         true => Err(CollectError::NoRefs),
         false => Ok(tips),
     }
+}
+
+/// Reads all refs, and returns what they point to, unless `repo` is a backup that was put back, and what came later is not settled.
+pub(super) async fn settled_tips(
+    repository: &Repository,
+) -> Result<BTreeSet<SnapshotId>, CollectError> {
+    let tips = tips(repository.refs().await?)?;
+    let is_v2 = repository.spec_version() != SpecVersion::V1;
+    // Asked after the refs are read: the mark is there before the backup takes the place of `repo`.
+    if is_v2 && PutBackMark::is_set(&**repository.storage()).await? {
+        return Err(CollectError::PutBack);
+    }
+    Ok(tips)
 }
 
 /// Reads one snapshot.
@@ -197,7 +210,7 @@ async fn mark_on(
     let progress = &collect.progress;
     // Listed before the refs are read: a snapshot that is written later is younger than any cutoff.
     let stored = stored_snapshots(repository, &collect.interrupt).await?;
-    let tips = tips(repository.refs().await?)?;
+    let tips = settled_tips(repository).await?;
     // Whoever has made sure, while this collection began, that refs reach what it is about to publish, may have relied on
     // a ref that was deleted since. It holds collections back since before it looked.
     lock.lower().await?;

@@ -2,11 +2,13 @@
 
 mod damages;
 mod damages_v2;
+mod lost_v2;
 mod mended;
 mod repairs;
 mod repairs_v2;
 mod reports;
 mod restored;
+mod unsettled;
 mod vectors;
 mod world;
 

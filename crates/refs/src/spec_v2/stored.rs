@@ -12,6 +12,7 @@ use icefield_storage::{
 };
 
 use super::object::{MAX_REPO_LEN, repo_options};
+use super::put_back::PutBackMark;
 use crate::{EditOutcome, Refusal};
 
 /// How many of the newest backups are compared by their times. Clocks that disagree may name them in another order.
@@ -61,6 +62,17 @@ pub struct RepoBackups {
     pub all: Vec<(String, u64)>,
 }
 
+/// What the newest backup is that a repository can go on from.
+#[derive(Debug)]
+pub enum NewestBackup {
+    /// None is sound.
+    None,
+    /// The newest one that is sound.
+    Sound(Box<RepoBackup>),
+    /// There is one of a newer version of the format.
+    Newer,
+}
+
 /// The operations log as far as it can be followed.
 #[derive(Debug)]
 pub struct FollowedLog {
@@ -72,6 +84,8 @@ pub struct FollowedLog {
     pub broken: Option<(String, PageProblem)>,
     /// How many entries there are.
     pub entries: u64,
+    /// The time of the oldest entry that was read, in microseconds since 1970.
+    pub oldest_at: u64,
     /// Entries that are not older than the one that follows them, of all pages.
     pub out_of_order: Vec<Update>,
     /// The numbers of the kinds of update that are not known.
@@ -123,7 +137,7 @@ impl StoredRepo {
     }
 
     /// Puts a backup in the place of this object, byte by byte, under the condition that nothing else has replaced it
-    /// since it was read. What was there is kept under the key that is returned.
+    /// since it was read. What was there is kept under the key that is returned. [`PutBackMark`] is set before.
     ///
     /// Refused with [`Refusal::AlreadyExists`] if another program has written the object meanwhile.
     ///
@@ -143,6 +157,7 @@ impl StoredRepo {
             Some(version) => PutMode::Update(version.clone()),
             None => PutMode::Create,
         };
+        PutBackMark::set(&**storage, &earlier.name).await?;
         let options = repo_options(&Writer::default(), mode);
         let put = storage
             .put(&key, earlier.bytes.clone().into(), options)
@@ -224,10 +239,10 @@ impl RepoBackups {
         Ok(found)
     }
 
-    /// Reads the newest one that is sound and of which `is_ours` is true; none if there is none.
+    /// Reads the newest one that is sound and of which `is_ours` is true.
     ///
     /// Names tell the order by the clocks of their writers; of the first sixteen sound ones, the one with the newest entry in its
-    /// log is taken.
+    /// log is taken. One of a newer version of the format among them tells that the repository was of that version.
     ///
     /// # Errors
     /// What the store says, which tells nothing of the objects.
@@ -235,7 +250,7 @@ impl RepoBackups {
         &self,
         storage: &dyn Storage,
         is_ours: &(dyn Fn(&RepoInfo) -> bool + Send + Sync),
-    ) -> Result<Option<RepoBackup>, StorageError> {
+    ) -> Result<NewestBackup, StorageError> {
         let (mut newest, mut sound, mut unsound): (Option<RepoBackup>, usize, usize) = (None, 0, 0);
         for (name, _) in &self.all {
             if sound == COMPARED {
@@ -243,7 +258,11 @@ impl RepoBackups {
             }
             let key = Key::parse(&layout::overwritten_key(name))?;
             let read = match storage.try_read(&key).await? {
-                Some((bytes, _)) => decode(&bytes).ok().map(|info| (info, bytes)),
+                Some((bytes, _)) => match decode(&bytes) {
+                    Ok(info) => Some((info, bytes)),
+                    Err(FormatError::NewerSpecVersion { .. }) => return Ok(NewestBackup::Newer),
+                    Err(_) => None,
+                },
                 None => continue,
             };
             let Some((info, bytes)) = read.filter(|(info, _)| is_ours(info)) else {
@@ -264,7 +283,31 @@ impl RepoBackups {
                 });
             }
         }
-        Ok(newest)
+        Ok(newest.map_or(NewestBackup::None, |it| NewestBackup::Sound(Box::new(it))))
+    }
+}
+
+impl RepoBackups {
+    /// Reads the oldest ones until one is sound and its newest entry is older than `first`, the time of the first entry of a log:
+    /// that log cannot be of the repository which the backup is of. Returns its name.
+    ///
+    /// # Errors
+    /// What the store says, which tells nothing of the objects.
+    pub async fn older_than(
+        &self,
+        storage: &dyn Storage,
+        first: u64,
+    ) -> Result<Option<String>, StorageError> {
+        for (name, _) in self.all.iter().rev().take(COMPARED) {
+            let key = Key::parse(&layout::overwritten_key(name))?;
+            if let Some((bytes, _)) = storage.try_read(&key).await?
+                && let Ok(info) = decode(&bytes)
+            {
+                let is_older = info.log().newest_at() < first;
+                return Ok(is_older.then(|| name.clone()));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -280,6 +323,7 @@ impl FollowedLog {
             named: named.collect(),
             broken: None,
             entries: 0,
+            oldest_at: state.log().newest_at(),
             out_of_order: Vec::new(),
             unknown_kinds: BTreeSet::new(),
         };
@@ -315,6 +359,7 @@ impl FollowedLog {
                 self.out_of_order.push(update.clone());
             }
             later = Some(update.updated_at);
+            self.oldest_at = self.oldest_at.min(update.updated_at);
             if let icefield_format::UpdateKind::Unknown { tag } = update.kind {
                 self.unknown_kinds.insert(tag);
             }

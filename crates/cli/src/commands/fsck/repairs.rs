@@ -157,6 +157,13 @@ pub(super) fn repair_text(facts: &Repaired, out: &mut dyn Write) -> io::Result<(
             )?,
         }
     }
+    if let Some(left) = facts.report.unsettled {
+        let snapshots = count(left, "snapshot is", "snapshots are");
+        writeln!(
+            out,
+            "{snapshots} stored and not listed by the `repo` that was put back, and may be of acknowledged commits: `gc` and `expire` change nothing before `fsck --repair --restore-branch recovered/NAME` has made branches of them, or `fsck --repair --give-up-unlisted` gives them up"
+        )?;
+    }
     let report = &facts.report;
     let nothing =
         report.restored.is_empty() && report.branches.is_empty() && report.logs.is_empty();
@@ -241,11 +248,11 @@ fn repo_text(repo: &RepoRepair, out: &mut dyn Write) -> io::Result<()> {
     match &repo.outcome {
         LogOutcome::Planned => writeln!(
             out,
-            "`repo` would be put back from {from}, as it was at {as_of}: what was done after that is lost"
+            "`repo` would be put back from {from}, as it was at {as_of}: no branch shows what was done after that"
         )?,
         LogOutcome::Done => writeln!(
             out,
-            "put `repo` back from {from}, as it was at {as_of}: what was done after that is lost"
+            "put `repo` back from {from}, as it was at {as_of}: no branch shows what was done after that"
         )?,
         LogOutcome::Changed => writeln!(
             out,

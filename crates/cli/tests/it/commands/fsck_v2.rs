@@ -55,12 +55,29 @@ fn a_damaged_repo_is_named_and_put_back() {
     assert_eq!(checked["unlisted"][0]["message"], json!("two"), "{checked}");
     let run = world.run(&["fsck", "r"]);
     assert!(run.stdout.contains("fsck --repair"), "{run:?}");
+    // Also where what is asked for needs an open repository.
+    for more in [&["--virtual"][..], &["--ref", "main"]] {
+        let run = world.run(&[&["fsck", "r", "--json"], more].concat());
+        assert_eq!(run.code, 5, "{run:?}");
+        let checked = facts(&run.stdout);
+        assert_eq!(checked["kinds"]["repo-damaged"], json!(1), "{checked}");
+    }
     let planned = world.run(&["fsck", "r", "--repair", "--dry-run"]);
     assert_eq!(planned.code, 5, "{planned:?}");
     assert!(planned.stdout.contains("would be put back"), "{planned:?}");
     let done = world.ok(&["fsck", "r", "--repair"]);
     assert!(done.contains("kept as icefield/damaged/"), "{done}");
-    world.ok(&["fsck", "r"]);
+    assert!(done.contains("--give-up-unlisted"), "{done}");
+    let said = world.ok(&["fsck", "r"]);
+    assert!(said.contains("--give-up-unlisted"), "{said}");
+    for refused in [&["gc", "r"][..], &["expire", "r", "--keep-last", "1"]] {
+        let run = world.run(refused);
+        assert_eq!(run.code, 5, "{run:?}");
+        assert!(
+            run.stderr.contains("--restore-branch recovered/NAME"),
+            "{run:?}"
+        );
+    }
     let log = world.ok(&["log", "r"]);
     assert!(log.contains("one") && !log.contains("two"), "{log}");
     world.ok(&[
@@ -73,4 +90,5 @@ fn a_damaged_repo_is_named_and_put_back() {
     let log = world.ok(&["log", "r", "--ref", "branch:recovered/main"]);
     assert!(log.contains("two"), "{log}");
     world.ok(&["fsck", "r", "--read"]);
+    world.ok(&["gc", "r"]);
 }

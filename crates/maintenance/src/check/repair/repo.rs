@@ -6,6 +6,7 @@
 
 use icefield_core::EditOutcome;
 use icefield_format::layout;
+use icefield_refs::{PutBackMark, RepoContent, StoredRepo};
 
 use super::{LogOutcome, Repair, RepairError, RepoRepair};
 use crate::check::finding::said;
@@ -52,5 +53,37 @@ impl Repair {
             };
         }
         Ok(Some(repair))
+    }
+
+    /// Settles an earlier put-back once `repo` lists all snapshots that are stored, or those that it does not were given up. Returns
+    /// how many it does not list where it is not settled.
+    pub(super) async fn settle(&self, examined: &Examined) -> Result<Option<u64>, RepairError> {
+        let storage = &self.check.storage;
+        if matches!(examined.root, Root::Files) {
+            return Ok(None);
+        }
+        let is_set = PutBackMark::is_set(&**storage).await;
+        if !is_set.map_err(CheckError::Storage)? {
+            return Ok(None);
+        }
+        if !self.give_up {
+            let stored = self.stored().await?;
+            let now = StoredRepo::read(&**storage).await;
+            let left = match now.map_err(CheckError::Storage)?.content {
+                RepoContent::Sound(info) => {
+                    let listed = info.snapshots();
+                    stored.iter().filter(|id| !listed.contains(id)).count()
+                }
+                _ => stored.len(),
+            };
+            if left > 0 {
+                return Ok(Some(left as u64));
+            }
+        }
+        if !self.dry_run {
+            let cleared = PutBackMark::clear(&**storage).await;
+            cleared.map_err(CheckError::Storage)?;
+        }
+        Ok(None)
     }
 }

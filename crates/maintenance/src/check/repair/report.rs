@@ -98,6 +98,9 @@ pub struct RepairReport {
     pub check: CheckReport,
     /// The object `repo`, where it was missing, damaged or of another repository.
     pub repo: Option<RepoRepair>,
+    /// How many snapshots a `repo` that was put back does not list, now or by an earlier repair; none once that is settled. Until
+    /// then, nothing is collected and nothing expires.
+    pub unsettled: Option<u64>,
     /// Files of refs that were spelled as in another kind of store.
     pub renamed: Vec<RenamedRef>,
     /// Branches that pointed nowhere.

@@ -36,7 +36,7 @@ impl Place {
 
 impl Repair {
     /// Moves lost branches to where they are proposed to be. One whose ref is gone, only if it was named; several at
-    /// once, too: nobody knows which of them stood there.
+    /// once, too, unless `repo` tells the history of each: nobody knows which of them stood there.
     pub(super) async fn restore(
         &self,
         examined: &Examined,
@@ -62,7 +62,7 @@ impl Repair {
             true => None,
             false => Some(self.ledger(examined).await?),
         };
-        let alone = places.len() == 1;
+        let alone = places.len() == 1 || matches!(examined.parents, Parents::Listed(_));
         let mut restored = Vec::new();
         for (name, place) in places {
             self.check.interrupt.check()?;
@@ -165,7 +165,9 @@ impl Repair {
             return Ok(None);
         };
         let stored: Vec<SnapshotId> = self.stored().await?.into_iter().collect();
-        let found = unlisted::look(&self.context(examined), info, &stored).await?;
+        let (cx, most) = (self.context(examined), self.check.most_unlisted);
+        let looked = unlisted::look(&cx, info, &stored, most).await?;
+        let found = looked.found;
         let parents: BTreeMap<SnapshotId, SnapshotId> = (found.iter())
             .filter(|it| it.whole)
             .filter_map(|it| Some((it.snapshot, it.parent?)))
@@ -208,7 +210,7 @@ impl Repair {
     }
 
     /// The ids of all snapshots that are stored.
-    async fn stored(&self) -> Result<HashSet<SnapshotId>, CheckError> {
+    pub(super) async fn stored(&self) -> Result<HashSet<SnapshotId>, CheckError> {
         let prefix = Prefix::parse(layout::SNAPSHOTS).map_err(StorageError::from)?;
         let options = ListOptions::prefix(prefix);
         let mut listed = self.check.storage.list_objects(options);

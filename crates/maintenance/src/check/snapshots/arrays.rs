@@ -196,7 +196,13 @@ impl<'a> SnapshotCheck<'a> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         for (id, end) in fresh.native {
-            needed.add(Need { id, source, end });
+            let detached = self.job.detached;
+            needed.add(Need {
+                id,
+                source,
+                end,
+                detached,
+            });
         }
     }
 }

@@ -54,6 +54,11 @@ fn alone(kind: icefield_maintenance::FindingKind, key: impl Into<String>) -> Pla
     Planted(kind, key.into(), &[])
 }
 
+/// The newest backup lacks the last commit, which is named then.
+fn unusable(kind: icefield_maintenance::FindingKind) -> Planted {
+    Planted(kind, "repo".to_owned(), &[SnapshotUnlisted])
+}
+
 impl World {
     pub(super) async fn repo(&self) -> RepoInfo {
         let bytes = stores::read(&self.storage, "repo").await;
@@ -164,15 +169,15 @@ pub(super) async fn plant(what: &str, world: &World) -> Planted {
     match what {
         "repo is missing" => {
             world.delete("repo").await;
-            alone(RepoMissing, "repo")
+            unusable(RepoMissing)
         }
         "repo is empty" => {
             world.put("repo", "").await;
-            alone(RepoDamaged, "repo")
+            unusable(RepoDamaged)
         }
         "repo is truncated" => {
             world.truncate("repo").await;
-            alone(RepoDamaged, "repo")
+            unusable(RepoDamaged)
         }
         "repo has another magic" | "repo has a byte that flipped" => {
             let mut file = stores::read(&world.storage, "repo").await.to_vec();
@@ -182,20 +187,20 @@ pub(super) async fn plant(what: &str, world: &World) -> Planted {
             };
             file[at] ^= 0x40;
             world.put("repo", file).await;
-            alone(RepoDamaged, "repo")
+            unusable(RepoDamaged)
         }
         "repo is a snapshot" => {
             let file = stores::read(&world.storage, &world.snapshot_key(3)).await;
             world.put("repo", file).await;
-            alone(RepoDamaged, "repo")
+            unusable(RepoDamaged)
         }
         "repo is of another repository" => {
             world.put("repo", another(&[1, 2], 5)).await;
-            alone(RepoForeign, "repo")
+            unusable(RepoForeign)
         }
         "repo is of a new repository" => {
             world.put("repo", another(&[], 5)).await;
-            alone(RepoForeign, "repo")
+            unusable(RepoForeign)
         }
         "refs of version 1 are there, too" => {
             let id = world.commits[0];

@@ -86,6 +86,10 @@ async fn an_unusable_repo_gives_way_to_its_newest_earlier_state_and_is_kept() {
             let key = repo.kept_aside.expect("kept");
             assert_eq!(after.remove(&key).as_ref(), Some(damaged), "{what}");
         }
+        // The mark names the backup.
+        let name = from.strip_prefix("overwritten/").expect("a backup");
+        let mark = after.remove("icefield/damaged/unsettled");
+        assert_eq!(mark.as_deref(), Some(name.as_bytes()), "{what}");
         assert_eq!(after, expected, "{what}");
 
         // The last commit is lost with the last state. It is named, and where it belongs.
@@ -330,7 +334,7 @@ async fn a_repair_that_is_stopped_anywhere_is_completed_by_the_next() {
                 report.is_sound() && report.warnings == 0,
                 "{at}: {report:#?}"
             );
-            let aside = stores::keys_below(&world.storage, "icefield/damaged/").await;
+            let aside = stores::keys_below(&world.storage, "icefield/damaged/repo").await;
             assert_eq!(
                 aside.len(),
                 usize::from(damaged.is_some()),

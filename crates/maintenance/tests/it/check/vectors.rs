@@ -32,7 +32,14 @@ async fn so_are_those_of_spec_version_2() {
         fixtures::load(&name, &storage).await;
         let report = check(&storage).await;
         assert_eq!(kinds(&report), [], "{name}: {report:#?}");
-        let notes = [FindingKind::Garbage, FindingKind::VirtualCounted];
+        // One was set to read-only.
+        let is_read_only = report.kinds.contains_key(&FindingKind::RepoNotOnline);
+        assert_eq!(is_read_only, name == "v2-operations", "{name}");
+        let notes = [
+            FindingKind::Garbage,
+            FindingKind::VirtualCounted,
+            FindingKind::RepoNotOnline,
+        ];
         assert!(
             report.kinds.keys().all(|kind| notes.contains(kind)),
             "{name}: {report:#?}"

@@ -70,16 +70,18 @@ impl World {
 
     /// The repository in a version of the format.
     pub(super) async fn of(spec: SpecVersion) -> Self {
-        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000);
+        let clock = Arc::new(ManualClock::new(start));
+        let dates: Arc<ManualClock> = Arc::clone(&clock);
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::builder().clock(dates).build());
         let archive: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
         stores::put(&archive, "one", vec![1; 100]).await;
         stores::put(&archive, "two", vec![2; 100]).await;
-        let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000);
         let mut world = Self {
             spec,
             storage,
             archive,
-            clock: Arc::new(ManualClock::new(start)),
+            clock,
             commits: Vec::new(),
         };
         let config = RepositoryConfig::decode(CONFIG.as_bytes()).expect("a configuration");
