@@ -307,10 +307,13 @@ async fn a_snapshot_that_is_listed_with_its_history_keeps_it() {
     let main = BranchName::main();
     let first = SnapshotId::INITIAL;
     drop(there.reset_branch(&main, first, None).await.unwrap());
+    // Another branch has its parent, too.
+    let odd: BranchName = "odd {x} é".parse().unwrap();
+    drop(there.delete_branch(&odd).await.unwrap());
     let choice = RefChoice::parse("branch:main").unwrap();
     let shallow = CopyRepository::new().refs([choice]).depth(1).force(true);
     let done = shallow.run(&source.repository, Arc::clone(&to), &()).await;
-    done.unwrap();
+    assert_eq!(done.unwrap().shortened, [tip]);
     let there = Repository::open(to).await.unwrap();
     let refs = there.refs().await.unwrap();
     assert_eq!(refs.branches[&main].as_ref().ok(), Some(&tip));
