@@ -20,7 +20,8 @@ impl Ledger {
     ///
     /// # Errors
     /// [`RefsError::MainIsPermanent`], [`RefsError::NoConditions`], [`RefsError::Pinned`], [`RefsError::Config`],
-    /// [`RefsError::Fetch`], and what the store says; nothing was changed.
+    /// [`RefsError::Fetch`], and what the store says; nothing was changed. [`RefsError::Upgraded`]: what a handle of version 1
+    /// wrote is beside `repo`, and `icefield upgrade` takes it over.
     pub async fn apply(&self, edit: Edit) -> Result<EditOutcome, RefsError> {
         tracing::debug!(?edit, "apply");
         match &self.layout {

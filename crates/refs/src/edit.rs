@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use icefield_format::{Availability, FeatureFlag, RepositoryConfig, SnapshotId};
 use icefield_storage::{BoxError, Key, StorageError, Version};
 
-use crate::{BranchName, Received, RefsError, Remainder, SnapshotInfo, TagName};
+use crate::{BranchName, Received, RefsError, Remainders, SnapshotInfo, TagName};
 
 /// Where a branch stands: the snapshot, and the state of the branch that said so.
 ///
@@ -152,9 +152,9 @@ pub enum Edit {
     /// Takes over refs of another repository with their snapshots, and what that says of itself: all of it or nothing. What is as
     /// it is to be already is done. Spec version 2.
     Receive(Box<Received>),
-    /// Takes over what a version-1 program wrote after the repository was read for its upgrade. Refused with
-    /// [`Refusal::AlreadyExists`] if that is there. Spec version 2.
-    CarryOver(Box<Remainder>),
+    /// Takes over what version-1 programs wrote after the repository was read for its upgrade. Refused with
+    /// [`Refusal::AlreadyExists`] if `repo` has changed since it was compared with their files. Spec version 2.
+    CarryOver(Remainders),
     /// Allows writes to a repository whose upgrade is complete. Refused with [`Refusal::AlreadyExists`] if they are allowed.
     /// Spec version 2.
     EndUpgrade,

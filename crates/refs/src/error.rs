@@ -194,7 +194,9 @@ pub enum RefsError {
         tries: u32,
     },
     /// The repository was upgraded since it was opened.
-    #[error("the repository was upgraded to spec version 2 since it was opened: open it again")]
+    #[error(
+        "the repository was upgraded to spec version 2 since it was opened: open it again; if it lacks a ref or a configuration that was written just now, `icefield upgrade LOCATION` takes that over"
+    )]
     Upgraded,
     /// There is nothing to upgrade.
     #[error("{location} has spec version 2 already: there is nothing to upgrade")]

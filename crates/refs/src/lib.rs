@@ -48,7 +48,9 @@ pub use spec_v2::{
     StoredRepo,
 };
 pub use spelling::Misspelled;
-pub use upgrade::{Remainder, Upgrade, UpgradeOptions, UpgradeReport, UpgradeStep};
+pub use upgrade::{
+    Keep, Remainder, Remainders, Upgrade, UpgradeOptions, UpgradeReport, UpgradeStep,
+};
 pub use view::{LedgerView, StoredGraph, Told};
 pub use walk::{Pace, Walk, ancestors, meeting_point, reaches, way};
 

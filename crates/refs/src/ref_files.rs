@@ -176,8 +176,8 @@ impl RefFiles {
         if self.form != KeyForm::Raw && self.form_of_branch(name).await? != self.form {
             return Ok(EditOutcome::Refused(Refusal::AlreadyExists));
         }
-        self.put_ref(&key, encode_ref(target), PutMode::Create, target)
-            .await
+        let put = self.put_ref(&key, encode_ref(target), PutMode::Create, target);
+        self.require_not_upgraded(put.await?).await
     }
 
     /// Returns the file of a branch that is reset. Where conditions compare contents, no state of a branch may come back:
@@ -286,13 +286,13 @@ impl RefFiles {
             return Ok(taken(self.tag(name).await?));
         }
         let put = self.put_ref(&key, encode_ref(target), PutMode::Create, target);
-        Ok(match put.await? {
-            EditOutcome::Refused(_) => match self.tag(name).await {
+        match put.await? {
+            EditOutcome::Refused(_) => Ok(match self.tag(name).await {
                 Ok(state) => taken(state),
                 Err(error) => EditOutcome::unread(format!("tag {name}"), error),
-            },
-            outcome => outcome,
-        })
+            }),
+            outcome => self.require_not_upgraded(outcome).await,
+        }
     }
 
     pub(crate) async fn delete_tag(&self, name: &TagName) -> Result<EditOutcome, RefsError> {
@@ -320,7 +320,24 @@ impl RefFiles {
                 _ => EditOutcome::Unknown(source),
             },
         };
-        self.make_durable(outcome).await
+        let outcome = self.make_durable(outcome).await?;
+        self.require_not_upgraded(outcome).await
+    }
+
+    /// Looks for `repo` after an edit whose condition holds also once the repository is upgraded, since no file says so any
+    /// more: readers do not see what it wrote.
+    ///
+    /// # Errors
+    /// [`RefsError::Upgraded`]. The file is there, and `icefield upgrade` takes over what it says.
+    async fn require_not_upgraded(&self, outcome: EditOutcome) -> Result<EditOutcome, RefsError> {
+        let EditOutcome::Done(_) = &outcome else {
+            return Ok(outcome);
+        };
+        match self.storage.exists(&Key::parse(layout::REPO)?).await {
+            Ok(false) => Ok(outcome),
+            Ok(true) => Err(RefsError::Upgraded),
+            Err(error) => Ok(EditOutcome::Unknown(error)),
+        }
     }
 
     /// Writes a ref file. A refusal or an unknown outcome is settled by reading the file back, as far as
@@ -346,7 +363,7 @@ impl RefFiles {
                     EditOutcome::Done(Some(tip.version))
                 }
                 (Ok(Some(_)), PutMode::Create) => refused(),
-                // Whether the write landed before somebody else's did, only the history can tell:
+                // Whether the write landed before that of another writer, only the history can tell:
                 // the caller walks it.
                 (_, _) => EditOutcome::Unknown(source),
             },
@@ -397,7 +414,8 @@ impl RefFiles {
                 _ => EditOutcome::Unknown(source),
             },
         };
-        self.make_durable(outcome).await
+        let outcome = self.make_durable(outcome).await?;
+        self.require_not_upgraded(outcome).await
     }
 }
 

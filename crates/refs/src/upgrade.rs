@@ -18,9 +18,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use icefield_format::{RepoInfo, SnapshotId, SpecVersion};
 use icefield_storage::{
-    BoxError, DeleteOutcome, Deletion, PutMode, PutOutcome, Storage, StorageExt,
+    BoxError, DeleteOutcome, Deletion, PutMode, PutOutcome, Storage, StorageError, StorageExt,
 };
 
 use crate::create::Creation;
@@ -33,8 +34,8 @@ use crate::{
     micros_of_time,
 };
 
-pub use remains::Remainder;
 pub(crate) use remains::{Logged, remains};
+pub use remains::{Remainder, Remainders};
 
 use first::Snapshots;
 use scan::{FileState, Scan, ScannedFile};
@@ -101,12 +102,23 @@ pub struct UpgradeReport {
     pub files: u64,
 }
 
+/// Goes on holding collections back.
+pub type Keep = dyn Fn() -> BoxFuture<'static, Result<(), RefsError>> + Send + Sync;
+
 /// An upgrade that is about to begin, or to go on.
-#[derive(Debug)]
 pub struct Upgrade {
     files: Ledger,
     object: Ledger,
     parts: LedgerParts,
+    keep: Option<Box<Keep>>,
+}
+
+impl fmt::Debug for Upgrade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upgrade")
+            .field("parts", &self.parts)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Upgrade {
@@ -120,6 +132,7 @@ impl Upgrade {
             files: parts.clone().ledger(SpecVersion::V1)?,
             object: parts.clone().ledger(SpecVersion::V2)?,
             parts,
+            keep: None,
         };
         // In this order: what another upgrade has removed by then is in `repo`.
         let scan = upgrade.v1()?.scan().await?;
@@ -129,6 +142,20 @@ impl Upgrade {
                 Err(upgrade.already())
             }
             _ => Ok(Some(upgrade)),
+        }
+    }
+
+    /// Asks for `keep` again and again while the upgrade runs. It is asked often, and has to know when there is something to do.
+    #[must_use]
+    pub fn keeping(mut self, keep: Box<Keep>) -> Self {
+        self.keep = Some(keep);
+        self
+    }
+
+    async fn keep(&self) -> Result<(), RefsError> {
+        match &self.keep {
+            Some(keep) => keep().await,
+            None => Ok(()),
         }
     }
 
@@ -165,6 +192,8 @@ impl Upgrade {
                 ..UpgradeReport::of(&info)
             });
         };
+        // After `repo`: another upgrade may have taken over and removed since what the first look found.
+        let scan = self.v1()?.scan().await?;
         let remains = self.remains(&state, &scan).await?;
         Ok(UpgradeReport {
             resumed: true,
@@ -174,7 +203,8 @@ impl Upgrade {
         })
     }
 
-    /// Upgrades the repository, or goes on with it. No collection of garbage may run meanwhile.
+    /// Upgrades the repository, or goes on with it. No collection of garbage may run meanwhile, which
+    /// [`Upgrade::keeping`] sees to.
     ///
     /// # Errors
     /// As [`Upgrade::begin`]; [`RefsError::NoConditions`]; [`RefsError::Fetch`] if a snapshot that a ref reaches cannot be
@@ -191,14 +221,41 @@ impl Upgrade {
             resumed: true,
             ..UpgradeReport::default()
         };
-        let mut scan = v1.scan().await?;
-        if repo.try_read().await?.is_none() {
-            report.resumed = !self.create(&scan, options).await?;
+        let mut created = None;
+        // The files first: where there is no `repo` afterwards, no upgrade had removed any.
+        let scan = v1.scan().await?;
+        if repo.try_read().await?.is_none() && self.create(&scan, options).await? {
+            report.resumed = false;
+            created = Some(scan);
         }
+        self.go_on(created, report, options)
+            .await
+            .map_err(|error| match error {
+                RefsError::AlreadyUpgraded { .. } | RefsError::UpgradeStopped { .. } => error,
+                error => RefsError::UpgradeStopped {
+                    source: error.into(),
+                },
+            })
+    }
+
+    /// Takes over what the files say, and removes them, until there are none. `created` is what `repo` was made of, if this
+    /// upgrade has made it.
+    async fn go_on(
+        &self,
+        mut created: Option<Scan>,
+        mut report: UpgradeReport,
+        options: &UpgradeOptions<'_>,
+    ) -> Result<UpgradeReport, RefsError> {
         let mut unknown: Option<BoxError> = None;
         for _ in 0..ROUNDS {
-            // After the files were read: whatever they say that is here may go.
-            let state = repo.read().await?;
+            if let (Some(scan), false) = (created.take(), options.keep_files) {
+                // `repo` has all of it. A file that has changed since is not removed.
+                unknown = self.remove(&scan, options, &mut report).await?.or(unknown);
+            }
+            // `repo` first: the files that are there afterwards are at least as new, and what another upgrade has removed
+            // by then is in `repo`. What is carried over lands only onto this state.
+            let state = self.repo()?.read().await?;
+            let scan = self.v1()?.scan().await?;
             let remains = self.remains(&state, &scan).await?;
             if options.keep_files && remains.is_empty() {
                 if report.resumed
@@ -212,16 +269,17 @@ impl Upgrade {
             if !options.keep_files && scan.files.is_empty() {
                 return self.end(report).await;
             }
-            self.carry_over(&state, remains, options, &mut report)
-                .await?;
-            if !options.keep_files {
+            if self
+                .carry_over(&state, remains, options, &mut report)
+                .await?
+                && !options.keep_files
+            {
                 unknown = self.remove(&scan, options, &mut report).await?.or(unknown);
             }
-            scan = v1.scan().await?;
         }
         Err(RefsError::UpgradeStopped {
             source: unknown.unwrap_or_else(|| {
-                "version-1 programs wrote files as fast as they were taken over".into()
+                "other programs wrote as fast as their writes were taken over".into()
             }),
         })
     }
@@ -261,18 +319,26 @@ impl Upgrade {
     }
 
     /// Returns what files say that a state of `repo` does not.
-    async fn remains(&self, state: &RepoState, scan: &Scan) -> Result<Vec<Remainder>, RefsError> {
+    async fn remains(
+        &self,
+        state: &Arc<RepoState>,
+        scan: &Scan,
+    ) -> Result<Vec<Remainder>, RefsError> {
         remaining(self.repo()?, state, scan).await
     }
 
+    /// Carries over what a state of `repo` does not have; false if `repo` has another state by now, and nothing was done.
     async fn carry_over(
         &self,
         state: &RepoState,
-        remains: Vec<Remainder>,
+        mut remains: Vec<Remainder>,
         options: &UpgradeOptions<'_>,
         report: &mut UpgradeReport,
-    ) -> Result<(), RefsError> {
-        for mut remainder in remains {
+    ) -> Result<bool, RefsError> {
+        if remains.is_empty() {
+            return Ok(true);
+        }
+        for remainder in &mut remains {
             if let Remainder::Branch {
                 tip: target,
                 snapshots,
@@ -280,27 +346,23 @@ impl Upgrade {
             }
             | Remainder::Tag {
                 target, snapshots, ..
-            } = &mut remainder
+            } = remainder
             {
                 *snapshots = self.missing(*target, state, options).await?;
             }
-            let told = remainder.to_string();
-            match self
-                .repo()?
-                .apply(Edit::CarryOver(Box::new(remainder)))
-                .await?
-            {
-                EditOutcome::Done(_) => report.carried_over.push(told),
-                // It is there by now.
-                EditOutcome::Refused(_) => {}
-                EditOutcome::Unknown(source) => {
-                    return Err(RefsError::UpgradeStopped {
-                        source: source.into(),
-                    });
-                }
-            }
         }
-        Ok(())
+        let told: Vec<_> = remains.iter().map(ToString::to_string).collect();
+        let remainders = Remainders::of(state, remains);
+        match self.repo()?.apply(Edit::CarryOver(remainders)).await? {
+            EditOutcome::Done(_) => {
+                report.carried_over.extend(told);
+                Ok(true)
+            }
+            EditOutcome::Refused(_) => Ok(false),
+            EditOutcome::Unknown(source) => Err(RefsError::UpgradeStopped {
+                source: source.into(),
+            }),
+        }
     }
 
     /// Reads what of the history of a snapshot a state of `repo` does not list, parents first.
@@ -332,6 +394,7 @@ impl Upgrade {
         while let Some((_, info)) = histories.next().await {
             info?;
             (options.on_step)(UpgradeStep::SnapshotRead);
+            self.keep().await?;
         }
         // `main` has what it shares with others.
         let main = BranchName::main();
@@ -373,6 +436,7 @@ impl Upgrade {
                 // Without it, the tag would seem to live. The next listing shows whether its file is gone.
                 continue;
             }
+            self.keep().await?;
             let removed = remove(storage, file).await?;
             tags_are_gone &=
                 file.kind != FileState::Tag || matches!(removed, DeleteOutcome::Deleted);
@@ -414,14 +478,14 @@ async fn remove(storage: &dyn Storage, file: &ScannedFile) -> Result<DeleteOutco
 
 async fn remaining(
     repo: &RepoObject,
-    state: &RepoState,
+    state: &Arc<RepoState>,
     scan: &Scan,
 ) -> Result<Vec<Remainder>, RefsError> {
     let found = remains(&state.info, scan, &Logged::default());
     if found.is_empty() || is_upgrading(state.info.status()) {
         return Ok(found);
     }
-    let logged = Logged::of(repo, repo.read().await?).await;
+    let logged = Logged::of(repo, Arc::clone(state)).await;
     Ok(remains(&state.info, scan, &logged))
 }
 
@@ -458,19 +522,42 @@ impl Ledger {
         if is_upgrading(state.info.status()) {
             return Ok(());
         }
-        // Where refs cannot be listed, or are no refs, none is known to be missing.
-        let files = RefFiles::new(Arc::clone(object.storage()));
-        let scan = match files.scan().await {
-            Ok(scan) => scan,
-            Err(error) => {
+        match carried_over(object, &state).await {
+            // A reader who may not list is not kept out. Whatever deletes looks strictly.
+            Err(RefsError::Storage(error @ StorageError::PermissionDenied { .. })) => {
                 tracing::debug!(%error, "files of spec version 1 beside `repo` are not read");
-                return Ok(());
+                Ok(())
             }
-        };
-        let remains = remaining(object, &state, &scan).await?;
-        match remains.is_empty() {
-            true => Ok(()),
-            false => Err(RefsError::NotCarriedOver { remains }),
+            result => result,
         }
+    }
+
+    /// As any look for refs that are not all there are, before something is deleted that refs might need: by a fresh list of
+    /// `refs/`, and what cannot be read is an error. Of a repository of version 1, only that it was not upgraded since it was
+    /// opened.
+    ///
+    /// # Errors
+    /// [`RefsError::Upgraded`], [`RefsError::NotCarriedOver`], [`RefsError::UpgradeNotEnded`], [`RefsError::NotUnderstood`], and
+    /// what the store says.
+    pub async fn require_carried_over(&self) -> Result<(), RefsError> {
+        let Layout::V2(object) = &self.layout else {
+            return self.require_all_here().await;
+        };
+        let state = object.read().await?;
+        if is_upgrading(state.info.status()) {
+            return Err(RefsError::UpgradeNotEnded);
+        }
+        carried_over(object, &state).await
+    }
+}
+
+/// Refuses files of version 1 that say what a state of `repo` does not.
+async fn carried_over(object: &RepoObject, state: &Arc<RepoState>) -> Result<(), RefsError> {
+    let files = RefFiles::new(Arc::clone(object.storage()));
+    let scan = files.scan().await?;
+    let remains = remaining(object, state, &scan).await?;
+    match remains.is_empty() {
+        true => Ok(()),
+        false => Err(RefsError::NotCarriedOver { remains }),
     }
 }

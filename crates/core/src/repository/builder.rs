@@ -118,7 +118,7 @@ impl RepositoryBuilder {
     /// [`RepositoryError::NotFound`], [`RepositoryError::NewerSpecVersion`], what the store says.
     pub async fn open(self) -> Result<Repository, RepositoryError> {
         let (repository, main) = self.open_with(&BranchName::main()).await?;
-        // A damaged main can be reset; whoever reads it is told.
+        // A damaged main can be reset; reading it is an error.
         exists(main)?;
         Ok(repository)
     }
@@ -283,9 +283,16 @@ impl RepositoryBuilder {
         }
         // A collection that goes by refs of version 1 would miss those that are gone already.
         let hold = self.clone().spec_version(SpecVersion::V1);
-        let hold = hold.hold_collections().await?;
+        let hold = Arc::new(hold.hold_collections().await?);
+        let upgrade = upgrade.keeping({
+            let hold = Arc::clone(&hold);
+            Box::new(move || Box::pin(keep(Arc::clone(&hold))))
+        });
         let upgraded = upgrade.run(options).await;
-        hold.release().await;
+        drop(upgrade);
+        if let Some(hold) = Arc::into_inner(hold) {
+            hold.release().await;
+        }
         Ok(upgraded?)
     }
 
@@ -368,6 +375,15 @@ impl RepositoryBuilder {
             clock_ahead: std::sync::atomic::AtomicI64::new(0),
         }))
     }
+}
+
+async fn keep(hold: Arc<CollectionHold>) -> Result<(), RefsError> {
+    hold.keep().await.map_err(|error| match error {
+        RepositoryError::Storage(error) => RefsError::Storage(error),
+        error => RefsError::UpgradeStopped {
+            source: error.into(),
+        },
+    })
 }
 
 /// Whether there is a ref, damaged or not.

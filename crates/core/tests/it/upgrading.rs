@@ -12,7 +12,7 @@ use icefield_core::{
 };
 use icefield_format::{Availability, SpecVersion, UpdateKind};
 use icefield_storage::Storage;
-use icefield_storage::wrap::fault::{Decision, Matcher, Plan};
+use icefield_storage::wrap::fault::{Decision, Matcher, Plan, Verb};
 use icefield_storage::wrap::{FaultyStorage, ReadOnlyStorage};
 use icefield_testkit::stores::{delete, dump, keys_below, put, read};
 
@@ -290,6 +290,14 @@ impl OldHandle {
 /// often it did not.
 async fn meet_everywhere(what: Meanwhile) -> (usize, usize) {
     let (mut acknowledged, mut refused) = (0, 0);
+    // These write a file and look for `repo` then: one that is there may still take it over.
+    let may_show = matches!(
+        what,
+        Meanwhile::CreateBranch
+            | Meanwhile::CreateTag
+            | Meanwhile::DeleteTag
+            | Meanwhile::SaveConfig
+    );
     for k in 0.. {
         let storage = old().await;
         let handle = OldHandle::new(&storage).await;
@@ -319,13 +327,16 @@ async fn meet_everywhere(what: Meanwhile) -> (usize, usize) {
             opened => opened.expect("sound"),
         };
         let mut shows = handle.shows(&opened, what).await;
-        if !shows && is_acknowledged && !keys_below(&storage, "refs/").await.is_empty() {
-            // Neither `main` nor the configuration: whoever misses it is told.
+        if !shows
+            && (is_acknowledged || may_show)
+            && !keys_below(&storage, "refs/").await.is_empty()
+        {
+            // Neither `main` nor the configuration: a look for it tells.
             upgrade(&storage).await;
             shows = handle.shows(&open(&storage).await, what).await;
         }
-        assert_eq!(
-            shows, is_acknowledged,
+        assert!(
+            shows == is_acknowledged || shows && may_show,
             "{what:?} before operation {k}: {report:?}"
         );
         match is_acknowledged {
@@ -467,6 +478,332 @@ async fn of_upgrades_that_race_each_ends_well_and_nothing_is_lost() {
         let migrations = migrations.filter(|kind| matches!(kind, UpdateKind::RepoMigrated { .. }));
         assert_eq!(migrations.count(), 1, "before operation {k}");
     }
+}
+
+/// An upgrade of a store that stands before its k-th operation; none if it has ended before.
+async fn stand_before<F: Future<Output = Result<UpgradeReport, RepositoryError>>>(
+    storage: &Arc<dyn Storage>,
+    k: u64,
+    run: impl FnOnce(Arc<dyn Storage>) -> F,
+) -> Option<(Gate, std::pin::Pin<Box<F>>)> {
+    let plan = Plan::none().on(Matcher::any(), k, Decision::Delay(Duration::from_secs(1)));
+    let gate = Gate::new();
+    let slow = FaultyStorage::new(Arc::clone(storage), plan).with_clock(Arc::new(gate.clone()));
+    let running = Box::pin(run(Arc::new(slow)));
+    let running = match select(running, Box::pin(gate.reached())).await {
+        Either::Left((upgraded, _)) => {
+            ended(upgraded);
+            return None;
+        }
+        Either::Right(((), running)) => running,
+    };
+    Some((gate, running))
+}
+
+fn ended(upgraded: Result<UpgradeReport, RepositoryError>) {
+    assert!(
+        matches!(
+            upgraded,
+            Ok(_) | Err(RepositoryError::Refs(RefsError::AlreadyUpgraded { .. }))
+        ),
+        "{upgraded:?}"
+    );
+}
+
+/// A version-1 program acts while one upgrade stands before each of its operations. Then a second one begins, and stands before
+/// each of its own while the first one ends.
+async fn race_everywhere(what: Meanwhile) -> usize {
+    let mut acknowledged = 0;
+    for k in 0.. {
+        for j in 0.. {
+            let storage = old().await;
+            let handle = OldHandle::new(&storage).await;
+            let run = |storage: Arc<dyn Storage>| async move { try_upgrade(&storage).await };
+            let Some((first_gate, first)) = stand_before(&storage, k, run).await else {
+                return acknowledged;
+            };
+            let is_acknowledged = handle.act(what).await;
+            if !is_acknowledged {
+                break;
+            }
+            acknowledged += 1;
+            let second = stand_before(&storage, j, run).await;
+            let is_last = second.is_none();
+            first_gate.pass();
+            ended(first.await);
+            if let Some((second_gate, second)) = second {
+                second_gate.pass();
+                ended(second.await);
+            }
+            // What was created after the last look is still there to be carried over.
+            ended(try_upgrade(&storage).await);
+            let after = open(&storage).await;
+            assert!(
+                handle.shows(&after, what).await,
+                "{what:?} before operation {k} of one and {j} of the other: {:?}",
+                kinds(&after).await
+            );
+            assert_eq!(keys_below(&storage, "refs/").await, [""; 0]);
+            let refs = after.refs().await.expect("sound");
+            assert!(
+                !refs.tags.keys().any(|it| it.as_str().contains("-v1-"))
+                    && !refs.branches.keys().any(|it| it.as_str().contains("-v1-")),
+                "{what:?} before operation {k} of one and {j} of the other: {refs:?}"
+            );
+            if is_last {
+                break;
+            }
+        }
+    }
+    unreachable!("an upgrade ends")
+}
+
+macro_rules! races {
+    ($($test:ident: $what:ident,)*) => {
+        $(
+            #[tokio::test]
+            async fn $test() {
+                assert!(race_everywhere(Meanwhile::$what).await > 0);
+            }
+        )*
+    };
+}
+
+races! {
+    of_upgrades_that_race_none_takes_back_a_commit: Commit,
+    of_upgrades_that_race_none_takes_back_a_commit_to_another_branch: CommitElsewhere,
+    of_upgrades_that_race_none_takes_back_a_reset: Reset,
+    of_upgrades_that_race_none_takes_back_a_new_branch: CreateBranch,
+    of_upgrades_that_race_none_takes_back_a_new_tag: CreateTag,
+    of_upgrades_that_race_none_takes_back_a_deleted_tag: DeleteTag,
+    of_upgrades_that_race_none_takes_back_a_configuration: SaveConfig,
+}
+
+/// A repository that was upgraded with its files left, and a commit that the file of `main` alone has. Returns the snapshot
+/// before it.
+async fn kept_with_a_commit() -> (Arc<dyn Storage>, SnapshotId) {
+    let storage = old().await;
+    let handle = OldHandle::new(&storage).await;
+    let before = tip(&handle.repository, "main").await;
+    keep_files(&storage).await;
+    // The reference implementation commits there without a look.
+    let repo = read(&storage, "repo").await;
+    delete(&storage, "repo").await;
+    assert!(handle.act(Meanwhile::Commit).await);
+    put(&storage, "repo", repo).await;
+    (storage, before)
+}
+
+async fn keep_files(storage: &Arc<dyn Storage>) {
+    let keep = UpgradeOptions {
+        keep_files: true,
+        ..UpgradeOptions::default()
+    };
+    let builder = Repository::builder(Arc::clone(storage));
+    builder.upgrade(&keep).await.expect("nothing disturbs it");
+}
+
+#[tokio::test]
+async fn what_version_2_has_given_up_since_it_was_carried_over_stays_given_up() {
+    for k in 0.. {
+        let (storage, before) = kept_with_a_commit().await;
+        let run = |storage: Arc<dyn Storage>| async move { try_upgrade(&storage).await };
+        let Some((gate, first)) = stand_before(&storage, k, run).await else {
+            assert!(k > 10);
+            break;
+        };
+        ended(try_upgrade(&storage).await);
+        let repository = open(&storage).await;
+        assert_eq!(history(&repository, "main").await.len(), 4);
+        done(repository.reset_branch(&branch("main"), before, None).await);
+        gate.pass();
+        ended(first.await);
+        assert_eq!(
+            tip(&open(&storage).await, "main").await,
+            before,
+            "before operation {k}"
+        );
+    }
+}
+
+/// An expiration deletes branches with one entry in the operations log for all that it does.
+#[tokio::test]
+async fn a_branch_that_has_expired_is_not_taken_for_a_new_one() {
+    let storage = old().await;
+    keep_files(&storage).await;
+    let repository = open(&storage).await;
+    let expire = icefield_refs::Edit::Expire {
+        release: [].into(),
+        branches: vec![(branch("dev"), tip(&repository, "dev").await)],
+        tags: Vec::new(),
+    };
+    let expired = repository.ledger().apply(expire).await;
+    assert!(matches!(expired, Ok(EditOutcome::Done(_))), "{expired:?}");
+    upgrade(&storage).await;
+    let refs = open(&storage).await.refs().await.expect("sound");
+    assert!(!refs.branches.contains_key(&branch("dev")));
+}
+
+/// The file of a ref that a version-1 program writes after the upgrade.
+async fn file_of(snapshot: SnapshotId) -> String {
+    format!(r#"{{"snapshot":"{snapshot}"}}"#)
+}
+
+#[tokio::test]
+async fn a_tag_of_version_2_stays_where_a_version_1_program_has_deleted_another_of_that_name() {
+    let storage = old().await;
+    let old = open(&storage).await;
+    let (main, dev) = (tip(&old, "main").await, tip(&old, "dev").await);
+    upgrade(&storage).await;
+    done(open(&storage).await.create_tag("late", main).await);
+    put(&storage, "refs/tag.late/ref.json", file_of(dev).await).await;
+    put(&storage, "refs/tag.late/ref.json.deleted", "").await;
+    upgrade(&storage).await;
+    let repository = open(&storage).await;
+    assert_eq!(
+        repository.resolve(&tag("late").into()).await.expect("ours"),
+        main
+    );
+    // Also where the tombstone is all that is left.
+    put(&storage, "refs/tag.late/ref.json.deleted", "").await;
+    upgrade(&storage).await;
+    let repository = open(&storage).await;
+    assert_eq!(
+        repository.resolve(&tag("late").into()).await.expect("ours"),
+        main
+    );
+    // The deletion of the same tag holds.
+    put(&storage, "refs/tag.kept/ref.json", file_of(dev).await).await;
+    put(&storage, "refs/tag.kept/ref.json.deleted", "").await;
+    upgrade(&storage).await;
+    let refs = open(&storage).await.refs().await.expect("sound");
+    assert!(refs.deleted_tags.contains(&tag("kept")));
+}
+
+/// What is not understood, or cannot be read, may be a ref that `repo` does not have.
+#[tokio::test]
+async fn a_look_beside_repo_that_fails_is_an_error_unless_listing_is_forbidden() {
+    let storage = old().await;
+    keep_files(&storage).await;
+    open(&storage).await;
+    let failing = Plan::none().on(Verb::List, 0, Decision::FailBefore);
+    let failing: Arc<dyn Storage> = Arc::new(FaultyStorage::new(Arc::clone(&storage), failing));
+    let opened = Repository::open(failing).await;
+    assert!(
+        matches!(
+            opened,
+            Err(RepositoryError::Storage(_)) | Err(RepositoryError::Refs(RefsError::Storage(_)))
+        ),
+        "{opened:?}"
+    );
+    put(&storage, "refs/branch.dev/other.json", "what is this").await;
+    let opened = Repository::open(Arc::clone(&storage)).await;
+    assert!(
+        matches!(
+            opened,
+            Err(RepositoryError::Refs(RefsError::NotUnderstood { .. }))
+        ),
+        "{opened:?}"
+    );
+}
+
+/// Whatever stops an upgrade once `repo` is there, the error says how to go on.
+#[tokio::test]
+async fn an_upgrade_that_fails_halfway_says_so() {
+    let mut stopped = 0;
+    for k in 0.. {
+        let storage = old().await;
+        let plan = Plan::none().on(Matcher::any(), k, Decision::FailBefore);
+        let failing: Arc<dyn Storage> = Arc::new(FaultyStorage::new(Arc::clone(&storage), plan));
+        let begun_before = keys_below(&storage, "repo").await;
+        assert_eq!(begun_before, [""; 0]);
+        match try_upgrade(&failing).await {
+            Ok(_) if k > 20 => break,
+            Ok(_) => {}
+            Err(error) if keys_below(&storage, "repo").await == [""; 0] => {
+                assert!(
+                    !matches!(
+                        error,
+                        RepositoryError::Refs(RefsError::UpgradeStopped { .. })
+                    ),
+                    "before operation {k}: {error:?}"
+                );
+            }
+            Err(RepositoryError::Refs(RefsError::UpgradeStopped { .. })) => stopped += 1,
+            Err(error) => panic!("before operation {k}: {error:?}"),
+        }
+        ended(try_upgrade(&storage).await);
+    }
+    assert!(stopped > 5, "{stopped}");
+}
+
+/// Edits that create a file find none whose state tells that the repository was upgraded.
+#[tokio::test]
+async fn an_edit_of_version_1_after_the_upgrade_is_told_so_and_carried_over_later() {
+    for what in [
+        Meanwhile::CreateBranch,
+        Meanwhile::CreateTag,
+        Meanwhile::SaveConfig,
+    ] {
+        let storage = old().await;
+        if let Meanwhile::SaveConfig = what {
+            delete(&storage, "config.yaml").await;
+        }
+        let handle = OldHandle::new(&storage).await;
+        upgrade(&storage).await;
+        let repository = &handle.repository;
+        let outcome = match what {
+            Meanwhile::CreateBranch => repository.create_branch("new", handle.first).await,
+            Meanwhile::CreateTag => repository.create_tag("new", handle.first).await,
+            _ => repository.save_config(config(200)).await,
+        };
+        let Err(RepositoryError::Refs(error @ RefsError::Upgraded)) = outcome else {
+            panic!("{what:?}: {outcome:?}");
+        };
+        assert!(error.to_string().contains("`icefield upgrade LOCATION`"));
+        upgrade(&storage).await;
+        assert!(
+            handle.shows(&open(&storage).await, what).await,
+            "{what:?} is carried over"
+        );
+    }
+    // A tag whose file is still there.
+    let storage = old().await;
+    let handle = OldHandle::new(&storage).await;
+    keep_files(&storage).await;
+    let deleted = handle.repository.delete_tag(&tag("kept")).await;
+    assert!(
+        matches!(deleted, Err(RepositoryError::Refs(RefsError::Upgraded))),
+        "{deleted:?}"
+    );
+}
+
+/// A hold that is not renewed for an hour holds nothing back, and reading long histories takes longer.
+#[tokio::test]
+async fn an_upgrade_that_takes_hours_goes_on_holding_collections_back() {
+    let storage = old().await;
+    let faulty = FaultyStorage::new(Arc::clone(&storage), Plan::none());
+    let (on, clock) = (
+        Arc::new(faulty.clone()),
+        icefield_core::ManualClock::new(std::time::UNIX_EPOCH),
+    );
+    let hold = "icefield/leases/";
+    // The first write of a lease is its creation.
+    faulty.set_plan(Plan::none().on(Matcher::writes().below(hold), 1, Decision::FailBefore));
+    let slow = {
+        let clock = clock.clone();
+        move |_| clock.advance(Duration::from_secs(20 * 60))
+    };
+    let options = UpgradeOptions {
+        on_step: &slow,
+        ..UpgradeOptions::default()
+    };
+    let builder = Repository::builder(on).clock(Arc::new(clock.clone()));
+    let upgraded = builder.upgrade(&options).await;
+    assert!(
+        matches!(upgraded, Err(RepositoryError::Refs(_))),
+        "it was renewed, and that failed: {upgraded:?}"
+    );
 }
 
 #[tokio::test]

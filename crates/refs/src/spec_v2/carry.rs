@@ -3,11 +3,12 @@
 use icefield_format::{Availability, RepoEdit, RepoInfo, RepoStatus, SnapshotId, UpdateKind};
 
 use super::change::{Change, add, require_online};
-use crate::upgrade::Remainder;
+use crate::upgrade::{Remainder, Remainders};
 use crate::{RefsError, Refusal};
 
-/// The reason in the status of a repository whose upgrade has begun and not ended. Nothing but the upgrade edits it.
-const REASON: &str = "its upgrade from spec version 1 has not ended: run `icefield upgrade` again";
+/// With this begins the reason in the status of a repository whose upgrade has begun and not ended. Programs know the state by
+/// it: what follows is for people.
+const MARKER: &str = "icefield-upgrade-v1-v2:";
 
 /// Returns the status of a repository while it is upgraded: read-only, so that version 2 does not go on beside a
 /// version-1 program whose refs are still there.
@@ -15,13 +16,16 @@ pub(crate) fn upgrading(since: u64) -> RepoStatus {
     RepoStatus {
         availability: Availability::ReadOnly,
         set_at: since,
-        reason: Some(REASON.to_owned()),
+        reason: Some(format!(
+            "{MARKER} its upgrade from spec version 1 has not ended: run `icefield upgrade` again"
+        )),
     }
 }
 
 /// Returns whether a status is that of a repository whose upgrade has not ended.
 pub(crate) fn is_upgrading(status: &RepoStatus) -> bool {
-    status.availability == Availability::ReadOnly && status.reason.as_deref() == Some(REASON)
+    let reason = status.reason.as_deref().unwrap_or_default();
+    status.availability == Availability::ReadOnly && reason.starts_with(MARKER)
 }
 
 /// Refuses what is not part of an upgrade that is under way.
@@ -47,35 +51,51 @@ pub(super) fn end(now: &RepoInfo, next: &mut RepoEdit, at: u64) -> Result<Update
     })
 }
 
-/// Takes over what a file of version 1 says. Where version 2 has gone on by itself, nothing of it is given up: what does not
-/// fit gets another name.
-pub(super) fn carry_over(from: &RepoEdit, remainder: &Remainder) -> Result<Change, RefsError> {
+/// Takes over what files of version 1 say, if `repo` has the state that they were compared with: another upgrade may have
+/// carried over something newer by now, or version 2 may have gone on. Nothing of version 2 is given up: what does not fit
+/// gets another name.
+pub(super) fn carry_over(from: &RepoEdit, remainders: &Remainders) -> Result<Change, RefsError> {
     let now = from.so_far();
-    let is_upgrading = is_upgrading(now.status());
-    if !is_upgrading {
+    if now.log().newest_at() != remainders.newest_at {
+        return Ok(Change::Refused(Refusal::AlreadyExists));
+    }
+    if !is_upgrading(now.status()) {
         require_online(now)?;
     }
     let mut next = from.clone();
+    let mut kinds = Vec::new();
+    for remainder in &remainders.remains {
+        kinds.extend(carry_over_one(&mut next, remainder)?);
+    }
+    Ok(Change::Made(Box::new(next), kinds))
+}
+
+/// Returns the entry of the operations log; none if there is nothing to do.
+fn carry_over_one(
+    next: &mut RepoEdit,
+    remainder: &Remainder,
+) -> Result<Option<UpdateKind>, RefsError> {
+    let is_upgrading = is_upgrading(next.so_far().status());
     let kind = match remainder {
         Remainder::Branch {
             name,
             tip,
             snapshots,
         } => {
-            let is_new = add_missing(&mut next, snapshots)?.contains(tip);
-            let found = now.branch(name.as_str());
+            let is_new = add_missing(next, snapshots)?.contains(tip);
+            let found = next.so_far().branch(name.as_str());
             let name = match found {
-                Some(found) if found == *tip || is_below(&next, found, *tip) && !is_upgrading => {
-                    return Ok(Change::Refused(Refusal::AlreadyExists));
+                Some(found) if found == *tip || is_below(next, found, *tip) && !is_upgrading => {
+                    return Ok(None);
                 }
-                Some(found) if !is_upgrading && !is_below(&next, *tip, found) => {
+                Some(found) if !is_upgrading && !is_below(next, *tip, found) => {
                     other_name(name.as_str(), *tip)
                 }
                 _ => name.to_string(),
             };
-            let found = now.branch(&name);
+            let found = next.so_far().branch(&name);
             if found == Some(*tip) {
-                return Ok(Change::Refused(Refusal::AlreadyExists));
+                return Ok(None);
             }
             next.set_branch(&name, *tip)?;
             match found {
@@ -92,25 +112,26 @@ pub(super) fn carry_over(from: &RepoEdit, remainder: &Remainder) -> Result<Chang
             target,
             snapshots,
         } => {
-            add_missing(&mut next, snapshots)?;
-            let is_taken = now.tag(name.as_str()).is_some() || now.is_deleted_tag(name.as_str());
-            let is_there = now.tag(name.as_str()) == Some(*target);
+            add_missing(next, snapshots)?;
+            let is_taken = next.so_far().tag(name.as_str()).is_some()
+                || next.so_far().is_deleted_tag(name.as_str());
+            let is_there = next.so_far().tag(name.as_str()) == Some(*target);
             let name = match is_taken {
                 true => other_name(name.as_str(), *target),
                 false => name.to_string(),
             };
-            if is_there || now.tag(&name) == Some(*target) {
-                return Ok(Change::Refused(Refusal::AlreadyExists));
+            if is_there || next.so_far().tag(&name) == Some(*target) {
+                return Ok(None);
             }
             next.create_tag(&name, *target)?;
             UpdateKind::TagCreated { name }
         }
         Remainder::DeletedTag { name, target } => {
-            if now.is_deleted_tag(name.as_str()) {
-                return Ok(Change::Refused(Refusal::AlreadyExists));
+            if next.so_far().is_deleted_tag(name.as_str()) {
+                return Ok(None);
             }
             // Of a tag without a file, only the name is known.
-            let previous = now.tag(name.as_str()).or(*target);
+            let previous = next.so_far().tag(name.as_str()).or(*target);
             let previous = previous.unwrap_or(SnapshotId::INITIAL);
             next.take_tag_name(name.as_str());
             let name = name.to_string();
@@ -121,7 +142,7 @@ pub(super) fn carry_over(from: &RepoEdit, remainder: &Remainder) -> Result<Chang
             UpdateKind::ConfigChanged
         }
     };
-    Ok(Change::Made(Box::new(next), vec![kind]))
+    Ok(Some(kind))
 }
 
 /// Adds those of some snapshots that are not there, and returns them.

@@ -243,7 +243,7 @@ pub(super) fn make(edit: &Edit, from: &RepoEdit, at: u64) -> Result<Change, Refs
             Ok(kind) => kind,
             Err(refusal) => return Ok(Change::Refused(refusal)),
         },
-        Edit::CarryOver(remainder) => return carry::carry_over(from, remainder),
+        Edit::CarryOver(remainders) => return carry::carry_over(from, remainders),
         Edit::Reparent { .. } => return Err(RefsError::OnlySpecV1 { edit: "reparent" }),
     };
     Ok(Change::Made(Box::new(next), vec![kind]))

@@ -12,7 +12,7 @@ use crate::spec_v2::{RepoObject, RepoState, is_upgrading, other_name};
 use crate::{BranchName, SnapshotInfo, TagName};
 
 /// Something that a file of spec version 1 says and `repo` does not: a version-1 program wrote it after the repository was
-/// read for its upgrade. [`Edit::CarryOver`](crate::Edit::CarryOver) adds it.
+/// read for its upgrade.
 #[derive(Clone, Debug)]
 pub enum Remainder {
     /// A branch points to another snapshot.
@@ -55,12 +55,32 @@ impl fmt::Display for Remainder {
     }
 }
 
+/// What [`Edit::CarryOver`](crate::Edit::CarryOver) adds to `repo`, and the state of `repo` that does not have it.
+#[derive(Clone, Debug)]
+pub struct Remainders {
+    pub(crate) remains: Vec<Remainder>,
+    /// The time of the newest entry of the operations log. Every edit adds a later one, so that no two states have the same.
+    pub(crate) newest_at: u64,
+}
+
+impl Remainders {
+    pub(super) fn of(state: &RepoState, remains: Vec<Remainder>) -> Self {
+        Self {
+            remains,
+            newest_at: state.info.log().newest_at(),
+        }
+    }
+}
+
 /// What the operations log tells of a repository that goes on after its upgrade.
 #[derive(Debug, Default)]
 pub(crate) struct Logged {
     /// All snapshots that it ever had, also those that have expired.
     snapshots: BTreeSet<SnapshotId>,
-    deleted_branches: BTreeSet<String>,
+    /// The names of all branches that it ever had: an expiration deletes branches without an entry for each.
+    branches: BTreeSet<String>,
+    /// Tags that were created after the upgrade.
+    new_tags: BTreeSet<String>,
     /// The configuration was saved after the upgrade.
     config_saved: bool,
 }
@@ -74,15 +94,28 @@ impl Logged {
         // Where a page is missing, less is known, and more is called new.
         while let Some(Ok(update)) = log.next().await {
             match update.kind {
-                UpdateKind::NewCommit { snapshot, .. }
-                | UpdateKind::NewDetachedSnapshot { snapshot } => {
+                UpdateKind::NewCommit { branch, snapshot } => {
+                    logged.branches.insert(branch);
+                    logged.snapshots.insert(snapshot);
+                }
+                UpdateKind::NewDetachedSnapshot { snapshot } => {
                     logged.snapshots.insert(snapshot);
                 }
                 UpdateKind::CommitAmended {
-                    previous, snapshot, ..
-                } => logged.snapshots.extend([previous, snapshot]),
-                UpdateKind::BranchDeleted { name, .. } => {
-                    logged.deleted_branches.insert(name);
+                    branch,
+                    previous,
+                    snapshot,
+                } => {
+                    logged.branches.insert(branch);
+                    logged.snapshots.extend([previous, snapshot]);
+                }
+                UpdateKind::BranchCreated { name }
+                | UpdateKind::BranchReset { name, .. }
+                | UpdateKind::BranchDeleted { name, .. } => {
+                    logged.branches.insert(name);
+                }
+                UpdateKind::TagCreated { name } if !is_migrated => {
+                    logged.new_tags.insert(name);
                 }
                 UpdateKind::ConfigChanged => logged.config_saved |= !is_migrated,
                 UpdateKind::RepoMigrated { .. } => is_migrated = true,
@@ -114,7 +147,7 @@ pub(crate) fn remains(info: &RepoInfo, scan: &Scan, logged: &Logged) -> Vec<Rema
             Some(found) if is_upgrading => found == *tip,
             Some(found) => found == *tip || is_known(tip),
             None if is_upgrading => false,
-            None => is_known(tip) && logged.deleted_branches.contains(name.as_str()),
+            None => is_known(tip) && logged.branches.contains(name.as_str()),
         };
         if !is_there {
             remains.push(Remainder::Branch {
@@ -139,7 +172,13 @@ pub(crate) fn remains(info: &RepoInfo, scan: &Scan, logged: &Logged) -> Vec<Rema
         }
     }
     for (name, target) in &scan.deleted_tags {
-        if !info.is_deleted_tag(name.as_str()) {
+        // A tag of version 2 that has only the name is not the one that was deleted.
+        let is_another = match (info.tag(name.as_str()), target) {
+            (Some(found), Some(target)) => found != *target,
+            (Some(_), None) => logged.new_tags.contains(name.as_str()),
+            (None, _) => false,
+        };
+        if !is_another && !info.is_deleted_tag(name.as_str()) {
             remains.push(Remainder::DeletedTag {
                 name: name.clone(),
                 target: *target,
