@@ -13,8 +13,8 @@
 //! - The store's time is the date of an object that was just created, and must agree with this machine's clock to within
 //!   five minutes. It is asked again before each batch of deletions. What has a date in the future stays, and is named.
 //! - Anything that cannot be read or decoded ends the collection before it deletes.
-//! - Refs that are not understood end it before it writes anything. They are read again before each batch of deletions, and
-//!   what they reach by then is spared.
+//! - Refs that are not understood, or that a version-1 program has written beside `repo`, end it before it writes anything. They
+//!   are read again before each batch of deletions, and what they reach by then is spared.
 //! - Only keys that the format makes of ids are deleted. Refs, tombstones, the configuration, the first snapshot and
 //!   foreign objects never are.
 //!
@@ -45,7 +45,7 @@ pub use error::CollectError;
 pub use report::{CollectReport, DatedAhead, Marking, Swept, TimeSource};
 
 use crate::Progress;
-use lock::{Bound, Lock};
+use lock::{Bound, Lock, require_all_refs};
 use remembered::Remembered;
 use sweep::Sweep;
 
@@ -189,7 +189,10 @@ impl Collect {
                 location: storage.to_string(),
             });
         }
-        // Refs that are not understood end it in any case: better before it has written anything.
+        // Refs that are missing or not understood end it in any case: better before it has written anything.
+        self.interrupt
+            .unless(require_all_refs(repository))
+            .await??;
         let tips = mark::settled_tips(repository);
         self.interrupt.unless(tips).await??;
         let bound = Bound {

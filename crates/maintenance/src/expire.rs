@@ -59,7 +59,7 @@ pub enum ExpireError {
         /// How often it was tried.
         tries: usize,
     },
-    /// Somebody wished so.
+    /// The caller wished so.
     #[error(
         "the expiration was interrupted: what it has done stays, and every history is complete; run it again to go on"
     )]
@@ -138,7 +138,7 @@ pub struct Expire {
 /// What came of a try.
 enum Tried {
     Done,
-    /// Somebody else was first.
+    /// Another program was first.
     Overtaken,
 }
 
@@ -197,6 +197,7 @@ impl Expire {
         progress: &dyn Progress,
     ) -> Result<Plan, ExpireError> {
         self.check(repository, true).await?;
+        self.require_all_refs(repository).await?;
         let view = self.interrupt.unless(repository.ledger().view());
         self.decide(&view.await??, progress).await
     }
@@ -244,6 +245,7 @@ impl Expire {
             return Err(RefsError::NoConditions { location }.into());
         }
         self.check(repository, false).await?;
+        self.require_all_refs(repository).await?;
         // Refs that an overtaken try has deleted belong into the report.
         let (mut branches, mut tags) = (Vec::new(), Vec::new());
         let view = self.interrupt.unless(repository.ledger().view());
@@ -275,6 +277,19 @@ impl Expire {
             tracing::debug!(restarts, "expiration was overtaken");
         }
         Err(ExpireError::Busy { tries: TRIES })
+    }
+
+    /// What keeps a snapshot may be a ref that a version-1 program has written beside `repo`.
+    async fn require_all_refs(&self, repository: &Repository) -> Result<(), ExpireError> {
+        let ledger = repository.ledger();
+        if ledger.spec_version() == SpecVersion::V1 {
+            // Each edit of such a ledger looks at the files that it changes.
+            return Ok(());
+        }
+        Ok(self
+            .interrupt
+            .unless(ledger.require_carried_over())
+            .await??)
     }
 
     /// Checks the rules, and that the clocks agree if something is to expire for its age.

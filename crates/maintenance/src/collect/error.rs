@@ -53,12 +53,12 @@ pub enum CollectError {
         /// Its time now.
         now: SystemTime,
     },
-    /// Somebody wished so.
+    /// The caller wished so.
     #[error(
         "the collection was interrupted: what it has deleted was garbage, run it again to go on"
     )]
     Interrupted(#[from] Interrupted),
-    /// Somebody has upgraded the repository.
+    /// The repository was upgraded since it was opened.
     #[error("the repository was upgraded to spec version 2: collect with a newer program")]
     Upgraded,
     /// What a `repo` that was put back does not list may be of acknowledged commits.

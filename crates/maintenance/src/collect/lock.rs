@@ -9,6 +9,7 @@ use icefield_core::collection::{
 };
 use icefield_core::{Clock, Repository, micros_of_time, time_of_micros};
 use icefield_format::ChunkId;
+use icefield_refs::RefsError;
 use icefield_storage::{
     Entropy, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, Version,
 };
@@ -97,7 +98,6 @@ impl Lock {
 
     /// Takes the right, and settles the cutoff with the writers.
     pub(super) async fn take(repository: &Repository, bound: Bound) -> Result<Self, CollectError> {
-        refuse_upgraded(repository).await?;
         let (storage, clock) = (&**repository.storage(), &**repository.clock());
         let beaten = (clock.monotonic(), clock.now());
         let store_time = agreed_time(storage, &**repository.entropy(), clock).await?;
@@ -349,10 +349,11 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Refs of spec version 1 say nothing of a repository that was upgraded.
-pub(super) async fn refuse_upgraded(repository: &Repository) -> Result<(), CollectError> {
-    match repository.ledger().was_upgraded().await? {
-        true => Err(CollectError::Upgraded),
-        false => Ok(()),
+/// Refs of spec version 1 say nothing of a repository that was upgraded, and `repo` nothing of what version-1 programs have
+/// written since.
+pub(super) async fn require_all_refs(repository: &Repository) -> Result<(), CollectError> {
+    match repository.ledger().require_carried_over().await {
+        Err(RefsError::Upgraded) => Err(CollectError::Upgraded),
+        result => Ok(result?),
     }
 }

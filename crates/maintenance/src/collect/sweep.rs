@@ -17,7 +17,7 @@ use icefield_storage::{
     DeleteOutcome, Deletion, Key, ListOptions, ObjectMeta, Prefix, StorageError, StorageExt,
 };
 
-use super::lock::{Lock, refuse_upgraded};
+use super::lock::{Lock, require_all_refs};
 use super::mark::{self, Marked, Marking, SECOND};
 use super::report::{CollectReport, Swept};
 use super::table::bytes_of;
@@ -429,7 +429,7 @@ impl Sweep<'_> {
     /// Reads the refs again, and what they reach that was not marked: a branch or tag may have been put onto a snapshot
     /// that nothing reached, or a commit may have taken over what was in one.
     async fn look_again(&mut self, spared: &mut Spared) -> Result<(), CollectError> {
-        refuse_upgraded(self.repository).await?;
+        require_all_refs(self.repository).await?;
         let marking = Marking::anew(self.repository);
         let mut walk = Walk::new(&marking, Pace::together(1));
         let mut next: Vec<SnapshotId> =

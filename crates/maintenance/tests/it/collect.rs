@@ -12,6 +12,7 @@ mod stepping;
 mod stopped;
 mod strays;
 mod three;
+mod upgraded;
 
 use std::sync::Arc;
 use std::time::Duration;
