@@ -348,7 +348,7 @@ class Session(_Nodes):
         """Publishes a snapshot in the place of the last commit of the branch, with the changes of both, and returns
         its id; the session is read-only then.
 
-        The session must be based on that last commit: if somebody else committed or amended meanwhile, it raises a
+        The session must be based on that last commit: if another commit or amend came first, it raises a
         `ConflictError` and stays writable, and nothing is rebased. Message and metadata are those given here, added
         to the default commit metadata of the repository. Without changes it raises a `SessionStateError` unless
         `allow_empty`. Tags and branches on the old snapshot stay there. The first snapshot of a repository cannot be

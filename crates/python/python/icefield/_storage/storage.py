@@ -35,7 +35,7 @@ class Storage(_Constructors):
     """A place where a repository is kept. Made by the functions of `icefield.storage`; connects at its first use.
 
     It pickles as its description, with the keys, tokens, headers and queries of URLs that it was given, so that a worker
-    needs no credentials of its own: whoever can read the pickle has them. `without_secrets_in_pickles` leaves them out.
+    needs no credentials of its own: a reader of the pickle has them. `without_secrets_in_pickles` leaves them out.
     Credentials of the environment are never copied: they are those of the process that uses the storage. Of a function
     of credentials, its name is pickled, and what it holds (the arguments of a `functools.partial`). A storage in memory
     cannot be pickled. No secret is in `repr`, in errors or in logs.
