@@ -289,6 +289,8 @@ fn damage_hint(layer: Layer<'_>) -> Option<&'static str> {
         Layer::Refs(RefsError::InvalidRefFile { .. }) => {
             "the other refs are not touched by this: `icefield branch list` and `tag list` show them, `branch reset` replaces it"
         }
+        // The error says what to do, and all refs are in it.
+        Layer::Refs(RefsError::InvalidRepo { .. }) => return None,
         // A snapshot: its history cannot be followed any further, not even by `log`.
         Layer::Refs(_) | Layer::Repository(_) => {
             "what another ref points to may still be whole: `icefield branch list` and `icefield tag list` show them"
