@@ -45,7 +45,20 @@ pub(super) async fn run(context: &Context, args: Copy) -> Result<(), Failure> {
     let facts = Facts {
         source: output::location(&args.source),
         destination: output::location(&args.destination),
-        report: copied.map_err(failure)?,
+        report: copied.map_err(|error| {
+            let spec_2_fits = matches!(
+                error,
+                CopyError::OtherVersion {
+                    found: 2,
+                    wanted: 1,
+                    ..
+                }
+            );
+            match spec_2_fits {
+                true => failure(error).hint("--spec 2 makes the copy one of version 2"),
+                false => failure(error),
+            }
+        })?,
     };
     Output::new(args.facts).facts(&facts, text)
 }

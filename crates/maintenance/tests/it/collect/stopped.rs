@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use icefield_core::BranchName;
 use icefield_maintenance::{Collect, CollectError};
+use icefield_refs::RefsError;
 use icefield_storage::wrap::FaultyStorage;
 use icefield_storage::wrap::fault::{Decision, Matcher, Plan, Verb, When, crash_points};
 use icefield_storage::{ListOptions, Listed, Storage, StorageExt};
@@ -169,7 +170,7 @@ async fn an_unreachable_store_is_an_error_and_nothing_else() {
     faulty.set_plan(Plan::stop_at(0, When::Before));
     let failed = Collect::default().run(&repository).await;
     assert!(
-        matches!(failed, Err(CollectError::Repository(_))),
+        matches!(failed, Err(CollectError::Refs(RefsError::Storage(_)))),
         "{failed:?}"
     );
     world.everything_is_there("afterwards").await;

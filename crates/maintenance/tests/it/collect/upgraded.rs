@@ -1,5 +1,7 @@
 //! Refs that a version-1 program writes after the upgrade to spec version 2: `repo` does not have what they reach.
 
+use std::sync::Arc;
+
 use icefield_core::{BranchName, Repository, UpgradeOptions};
 use icefield_format::SpecVersion;
 use icefield_maintenance::{Collect, CollectError, Expire, ExpireError, Policy};
@@ -32,7 +34,7 @@ async fn world() -> World {
     upgrade(&world.repository).await;
     put(&world.storage, LATE, file).await;
     world.clock.advance(2 * DAY);
-    world.repository = world.open_on(&world.storage.clone(), 2).await;
+    world.repository = world.open_on(&Arc::clone(&world.storage), 2).await;
     world
 }
 
@@ -103,7 +105,7 @@ async fn a_look_beside_repo_that_fails_ends_a_collection() {
         0,
         Decision::FailBefore,
     );
-    let failing = FaultyStorage::new(world.storage.clone(), failing);
+    let failing = FaultyStorage::new(Arc::clone(&world.storage), failing);
     let repository = world.open_on(&(std::sync::Arc::new(failing) as _), 4).await;
     let collected = Collect::default().run(&repository).await;
     assert!(

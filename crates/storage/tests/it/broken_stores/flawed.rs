@@ -137,7 +137,8 @@ impl Flawed {
             PutMode::Create if self.has(Flaw::IgnoresCreate) => PutMode::Overwrite,
             mode if self.has(Flaw::ChecksThenWrites) => {
                 let holds = self.check(key, &mode).await;
-                tokio::task::yield_now().await;
+                // Long enough for others to check, too, also where the machine is busy.
+                SystemClock.sleep(Duration::from_millis(1)).await;
                 return holds.then_some(PutMode::Overwrite);
             }
             PutMode::Update(version) => PutMode::Update(self.inner_version(key, version).await),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -10,9 +11,9 @@ use icefield_storage::remote::{
     Answer, Deleted, Fault, Limits, Page, Part, Remote, Stored, Upload, WriteRequest,
 };
 use icefield_storage::{
-    Body, Bytes, Capabilities, Deletion, GetOptions, GetRange, Key, KeyForm, ListOptions, Listed,
-    Object, ObjectMeta, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
-    UnreadableName, Version,
+    Body, Bytes, Capabilities, Clock, Deletion, GetOptions, GetRange, Key, KeyForm, ListOptions,
+    Listed, Object, ObjectMeta, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
+    SystemClock, UnreadableName, Version,
 };
 use icefield_storage_memory::MemoryStorage;
 
@@ -118,7 +119,8 @@ impl Broken {
                     PutMode::Create => now.is_none(),
                     PutMode::Update(version) => now.as_ref() == Some(version),
                 };
-                tokio::task::yield_now().await;
+                // Long enough for others to check, too, also where the machine is busy.
+                SystemClock.sleep(Duration::from_millis(1)).await;
                 if !holds {
                     return Ok(Answer::Refused);
                 }
