@@ -133,7 +133,11 @@ const LAYERS: &[Layer] = &[
         // What a window is made of is read and written through the session; only small arrays are ever decoded.
         name: "icefield-rolling",
         uses: &["icefield-zarr-store", "icefield-core"],
-        tests_use: &["icefield-storage", "icefield-storage-memory"],
+        tests_use: &[
+            "icefield-testkit",
+            "icefield-storage",
+            "icefield-storage-memory",
+        ],
         published: true,
     },
     Layer {
