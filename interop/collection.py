@@ -97,7 +97,7 @@ if SPEC == 2:
         assert repaired["repo"]["outcome"] == "done", repaired
         assert (path / repaired["repo"]["kept_aside"]).read_bytes() == whole[: len(whole) // 2]
         # The last commit came after the last backup.
-        sound(path, "garbage")
+        sound(path, "garbage", "put-back-unsettled")
         repository = reference.open(path)
         before = len(list(repository.ops_log()))
         session = repository.writable_session("main")
@@ -105,4 +105,5 @@ if SPEC == 2:
         session.commit("goes on")
         assert len(list(reference.open(path).ops_log())) == before + 1
         assert history_of_both(path)[0] == "goes on"
+        icefield("fsck", path, "--repair", "--give-up-unlisted")
         sound(path, "garbage")
