@@ -58,8 +58,8 @@ macro_rules! both_versions {
     };
 }
 
-/// Version 1, for the tests that [`both_versions`](crate::both_versions) makes.
+/// Version 1, for the tests that [`both_versions`] makes.
 pub const SPEC_1: SpecVersion = SpecVersion::V1;
 
-/// Version 2, for the tests that [`both_versions`](crate::both_versions) makes.
+/// Version 2, for the tests that [`both_versions`] makes.
 pub const SPEC_2: SpecVersion = SpecVersion::V2;
