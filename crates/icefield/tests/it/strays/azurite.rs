@@ -29,6 +29,8 @@ fn nothing_is_deleted_there_beside_what_is_not_understood() {
     let prefix = fresh_prefix("strays");
     let beside = tokio::runtime::Runtime::new().expect("a runtime");
     let beside = Arc::new(beside);
+    // A runtime cannot end inside of another one: this is its last handle.
+    let _last = Arc::clone(&beside);
     let planted = beside.block_on(storage(&prefix));
     let (uprooted, beside_too) = (Arc::clone(&planted), Arc::clone(&beside));
     let named = |name: &[u8]| {
