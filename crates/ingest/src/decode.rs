@@ -113,6 +113,7 @@ impl Encoding {
     }
 
     /// Returns the elements of a chunk that is not there.
+    #[cfg(any(feature = "hdf5", test))]
     pub(crate) fn filled(&self) -> Vec<u8> {
         self.fill.repeat(self.chunk_bytes as usize / self.size)
     }

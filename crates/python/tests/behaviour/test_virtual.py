@@ -260,7 +260,7 @@ def test_a_named_container(tmp_path: Path) -> None:
 
 
 def test_a_named_container_that_moved(tmp_path: Path) -> None:
-    """What was stored is its name."""
+    """A reference stores the name of its container, not the place of it."""
     place = Place(tmp_path, name="mine")
     place.refer(location="vcc://mine/f.bin")
     place.session.commit("by name")

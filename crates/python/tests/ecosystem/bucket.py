@@ -29,7 +29,7 @@ class Bucket:
 
     @property
     def secrets(self) -> tuple[str, str]:
-        """What nobody may see: the key and the token."""
+        """The secrets of the bucket, which no output may hold: the key and the token."""
         return self.key["secret_access_key"], TOKEN
 
     def storage(self, prefix: str) -> "icefield.Storage":

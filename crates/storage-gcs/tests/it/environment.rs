@@ -12,7 +12,7 @@ const PROBE: &str = "ICEFIELD_TEST_GCS_PROBE";
 
 /// In that process. Says what it found; anywhere else it does nothing.
 #[tokio::test]
-#[ignore = "run by the tests of this file, with variables of their own"]
+#[ignore = "the other tests of this file run it in a child process, whose environment variables it reads"]
 async fn probe() {
     let Ok(endpoint) = std::env::var(PROBE) else {
         return;

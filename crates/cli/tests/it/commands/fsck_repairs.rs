@@ -373,7 +373,7 @@ fn plant(kind: &str) -> World {
                 "extents-too-large" => {
                     parts.manifests()[0].extents = Extents::new(vec![0..7, 0..1]);
                 }
-                other => panic!("nobody plants {other}"),
+                other => panic!("the test has no damage called {other}"),
             }
             parts.write(&world);
         }

@@ -35,8 +35,9 @@ impl Place {
 }
 
 impl Repair {
-    /// Moves lost branches to where they are proposed to be. One whose ref is gone, only if it was named; several at
-    /// once, too, unless `repo` tells the history of each: nobody knows which of them stood there.
+    /// Moves lost branches to where they are proposed to be. A branch whose ref is gone moves only if the caller names it.
+    /// So do several lost branches at once, unless `repo` tells the history of each: their files do not tell which branch
+    /// stood at which snapshot.
     pub(super) async fn restore(
         &self,
         examined: &Examined,

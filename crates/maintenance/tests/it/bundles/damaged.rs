@@ -153,7 +153,7 @@ async fn plant(what: &str, entries: &mut Entries) {
             let config = entries.all.iter().position(|it| it.0 == "config.yaml");
             entries.all.insert(config.unwrap(), (key, file.to_vec()));
         }
-        other => panic!("nobody plants {other:?}"),
+        other => panic!("the test has no damage called {other:?}"),
     }
 }
 

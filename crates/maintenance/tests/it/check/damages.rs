@@ -594,7 +594,7 @@ pub(super) async fn plant(what: &str, world: &World) -> Planted {
             world.put(&key, "x").await;
             alone(Stray, key)
         }
-        other => panic!("nobody plants {other:?}"),
+        other => panic!("the test has no damage called {other:?}"),
     }
 }
 

@@ -357,7 +357,7 @@ pub(super) async fn plant(what: &str, world: &World) -> Planted {
             world.write_log(3, write).await;
             alone(LogExcess, world.log_key(3))
         }
-        other => panic!("nobody plants {other:?}"),
+        other => panic!("the test has no damage called {other:?}"),
     }
 }
 
