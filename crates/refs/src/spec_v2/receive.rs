@@ -9,15 +9,18 @@ use crate::received::ReceivedBranch;
 use crate::{Received, RefsError, Refusal, RepoSettings, TagState};
 
 /// Makes the change, and returns its entries in the operations log: one for each ref and each setting that is not yet as it is
-/// to be. Without any, nothing is to be done.
+/// to be. Where the graph alone changes, since another program has set the refs meanwhile and told less of what is before them,
+/// one entry names the newest snapshot that it changes for. Without any, nothing is to be done.
 pub(super) fn receive(
     next: &mut RepoEdit,
     received: &Received,
 ) -> Result<Result<Vec<UpdateKind>, Refusal>, RefsError> {
+    let mut changed = None;
     for snapshot in &received.snapshots {
         let (parent, pruned) = (snapshot.parent_id, &snapshot.pruned_logs);
         let Some(listed) = next.so_far().snapshots().get(&snapshot.id) else {
             add(next, snapshot, parent, pruned)?;
+            changed = Some(snapshot.id);
             continue;
         };
         if received.shortened.contains(&snapshot.id) {
@@ -26,6 +29,7 @@ pub(super) fn receive(
         let told: Vec<_> = listed.pruned_ancestor_tx_logs().collect();
         if listed.parent_id() != parent || told != *pruned {
             next.reparent(snapshot.id, parent, pruned)?;
+            changed = Some(snapshot.id);
         }
     }
     let mut done = Vec::new();
@@ -69,6 +73,10 @@ pub(super) fn receive(
             }
             set(next, &found, new, &mut done)?;
         }
+    }
+    if let Some(snapshot) = changed.filter(|_| done.is_empty()) {
+        // The format has no entry for it, and takes no state without one.
+        done.push(UpdateKind::NewDetachedSnapshot { snapshot });
     }
     Ok(Ok(done))
 }

@@ -10,7 +10,7 @@ use icefield_maintenance::{
     BundleRepository, Check, ConfigAction, CopyError, CopyRepository, Expire, Policy, RefChoice,
     Unbundle,
 };
-use icefield_refs::RefsError;
+use icefield_refs::{Edit, EditOutcome, Received, ReceivedBranch, RefsError};
 use icefield_storage::Storage;
 use icefield_testkit::{fixtures, stores};
 use serde_json::json;
@@ -247,6 +247,49 @@ async fn a_copy_has_the_version_of_its_source_or_a_later_one() {
     create(&first, SpecVersion::V1).await;
     let error = copy(&mixed, &first).await.unwrap_err();
     assert!(matches!(error, CopyError::OtherVersion { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_whole_copy_that_lands_after_a_short_one_brings_the_history_back() {
+    let source = Source::with_history_in(SPEC).await;
+    let (tip, main) = (source.tip("main").await, BranchName::main());
+    let infos: Vec<_> = source.repository.ancestry(tip).try_collect().await.unwrap();
+    let mut received = Received::default();
+    received.branches.push(ReceivedBranch {
+        name: main.clone(),
+        target: tip,
+        expected: Some(SnapshotId::INITIAL),
+    });
+    received.snapshots = infos.iter().rev().cloned().collect();
+    // Both copies looked at the destination when it was new, and this one was the first.
+    let to = empty();
+    let short = CopyRepository::new().depth(1);
+    let short = short.refs([RefChoice::parse("main").unwrap()]);
+    let report = short.run(&source.repository, Arc::clone(&to), &()).await;
+    assert_eq!(report.unwrap().shortened, [tip]);
+    for (key, bytes) in stores::dump(&source.storage()).await {
+        if ["snapshots/", "transactions/", "manifests/", "chunks/"]
+            .iter()
+            .any(|it| key.starts_with(it))
+        {
+            stores::put(&to, &key, bytes).await;
+        }
+    }
+    let there = Repository::open(Arc::clone(&to)).await.unwrap();
+    let apply = async || {
+        let edit = Edit::Receive(Box::new(received.clone()));
+        let outcome = there.ledger().apply(edit).await.unwrap();
+        assert!(matches!(outcome, EditOutcome::Done(_)), "{outcome:?}");
+        operations(&there).await
+    };
+    let done = apply().await;
+    let told: Vec<_> = there.ancestry(tip).try_collect().await.unwrap();
+    assert_eq!(told, infos);
+    assert_eq!(done[0], UpdateKind::NewDetachedSnapshot { snapshot: tip });
+    // What is as it should be is no edit.
+    assert_eq!(apply().await, done);
+    let report = Check::new(to).run(&()).await.unwrap();
+    assert!(report.is_sound(), "{:?}", report.findings);
 }
 
 #[tokio::test]
