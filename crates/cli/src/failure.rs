@@ -283,6 +283,9 @@ fn hint(error: &Error) -> Option<&'static str> {
 /// What may still be whole depends on what is damaged.
 fn damage_hint(layer: Layer<'_>) -> Option<&'static str> {
     Some(match layer {
+        Layer::Refs(RefsError::Config { object, .. }) if *object == RefsError::CONFIG_IN_REPO => {
+            "earlier states of `repo` are in overwritten/; programs that cannot read it cannot replace it either"
+        }
         Layer::Refs(RefsError::Config { .. }) => {
             "put back a copy of config.yaml; a repository without one has the default settings"
         }

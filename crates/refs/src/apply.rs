@@ -83,7 +83,7 @@ impl Ledger {
             } => self.reparent(files, snapshot, expected, parent).await,
             Edit::SetConfig { config, expected } => {
                 let bytes = config.encode();
-                let bytes = bytes.map_err(|source| RefsError::Config { source })?;
+                let bytes = bytes.map_err(RefsError::config_file)?;
                 let mode = expected.map_or(PutMode::Create, PutMode::Update);
                 files.write_config(bytes, mode).await
             }

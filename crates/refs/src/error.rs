@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use icefield_format::{Availability, FeatureFlag, FormatError, RepoEditError, SnapshotId};
+use icefield_format::{Availability, FeatureFlag, FormatError, RepoEditError, SnapshotId, layout};
 use icefield_storage::{BoxError, Key, StorageError};
 
 use crate::{BranchName, NameError, Remainder, Stray, TagName};
@@ -125,8 +125,11 @@ pub enum RefsError {
     )]
     Pinned,
     /// The configuration is not valid.
-    #[error("config.yaml is not a valid configuration")]
+    #[error("{object} is not a valid configuration")]
     Config {
+        /// What holds it: [`CONFIG_FILE`](Self::CONFIG_FILE), or in spec version 2
+        /// [`CONFIG_IN_REPO`](Self::CONFIG_IN_REPO).
+        object: &'static str,
         /// What is wrong with it.
         source: FormatError,
     },
@@ -248,6 +251,21 @@ pub enum RefsError {
 }
 
 impl RefsError {
+    /// The object of a configuration in spec version 1.
+    pub const CONFIG_FILE: &str = layout::CONFIG;
+    /// Where spec version 2 keeps a configuration.
+    pub const CONFIG_IN_REPO: &str = "the field `config` of `repo`";
+
+    pub(crate) fn config_file(source: FormatError) -> Self {
+        let object = Self::CONFIG_FILE;
+        Self::Config { object, source }
+    }
+
+    pub(crate) fn config_in_repo(source: FormatError) -> Self {
+        let object = Self::CONFIG_IN_REPO;
+        Self::Config { object, source }
+    }
+
     /// Returns the error as one of the store, for callers that know of no others.
     pub(crate) fn into_storage(self, key: &Key) -> StorageError {
         match self {

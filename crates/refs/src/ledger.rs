@@ -444,8 +444,7 @@ impl Ledger {
         let Some((bytes, version)) = files.read_config().await? else {
             return Ok(None);
         };
-        let config =
-            RepositoryConfig::decode(&bytes).map_err(|source| RefsError::Config { source })?;
+        let config = RepositoryConfig::decode(&bytes).map_err(RefsError::config_file)?;
         Ok(Some(StoredConfig { config, version }))
     }
 }

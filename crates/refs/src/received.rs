@@ -73,7 +73,7 @@ impl RepoSettings {
         let config = info.config();
         let metadata = info.metadata(DecodeLimits::default().max_metadata);
         Ok(Self {
-            config: config.map_err(|source| RefsError::Config { source })?,
+            config: config.map_err(RefsError::config_in_repo)?,
             metadata: metadata.map_err(|source| RefsError::InvalidRepo { source })?,
             flags: info.flags().clone(),
         })

@@ -145,7 +145,8 @@ pub(super) async fn a_damaged_configuration_is_named(trial: Trial) {
         put(&storage, CONFIG, text).await;
         is!(
             trial.builder(&storage).open().await,
-            Err(RepositoryError::Refs(RefsError::Config { .. })),
+            Err(RepositoryError::Refs(error @ RefsError::Config { .. }))
+                if error.to_string() == "config.yaml is not a valid configuration"
         );
     }
 }

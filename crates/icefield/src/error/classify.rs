@@ -124,7 +124,7 @@ impl Classify for RefsError {
             Self::LogAhead { .. } => ErrorKind::Unavailable,
             Self::RacesLost { .. } => ErrorKind::Conflict,
             Self::InvalidRefFile { source, .. }
-            | Self::Config { source }
+            | Self::Config { source, .. }
             | Self::InvalidRepo { source } => source.kind(),
             Self::RepoEdit { source } => source.kind(),
             Self::Fetch(error) => error.kind(),

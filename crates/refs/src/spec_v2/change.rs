@@ -38,7 +38,7 @@ pub(crate) fn config_state(info: &RepoInfo) -> Option<Version> {
 /// Returns the state that a configuration has once it is stored.
 pub(super) fn state_of_config(config: &RepositoryConfig) -> Result<Version, RefsError> {
     let bytes = config.encode_flexbuffers();
-    let bytes = bytes.map_err(|source| RefsError::Config { source })?;
+    let bytes = bytes.map_err(RefsError::config_in_repo)?;
     Ok(state_of_bytes(&bytes))
 }
 

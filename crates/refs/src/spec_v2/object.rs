@@ -271,7 +271,7 @@ impl RepoState {
             return Ok(None);
         };
         let config = self.info.config();
-        let config = config.map_err(|source| RefsError::Config { source })?;
+        let config = config.map_err(RefsError::config_in_repo)?;
         let config = config.unwrap_or_default();
         Ok(Some(StoredConfig { config, version }))
     }

@@ -66,7 +66,7 @@ impl RefFiles {
             let kind = state_of(&bytes, FileState::Replaceable);
             if kind != FileState::Sealed {
                 let config = RepositoryConfig::decode(&bytes);
-                scan.config = Some(config.map_err(|source| RefsError::Config { source })?);
+                scan.config = Some(config.map_err(RefsError::config_file)?);
             }
             let key = config_key()?;
             scan.files.push(ScannedFile { key, version, kind });

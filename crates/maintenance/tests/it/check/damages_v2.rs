@@ -1,6 +1,7 @@
 //! Planted damages of what only spec version 2 has: `repo`, its earlier states, and logs that expiration keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use icefield_core::{BranchName, SnapshotId};
 use icefield_format::{
@@ -371,4 +372,16 @@ async fn every_planted_damage_of_version_2_is_found_and_its_object_named() {
         wrong.extend(judge(what, &world, planted).await);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn opening_names_where_a_configuration_that_cannot_be_decoded_is() {
+    let world = World::of(SpecVersion::V2).await;
+    plant("the configuration cannot be decoded", &world).await;
+    let error = icefield_core::Repository::open(Arc::clone(&world.storage)).await;
+    let said = error.unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "the field `config` of `repo` is not a valid configuration"
+    );
 }
