@@ -7,7 +7,7 @@ use icefield_format::{
     NewRepoInfo, NewSnapshotInfo, OpsLog, RepoEditError, RepoInfo, RepoStatus, SnapshotId,
     UpdateKind, Writer,
 };
-use icefield_refs::{RefsError, micros_of_time};
+use icefield_refs::{RefsError, RepoSettings, micros_of_time};
 use icefield_storage::Bytes;
 
 use super::file::bad;
@@ -79,6 +79,8 @@ pub(super) fn believe(inspected: &mut Inspected) -> Result<(), CopyError> {
     let Some(repo) = &inspected.repo else {
         return Err(bad("it has no object `repo`"));
     };
+    // What cannot be read is not handed on.
+    RepoSettings::of(repo).map_err(|error| bad(error.to_string()))?;
     let graph = repo.snapshots();
     for info in &mut inspected.snapshots {
         let id = info.id;

@@ -1,13 +1,17 @@
 //! Bundles with the right digest and damage inside, and bundles that change while they are read: no ref is set, and nothing
 //! is left that a later bundle would take for its own.
 
+use std::collections::BTreeMap;
 use std::io::{self, Cursor};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use icefield_format::layout;
-use icefield_maintenance::{BundleRepository, Check, CopyError, FindingKind, RefChoice, Unbundle};
+use icefield_core::Repository;
+use icefield_format::{SpecVersion, layout};
+use icefield_maintenance::{
+    BundleRepository, Check, CopyError, CopyRepository, FindingKind, RefChoice, Unbundle,
+};
 use icefield_storage::Storage;
 use icefield_testkit::forge::{Forge, chunk_id, manifest_id, node_id, snapshot_id};
 use icefield_testkit::stores;
@@ -17,9 +21,32 @@ use super::{bundle, unbundle};
 use crate::copies::{assert_same, empty};
 use crate::source::Source;
 
+versions!(
+    a_damaged_bundle_changes_nothing_at_a_new_or_an_old_destination,
+    whatever_bytes_of_metadata_are_flipped_nothing_broken_is_reachable,
+    with_hardly_any_memory_the_bundle_is_read_more_often_and_checked_all_the_same,
+    a_bundle_that_changes_between_its_readings_leaves_nothing_that_is_believed_later,
+    a_large_chunk_that_changes_between_the_readings_is_not_written,
+    what_lies_at_the_destination_under_the_right_name_is_not_believed_unread,
+    an_incremental_bundle_is_held_against_the_chunks_and_manifests_of_the_destination,
+);
+
+/// Whether an object holds refs, or an earlier state of them.
+fn is_state(key: &str) -> bool {
+    key == layout::REPO
+        || ["refs/", "overwritten/"]
+            .iter()
+            .any(|it| key.starts_with(it))
+}
+
+/// The objects that hold refs.
+fn states(objects: &BTreeMap<String, Bytes>) -> BTreeMap<&String, &Bytes> {
+    objects.iter().filter(|it| is_state(it.0)).collect()
+}
+
 /// A bundle, and a destination that has an earlier state of the same repository.
-async fn later_bundle() -> (Source, Entries, Arc<dyn Storage>) {
-    let source = Source::with_history().await;
+async fn later_bundle(spec: SpecVersion) -> (Source, Entries, Arc<dyn Storage>) {
+    let source = Source::with_history_in(spec).await;
     let (first, _) = bundle(&source.repository, BundleRepository::new()).await;
     let there = empty();
     unbundle(&first, &there).await.unwrap();
@@ -150,18 +177,23 @@ async fn plant(what: &str, entries: &mut Entries) {
             forge.snapshot(&snapshot.with(array, info)).await;
             let key = layout::snapshot_key(snapshot_id(7));
             let file = stores::read(&scratch, &key).await;
-            let config = entries.all.iter().position(|it| it.0 == "config.yaml");
-            entries.all.insert(config.unwrap(), (key, file.to_vec()));
+            let last = ["config.yaml", layout::REPO];
+            let state = entries.all.iter().position(|it| last.contains(&&*it.0));
+            entries.all.insert(state.unwrap(), (key, file.to_vec()));
         }
         other => panic!("the test has no damage called {other:?}"),
     }
 }
 
-#[tokio::test]
-async fn a_damaged_bundle_changes_nothing_at_a_new_or_an_old_destination() {
+async fn a_damaged_bundle_changes_nothing_at_a_new_or_an_old_destination(spec: SpecVersion) {
     for (what, said) in DAMAGES {
-        let (_, mut entries, there) = later_bundle().await;
+        let (_, mut entries, there) = later_bundle(spec).await;
         plant(what, &mut entries).await;
+        let said = match (*what, spec) {
+            // Its snapshot comes first.
+            ("a manifest reaches behind its chunk", SpecVersion::V2) => "does not list snapshot",
+            _ => said,
+        };
         let before = stores::dump(&there).await;
         for to in [&empty(), &there] {
             let error = unbundle(&entries.file(), to).await.expect_err(what);
@@ -191,21 +223,24 @@ const LOST: &[FindingKind] = &[
     FindingKind::LogDamaged,
 ];
 
-#[tokio::test]
-async fn whatever_bytes_of_metadata_are_flipped_nothing_broken_is_reachable() {
-    let (_, entries, _) = later_bundle().await;
+async fn whatever_bytes_of_metadata_are_flipped_nothing_broken_is_reachable(spec: SpecVersion) {
+    let (_, entries, _) = later_bundle(spec).await;
     let (mut refused, mut harmless) = (0, 0);
-    for kind in ["manifests/", "transactions/", "snapshots/"] {
-        let name = entries.names(kind).pop().unwrap();
+    for kind in ["manifests/", "transactions/", "snapshots/", layout::REPO] {
+        let Some(name) = entries.names(kind).pop() else {
+            assert_eq!((kind, spec), (layout::REPO, SpecVersion::V1));
+            continue;
+        };
         let length = entries.clone().bytes(&name).len();
         for at in (0..length).step_by(7) {
             let mut bad = entries.clone();
             bad.bytes(&name)[at] ^= 0x10;
             let to = empty();
             match unbundle(&bad.file(), &to).await {
-                Err(_) => {
+                Err(error) => {
                     refused += 1;
-                    assert_eq!(stores::keys(&to).await, [""; 0], "{name} at {at}");
+                    let left = stores::keys(&to).await;
+                    assert_eq!(left, [""; 0], "{name} at {at}: {error:?}");
                 }
                 // The name of the writer, for instance; or a well-formed file that says something else: nobody but its
                 // author knows. Everything that it refers to is there.
@@ -221,9 +256,10 @@ async fn whatever_bytes_of_metadata_are_flipped_nothing_broken_is_reachable() {
     assert!(refused > harmless, "{refused} {harmless}");
 }
 
-#[tokio::test]
-async fn with_hardly_any_memory_the_bundle_is_read_more_often_and_checked_all_the_same() {
-    let source = Source::with_history().await;
+async fn with_hardly_any_memory_the_bundle_is_read_more_often_and_checked_all_the_same(
+    spec: SpecVersion,
+) {
+    let source = Source::with_history_in(spec).await;
     for commit in 0..6 {
         let chunks: Vec<_> = (0..10).map(|at| ("/a", 6 + commit * 10 + at)).collect();
         source.commit("main", &chunks).await;
@@ -257,9 +293,10 @@ async fn with_hardly_any_memory_the_bundle_is_read_more_often_and_checked_all_th
     }
 }
 
-#[tokio::test]
-async fn a_bundle_that_changes_between_its_readings_leaves_nothing_that_is_believed_later() {
-    let (source, entries, there) = later_bundle().await;
+async fn a_bundle_that_changes_between_its_readings_leaves_nothing_that_is_believed_later(
+    spec: SpecVersion,
+) {
+    let (source, entries, there) = later_bundle(spec).await;
     let good = entries.file();
     for kind in [
         "chunks/",
@@ -267,6 +304,7 @@ async fn a_bundle_that_changes_between_its_readings_leaves_nothing_that_is_belie
         "transactions/",
         "snapshots/",
         "refs/",
+        layout::REPO,
     ] {
         for name in entries.names(kind) {
             let mut bad = entries.clone();
@@ -282,7 +320,6 @@ async fn a_bundle_that_changes_between_its_readings_leaves_nothing_that_is_belie
             unbundle(&Entries::of(&bundle_of(&there).await).file(), &to)
                 .await
                 .unwrap();
-            let refs = stores::keys_below(&to, "refs/").await;
             let before = stores::dump(&to).await;
             let readings = AtomicUsize::new(0);
             let open = || {
@@ -296,13 +333,10 @@ async fn a_bundle_that_changes_between_its_readings_leaves_nothing_that_is_belie
                 error.to_string().contains("changed while"),
                 "{name}: {error}"
             );
-            assert_eq!(stores::keys_below(&to, "refs/").await, refs);
             let after = stores::dump(&to).await;
-            for key in &refs {
-                assert_eq!(after[key], before[key], "{name}: {key}");
-            }
+            assert_eq!(states(&after), states(&before), "{name}");
             let ours = stores::dump(&source.storage()).await;
-            for (key, bytes) in after.iter().filter(|it| !it.0.starts_with("refs/")) {
+            for (key, bytes) in after.iter().filter(|it| !is_state(it.0)) {
                 assert_eq!(ours.get(key), Some(bytes), "{name}: {key}");
             }
             unbundle(&good, &to).await.unwrap();
@@ -312,14 +346,11 @@ async fn a_bundle_that_changes_between_its_readings_leaves_nothing_that_is_belie
 }
 
 async fn bundle_of(storage: &Arc<dyn Storage>) -> Bytes {
-    let repository = icefield_core::Repository::open(Arc::clone(storage))
-        .await
-        .unwrap();
+    let repository = Repository::open(Arc::clone(storage)).await.unwrap();
     bundle(&repository, BundleRepository::new()).await.0
 }
 
-#[tokio::test]
-async fn a_large_chunk_that_changes_between_the_readings_is_not_written() {
+async fn a_large_chunk_that_changes_between_the_readings_is_not_written(spec: SpecVersion) {
     use icefield_format::{ChunkRef, Extents};
     use icefield_testkit::forge::{ForgedArray, ForgedSnapshot};
     const LARGE: usize = 9 << 20;
@@ -341,6 +372,16 @@ async fn a_large_chunk_that_changes_between_the_readings_is_not_written() {
     let snapshot = ForgedSnapshot::new(snapshot_id(1), Some(initial), 1);
     forge.snapshot(&snapshot.with(array, info)).await;
     forge.branch("main", snapshot_id(1)).await;
+    let from = match spec {
+        SpecVersion::V1 => from,
+        // The same files, in a repository of a later version.
+        _ => {
+            let (old, to) = (Repository::open(from).await.unwrap(), empty());
+            let copy = CopyRepository::new().spec_version(spec);
+            copy.run(&old, Arc::clone(&to), &()).await.unwrap();
+            to
+        }
+    };
     let good = bundle_of(&from).await;
     let mut bad = Entries::of(&good);
     bad.bytes(&layout::chunk_key(chunk_id(1)))[LARGE / 2] = 8;
@@ -359,9 +400,10 @@ async fn a_large_chunk_that_changes_between_the_readings_is_not_written() {
     assert_same(&from, &to).await;
 }
 
-#[tokio::test]
-async fn what_lies_at_the_destination_under_the_right_name_is_not_believed_unread() {
-    let (source, entries, there) = later_bundle().await;
+async fn what_lies_at_the_destination_under_the_right_name_is_not_believed_unread(
+    spec: SpecVersion,
+) {
+    let (source, entries, there) = later_bundle(spec).await;
     let kept = stores::dump(&there).await;
     let file = entries.file();
     for kind in ["manifests/", "transactions/", "snapshots/"] {
@@ -378,9 +420,7 @@ async fn what_lies_at_the_destination_under_the_right_name_is_not_believed_unrea
                 matches!(error, CopyError::OtherBytes { .. }) && text.contains(&**name),
                 "{error:?}"
             );
-            for (key, bytes) in kept.iter().filter(|it| it.0.starts_with("refs/")) {
-                assert_eq!(&stores::read(&there, key).await, bytes);
-            }
+            assert_eq!(states(&stores::dump(&there).await), states(&kept));
             sound(&there).await;
             stores::delete(&there, name).await;
         }
@@ -389,9 +429,10 @@ async fn what_lies_at_the_destination_under_the_right_name_is_not_believed_unrea
     assert_same(&source.storage(), &there).await;
 }
 
-#[tokio::test]
-async fn an_incremental_bundle_is_held_against_the_chunks_and_manifests_of_the_destination() {
-    let source = Source::with_history().await;
+async fn an_incremental_bundle_is_held_against_the_chunks_and_manifests_of_the_destination(
+    spec: SpecVersion,
+) {
+    let source = Source::with_history_in(spec).await;
     let (first, _) = bundle(&source.repository, BundleRepository::new()).await;
     let since = source.tip("main").await;
     source.commit("main", &[("/a", 20)]).await;
@@ -416,7 +457,9 @@ async fn an_incremental_bundle_is_held_against_the_chunks_and_manifests_of_the_d
             match unbundle(&second, &to).await {
                 // A chunk of the other branch.
                 Ok(_) => {
-                    let main = before.keys().find(|it| it.contains("branch.main")).unwrap();
+                    let holds_main =
+                        |it: &&String| it.contains("branch.main") || *it == layout::REPO;
+                    let main = before.keys().find(holds_main).unwrap();
                     stores::put(&to, main, before[main].clone()).await;
                 }
                 Err(error) => {
