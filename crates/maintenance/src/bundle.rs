@@ -35,7 +35,7 @@ use crate::copy::needs::{self, FILES, Need, compact};
 use crate::copy::objects::{self, Chunk, Decoded};
 use crate::copy::plan::{Plan, SourceRefs, manifests_of, snapshot};
 use crate::copy::refs::DeletedTags;
-use crate::copy::shorten::onto_initial;
+use crate::copy::spec_v1::onto_initial;
 use crate::copy::{Bounds, CopyError, Moved, RefChoice, read_config, shortened};
 use crate::gather::Gather;
 use crate::listing::Kind;

@@ -16,7 +16,7 @@ pub(crate) mod receive;
 pub(crate) mod refs;
 mod rewritten;
 pub(crate) mod settings;
-pub(crate) mod shorten;
+pub(crate) mod spec_v1;
 mod transfer;
 
 use std::collections::BTreeSet;
@@ -26,10 +26,11 @@ use futures::TryStreamExt;
 use icefield_core::{CollectionHold, FetchError, RefsError, Repository, RepositoryError, Settings};
 use icefield_format::{DecodeLimits, SnapshotId, SpecVersion};
 use icefield_refs::{Histories, Pace, Parents};
-use icefield_storage::Storage;
+use icefield_storage::{Bytes, Storage};
 use serde::Serialize;
 
 use crate::Progress;
+use crate::downgrade::Rewriter;
 use crate::listing::{Kind, listed};
 
 pub use error::CopyError;
@@ -39,7 +40,8 @@ pub use settings::ConfigAction;
 
 pub(crate) use settings::{MAX_CONFIG_LEN, put_config, read_config};
 
-use plan::{Plan, SourceRefs, repository_error};
+use objects::Decoded;
+use plan::{Plan, SourceRefs, Step, repository_error};
 use refs::RefPlan;
 use transfer::Transfer;
 
@@ -234,6 +236,37 @@ impl CopyRepository {
         if let Some(there) = &there {
             receive::check_destination(there, version).await?;
         }
+        let target = Target {
+            version,
+            rewriter: None,
+        };
+        self.run_to(source, &refs, destination, there, target, progress)
+            .await
+    }
+
+    pub(crate) fn chosen(&self) -> &[RefChoice] {
+        &self.chosen
+    }
+
+    pub(crate) fn chosen_depth(&self) -> Option<usize> {
+        self.depth
+    }
+
+    pub(crate) fn limits_of(&self, source: &Repository) -> DecodeLimits {
+        self.bounds.up_to(source.spec_version()).limits
+    }
+
+    /// Copies refs of a source that was pinned to a destination that was looked at.
+    pub(crate) async fn run_to(
+        &self,
+        source: &Repository,
+        refs: &SourceRefs,
+        destination: Arc<dyn Storage>,
+        there: Option<Repository>,
+        target: Target<'_>,
+        progress: &dyn Progress,
+    ) -> Result<CopyReport, CopyError> {
+        let version = target.version;
         let mut report = CopyReport {
             dry_run: self.dry_run,
             created: there.is_none(),
@@ -241,18 +274,19 @@ impl CopyRepository {
             ..CopyReport::default()
         };
         let decided =
-            RefPlan::decide(&refs, &source.ledger().graph(), there.as_ref(), self.force).await?;
+            RefPlan::decide(refs, &source.ledger().graph(), there.as_ref(), self.force).await?;
         let there = match (there, self.dry_run) {
             (None, false) => {
                 let bounds = self.bounds.up_to(source.spec_version());
                 let (initial, limits) = (SnapshotId::INITIAL, &bounds.limits);
-                let (file, _) = objects::read_file(
+                let (file, decoded) = objects::read_file(
                     &**source.storage(),
                     Kind::Snapshot,
                     *initial.as_bytes(),
                     limits,
                 )
                 .await?;
+                let file = target.snapshot(file, &decoded, &Step::initial())?;
                 report.snapshots.add(file.len() as u64);
                 let new = builder(source, &destination).spec_version(version);
                 let new = new.initial_snapshot(file).open_or_create().await;
@@ -265,7 +299,7 @@ impl CopyRepository {
         // Decided before there was one, and then somebody else made it: look again.
         let decided = match report.created && !self.dry_run {
             true => {
-                RefPlan::decide(&refs, &source.ledger().graph(), there.as_ref(), self.force).await?
+                RefPlan::decide(refs, &source.ledger().graph(), there.as_ref(), self.force).await?
             }
             false => decided,
         };
@@ -279,9 +313,10 @@ impl CopyRepository {
         let copied = self.copy_held(
             source,
             &destination,
-            (&refs, decided),
+            (refs, decided),
             there,
             report,
+            target,
             hold.as_ref(),
             progress,
         );
@@ -301,6 +336,7 @@ impl CopyRepository {
         (refs, decided): (&SourceRefs, RefPlan),
         there: Option<Repository>,
         mut report: CopyReport,
+        target: Target<'_>,
         hold: Option<&CollectionHold>,
         progress: &dyn Progress,
     ) -> Result<CopyReport, CopyError> {
@@ -312,22 +348,19 @@ impl CopyRepository {
             report.ends_at = ends_at(source, there, &plan).await?;
         }
         let bounds = self.bounds.up_to(source.spec_version());
-        let version = self.spec_version.unwrap_or(source.spec_version());
         let transfer = Transfer {
             ledger: source.ledger(),
             source: source.storage(),
             destination,
-            into: version,
+            target,
             bounds: &bounds,
             dry_run: self.dry_run,
             hold,
             progress,
         };
         transfer.run(&plan, &mut report).await?;
-        if version == SpecVersion::V1 {
-            let config = read_config(source.storage())
-                .await
-                .map_err(CopyError::Source)?;
+        if target.version == SpecVersion::V1 {
+            let config = config_file(source).await?;
             report.config = put_config(config, destination, self.force, self.dry_run).await?;
             report.refs = match there {
                 Some(there) if !self.dry_run => {
@@ -386,6 +419,49 @@ impl CopyRepository {
     }
 }
 
+/// What a copy is to be.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    /// The version of the format that the destination has.
+    pub(crate) version: SpecVersion,
+    /// Writes files anew, if that is an earlier version than the source's.
+    pub(crate) rewriter: Option<&'a Rewriter<'a>>,
+}
+
+impl Target<'_> {
+    /// Returns the file of a snapshot at the destination.
+    pub(crate) fn snapshot(
+        &self,
+        file: Bytes,
+        decoded: &Decoded,
+        step: &Step,
+    ) -> Result<Bytes, CopyError> {
+        let Decoded::Snapshot(snapshot) = decoded else {
+            unreachable!("BUG: the kind was asked for")
+        };
+        match self.rewriter {
+            Some(rewriter) => rewriter.snapshot(file, snapshot, step),
+            // Spec version 2 tells parents elsewhere.
+            None if step.shortened && self.version == SpecVersion::V1 => {
+                Ok(spec_v1::onto_initial(&file, snapshot)?)
+            }
+            None => Ok(file),
+        }
+    }
+}
+
+/// Returns the configuration of the source as the file of version 1.
+async fn config_file(source: &Repository) -> Result<Option<Bytes>, CopyError> {
+    if source.spec_version() == SpecVersion::V1 {
+        return read_config(source.storage())
+            .await
+            .map_err(CopyError::Source);
+    }
+    let settings = source.ledger().settings().await;
+    let config = settings.map_err(CopyError::SourceRefs)?.config;
+    Ok(config.map(|config| config.encode()).transpose()?)
+}
+
 /// Lets collections at the destination go on, unless a ref may yet land.
 pub(crate) async fn release<T>(hold: Option<CollectionHold>, copied: &Result<T, CopyError>) {
     if let Some(hold) = hold
@@ -396,7 +472,10 @@ pub(crate) async fn release<T>(hold: Option<CollectionHold>, copied: &Result<T, 
 }
 
 /// Refuses a copy onto itself.
-fn check_places(source: &Repository, destination: &dyn Storage) -> Result<(), CopyError> {
+pub(crate) fn check_places(
+    source: &Repository,
+    destination: &dyn Storage,
+) -> Result<(), CopyError> {
     match (source.storage().place(), destination.place()) {
         (Some(one), Some(other)) if one == other => Err(CopyError::SamePlace {
             location: destination.to_string(),

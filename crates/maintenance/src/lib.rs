@@ -13,6 +13,7 @@ mod bundle;
 mod check;
 mod collect;
 mod copy;
+mod downgrade;
 mod expire;
 mod gather;
 mod listing;
@@ -33,6 +34,7 @@ pub use collect::{
 pub use copy::{
     ConfigAction, CopiedRef, CopyError, CopyReport, CopyRepository, Moved, RefAction, RefChoice,
 };
+pub use downgrade::{DowngradeReport, DowngradeRepository, NotCarried, NotCarriedKind};
 pub use expire::{Expire, ExpireError, Expired, Fate, NewParent, Plan, Policy, Reason, Stuck};
 pub use icefield_core::collection::ClocksApart;
 pub use progress::Progress;

@@ -357,6 +357,18 @@ impl Ledger {
         metadata.map_err(|source| RefsError::InvalidRepo { source })
     }
 
+    /// Returns whether a later version of the format has put something into the reserved field `extra` of `repo`. Spec version 1
+    /// has no such field.
+    ///
+    /// # Errors
+    /// As [`Ledger::list`].
+    pub async fn has_extra(&self) -> Result<bool, RefsError> {
+        match &self.layout {
+            Layout::V1(_) => Ok(false),
+            Layout::V2(object) => Ok(object.read().await?.info.extra().is_some()),
+        }
+    }
+
     /// Returns the snapshots that the repository lists, whether a ref reaches them or not, each with its
     /// [pruned logs](SnapshotInfo::pruned_logs). Spec version 1 lists none.
     ///

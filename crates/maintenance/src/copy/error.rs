@@ -18,9 +18,21 @@ pub enum CopyError {
     },
     /// The copy would have an earlier version of the format than the source.
     #[error(
-        "a copy cannot have an earlier version of the format than its source, which may hold what that has no place for: leave the version out"
+        "a copy cannot have an earlier version of the format than its source, which may hold what that has no place for: leave the version out, or downgrade"
     )]
     EarlierVersion,
+    /// A repository of spec version 1 is to be downgraded.
+    #[error("the source is a repository of spec version 1 already: copy it")]
+    IsVersion1,
+    /// Spec version 1 cannot hold what readers of the source read.
+    #[error(
+        "spec version 1 cannot hold {}: nothing was copied; choose other refs, keep fewer snapshots, or leave out the refs that lead there",
+        first_of(.problems)
+    )]
+    NotInVersion1 {
+        /// What is in the way, each with the rule.
+        problems: Vec<String>,
+    },
     /// The destination is a repository of another version of the format.
     #[error(
         "{location} is a repository of spec version {found}, and the copy would have version {wanted}: name another place"
@@ -180,4 +192,16 @@ pub enum CopyError {
         /// Ours.
         supported: u64,
     },
+}
+
+/// Problems that a message names.
+const NAMED: usize = 5;
+
+fn first_of(problems: &[String]) -> String {
+    let named: Vec<_> = problems.iter().take(NAMED).map(String::as_str).collect();
+    let named = named.join("; ");
+    match problems.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named}; and {more} more"),
+    }
 }

@@ -115,6 +115,17 @@ pub(crate) struct Step {
     pub(crate) shortened: bool,
 }
 
+impl Step {
+    /// The first snapshot of every repository.
+    pub(crate) fn initial() -> Self {
+        Self {
+            id: SnapshotId::INITIAL,
+            parent: None,
+            shortened: false,
+        }
+    }
+}
+
 /// The snapshots to be copied, and the manifests that they name.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
@@ -192,13 +203,7 @@ impl Plan {
     pub(crate) fn add_initial(&mut self, is_there: &impl Fn(&SnapshotId) -> bool) {
         let id = SnapshotId::INITIAL;
         if !is_there(&id) && self.steps.iter().all(|step| step.id != id) {
-            let (parent, shortened) = (None, false);
-            let initial = Step {
-                id,
-                parent,
-                shortened,
-            };
-            self.steps.insert(0, initial);
+            self.steps.insert(0, Step::initial());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_core::CollectionHold;
-use icefield_format::{SnapshotId, SpecVersion};
+use icefield_format::SnapshotId;
 use icefield_refs::Ledger;
 use icefield_storage::{Storage, StorageError};
 
@@ -12,9 +12,9 @@ use super::needs::{self, FILES, Need, compact};
 use super::objects::{self, Chunk, Decoded, check_end};
 use super::plan::{Plan, Step};
 use super::rewritten::{renew_log, renew_snapshot};
-use super::shorten::onto_initial;
-use super::{Bounds, CopyError, CopyReport, Moved};
+use super::{Bounds, CopyError, CopyReport, Moved, Target};
 use crate::Progress;
+use crate::downgrade::Rewriter;
 use crate::gather::Gather;
 use crate::listing::{Kind, sizes};
 
@@ -23,8 +23,7 @@ pub(super) struct Transfer<'a> {
     pub(super) ledger: &'a Ledger,
     pub(super) source: &'a Arc<dyn Storage>,
     pub(super) destination: &'a Arc<dyn Storage>,
-    /// The version of the format that the destination has.
-    pub(super) into: SpecVersion,
+    pub(super) target: Target<'a>,
     pub(super) bounds: &'a Bounds,
     pub(super) dry_run: bool,
     /// What keeps collections away from the destination meanwhile.
@@ -41,7 +40,13 @@ impl Transfer<'_> {
         report.chunks = self.chunks(&plan.manifests).await?;
         self.barrier(report.chunks).await?;
         report.manifests = self.manifests(&plan.manifests).await?;
-        report.transaction_logs = self.logs(plan.logs(), &mut report.missing_logs).await?;
+        report.transaction_logs = match self.target.rewriter {
+            Some(rewriter) => {
+                self.rewrite_logs(rewriter, plan, &mut report.missing_logs)
+                    .await?
+            }
+            None => self.logs(plan.logs(), &mut report.missing_logs).await?,
+        };
         self.barrier(report.manifests).await?;
         let moved = self.snapshots(&plan.steps).await?;
         report.snapshots.objects += moved.objects;
@@ -197,7 +202,11 @@ impl Transfer<'_> {
     }
 
     async fn manifests(&self, ids: &[[u8; 12]]) -> Result<Moved, CopyError> {
-        let missing = self.missing_files(Kind::Manifest, ids).await?;
+        let missing = match self.target.rewriter {
+            // What is there is as long as what is written, not as what is read.
+            Some(_) => ids.to_vec(),
+            None => self.missing_files(Kind::Manifest, ids).await?,
+        };
         self.progress
             .stage("copying manifests", Some(missing.len() as u64));
         let mut moved = Moved::default();
@@ -245,6 +254,63 @@ impl Transfer<'_> {
             }
         }
         Ok(moved)
+    }
+
+    /// Writes the logs of a plan anew, in an earlier version of the format. Those of commits that expired go into the logs of the
+    /// commits that stay.
+    async fn rewrite_logs(
+        &self,
+        rewriter: &Rewriter<'_>,
+        plan: &Plan,
+        missing_logs: &mut Vec<SnapshotId>,
+    ) -> Result<Moved, CopyError> {
+        let steps: Vec<_> = plan.steps.iter().filter(|it| it.parent.is_some()).collect();
+        let number = steps.len() as u64;
+        self.progress
+            .stage("copying transaction logs", Some(number));
+        let mut moved = Moved::default();
+        let mut files = stream::iter(steps)
+            .map(|step| async move {
+                let written = self.rewrite_log(rewriter, step).await?;
+                Ok::<_, CopyError>((step.id, written))
+            })
+            .buffered(FILES);
+        while let Some((id, written)) = files.try_next().await? {
+            match written {
+                Some(bytes) => moved.add(bytes),
+                None => missing_logs.push(id),
+            }
+            self.keep().await?;
+        }
+        Ok(moved)
+    }
+
+    /// Writes the log of a snapshot anew and returns its size; none if there is none that tells all.
+    async fn rewrite_log(
+        &self,
+        rewriter: &Rewriter<'_>,
+        step: &Step,
+    ) -> Result<Option<u64>, CopyError> {
+        let (kind, id) = (Kind::TransactionLog, *step.id.as_bytes());
+        let (limits, to) = (&self.bounds.limits, &**self.destination);
+        let read = objects::try_read_file(&**self.source, kind, id, limits).await?;
+        let Some((file, _)) = read else {
+            return Ok(None);
+        };
+        let Some(file) = rewriter.log(file, step).await? else {
+            return Ok(None);
+        };
+        let size = file.len() as u64;
+        if !self.dry_run {
+            match objects::write_bytes(to, kind, id, file.clone()).await {
+                Err(CopyError::OtherBytes { .. }) => {
+                    renew_log(to, step.id, file, limits, false).await?;
+                }
+                written => written?,
+            }
+        }
+        self.progress.advance(1, size);
+        Ok(Some(size))
     }
 
     /// Looks at a log that a stopped copy has left; returns its size if it is replaced.
@@ -298,8 +364,12 @@ impl Transfer<'_> {
             }
             _ => Some(objects::read_file(&**self.source, kind, id, limits).await?),
         };
-        let Some((file, _)) = file else {
+        let Some((file, decoded)) = file else {
             return Ok(None);
+        };
+        let file = match (self.target.rewriter, &decoded) {
+            (Some(rewriter), Decoded::Manifest(manifest)) => rewriter.manifest(file, manifest)?,
+            _ => file,
         };
         let size = file.len() as u64;
         if !self.dry_run {
@@ -324,18 +394,14 @@ impl Transfer<'_> {
             .buffered(FILES);
         while let Some((step, (file, decoded))) = files.try_next().await? {
             let id = *step.id.as_bytes();
-            let Decoded::Snapshot(snapshot) = decoded else {
+            let Decoded::Snapshot(snapshot) = &decoded else {
                 unreachable!("BUG: the kind was asked for")
             };
-            if !self.ledger.is_as_read(&snapshot, step.parent) {
+            if !self.ledger.is_as_read(snapshot, step.parent) {
                 // Expiration has given it another one since the histories were read.
                 return Err(CopyError::SourceChanged { snapshot: step.id });
             }
-            // Spec version 2 tells parents elsewhere.
-            let file = match step.shortened && self.into == SpecVersion::V1 {
-                true => onto_initial(&file, &snapshot)?,
-                false => file,
-            };
+            let file = self.target.snapshot(file, &decoded, step)?;
             let size = file.len() as u64;
             if !self.dry_run {
                 let put =

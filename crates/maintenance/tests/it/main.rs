@@ -24,6 +24,7 @@ mod bundles;
 mod check;
 mod collect;
 mod copies;
+mod downgrade;
 mod expire;
 mod interrupted;
 mod source;

@@ -7,9 +7,10 @@ use super::{Classify, ErrorKind};
 impl Classify for CopyError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::SamePlace { .. } | Self::EarlierVersion | Self::OtherVersion { .. } => {
-                ErrorKind::Invalid
-            }
+            Self::SamePlace { .. }
+            | Self::EarlierVersion
+            | Self::OtherVersion { .. }
+            | Self::IsVersion1 => ErrorKind::Invalid,
             Self::NoSuchRef { .. } | Self::BaseMissing { .. } => ErrorKind::NotFound,
             Self::Diverged { .. } | Self::RefChanged { .. } | Self::SourceChanged { .. } => {
                 ErrorKind::Conflict
@@ -21,7 +22,7 @@ impl Classify for CopyError {
             | Self::ChunkTooShort { .. }
             | Self::Dangling { .. }
             | Self::BadBundle { .. } => ErrorKind::Corrupt,
-            Self::NewerBundle { .. } => ErrorKind::Unsupported,
+            Self::NewerBundle { .. } | Self::NotInVersion1 { .. } => ErrorKind::Unsupported,
             Self::Source(error) | Self::Destination(error) => error.kind(),
             Self::Fetch(error) => error.kind(),
             Self::Format(error) => error.kind(),

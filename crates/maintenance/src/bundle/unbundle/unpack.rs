@@ -15,7 +15,7 @@ use crate::bundle::inspect::{Inspected, MAX_FILE, read_index};
 use crate::bundle::member::Member;
 use crate::bundle::seals::Seals;
 use crate::copy::objects::{self, Decoded, WHOLE};
-use crate::copy::shorten::onto_initial;
+use crate::copy::spec_v1::onto_initial;
 use crate::copy::{Bounds, CopyError, Moved, snapshots};
 use crate::listing::{Kind, listed};
 
