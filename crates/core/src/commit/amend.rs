@@ -98,7 +98,9 @@ pub(crate) enum Publication {
 #[derive(Clone, Debug)]
 pub(super) struct Replaced {
     /// The snapshot that is the parent of both.
-    before: Arc<Snapshot>,
+    parent: SnapshotId,
+    /// Where the nodes were that were there before the log: its moves lead on from there.
+    before: BTreeMap<NodeId, NodePath>,
     info: SnapshotInfo,
     log: Arc<TransactionLog>,
 }
@@ -126,9 +128,13 @@ impl Replaced {
         let info = shared.ledger.snapshot(tip.snapshot).await?;
         // Some programs give the first snapshot another id.
         let parent = info.parent_id.ok_or(RefsError::NoAmendOfFirst(info.id))?;
+        // Where ancestors expired, their logs tell what was between the parent and the log of the tip.
+        let is_whole = info.pruned_logs.is_empty();
         let (log, before) = futures::join!(
             shared.objects.log_of(tip.snapshot, Some(parent)),
-            shared.objects.snapshot(parent),
+            shared
+                .objects
+                .snapshot(if is_whole { parent } else { info.id }),
         );
         let log = match log {
             Ok(log) => log,
@@ -139,15 +145,20 @@ impl Replaced {
             }
             Err(error) => return Err(error.into()),
         };
+        let before = match before? {
+            parent if is_whole => paths(&parent),
+            tip => undone(paths(&tip), &log),
+        };
         Ok(Self {
-            before: before?,
+            parent,
+            before,
             info,
             log,
         })
     }
 
     pub(super) fn parent(&self) -> SnapshotId {
-        self.before.id()
+        self.parent
     }
 
     /// Puts what the old tip says of itself, and its successor must go on saying, into metadata.
@@ -175,15 +186,36 @@ impl Replaced {
     }
 }
 
-/// Joins what two commits in a row did, which lead from one snapshot to another.
+fn paths(snapshot: &Snapshot) -> BTreeMap<NodeId, NodePath> {
+    let nodes = snapshot.nodes();
+    nodes.map(|node| (node.id(), node.node_path())).collect()
+}
+
+/// Takes back what a log tells of paths. A node that it deleted is not among them: the log does not say where it was, and one
+/// that a later session brings back is named as deleted and created.
+fn undone(
+    mut paths: BTreeMap<NodeId, NodePath>,
+    log: &TransactionLog,
+) -> BTreeMap<NodeId, NodePath> {
+    for created in log.new_groups().chain(log.new_arrays()) {
+        paths.remove(&created);
+    }
+    for moved in log.moved_nodes() {
+        if let (Some(path), Ok(from)) = (paths.get_mut(&moved.id()), NodePath::parse(moved.from()))
+        {
+            *path = from;
+        }
+    }
+    paths
+}
+
+/// Joins what two commits in a row did, which lead from some paths of nodes to a snapshot.
 fn union(
     writer: &FileWriter,
     logs: [&TransactionLog; 2],
-    (before, after): (&Snapshot, &Base),
+    (before, after): (&BTreeMap<NodeId, NodePath>, &Base),
 ) -> Result<Bytes, FormatError> {
     let [_, later] = logs;
-    let paths = before.nodes().map(|node| (node.id(), node.node_path()));
-    let before: BTreeMap<NodeId, NodePath> = paths.collect();
     let nodes = after.snapshot().nodes();
     let there: BTreeMap<NodeId, NodeRecord<'_>> = nodes.map(|node| (node.id(), node)).collect();
     let stays = |id: &NodeId| before.contains_key(id) && there.contains_key(id);

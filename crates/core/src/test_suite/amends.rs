@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use icefield_format::{ChunkIndex, NodeId, SnapshotId};
-use icefield_refs::{RefsError, Refusal};
+use icefield_refs::{Edit, RefsError, Refusal};
 use icefield_storage::wrap::FaultyStorage;
 use icefield_storage::wrap::fault::{Decision, Delivery, Matcher, Plan, Verb};
 use serde_json::{Value, json};
@@ -335,6 +335,85 @@ pub(super) async fn moves_of_an_amended_commit_are_net(trial: Trial) {
     let log = repository.transaction_log(id).await.expect("readable");
     assert_eq!(log.moved_nodes().len(), 0);
     assert_sound(repository.storage()).await;
+}
+
+pub(super) async fn an_amended_commit_moves_on_from_where_expired_ones_left_off(trial: Trial) {
+    if trial.is_v1() {
+        return;
+    }
+    let (repository, base) = start(&trial).await;
+    let session = writer(&repository).await;
+    set(&session, "/n", array(&[3], &[1])).await;
+    moved(&session, "/b", "/c").await;
+    let moves = commit(&session, "moves").await;
+    trial.tick();
+    let session = writer(&repository).await;
+    moved(&session, "/c", "/d").await;
+    moved(&session, "/n", "/m").await;
+    write(&session, "/m", &[0], "m").await;
+    commit(&session, "tip").await;
+    trial.tick();
+    let session = writer(&repository).await;
+    moved(&session, "/d", "/e").await;
+    amend(&session, "once").await;
+    trial.tick();
+    let expire = Edit::Expire {
+        release: [base, moves].into(),
+        branches: Vec::new(),
+        tags: Vec::new(),
+    };
+    is!(
+        repository.ledger().apply(expire).await,
+        Ok(crate::EditOutcome::Done(_))
+    );
+    // Of a handle that knows of no expiration yet, and one that does.
+    let behind = writer(&repository).await;
+    write(&behind, "/e", &[5], "5").await;
+    let session = writer(&trial.open(repository.storage()).await).await;
+    moved(&session, "/e", "/f").await;
+    write(&session, "/f", &[4], "4").await;
+    let id = amend(&session, "twice").await;
+    trial.tick();
+
+    let info = repository.snapshot_info(id).await.expect("listed");
+    assert_eq!(info.parent_id, Some(SnapshotId::INITIAL));
+    assert_eq!(info.pruned_logs, [base, moves]);
+    // Each move of the logs begins where the ones before it have left the node.
+    let mut at: BTreeMap<NodeId, String> = BTreeMap::new();
+    for of in info.pruned_logs.into_iter().chain([id]) {
+        let log = repository.transaction_log(of).await.expect("readable");
+        for it in log.moved_nodes() {
+            let was = at.insert(it.id(), it.to().to_owned());
+            assert!(was.is_none_or(|was| was == it.from()), "{at:?}");
+        }
+    }
+    let session = read_main(&repository).await;
+    let found = ["/f", "/m"].map(|at| (node_id(&session, at), at.to_owned()));
+    assert_eq!(at, BTreeMap::from(found));
+    let [came, went, updated] = logged(&repository, id).await;
+    assert_eq!([came, went, updated], [vec![], vec![], vec![]]);
+
+    let diff = repository.diff(SnapshotId::INITIAL, id).await;
+    let diff = diff.expect("readable");
+    assert!(diff.moved_nodes.is_empty(), "{diff:?}");
+    let came: Vec<&str> = diff.new_arrays.iter().map(|path| path.as_str()).collect();
+    assert_eq!(came, ["/f", "/g/a", "/m"]);
+    assert_eq!(
+        messages(&repository, "main").await,
+        ["twice", "Repository initialized"]
+    );
+    // Past the amended commit, edits of what it moved collide or follow as past any other.
+    let follow = BasicSolver::default().follow_moves();
+    is!(
+        behind.rebase(&follow).await,
+        Ok(RebaseOutcome::Rebased { onto, .. }) if onto == id
+    );
+    commit(&behind, "behind").await;
+    let session = read_main(&repository).await;
+    for (index, chunk) in [(0, b"b"), (4, b"4"), (5, b"5")] {
+        holds(&session, "/f", &[index], Some(chunk)).await;
+    }
+    holds(&session, "/m", &[0], Some(b"m")).await;
 }
 
 pub(super) async fn what_went_and_came_back_is_an_update(trial: Trial) {

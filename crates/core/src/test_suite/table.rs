@@ -107,6 +107,7 @@ macro_rules! __session_cases {
                 a_commit_beside_an_amended_tip_collides_where_it_must
                 the_log_of_an_amended_commit_tells_of_both
                 moves_of_an_amended_commit_are_net
+                an_amended_commit_moves_on_from_where_expired_ones_left_off
                 what_went_and_came_back_is_an_update
                 an_amended_commit_remembers_merges_and_shifts
                 an_amend_whose_outcome_was_unknown_is_resolved
