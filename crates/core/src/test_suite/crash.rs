@@ -22,7 +22,7 @@ use icefield_storage::wrap::fault::{Decision, Delivery, When};
 use super::Trial;
 use crate::{Repository, RepositoryBuilder, Session, SnapshotId};
 
-pub use run::{Report, every_fault, every_pair_of_stops};
+pub use run::{Report, every_fault, every_pair_of_stops, some_pairs_of_stops};
 
 /// Something a user does. An error is what the user was told; nothing may be half done then.
 pub type Act = fn(Ground) -> BoxFuture<'static, Result<(), Told>>;

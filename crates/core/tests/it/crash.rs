@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use icefield_core::test_suite::crash::{
-    Fault, Report, Scenario, every_fault, every_pair_of_stops, scenarios,
+    Fault, Report, Scenario, every_fault, every_pair_of_stops, scenarios, some_pairs_of_stops,
 };
 use icefield_core::test_suite::{Trial, block_on};
 use icefield_format::SpecVersion;
@@ -139,6 +139,17 @@ crash_tests! {
         an_upgrade_with_a_panic_anywhere
         an_upgrade_with_one_failure_anywhere
         too_long;
+}
+
+/// All pairs take minutes. They are tried if the variable is set.
+#[test]
+fn an_upgrade_stopped_and_its_recovery_stopped() {
+    let (trial, scenario) = (trial(), &scenarios::UPGRADE);
+    let pairs = match std::env::var_os("ICEFIELD_EVERY_PAIR") {
+        Some(_) => block_on(every_pair_of_stops(&trial, scenario)),
+        None => block_on(some_pairs_of_stops(&trial, scenario, 0x00C2_A5E5, 120)),
+    };
+    report(scenario, pairs);
 }
 
 mod spec_v2 {

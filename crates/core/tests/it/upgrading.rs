@@ -1,6 +1,8 @@
 //! Upgrades from spec version 1 to 2 with version-1 programs beside them: what those were told they had written is there
 //! afterwards, or opening says what is missing and what to do.
 
+mod stopped_twice;
+
 use std::sync::Arc;
 use std::time::Duration;
 

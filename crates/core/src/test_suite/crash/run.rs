@@ -9,7 +9,7 @@ use icefield_storage::wrap::fault::{Matcher, Plan, When, crash_points};
 
 use super::{Fault, Ground, Scenario, Told};
 use crate::test_suite::view::view;
-use crate::test_suite::words::{group, path};
+use crate::test_suite::words::{dice, group, path};
 use crate::test_suite::{Trial, walk};
 use crate::{CommitOutcome, Repository, SessionError, WriteMode};
 
@@ -89,6 +89,34 @@ pub async fn every_pair_of_stops(trial: &Trial, scenario: &Scenario) -> Report {
         }
     }
     report
+}
+
+/// Does what [`every_pair_of_stops`] does with so many pairs that a seed chooses: all of them would take too long.
+///
+/// # Panics
+/// If anything is found that must not be; the message says where.
+pub async fn some_pairs_of_stops(
+    trial: &Trial,
+    scenario: &Scenario,
+    seed: u64,
+    pairs: u64,
+) -> Report {
+    let script = Script::of(trial, scenario).await;
+    let mut dice = dice(seed);
+    let mut stop = || (dice(script.operations), When::ALL[dice(3) as usize]);
+    let (mut runs, mut met) = (0, 0);
+    while met < pairs {
+        let (first, second) = (stop(), stop());
+        let text = format!("{}: stops {first:?}, then {second:?}", scenario.name);
+        let run = stop_twice(trial, scenario, &script, first, second);
+        runs += 1;
+        met += u64::from(explained(text, run).await);
+        assert!(runs < 100 * pairs, "the recovery is never stopped");
+    }
+    Report {
+        operations: script.operations,
+        runs,
+    }
 }
 
 /// Runs to the end, or panics on with a message in front.
