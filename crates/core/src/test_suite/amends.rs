@@ -414,6 +414,7 @@ pub(super) async fn an_amended_commit_moves_on_from_where_expired_ones_left_off(
         holds(&session, "/f", &[index], Some(chunk)).await;
     }
     holds(&session, "/m", &[0], Some(b"m")).await;
+    assert_sound(repository.storage()).await;
 }
 
 pub(super) async fn what_went_and_came_back_is_an_update(trial: Trial) {

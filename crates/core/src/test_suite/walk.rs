@@ -121,7 +121,14 @@ impl Walk {
                 Err(error) => return self.problem(format!("snapshot {}: {error:?}", info.id)),
             };
             self.seen.insert(info.id, Arc::clone(&contents));
-            let parent = info.parent_id.and_then(|id| self.seen.get(&id).cloned());
+            for pruned in &info.pruned_logs {
+                if let Err(error) = self.repository.transaction_log(*pruned).await {
+                    self.problem(format!("pruned log {pruned} of {}: {error:?}", info.id));
+                }
+            }
+            // Where ancestors expired, the log tells what came after them alone.
+            let parent = info.parent_id.filter(|_| info.pruned_logs.is_empty());
+            let parent = parent.and_then(|id| self.seen.get(&id).cloned());
             if let Some(parent) = parent {
                 match self.repository.transaction_log(info.id).await {
                     Ok(log) => self
