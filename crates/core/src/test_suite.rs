@@ -27,9 +27,11 @@
 //!
 //! Ids come from a seed and time from a clock that stands still, both printed if a case fails.
 //! [`cases`] runs the suite from a program. Beside the cases stand [`crash`], which stops a scenario at each
-//! storage operation in each way, and [`walk`], which says whether a repository is sound.
+//! storage operation in each way, [`serial`], which plays random interleavings of sessions against a model, and [`walk`], which
+//! says whether a repository is sound.
 
 pub mod crash;
+pub mod serial;
 pub mod view;
 pub mod walk;
 pub mod words;

@@ -1,18 +1,12 @@
-//! Random interleavings of sessions against a serial model: every committed history must be one that the
-//! sessions could have made one after another.
-//!
-//! The model is a map of nodes. A session records its operations. When it commits, amends or is flushed, the new state must
-//! be what comes of its operations at some place between its base and the tip before it, those of the others in the order of
-//! their commits. Where a solver gave something up, no chunk and no node may hold what neither side wrote.
+//! Random interleavings of sessions against a serial model, without upkeep: `icefield-maintenance` plays those with it.
 
-mod model;
-mod run;
-
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use icefield_core::test_suite::serial::{Interleaving, Report};
 use icefield_format::SpecVersion;
-use run::{Report, Run};
+use icefield_storage_memory::MemoryStorage;
 
 /// Interleavings in all, unless the variable says otherwise; every fourth on a store with faults, half of them
 /// in each version of the format.
@@ -40,9 +34,16 @@ fn every_committed_history_is_a_serial_one() {
                     0 => SpecVersion::V1,
                     _ => SpecVersion::V2,
                 };
-                let run = Run::new(seed, number % 4 == 3, spec);
-                let limited =
-                    async { tokio::time::timeout(Duration::from_secs(60), run.play()).await };
+                let with_faults = number % 4 == 3;
+                let run = Interleaving {
+                    seed,
+                    with_faults,
+                    spec,
+                };
+                let limited = async {
+                    let played = run.play(Arc::new(MemoryStorage::new()), None);
+                    tokio::time::timeout(Duration::from_secs(60), played).await
+                };
                 report += runtime.block_on(limited).expect("it ends");
             }
             report

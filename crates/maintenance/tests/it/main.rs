@@ -27,6 +27,7 @@ mod copies;
 mod downgrade;
 mod expire;
 mod interrupted;
+mod serial;
 mod source;
 mod turns;
 mod usage;

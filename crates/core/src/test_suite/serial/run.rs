@@ -1,25 +1,26 @@
 //! One interleaving.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use icefield_core::test_suite::walk::problems;
-use icefield_core::{
-    BasicSolver, BranchName, CommitOutcome, Conflict, ConflictSolver, Detector, EditOutcome,
-    RebaseOutcome, Repository, Resolution, SeededEntropy, Session, SnapshotId, VersionSelection,
-    WriteMode,
-};
 use icefield_format::SpecVersion;
 use icefield_storage::wrap::FaultyStorage;
 use icefield_storage::wrap::fault::{Plan, Rates};
-use icefield_storage::{BoxError, Storage};
-use icefield_storage_memory::MemoryStorage;
+use icefield_storage::{BoxError, SeededEntropy, Storage};
 
+use super::Interleaving;
 use super::model::{Model, Node, Op};
-use crate::edits::path;
+use super::perform::perform;
+use super::stage::{Amended, Commit, Stage, Writer, builder};
+use super::upkeep::{Acknowledged, Upkeep};
+use crate::test_suite::walk::problems;
+use crate::{
+    BasicSolver, BranchName, CommitOutcome, Conflict, ConflictSolver, Detector, EditOutcome,
+    RebaseOutcome, Resolution, Session, SnapshotId, VersionSelection,
+};
 
 const STEPS: u64 = 60;
 const GROUPS: [&str; 3] = ["/g", "/h", "/g/k"];
@@ -28,22 +29,45 @@ const NAMES: [&str; 3] = ["x", "y", "z"];
 
 /// What happened, in numbers.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Report {
-    pub(super) commits: u64,
-    pub(super) rebased: u64,
-    pub(super) conflicts: u64,
-    pub(super) settled: u64,
-    pub(super) unknown: u64,
-    pub(super) moves: u64,
-    pub(super) resets: u64,
-    pub(super) amends: u64,
-    pub(super) flushes: u64,
+pub struct Report {
+    /// Commits that landed.
+    pub commits: u64,
+    /// Those among them that were carried over other commits.
+    pub rebased: u64,
+    /// Commits and rebases that ended in conflicts.
+    pub conflicts: u64,
+    /// Commits in which a solver has settled something.
+    pub settled: u64,
+    /// Writes whose outcome was unknown at first.
+    pub unknown: u64,
+    /// Nodes that were moved.
+    pub moves: u64,
+    /// Resets of the branch.
+    pub resets: u64,
+    /// Amended commits.
+    pub amends: u64,
+    /// Snapshots that were flushed.
+    pub flushes: u64,
     /// Chunks that were erased where there was none, one by one.
-    pub(super) erased: u64,
+    pub erased: u64,
     /// Boxes that were erased and held such places.
-    pub(super) boxes: u64,
+    pub boxes: u64,
     /// Conflicts of such an erasure with a chunk that another session wrote there.
-    pub(super) erasures_met: u64,
+    pub erasures_met: u64,
+    /// Tags that were made.
+    pub tags: u64,
+    /// Expirations.
+    pub expirations: u64,
+    /// Commits that expired.
+    pub released: u64,
+    /// Collections.
+    pub collections: u64,
+    /// Objects that collections deleted.
+    pub deleted: u64,
+    /// Upgrades.
+    pub upgrades: u64,
+    /// Commits that an upgrade meanwhile refused.
+    pub upgraded_under: u64,
 }
 
 impl AddAssign for Report {
@@ -60,80 +84,13 @@ impl AddAssign for Report {
         self.erased += other.erased;
         self.boxes += other.boxes;
         self.erasures_met += other.erasures_met;
-    }
-}
-
-/// One commit of the history as it should be.
-#[derive(Clone, Debug)]
-struct Commit {
-    id: SnapshotId,
-    state: Model,
-    /// What its session did; `None` where a solver gave some of it up.
-    ops: Option<Vec<Op>>,
-}
-
-/// A commit that was amended, as the sessions know it that were based on it.
-#[derive(Clone, Debug)]
-struct Amended {
-    old: Commit,
-    /// What stands in its place now.
-    new: SnapshotId,
-    /// What led there; `None` where a solver gave some of it up.
-    ops: Option<Vec<Op>>,
-}
-
-/// One session and what the model knows of it.
-#[derive(Debug)]
-struct Writer {
-    session: Session,
-    opened_at: SnapshotId,
-    /// The commit that it began with, by its place in the history.
-    base: SnapshotId,
-    ops: Vec<Op>,
-    /// What it should show.
-    view: Model,
-    /// A solver has settled something: the operations do not say any more what comes of them.
-    settled: bool,
-    /// Where it erased chunks that were not there, and did nothing else since.
-    erased: BTreeSet<(String, u32)>,
-}
-
-impl Writer {
-    /// The chunks that an operation erases within the grid, though they are not there.
-    fn absent(&self, op: &Op) -> Vec<(String, u32)> {
-        let Some((at, within)) = op.erases() else {
-            return Vec::new();
-        };
-        let array = self.view.0.get(at).and_then(|node| node.array.as_ref());
-        let absent = |index: &u32| {
-            array.is_some_and(|(length, chunks)| {
-                u64::from(*index) < *length && !chunks.contains_key(index)
-            })
-        };
-        let absent = within.filter(absent);
-        absent.map(|index| (at.to_owned(), index)).collect()
-    }
-
-    /// Remembers what was erased where there was nothing, as long as that says where it is.
-    fn note(&mut self, op: &Op, absent: Vec<(String, u32)>) {
-        match op {
-            Op::Chunk(at, index, _) => drop(self.erased.remove(&(at.clone(), *index))),
-            Op::NoChunk(..) | Op::NoChunks(..) => self.erased.extend(absent),
-            Op::SetAttribute(..) => {}
-            _ => self.erased.clear(),
-        }
-    }
-
-    /// Whether conflicts name a chunk that was erased where there was nothing.
-    fn is_met(&self, conflicts: &[Conflict]) -> bool {
-        let double = conflicts
-            .iter()
-            .filter(|it| matches!(it, Conflict::ChunkDoubleUpdate { .. }));
-        double.into_iter().any(|conflict| {
-            let at = conflict.path().to_string();
-            let mut chunks = conflict.chunks().into_iter().flatten();
-            chunks.any(|index| self.erased.contains(&(at.clone(), index[0])))
-        })
+        self.tags += other.tags;
+        self.expirations += other.expirations;
+        self.released += other.released;
+        self.collections += other.collections;
+        self.deleted += other.deleted;
+        self.upgrades += other.upgrades;
+        self.upgraded_under += other.upgraded_under;
     }
 }
 
@@ -162,63 +119,65 @@ impl ConflictSolver for Asked {
 /// The state of one interleaving.
 #[derive(Debug)]
 pub(super) struct Run {
-    seed: u64,
+    pub(super) seed: u64,
     random: SeededEntropy,
-    with_faults: bool,
-    spec: SpecVersion,
-    report: Report,
-}
-
-struct Stage {
-    seed: u64,
-    storage: Arc<dyn Storage>,
-    repository: Repository,
-    /// Sessions opened so far.
-    opened: u64,
-    faulty: FaultyStorage,
-    history: Vec<Commit>,
-    amended: Vec<Amended>,
+    pub(super) with_faults: bool,
+    /// The version of the repository.
+    pub(super) spec: SpecVersion,
+    pub(super) report: Report,
 }
 
 impl Run {
-    pub(super) fn new(seed: u64, with_faults: bool, spec: SpecVersion) -> Self {
+    pub(super) fn new(interleaving: &Interleaving) -> Self {
         Self {
-            seed,
-            random: SeededEntropy::new(seed),
-            with_faults,
-            spec,
+            seed: interleaving.seed,
+            random: SeededEntropy::new(interleaving.seed),
+            with_faults: interleaving.with_faults,
+            spec: interleaving.spec,
             report: Report::default(),
         }
     }
 
-    pub(super) async fn play(mut self) -> Report {
+    pub(super) async fn play(
+        mut self,
+        inner: Arc<dyn Storage>,
+        upkeep: Option<Arc<dyn Upkeep>>,
+    ) -> Report {
         let witness = Witness(self.seed, self.with_faults, self.spec);
-        let inner: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
         let faulty = FaultyStorage::new(Arc::clone(&inner), Plan::none());
         let storage: Arc<dyn Storage> = Arc::new(faulty.clone());
-        let builder = Repository::builder(Arc::clone(&storage))
+        let builder = builder(&storage, upkeep.as_deref())
             .spec_version(self.spec)
             .entropy(Arc::new(SeededEntropy::new(self.seed)));
         let repository = builder.create().await.expect("an empty store");
+        let first = repository.snapshot_info(SnapshotId::INITIAL).await;
         let first = Commit {
             id: SnapshotId::INITIAL,
+            written_at: first.expect("readable").written_at,
             state: Model::default(),
             ops: Some(Vec::new()),
         };
         let mut stage = Stage {
             seed: self.seed,
+            inner,
             storage,
+            faulty,
+            upkeep,
             repository,
             opened: 0,
-            faulty,
             history: vec![first],
             amended: Vec::new(),
+            tags: BTreeMap::new(),
+            log: Acknowledged::default(),
         };
         let mut writers = Vec::new();
         for _ in 0..2 + self.below(3) {
             writers.push(stage.open().await);
         }
         for _ in 0..STEPS {
+            if stage.upkeep.is_some() && self.keep_up(&mut stage, &mut writers).await {
+                continue;
+            }
             let number = self.below(writers.len() as u64) as usize;
             let writer = &mut writers[number];
             self.faults(&stage, true);
@@ -229,6 +188,10 @@ impl Run {
                     if self.commit(&mut stage, writer, Some(solver)).await {
                         *writer = stage.open().await;
                     }
+                }
+                91.. if writer.spec < self.spec => {
+                    self.commit_under_an_upgrade(&stage, writer).await;
+                    *writer = stage.open().await;
                 }
                 93 if self.spec > SpecVersion::V1 => {
                     if self.amend(&mut stage, writer).await {
@@ -251,12 +214,14 @@ impl Run {
             }
         }
         self.faults(&stage, false);
-        self.check_history(&inner, &stage).await;
+        drop(writers);
+        self.check_history(&stage).await;
+        self.finish(&mut stage).await;
         drop(witness);
         self.report
     }
 
-    fn below(&self, bound: u64) -> u64 {
+    pub(super) fn below(&self, bound: u64) -> u64 {
         self.random.below(bound)
     }
 
@@ -265,7 +230,7 @@ impl Run {
     }
 
     /// Switches the faults of the store on, if this run has any, or off.
-    fn faults(&self, stage: &Stage, on: bool) {
+    pub(super) fn faults(&self, stage: &Stage, on: bool) {
         let rates = Rates {
             fail_before: 15,
             fail_after: 15,
@@ -402,6 +367,10 @@ impl Run {
         writer: &mut Writer,
         solver: Option<Asked>,
     ) -> bool {
+        if writer.spec < self.spec {
+            self.commit_under_an_upgrade(stage, writer).await;
+            return true;
+        }
         let mut commit = writer.session.commit("edits").allow_empty();
         let asked = solver.as_ref().map(|it| Arc::clone(&it.1));
         if let Some(solver) = solver {
@@ -429,7 +398,8 @@ impl Run {
                 stage.check(writer, &state);
                 stage.check_erased(writer, &state);
                 let ops = (!writer.settled).then(|| writer.ops.clone());
-                stage.history.push(Commit { id, state, ops });
+                stage.log.commits.insert(id);
+                stage.push(&info, state, ops);
                 true
             }
             Ok(CommitOutcome::Conflicts { conflicts, .. }) => {
@@ -445,10 +415,7 @@ impl Run {
             }
             Err(error) => {
                 let text = format!("{error:?}");
-                assert!(
-                    self.with_faults || text.contains("BaseNotInHistory"),
-                    "{text}"
-                );
+                assert!(self.with_faults || stage.is_lost(writer, &text), "{text}");
                 self.resync(stage, writer, asked).await;
                 true
             }
@@ -483,13 +450,10 @@ impl Run {
                     it.ops = joined(&it.ops);
                     it.new = id;
                 }
-                let new = Commit {
-                    id,
-                    state,
-                    ops: joined(&old.ops),
-                };
+                let all = joined(&old.ops);
                 stage.amended.push(Amended { old, new: id, ops });
-                stage.history.push(new);
+                stage.log.amends.insert(id);
+                stage.push(&info, state, all);
                 true
             }
             Ok(other) => {
@@ -503,7 +467,8 @@ impl Run {
             Err(error) => {
                 let text = format!("{error:?}");
                 let is_refused = text.contains("NoAmendOfFirst");
-                assert!(self.with_faults || is_refused, "{text}");
+                let is_lost = stage.upkeep.is_some() && !stage.has_base(writer);
+                assert!(self.with_faults || is_refused || is_lost, "{text}");
                 if is_refused {
                     assert_eq!(Model::of(&writer.session).await, writer.view, "as before");
                 }
@@ -525,7 +490,9 @@ impl Run {
         let id = match flushed {
             Ok(id) => id,
             Err(error) => {
-                assert!(self.with_faults, "{error:?}");
+                let text = format!("{error:?}");
+                let is_lost = stage.upkeep.is_some() && !stage.has_base(writer);
+                assert!(self.with_faults || is_lost, "{text}");
                 return true;
             }
         };
@@ -540,7 +507,7 @@ impl Run {
         assert!(matches!(outcome, Ok(EditOutcome::Done(_))), "{outcome:?}");
         stage.check(writer, &state);
         let ops = (!writer.settled).then(|| writer.ops.clone());
-        stage.history.push(Commit { id, state, ops });
+        stage.push(&info, state, ops);
         true
     }
 
@@ -558,10 +525,7 @@ impl Run {
             Ok(_) => self.resync(stage, writer, asked).await,
             Err(error) => {
                 let text = format!("{error:?}");
-                assert!(
-                    self.with_faults || text.contains("BaseNotInHistory"),
-                    "{text}"
-                );
+                assert!(self.with_faults || stage.is_lost(writer, &text), "{text}");
                 assert_eq!(Model::of(&writer.session).await, writer.view, "as before");
             }
         }
@@ -595,8 +559,8 @@ impl Run {
         self.report.resets += 1;
     }
 
-    async fn check_history(&self, inner: &Arc<dyn Storage>, stage: &Stage) {
-        let repository = Repository::open(Arc::clone(inner)).await.expect("exists");
+    pub(super) async fn check_history(&self, stage: &Stage) {
+        let repository = stage.reopened().await;
         let session = repository
             .read_session(BranchName::main())
             .await
@@ -610,212 +574,16 @@ impl Run {
         assert_eq!(next, None);
         let last = stage.history.last().expect("never empty");
         assert_eq!(Model::of(&session).await, last.state);
-        if self.seed.is_multiple_of(16) {
-            assert_eq!(problems(inner).await, Vec::<String>::new());
+        for (name, (id, state)) in &stage.tags {
+            let session = repository.read_session(name.clone()).await;
+            let session = session.expect("it exists");
+            assert_eq!(session.snapshot_id().expect("sound"), *id);
+            assert_eq!(Model::of(&session).await, *state, "tag {name}");
+        }
+        if stage.upkeep.is_none() && self.seed.is_multiple_of(16) {
+            assert_eq!(problems(&stage.inner).await, Vec::<String>::new());
         }
     }
-}
-
-impl Stage {
-    /// Every other session has a handle of its own, which has nothing in memory yet.
-    async fn open(&mut self) -> Writer {
-        self.faulty.set_plan(Plan::none());
-        self.opened += 1;
-        let repository = match self.opened % 2 {
-            0 => self.repository.clone(),
-            _ => {
-                let seed = self.seed ^ (self.opened << 32);
-                let builder = Repository::builder(Arc::clone(&self.storage));
-                let opened = builder.entropy(Arc::new(SeededEntropy::new(seed))).open();
-                opened.await.expect("it is there")
-            }
-        };
-        let session = repository.write_session(BranchName::main()).await;
-        let tip = self.history.last().expect("never empty");
-        Writer {
-            session: session.expect("main exists"),
-            opened_at: tip.id,
-            base: tip.id,
-            ops: Vec::new(),
-            view: tip.state.clone(),
-            settled: false,
-            erased: BTreeSet::new(),
-        }
-    }
-
-    /// Checks that a commit shows no chunk where its session erased: one that another session wrote there meanwhile would
-    /// have been a conflict, unless that session erased it, too, or did more to the array than to write chunks.
-    fn check_erased(&self, writer: &Writer, found: &Model) {
-        if writer.settled {
-            return;
-        }
-        let others: Vec<&[Op]> = match self.history.iter().position(|it| it.id == writer.opened_at)
-        {
-            Some(base) => (self.history[base + 1..].iter())
-                .map(|commit| commit.ops.as_deref().unwrap_or(&[]))
-                .collect(),
-            None => return,
-        };
-        let only_writes = |op: &Op| matches!(op, Op::Chunk(..) | Op::SetAttribute(..));
-        if !others
-            .iter()
-            .all(|ops| !ops.is_empty() && ops.iter().all(only_writes))
-        {
-            return;
-        }
-        for (at, index) in &writer.erased {
-            let array = found.0.get(at).and_then(|node| node.array.as_ref());
-            let chunk = array.and_then(|(_, chunks)| chunks.get(index));
-            assert_eq!(chunk, None, "{at} {index} was erased: {:?}", writer.ops);
-        }
-    }
-
-    /// Returns a commit and those that followed it. Of one that was amended, what stands in its place follows it.
-    fn since(&self, base: SnapshotId) -> Option<Vec<Commit>> {
-        let position = |id| self.history.iter().position(|commit| commit.id == id);
-        if let Some(base) = position(base) {
-            return Some(self.history[base..].to_vec());
-        }
-        let amended = self.amended.iter().find(|it| it.old.id == base)?;
-        let new = position(amended.new)?;
-        let mut chain = vec![amended.old.clone()];
-        chain.extend_from_slice(&self.history[new..]);
-        chain[1].ops.clone_from(&amended.ops);
-        Some(chain)
-    }
-
-    /// Checks that a state is what comes of a session's operations at some place among those of the commits
-    /// since its base.
-    fn check(&self, writer: &Writer, found: &Model) {
-        let Some(chain) = self.since(writer.base) else {
-            // The branch was reset to before the session's base, which ends it.
-            return;
-        };
-        let missed = &chain[1..];
-        if writer.settled || missed.iter().any(|commit| commit.ops.is_none()) {
-            Self::check_settled(writer, &chain, found);
-            return;
-        }
-        let mut before = chain[0].state.clone();
-        let mut edits = vec![Edits::Ops(&writer.ops)];
-        // Some may have been done only after a rebase.
-        if let Some(after) = before.apply_all(&writer.ops) {
-            edits.push(Edits::Net(before.clone(), after));
-        }
-        let mut tried = Vec::new();
-        for place in 0..=missed.len() {
-            // The others step by step, or, where they were rebased themselves, as what they made of their tip.
-            for (edits, stepwise) in edits.iter().flat_map(|it| [(it, true), (it, false)]) {
-                let mut state = edits.on(&before);
-                for (number, later) in missed.iter().enumerate().skip(place) {
-                    let ops = later.ops.as_deref().unwrap_or_default();
-                    let tip = &chain[number].state;
-                    state = state.and_then(|state| match stepwise {
-                        true => state.apply_all(ops),
-                        false => state.apply_net(tip, &later.state),
-                    });
-                }
-                if state.as_ref() == Some(found) {
-                    return;
-                }
-                tried.push(state);
-            }
-            if let Some(commit) = missed.get(place) {
-                before.clone_from(&commit.state);
-            }
-        }
-        // A rebase may have stopped on the way: then it shows an older tip.
-        for older in chain.iter().take(missed.len()) {
-            let shown = older.state.apply_all(&writer.ops);
-            if shown.as_ref() == Some(found) {
-                return;
-            }
-        }
-        panic!(
-            "not serial: {found:#?}\nfrom {:#?}\nops {:#?}\nmissed {:#?}\ntried {tried:#?}",
-            chain[0].state, writer.ops, missed
-        );
-    }
-
-    /// Checks that nothing is there that neither side wrote.
-    fn check_settled(writer: &Writer, chain: &[Commit], found: &Model) {
-        let sources: Vec<&Model> = chain
-            .iter()
-            .map(|commit| &commit.state)
-            .chain([&writer.view])
-            .collect();
-        let value_known = |index: &u32, value: &u8| {
-            sources.iter().any(|model| {
-                let mut arrays = model.0.values().filter_map(|node| node.array.as_ref());
-                arrays.any(|(_, chunks)| chunks.get(index) == Some(value))
-            })
-        };
-        for (at, node) in &found.0 {
-            let known = sources.iter().any(|model| model.0.contains_key(at));
-            let moved = writer.ops.iter().any(|op| matches!(op, Op::Move(..)));
-            assert!(known || moved, "{at} is of neither side");
-            for (index, value) in node.array.iter().flat_map(|array| &array.1) {
-                assert!(value_known(index, value), "{at} {index} is of neither side");
-            }
-        }
-    }
-}
-
-/// What a session did, step by step or in its net effect: what it created and deleted again never was.
-enum Edits<'a> {
-    Ops(&'a [Op]),
-    Net(Model, Model),
-}
-
-impl Edits<'_> {
-    fn on(&self, state: &Model) -> Option<Model> {
-        match self {
-            Self::Ops(ops) => state.apply_all(ops),
-            Self::Net(before, after) => state.apply_net(before, after),
-        }
-    }
-}
-
-/// Does to a session what the model was told.
-async fn perform(session: &Session, op: &Op, after: &Model) -> Result<(), String> {
-    let text = |error: icefield_core::SessionError| format!("{error:?}");
-    match op {
-        Op::Net(..) => Ok(()),
-        Op::Create(at, _) => set_document(session, at, after).await,
-        Op::Resize(at, _) | Op::SetAttribute(at, ..) => set_document(session, at, after).await,
-        Op::Delete(at) => session.delete_node(&path(at)).await.map(drop).map_err(text),
-        Op::Chunk(at, index, value) => {
-            // Some are inline, some in an object.
-            let length = if index % 2 == 0 { 600 } else { 6 };
-            let bytes = vec![*value; length].into();
-            let (at, index) = (path(at), [*index]);
-            let wrote = session
-                .set_chunk(&at, &index, bytes, WriteMode::Overwrite)
-                .await;
-            wrote.map(drop).map_err(text)
-        }
-        Op::NoChunk(at, index) => {
-            let deleted = session.delete_chunk(&path(at), &[*index]).await;
-            deleted.map_err(text)
-        }
-        Op::NoChunks(at, within) => {
-            let within = [within.clone()];
-            let deleted = session.delete_chunks(&path(at), &within).await;
-            deleted.map(drop).map_err(text)
-        }
-        Op::Move(from, to) => session
-            .move_node(&path(from), &path(to))
-            .await
-            .map_err(text),
-    }
-}
-
-async fn set_document(session: &Session, at: &str, after: &Model) -> Result<(), String> {
-    let document = after.0[at].document().into();
-    let wrote = session
-        .set_metadata(&path(at), document, WriteMode::Overwrite)
-        .await;
-    wrote.map(drop).map_err(|error| format!("{error:?}"))
 }
 
 /// Says which interleaving failed.

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use icefield_core::{ByteRange, NodeKind, NodePath, Session};
 use icefield_format::NodeId;
+use serde_json::json;
 
-use crate::edits::path;
+use crate::test_suite::words::{array_with, group_with, path};
+use crate::{ByteRange, NodeKind, NodePath, Session};
 
 /// One node.
 #[derive(Clone, Debug, Eq)]
@@ -56,12 +57,10 @@ impl Node {
     }
 
     pub(super) fn document(&self) -> String {
-        let attributes = serde_json::to_string(&self.attributes).expect("a map");
+        let attributes = json!(self.attributes);
         match &self.array {
-            None => crate::edits::group(&attributes),
-            Some((length, _)) => {
-                crate::edits::array(*length, &format!(r#","attributes":{attributes}"#))
-            }
+            None => group_with(attributes),
+            Some((length, _)) => array_with(&[*length], &[1], attributes),
         }
     }
 }
