@@ -142,7 +142,7 @@ impl ManifestJob {
         let mut rows = self.rows.iter().copied().peekable();
         let mut base = BaseRefs::new(self, changes.view_of(&self.node), table, inputs);
         let mut index = Vec::with_capacity(self.grid.len());
-        let mut output = CellWriter::new(self, writer);
+        let mut output = CellWriter::new(self, writer, Extras::of(self.node, inputs));
         let mut text = String::new();
         loop {
             let order = match (base.peek(), rows.peek()) {
@@ -155,17 +155,17 @@ impl ManifestJob {
                 && let Some(row) = rows.next()
                 && let PendingChunk::Set(chunk) = table.at(row)
             {
-                output.push(table.index(row), chunk)?;
+                output.push(table.index(row), chunk, None)?;
             }
             if order != Ordering::Greater
                 && let Some((input, position)) = base.next(&mut index)
                 && order == Ordering::Less
                 && let Some(refs) = inputs[input].array(&self.node)
             {
-                let chunk = refs.record_at(position).chunk_ref()?;
+                let record = refs.record_at(position);
                 let from = inputs[input].spec_version();
-                let chunk = carried(chunk, from, writer.version(), &mut text);
-                output.push(&index, chunk)?;
+                let chunk = carried(record.chunk_ref()?, from, writer.version(), &mut text);
+                output.push(&index, chunk, record.extra())?;
             }
         }
         output.finish()
@@ -178,30 +178,64 @@ fn shows(manifest: &ManifestRef, index: &[u32]) -> bool {
     axes.all(|(range, at)| range.contains(at))
 }
 
+/// What later versions of the format say of the array and of its manifests, in fields that are reserved. Of several manifests,
+/// what all of them say: no reader of this version knows how to join what differs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Extras<'a> {
+    manifest: Option<&'a [u8]>,
+    array: Option<&'a [u8]>,
+}
+
+impl<'a> Extras<'a> {
+    fn of(node: NodeId, inputs: &'a [Arc<Manifest>]) -> Self {
+        let with_array = || {
+            let inputs = inputs.iter();
+            inputs.filter_map(|input| Some((input, input.array(&node)?)))
+        };
+        Self {
+            manifest: agreed(with_array().map(|(input, _)| input.extra())),
+            array: agreed(with_array().map(|(_, refs)| refs.extra())),
+        }
+    }
+}
+
+/// What all say.
+fn agreed<T: Copy + PartialEq>(mut said: impl Iterator<Item = Option<T>>) -> Option<T> {
+    let first = said.next()??;
+    said.all(|other| other == Some(first)).then_some(first)
+}
+
 /// Sends references, which come in the order of their indices, to the manifests of their cells.
 struct CellWriter<'a> {
     job: &'a ManifestJob,
     writer: &'a FileWriter,
+    extras: Extras<'a>,
     cell: Vec<u32>,
     open: BTreeMap<Vec<u32>, ManifestEncoder>,
     done: Vec<NewManifest>,
 }
 
 impl<'a> CellWriter<'a> {
-    fn new(job: &'a ManifestJob, writer: &'a FileWriter) -> Self {
+    fn new(job: &'a ManifestJob, writer: &'a FileWriter, extras: Extras<'a>) -> Self {
         Self {
             job,
             writer,
+            extras,
             cell: Vec::new(),
             open: BTreeMap::new(),
             done: Vec::new(),
         }
     }
 
-    fn push(&mut self, index: &[u32], chunk: ChunkRef<'_>) -> Result<(), FormatError> {
+    fn push(
+        &mut self,
+        index: &[u32],
+        chunk: ChunkRef<'_>,
+        extra: Option<&[u8]>,
+    ) -> Result<(), FormatError> {
         self.job.cells.find(index, &mut self.cell);
         if let Some(encoder) = self.open.get_mut(&self.cell) {
-            return encoder.push(index, chunk);
+            return encoder.push_with_extra(index, chunk, extra);
         }
         // Along the first axis nothing comes back: what lies before can be compressed, and its memory given back.
         while let Some(first) = self.open.first_entry()
@@ -215,8 +249,11 @@ impl<'a> CellWriter<'a> {
         let id = ManifestId::from_bytes(id);
         let encoder = self.writer.manifest(id);
         let mut encoder = encoder.with_room_for(self.job.rows.len(), index.len());
-        encoder.begin_array(self.job.node)?;
-        encoder.push(index, chunk)?;
+        if let Some(extra) = self.extras.manifest {
+            encoder.extra(extra);
+        }
+        encoder.begin_array_with_extra(self.job.node, self.extras.array)?;
+        encoder.push_with_extra(index, chunk, extra)?;
         self.open.insert(self.cell.clone(), encoder);
         Ok(())
     }

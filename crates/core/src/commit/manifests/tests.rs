@@ -141,3 +141,42 @@ fn references_that_no_reader_finds_are_not_carried_over() {
     );
     assert_eq!(only.reference.extents.ranges(), [4..8]);
 }
+
+#[test]
+fn fields_that_are_reserved_are_carried_over() {
+    let writer = FileWriter::new(SpecVersion::V2, Writer::default());
+    let limits = DecodeLimits::up_to(SpecVersion::V2);
+    let file = |number: u8, indices: &[u32], array: &[u8]| {
+        let id = ManifestId::from_bytes([number; 12]);
+        let mut encoder = writer.manifest(id);
+        encoder.extra(b"all");
+        let begun = encoder.begin_array_with_extra(NODE, Some(array));
+        begun.expect("begun");
+        for index in indices {
+            let extra = [number];
+            let chunk = ChunkRef::Inline(b"old");
+            let pushed = encoder.push_with_extra(&[*index], chunk, Some(&extra));
+            pushed.expect("in order");
+        }
+        let encoded = encoder.finish(writer.writer()).expect("encoded");
+        Arc::new(Manifest::decode(&encoded.bytes, id, &limits).expect("decoded"))
+    };
+    let changes = edits(&[4, 6]);
+    let inputs = [input(1, 0..5), input(2, 5..9)];
+    for (second, expected) in [
+        (&b"array"[..], Some(&b"array"[..])),
+        (&b"another"[..], None),
+    ] {
+        let files = [file(1, &[3, 4], b"array"), file(2, &[5], second)];
+        let new = job(&inputs, &[0, 1]).run(&changes, &files, &writer);
+        let new = new.expect("merged");
+        let bytes = new[0].file.as_ref().expect("new");
+        let merged = Manifest::decode(bytes, new[0].info.id, &limits).expect("decoded");
+        assert_eq!(merged.extra(), Some(&b"all"[..]));
+        let refs = merged.array(&NODE).expect("of the array");
+        assert_eq!(refs.extra(), expected);
+        let extras: Vec<Option<&[u8]>> = refs.refs().map(|record| record.extra()).collect();
+        // A chunk that is written anew is another one.
+        assert_eq!(extras, [Some(&[1][..]), None, Some(&[2]), None]);
+    }
+}
