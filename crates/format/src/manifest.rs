@@ -6,6 +6,7 @@
 //!
 //! A manifest of spec 2 may have locations that are compressed (spec 2, §6). Each of them can be read then, too.
 
+mod compress;
 mod encode;
 mod intern;
 mod location_dictionary;

@@ -260,7 +260,7 @@ impl<'a> CellWriter<'a> {
 
     fn end(&mut self, encoder: ManifestEncoder) -> Result<(), FormatError> {
         if let Some(extents) = encoder.extents_of_current() {
-            let encoded = encoder.finish(self.writer.writer())?;
+            let encoded = self.writer.finish_manifest(encoder)?;
             self.done.push(NewManifest {
                 reference: ManifestRef {
                     id: encoded.info.id,

@@ -329,7 +329,8 @@ impl RepositoryBuilder {
     }
 
     fn objects(&self, version: SpecVersion) -> Objects {
-        let writer = FileWriter::new(version, self.writer());
+        let writer = FileWriter::new(version, self.writer())
+            .compressing_locations(self.config.location_compression());
         Objects::new(Arc::clone(&self.storage), self.settings.clone(), writer)
     }
 

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
+use icefield_core::test_suite::Trial;
+use icefield_core::test_suite::walk::assert_sound;
 use icefield_core::test_suite::words::*;
 use icefield_core::{
     ByteRange, ChunkLocation, ChunkRead, EditOutcome, ReadSettings, Repository, RepositoryConfig,
     Session, SessionError, Settings, VirtualAccess, VirtualChecksum, VirtualChunkError,
     VirtualRefs, VirtualRefsError, VirtualSource,
 };
+use icefield_format::SpecVersion;
 use icefield_format::config::{VirtualChunkContainer, VirtualChunkContainers, VirtualStore};
 use icefield_storage::Storage;
 use icefield_storage::wrap::CountingStorage;
@@ -555,4 +558,98 @@ async fn all_kinds_of_chunks_are_read_together() {
     ];
     assert_eq!(found, wanted);
     assert!(session.get_many(Vec::new()).next().await.is_none());
+}
+
+/// As the section `virtual_chunk_location_compression` of `manifest` says it.
+fn compressing(from: u16) -> RepositoryConfig {
+    let text = format!(
+        "manifest:\n  virtual_chunk_location_compression:\n    min_num_chunks: {from}\n\
+         virtual_chunk_containers: {{}}\n"
+    );
+    let config = RepositoryConfig::decode(text.as_bytes()).expect("a configuration");
+    RepositoryConfig {
+        virtual_chunk_containers: containers(&["s3://archive/"]).virtual_chunk_containers,
+        ..config
+    }
+}
+
+/// One reference to a file of its own for each chunk from one on.
+async fn refer_to_files(session: &Session, from: u32, count: u32) {
+    let coordinates: Vec<u32> = (from..from + count).collect();
+    let file = |at| source(&format!("s3://archive/some/model/run-7/output-{at:06}.nc"));
+    let sources: Vec<VirtualSource> = coordinates.iter().map(file).collect();
+    let refs = VirtualRefs {
+        coordinates: &coordinates,
+        sources: &sources,
+        source: &(0..count).collect::<Vec<u32>>(),
+        offsets: &vec![3; count as usize],
+        lengths: &vec![9; count as usize],
+    };
+    session
+        .set_virtual_refs(&path("/a"), refs)
+        .await
+        .expect("set");
+}
+
+/// The dictionary of the one manifest, and all locations.
+async fn stored_locations(repository: &Repository) -> (Option<Vec<u8>>, Vec<String>) {
+    let session = read_main(repository).await;
+    let snapshot = session.snapshot_id().expect("sound");
+    let snapshot = repository.snapshot(snapshot).await.expect("readable");
+    let mut files = snapshot.manifest_files();
+    let (file, None) = (files.next().expect("one"), files.next()) else {
+        panic!("one manifest")
+    };
+    let manifest = repository.manifest(file.id).await.expect("readable");
+    let dictionary = manifest.location_dictionary().map(<[u8]>::to_vec);
+    let chunks = chunk_list(&session, "/a").await.into_iter();
+    let locations = chunks.map(|chunk| match chunk.location {
+        ChunkLocation::Virtual { location, .. } => location,
+        other => panic!("{other:?}"),
+    });
+    (dictionary, locations.collect())
+}
+
+#[tokio::test]
+async fn locations_are_compressed_where_the_configuration_asks_for_it() {
+    for (spec, config, expected) in [
+        (SpecVersion::V2, compressing(1500), true),
+        (SpecVersion::V2, compressing(3000), false),
+        (SpecVersion::V2, containers(&["s3://archive/"]), false),
+        (SpecVersion::V1, compressing(1500), false),
+    ] {
+        let storage = memory();
+        let trial = Trial::new("locations", spec, |_| async { memory() });
+        let builder = trial.builder(&storage).config(config);
+        let repository = builder.create().await.expect("created");
+        let session = writer(&repository).await;
+        set(&session, "/a", array(&[5000], &[1])).await;
+        refer_to_files(&session, 0, 1000).await;
+        commit(&session, "few").await;
+        let few = stored_locations(&repository).await;
+        assert_eq!((few.0, few.1.len()), (None, 1000));
+
+        // Another process, which has the configuration from the store.
+        let repository = trial.open(&storage).await;
+        let session = writer(&repository).await;
+        refer_to_files(&session, 1000, 1000).await;
+        commit(&session, "many").await;
+        let repository = trial.open(&storage).await;
+        let many = stored_locations(&repository).await;
+        assert_eq!(many.0.is_some(), expected, "{spec}");
+        assert_eq!(many.1.len(), 2000);
+        for (at, location) in many.1.iter().enumerate() {
+            let wanted = format!("s3://archive/some/model/run-7/output-{at:06}.nc");
+            assert_eq!(*location, wanted);
+        }
+        // Manifests that are rewritten go through the same.
+        let session = writer(&repository).await;
+        let rewritten = session
+            .commit("again")
+            .rewrite_manifests(true)
+            .allow_empty();
+        assert!(rewritten.await.is_ok());
+        assert_eq!(stored_locations(&repository).await, many);
+        assert_sound(&storage).await;
+    }
 }

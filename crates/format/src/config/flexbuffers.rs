@@ -110,18 +110,21 @@ impl RepositoryConfig {
         entries.filter(|entries| *entries > 0).unwrap_or(1000)
     }
 
-    /// Returns how locations of virtual chunks are compressed: `manifest.virtual_chunk_location_compression`.
+    /// Returns how locations of virtual chunks are compressed: `manifest.virtual_chunk_location_compression`. None without
+    /// that section: the reference implementation compresses them then, too, with the defaults.
     #[must_use]
-    pub fn location_compression(&self) -> LocationCompression {
+    pub fn location_compression(&self) -> Option<LocationCompression> {
         let default = LocationCompression::default();
-        let manifest = self.manifest.as_ref();
-        let section =
-            manifest.and_then(|it| it.unknown.0.get("virtual_chunk_location_compression"));
-        let Some(Value::Mapping(section)) = section else {
-            return default;
+        let manifest = self.manifest.as_ref()?;
+        let section = manifest
+            .unknown
+            .0
+            .get("virtual_chunk_location_compression")?;
+        let Value::Mapping(section) = section else {
+            return None;
         };
         let section = UnknownKeys(section.clone());
-        LocationCompression {
+        Some(LocationCompression {
             min_num_chunks: number(&section, "min_num_chunks").unwrap_or(default.min_num_chunks),
             dictionary_max_training_samples: number(&section, "dictionary_max_training_samples")
                 .unwrap_or(default.dictionary_max_training_samples),
@@ -129,7 +132,7 @@ impl RepositoryConfig {
                 .unwrap_or(default.dictionary_max_size_bytes),
             compression_level: number(&section, "compression_level")
                 .unwrap_or(default.compression_level),
-        }
+        })
     }
 }
 
@@ -217,10 +220,15 @@ mod tests {
     fn settings_of_spec_2_have_defaults() {
         let config = read(&json!({}));
         assert_eq!(config.updates_per_page(), 1000);
-        assert_eq!(
-            config.location_compression(),
-            LocationCompression::default()
-        );
+        assert_eq!(config.location_compression(), None);
+        for section in [json!(null), json!(true)] {
+            let config =
+                read(&json!({"manifest": {"virtual_chunk_location_compression": section}}));
+            assert_eq!(config.location_compression(), None);
+        }
+        let config = read(&json!({"manifest": {"virtual_chunk_location_compression": {}}}));
+        let default = LocationCompression::default();
+        assert_eq!(config.location_compression(), Some(default));
         let config = read(&json!({
             "num_updates_per_repo_info_file": 3,
             "manifest": {"virtual_chunk_location_compression": {
@@ -233,7 +241,7 @@ mod tests {
             compression_level: -5,
             ..LocationCompression::default()
         };
-        assert_eq!(config.location_compression(), expected);
+        assert_eq!(config.location_compression(), Some(expected));
         let config = read(&json!({"num_updates_per_repo_info_file": 0}));
         assert_eq!(config.updates_per_page(), 1000);
         let config = read(&json!({"num_updates_per_repo_info_file": 70_000}));

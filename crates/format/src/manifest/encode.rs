@@ -60,6 +60,8 @@ pub struct ManifestEncoder {
     /// Index of the last of them.
     last: Vec<u32>,
     total: u64,
+    /// Refs to virtual chunks, of all arrays.
+    virtuals: u64,
     extra: Option<Vec<u8>>,
     compression: Option<Compression>,
 }
@@ -108,6 +110,7 @@ impl ManifestEncoder {
             refs: Vec::new(),
             last: Vec::new(),
             total: 0,
+            virtuals: 0,
             extra: None,
             compression: None,
         }
@@ -284,6 +287,7 @@ impl ManifestEncoder {
                     args.location = Some(self.strings.string(builder, location));
                 }
                 (args.offset, args.length) = (offset, length);
+                self.virtuals += 1;
                 match checksum {
                     Some(Checksum::ETag(etag)) => {
                         args.checksum_etag = Some(self.strings.string(builder, etag));
@@ -362,6 +366,12 @@ impl ManifestEncoder {
         self.total
     }
 
+    /// Returns the number of refs to virtual chunks so far, of all arrays.
+    #[must_use]
+    pub fn virtual_ref_count(&self) -> u64 {
+        self.virtuals
+    }
+
     /// Returns the box around the refs pushed since the array was begun; none without any.
     #[must_use]
     pub fn extents_of_current(&self) -> Option<Extents> {
@@ -373,7 +383,15 @@ impl ManifestEncoder {
     ///
     /// # Errors
     /// `TooLarge`, also if the body would be more than a reader with the reference's limits takes.
-    pub fn finish(mut self, writer: &Writer) -> Result<EncodedManifest, FormatError> {
+    pub fn finish(self, writer: &Writer) -> Result<EncodedManifest, FormatError> {
+        self.finish_measured(writer).map(|(encoded, _)| encoded)
+    }
+
+    /// As [`finish`](Self::finish); also returns the bytes of the body, which readers hold in memory.
+    pub(super) fn finish_measured(
+        mut self,
+        writer: &Writer,
+    ) -> Result<(EncodedManifest, usize), FormatError> {
         self.end_array()?;
         let file = self.file();
         let dictionary = self.compression.as_ref().map(|it| it.dictionary.as_bytes());
@@ -406,12 +424,13 @@ impl ManifestEncoder {
         let body = self.builder.finished_data();
         limits::check_readable::<ManifestRoot>(body, self.strings.shared, file)?;
         let bytes = writer.seal(file, self.version, FileKind::Manifest, body)?;
+        let body = body.len();
         let info = ManifestFileInfo {
             id: self.id,
             size_bytes: bytes.len() as u64,
             num_chunk_refs: u32::try_from(self.total).unwrap_or(u32::MAX),
         };
-        Ok(EncodedManifest { bytes, info })
+        Ok((EncodedManifest { bytes, info }, body))
     }
 }
 
