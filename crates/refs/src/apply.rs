@@ -227,7 +227,10 @@ async fn trace_upgraded(
     expected: &Tip,
 ) -> Result<Trace, RefsError> {
     let repo = Key::parse(layout::REPO)?;
-    let Some((bytes, _)) = files.storage().try_read(&repo).await? else {
+    let read = files
+        .storage()
+        .try_read_at_most(&repo, spec_v2::MAX_REPO_LEN);
+    let Some((bytes, _)) = read.await? else {
         return Ok(Trace::Lost(Refusal::BranchGone));
     };
     let info = spec_v2::decode(&bytes)?;

@@ -26,7 +26,7 @@ pub use stored::{
 
 pub(crate) use carry::{is_upgrading, other_name, upgrading};
 pub(crate) use change::require_online;
-pub(crate) use object::{RepoObject, RepoState, decode, tag as tag_state};
+pub(crate) use object::{MAX_REPO_LEN, RepoObject, RepoState, decode, tag as tag_state};
 
 #[cfg(test)]
 mod tests;

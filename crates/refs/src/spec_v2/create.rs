@@ -7,7 +7,7 @@ use icefield_format::{
     NewRepoInfo, NewSnapshotInfo, OpsLog, RepoInfo, RepoStatus, RepositoryConfig, Snapshot,
     SnapshotId, UpdateKind,
 };
-use icefield_storage::{PutMode, PutOutcome, StorageExt};
+use icefield_storage::{Bytes, PutMode, PutOutcome, StorageError, StorageExt};
 
 use super::object::{RepoObject, RepoState};
 use crate::create::Creation;
@@ -67,12 +67,9 @@ impl RepoObject {
                 true
             }
             // It may be the answer to a repetition of our own request, sent by a client below us.
-            PutOutcome::Refused => match shared.storage.try_read(&shared.key).await? {
-                Some((stored, _)) => stored == bytes,
-                None => false,
-            },
-            PutOutcome::Unknown(source) => match shared.storage.try_read(&shared.key).await {
-                Ok(Some((stored, _))) => stored == bytes,
+            PutOutcome::Refused => self.holds(&bytes).await? == Some(true),
+            PutOutcome::Unknown(source) => match self.holds(&bytes).await {
+                Ok(Some(is_ours)) => is_ours,
                 _ => return Ok(Creation::Unknown(source)),
             },
         };
@@ -83,5 +80,15 @@ impl RepoObject {
             Ok(()) => Creation::Created,
             Err(source) => Creation::Unknown(source),
         })
+    }
+    /// Whether the object has these bytes; none if there is no object.
+    async fn holds(&self, bytes: &Bytes) -> Result<Option<bool>, StorageError> {
+        let shared = self.shared();
+        let limit = bytes.len() as u64;
+        match shared.storage.try_read_at_most(&shared.key, limit).await {
+            Ok(stored) => Ok(stored.map(|(stored, _)| stored == *bytes)),
+            Err(StorageError::ObjectTooLarge { .. }) => Ok(Some(false)),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Most bytes of `repo` that are read: a body of the format's limit, as compressed as it may be, does not come near it.
-pub(super) const MAX_REPO_LEN: u64 = 1 << 30;
+pub(crate) const MAX_REPO_LEN: u64 = 1 << 30;
 
 /// One state of `repo`.
 pub(crate) struct RepoState {

@@ -6,7 +6,7 @@ use futures::stream::{self, Stream};
 use icefield_format::{RepoInfo, Update, layout};
 use icefield_storage::{Key, StorageExt};
 
-use super::object::{RepoObject, RepoState, decode};
+use super::object::{MAX_REPO_LEN, RepoObject, RepoState, decode};
 use super::publish::Attempt;
 use crate::RefsError;
 
@@ -60,7 +60,8 @@ impl RepoObject {
             page: name.to_owned(),
         };
         let key = Key::parse(&key).map_err(|_| missing())?;
-        match self.storage().try_read(&key).await? {
+        let read = self.storage().try_read_at_most(&key, MAX_REPO_LEN);
+        match read.await? {
             Some((bytes, _)) => decode(&bytes),
             None => Err(missing()),
         }

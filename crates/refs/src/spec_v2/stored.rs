@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::StreamExt;
-use icefield_format::{DecodeLimits, FormatError, RepoInfo, SpecVersion, Update, Writer, layout};
+use icefield_format::{
+    DecodeLimits, FormatError, FormatFile, RepoInfo, SpecVersion, Update, Writer, layout,
+};
 use icefield_storage::{
     Bytes, Key, ListOptions, Prefix, PutMode, PutOutcome, Storage, StorageError, StorageExt,
     Version,
@@ -189,8 +191,8 @@ impl StoredRepo {
         key: &Key,
         earlier: &RepoBackup,
     ) -> Result<bool, StorageError> {
-        let stored = storage.try_read(key).await?;
-        Ok(stored.is_some_and(|(bytes, _)| bytes == earlier.bytes))
+        let stored = read_state(&**storage, key).await?;
+        Ok(stored.is_some_and(|bytes| bytes.is_ok_and(|bytes| bytes == earlier.bytes)))
     }
 
     /// Writes the bytes of the object under a key that they decide, durably, so that a repair that runs again finds them there.
@@ -257,13 +259,13 @@ impl RepoBackups {
                 break;
             }
             let key = Key::parse(&layout::overwritten_key(name))?;
-            let read = match storage.try_read(&key).await? {
-                Some((bytes, _)) => match decode(&bytes) {
-                    Ok(info) => Some((info, bytes)),
-                    Err(FormatError::NewerSpecVersion { .. }) => return Ok(NewestBackup::Newer),
-                    Err(_) => None,
-                },
-                None => continue,
+            let Some(read) = read_state(storage, &key).await? else {
+                continue;
+            };
+            let read = match read.and_then(|bytes| Ok((decode(&bytes)?, bytes))) {
+                Ok(read) => Some(read),
+                Err(FormatError::NewerSpecVersion { .. }) => return Ok(NewestBackup::Newer),
+                Err(_) => None,
             };
             let Some((info, bytes)) = read.filter(|(info, _)| is_ours(info)) else {
                 unsound += 1;
@@ -300,8 +302,8 @@ impl RepoBackups {
     ) -> Result<Option<String>, StorageError> {
         for (name, _) in self.all.iter().rev().take(COMPARED) {
             let key = Key::parse(&layout::overwritten_key(name))?;
-            if let Some((bytes, _)) = storage.try_read(&key).await?
-                && let Ok(info) = decode(&bytes)
+            if let Some(bytes) = read_state(storage, &key).await?
+                && let Ok(info) = bytes.and_then(|bytes| decode(&bytes))
             {
                 let is_older = info.log().newest_at() < first;
                 return Ok(is_older.then(|| name.clone()));
@@ -375,10 +377,28 @@ async fn read_page(
     let Ok(key) = Key::parse(&layout::overwritten_key(name)) else {
         return Ok(Err(PageProblem::Missing));
     };
-    Ok(match storage.try_read(&key).await? {
-        Some((bytes, _)) => decode(&bytes).map_err(PageProblem::Damaged),
+    Ok(match read_state(storage, &key).await? {
+        Some(bytes) => bytes
+            .and_then(|bytes| decode(&bytes))
+            .map_err(PageProblem::Damaged),
         None => Err(PageProblem::Missing),
     })
+}
+
+/// Reads the bytes of a state of `repo`; [`FormatError::TooLarge`] in their place if there are more than any state has, none if
+/// there is no such object.
+async fn read_state(
+    storage: &dyn Storage,
+    key: &Key,
+) -> Result<Option<Result<Bytes, FormatError>>, StorageError> {
+    match storage.try_read_at_most(key, MAX_REPO_LEN).await {
+        Ok(read) => Ok(read.map(|(bytes, _)| Ok(bytes))),
+        Err(StorageError::ObjectTooLarge { .. }) => Ok(Some(Err(FormatError::TooLarge {
+            file: FormatFile::RepoInfo,
+            limit: MAX_REPO_LEN,
+        }))),
+        Err(error) => Err(error),
+    }
 }
 
 fn decode(bytes: &[u8]) -> Result<RepoInfo, FormatError> {

@@ -19,6 +19,8 @@ use crate::{
     ancestors,
 };
 
+mod oversized;
+
 /// Decodes the first snapshot; edits here add others of which there is no file.
 #[derive(Debug)]
 struct Files(Arc<dyn Storage>);
