@@ -20,6 +20,7 @@ mod error;
 mod ext;
 mod key;
 mod options;
+mod per_process;
 pub mod remote;
 mod unreadable;
 mod version;
@@ -45,6 +46,7 @@ pub use options::{
     Body, CopyOptions, DeleteOutcome, Deletion, GetOptions, GetRange, ListOptions, Object,
     ObjectClass, ObjectMeta, Payload, PutMode, PutOptions, PutOutcome, Written,
 };
+pub use per_process::PerProcess;
 pub use unreadable::{DIRECTORY_MARKER, UnreadableName};
 pub use version::{Condition, Version};
 

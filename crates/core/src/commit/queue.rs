@@ -1,12 +1,12 @@
 //! Turns on a branch: writers of one process that would only make each other lose race after race wait for
 //! each other instead.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
 
 use icefield_format::SnapshotId;
 use icefield_refs::BranchName;
+use icefield_storage::PerProcess;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::objects::Fresh;
@@ -25,56 +25,16 @@ struct Landed {
 
 type Line = tokio::sync::Mutex<Landed>;
 
-/// By location and branch.
-type Lines = HashMap<(String, BranchName), Weak<Line>>;
+/// By place and branch.
+type Lines = PerProcess<(String, BranchName), Weak<Line>>;
 
-/// The branches on which somebody of this process is committing.
-static LINES: PerProcess<GENERATIONS> = PerProcess::new();
+/// The branches on which this process is committing.
+static LINES: Lines = PerProcess::new();
 
-/// As many processes of which each was forked from the one before, and committed before that, have lines. Behind them
-/// nobody waits for a turn, and a branch that moved meanwhile is noticed as ever.
-const GENERATIONS: usize = 32;
-
-/// Lines by process. One that was forked has those of its parent in its memory, where nobody would ever leave them, and a
-/// thread that is not there may hold their lock for ever: so it never touches them, and takes the next place without
-/// waiting for anybody.
-struct PerProcess<const N: usize>([Place; N]);
-
-struct Place {
-    /// The process that took the place; 0: none.
-    process: AtomicU32,
-    lines: Mutex<Option<Lines>>,
-}
-
-impl<const N: usize> PerProcess<N> {
-    const fn new() -> Self {
-        Self(
-            [const {
-                Place {
-                    process: AtomicU32::new(0),
-                    lines: Mutex::new(None),
-                }
-            }; N],
-        )
-    }
-
-    /// Returns the lines of a process, `None` if there are too many processes behind one another.
-    fn of(&self, process: u32) -> Option<&Mutex<Option<Lines>>> {
-        let is_its = |place: &&Place| {
-            let taken = &place.process;
-            let was = taken.compare_exchange(0, process, Ordering::AcqRel, Ordering::Acquire);
-            was.is_ok() || was == Err(process)
-        };
-        self.0.iter().find(is_its).map(|place| &place.lines)
-    }
-
-    /// Returns the line of a branch, a new one if nobody of the process waits there.
-    fn line(&self, process: u32, key: (String, BranchName)) -> Arc<Line> {
-        let Some(lines) = self.of(process) else {
-            return Arc::default();
-        };
-        let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = lines.get_or_insert_default();
+/// Returns the line of a branch, a new one if no writer of the process waits there. Where a process has no table, its writers do
+/// not wait for a turn, and a branch that moved meanwhile is noticed as ever.
+fn line(lines: &Lines, process: u32, key: (String, BranchName)) -> Arc<Line> {
+    let found = lines.with(process, |lines| {
         if let Some(line) = lines.get(&key).and_then(Weak::upgrade) {
             return line;
         }
@@ -82,7 +42,8 @@ impl<const N: usize> PerProcess<N> {
         let line = Arc::new(Line::default());
         lines.insert(key, Arc::downgrade(&line));
         line
-    }
+    });
+    found.unwrap_or_default()
 }
 
 /// The right to move a branch, among the writers of this process, until it is dropped.
@@ -92,7 +53,8 @@ pub(super) struct Turn(OwnedMutexGuard<Landed>);
 impl Turn {
     /// Waits for our turn on a branch, for a session based on `tip`. Fair: first come, first served.
     pub(super) async fn wait(shared: &Shared, branch: &BranchName, tip: SnapshotId) -> Self {
-        let line = LINES.line(std::process::id(), (place(shared), branch.clone()));
+        let key = (place(shared), branch.clone());
+        let line = line(&LINES, std::process::id(), key);
         let turn = Self(line.lock_owned().await);
         let newest_first = turn.0.commits.iter().rev();
         for (_, fresh) in newest_first.take_while(|(id, _)| *id != tip) {
@@ -136,31 +98,14 @@ mod tests {
 
     #[test]
     fn writers_of_one_process_stand_in_one_line() {
-        let lines = PerProcess::<2>::new();
-        let (one, other) = (lines.line(7, key()), lines.line(7, key()));
+        let lines = Lines::new();
+        let (one, other) = (line(&lines, 7, key()), line(&lines, 7, key()));
         assert!(Arc::ptr_eq(&one, &other));
-        assert!(!Arc::ptr_eq(&one, &lines.line(8, key())));
+        assert!(!Arc::ptr_eq(&one, &line(&lines, 8, key())));
         drop((one, other));
         let elsewhere = ("elsewhere".to_owned(), BranchName::main());
-        let _kept = lines.line(7, elsewhere);
-        let of_seven = lines.of(7).expect("there is a place").lock();
-        let count = of_seven.expect("sound").as_ref().map(HashMap::len);
+        let _kept = line(&lines, 7, elsewhere);
+        let count = lines.with(7, |lines| lines.len());
         assert_eq!(count, Some(1), "lines that were left are forgotten");
-    }
-
-    /// What a child sees whose parent was forked while another thread of it looked for its line.
-    #[test]
-    fn a_child_does_not_wait_for_threads_of_its_parent() {
-        let lines = PerProcess::<2>::new();
-        let parents = lines.line(1, key());
-        let _held = lines.of(1).expect("there is a place").lock();
-        let (first, second) = (lines.line(2, key()), lines.line(2, key()));
-        assert!(Arc::ptr_eq(&first, &second));
-        assert!(!Arc::ptr_eq(&first, &parents));
-        // Too many behind one another: each writer stands in a line of its own.
-        let _held = lines.of(2).expect("there is a place").lock();
-        assert!(lines.of(3).is_none());
-        let (first, second) = (lines.line(3, key()), lines.line(3, key()));
-        assert!(!Arc::ptr_eq(&first, &second));
     }
 }
