@@ -59,7 +59,7 @@ impl RepoObject {
         let is_ours = match put.await? {
             PutOutcome::Written(written) => {
                 let version = written.version;
-                self.remember(&Arc::new(RepoState {
+                self.remember_read(&Arc::new(RepoState {
                     info,
                     version,
                     bytes,

@@ -82,37 +82,35 @@ impl RepoObject {
         Ok(names)
     }
 
-    /// Returns whether one of some attempts to replace `repo` has landed: then the log names the backup that it made.
+    /// Returns which of some attempts to replace `repo` has landed: the log names the backup that it made.
     ///
     /// # Errors
     /// As [`RepoObject::log`].
-    pub(super) async fn has_landed(
+    pub(super) async fn landed<'a>(
         &self,
         state: &RepoState,
-        attempts: &[Attempt],
-    ) -> Result<bool, RefsError> {
+        attempts: &'a [Attempt],
+    ) -> Result<Option<&'a Attempt>, RefsError> {
         let Some(oldest) = attempts.iter().map(|it| it.newest_before).min() else {
-            return Ok(false);
+            return Ok(None);
         };
-        let is_ours = |name: Option<&str>| {
-            name.is_some_and(|name| attempts.iter().any(|it| it.backup == name))
-        };
+        let of = |name: Option<&str>| attempts.iter().find(|it| Some(it.backup.as_str()) == name);
         let mut earlier;
         let mut log = state.info.log();
         loop {
-            if is_ours(log.continues_in()) {
-                return Ok(true);
+            if let Some(landed) = of(log.continues_in()) {
+                return Ok(Some(landed));
             }
             for update in log.updates() {
-                if is_ours(update.backup.as_deref()) {
-                    return Ok(true);
+                if let Some(landed) = of(update.backup.as_deref()) {
+                    return Ok(Some(landed));
                 }
                 if update.updated_at < oldest {
-                    return Ok(false);
+                    return Ok(None);
                 }
             }
             let Some(name) = log.continues_in() else {
-                return Ok(false);
+                return Ok(None);
             };
             earlier = self.page(name).await?;
             log = earlier.log();
