@@ -54,7 +54,10 @@ pub(super) fn end(now: &RepoInfo, next: &mut RepoEdit, at: u64) -> Result<Update
 /// Takes over what files of version 1 say, if `repo` has the state that they were compared with: another upgrade may have
 /// carried over something newer by now, or version 2 may have gone on. Nothing of version 2 is given up: what does not fit
 /// gets another name.
-pub(super) fn carry_over(from: &RepoEdit, remainders: &Remainders) -> Result<Change, RefsError> {
+pub(super) fn carry_over(
+    from: &mut RepoEdit,
+    remainders: &Remainders,
+) -> Result<Change, RefsError> {
     let now = from.so_far();
     if now.log().newest_at() != remainders.newest_at {
         return Ok(Change::Refused(Refusal::AlreadyExists));
@@ -67,7 +70,10 @@ pub(super) fn carry_over(from: &RepoEdit, remainders: &Remainders) -> Result<Cha
     for remainder in &remainders.remains {
         kinds.extend(carry_over_one(&mut next, remainder)?);
     }
-    Ok(Change::Made(Box::new(next), kinds))
+    if !kinds.is_empty() {
+        *from = next;
+    }
+    Ok(Change::Made(kinds))
 }
 
 /// Returns the entry of the operations log; none if there is nothing to do.

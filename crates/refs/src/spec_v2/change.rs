@@ -14,9 +14,9 @@ use crate::{BranchName, Edit, RefsError, Refusal, SnapshotInfo, TagState, Tip, m
 
 /// What became of an edit against one content.
 pub(super) enum Change {
-    /// The content with the edit, and its entries in the operations log, oldest first; without any, nothing is to be done.
-    Made(Box<RepoEdit>, Vec<UpdateKind>),
-    /// The content does not allow it.
+    /// The content has the edit. Its entries in the operations log, oldest first; without any, nothing was to be done.
+    Made(Vec<UpdateKind>),
+    /// The content does not allow it, and is as it was.
     Refused(Refusal),
 }
 
@@ -53,26 +53,35 @@ fn state_of_bytes(bytes: &[u8]) -> Version {
 /// Applies an edit to a content, at a time in microseconds since 1970.
 ///
 /// # Errors
-/// What forbids the edit whatever the refs say: [`RefsError::NotOnline`], [`RefsError::FeatureDisabled`],
+/// The content is as it was. What forbids the edit whatever the refs say: [`RefsError::NotOnline`], [`RefsError::FeatureDisabled`],
 /// [`RefsError::MainIsPermanent`], [`RefsError::SnapshotNotFound`], [`RefsError::NoAmendOfFirst`],
 /// [`RefsError::OnlySpecV1`].
-pub(super) fn make(edit: &Edit, from: &RepoEdit, at: u64) -> Result<Change, RefsError> {
-    let now = from.so_far();
+pub(super) fn make(edit: &Edit, content: &mut RepoEdit, at: u64) -> Result<Change, RefsError> {
+    let now = content.so_far();
     match edit {
         Edit::CarryOver(_) | Edit::EndUpgrade => {}
         Edit::SetStatus { .. } => carry::require_ended(now)?,
         _ => require_online(now)?,
     }
-    let mut next = from.clone();
-    let kind = match edit {
-        Edit::CreateBranch { name, target } => {
-            if now.branch(name.as_str()).is_some() {
-                return Ok(Change::Refused(Refusal::AlreadyExists));
+    match edit {
+        Edit::Commit { .. } | Edit::Amend { .. } | Edit::Flush { .. } => add_to(content, edit),
+        Edit::CarryOver(remainders) => carry::carry_over(content, remainders),
+        _ => {
+            let mut next = content.clone();
+            let change = make_on_copy(edit, content.so_far(), &mut next, at)?;
+            if matches!(&change, Change::Made(kinds) if !kinds.is_empty()) {
+                *content = next;
             }
-            next.set_branch(name.as_str(), *target)?;
-            let name = name.as_str().to_owned();
-            UpdateKind::BranchCreated { name }
+            Ok(change)
         }
+    }
+}
+
+/// Applies an edit that adds a snapshot, without a copy of the content: a write may have many of them. Nothing fails once the
+/// snapshot is added.
+fn add_to(next: &mut RepoEdit, edit: &Edit) -> Result<Change, RefsError> {
+    let now = next.so_far();
+    let kind = match edit {
         Edit::Commit {
             name,
             snapshot,
@@ -84,7 +93,7 @@ pub(super) fn make(edit: &Edit, from: &RepoEdit, at: u64) -> Result<Change, Refs
             }
             require_moves(now, *moves_nodes)?;
             let parent = Some(expected.snapshot);
-            add(&mut next, snapshot, parent, &snapshot.pruned_logs)?;
+            add(next, snapshot, parent, &snapshot.pruned_logs)?;
             next.set_branch(name.as_str(), snapshot.id)?;
             UpdateKind::NewCommit {
                 branch: name.as_str().to_owned(),
@@ -107,7 +116,7 @@ pub(super) fn make(edit: &Edit, from: &RepoEdit, at: u64) -> Result<Change, Refs
                 return Err(RefsError::NoAmendOfFirst(expected.snapshot));
             };
             let pruned: Vec<_> = replaced.pruned_ancestor_tx_logs().collect();
-            add(&mut next, snapshot, Some(parent), &pruned)?;
+            add(next, snapshot, Some(parent), &pruned)?;
             next.set_branch(name.as_str(), snapshot.id)?;
             UpdateKind::CommitAmended {
                 branch: name.as_str().to_owned(),
@@ -116,10 +125,30 @@ pub(super) fn make(edit: &Edit, from: &RepoEdit, at: u64) -> Result<Change, Refs
             }
         }
         Edit::Flush { snapshot } => {
-            add(&mut next, snapshot, snapshot.parent_id, &[])?;
+            add(next, snapshot, snapshot.parent_id, &[])?;
             UpdateKind::NewDetachedSnapshot {
                 snapshot: snapshot.id,
             }
+        }
+        _ => unreachable!("BUG: the edit adds no snapshot"),
+    };
+    Ok(Change::Made(vec![kind]))
+}
+
+fn make_on_copy(
+    edit: &Edit,
+    now: &RepoInfo,
+    next: &mut RepoEdit,
+    at: u64,
+) -> Result<Change, RefsError> {
+    let kind = match edit {
+        Edit::CreateBranch { name, target } => {
+            if now.branch(name.as_str()).is_some() {
+                return Ok(Change::Refused(Refusal::AlreadyExists));
+            }
+            next.set_branch(name.as_str(), *target)?;
+            let name = name.as_str().to_owned();
+            UpdateKind::BranchCreated { name }
         }
         Edit::Reset {
             name,
@@ -226,27 +255,29 @@ pub(super) fn make(edit: &Edit, from: &RepoEdit, at: u64) -> Result<Change, Refs
             for name in tags.iter().filter(|name| now.tag(name.as_str()).is_some()) {
                 next.delete_tag(name.as_str())?;
             }
-            take_out(&mut next, release)?;
+            take_out(next, release)?;
             UpdateKind::Expired
         }
         Edit::Collect { drop } => {
-            take_out(&mut next, drop)?;
+            take_out(next, drop)?;
             UpdateKind::GarbageCollected
         }
         Edit::Receive(received) => {
-            return Ok(match super::receive::receive(&mut next, received)? {
-                Ok(kinds) => Change::Made(Box::new(next), kinds),
+            return Ok(match super::receive::receive(next, received)? {
+                Ok(kinds) => Change::Made(kinds),
                 Err(refusal) => Change::Refused(refusal),
             });
         }
-        Edit::EndUpgrade => match carry::end(now, &mut next, at) {
+        Edit::EndUpgrade => match carry::end(now, next, at) {
             Ok(kind) => kind,
             Err(refusal) => return Ok(Change::Refused(refusal)),
         },
-        Edit::CarryOver(remainders) => return carry::carry_over(from, remainders),
+        Edit::Commit { .. } | Edit::Amend { .. } | Edit::Flush { .. } | Edit::CarryOver(_) => {
+            unreachable!("BUG: the edit is made in place")
+        }
         Edit::Reparent { .. } => return Err(RefsError::OnlySpecV1 { edit: "reparent" }),
     };
-    Ok(Change::Made(Box::new(next), vec![kind]))
+    Ok(Change::Made(vec![kind]))
 }
 
 /// Why a branch is not where an edit expects it; none if it is.

@@ -271,13 +271,12 @@ impl RepoObject {
         let mut at = next_time(self.now(), newest)?;
         let mut edit = now.info.edit();
         for waiting in batch.open() {
-            match change::make(&waiting.edit, &edit, at) {
-                Ok(Change::Made(_, kinds)) if kinds.is_empty() => {
+            match change::make(&waiting.edit, &mut edit, at) {
+                Ok(Change::Made(kinds)) if kinds.is_empty() => {
                     let done = Ok(EditOutcome::Done(None));
                     planned.answers.push((Arc::clone(waiting), done));
                 }
-                Ok(Change::Made(next, kinds)) => {
-                    edit = *next;
+                Ok(Change::Made(kinds)) => {
                     for kind in kinds {
                         planned.updates.push((kind, at));
                         at += 1;
