@@ -272,7 +272,7 @@ impl Writer {
     #[must_use]
     pub fn level(&self, kind: FileKind) -> i32 {
         self.compression_level.unwrap_or(match kind {
-            FileKind::Manifest | FileKind::TransactionLog => 1,
+            FileKind::Manifest | FileKind::TransactionLog | FileKind::RepoInfo => 1,
             _ => 3,
         })
     }

@@ -159,6 +159,7 @@ impl Reader<'_> {
             let facts = Arc::new(facts);
             entries.push(Entry { parent, facts });
         }
+        let entries = Arc::new(entries);
         let graph = SnapshotGraph { entries };
         match graph.cycle() {
             Some(at) => Err(FormatError::OwnAncestor {

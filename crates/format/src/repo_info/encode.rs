@@ -80,7 +80,7 @@ impl RepoInfo {
         for name in &self.deleted_tags {
             add(1, name.as_str().len());
         }
-        for entry in &self.snapshots.entries {
+        for entry in self.snapshots.entries.iter() {
             let (count, text) = items(&entry.facts.metadata);
             let facts = &entry.facts;
             add(
@@ -151,7 +151,7 @@ impl RepoInfo {
 
     fn snapshot_tables(&self, builder: &mut Builder) -> Tables<fb::SnapshotInfo<'static>> {
         let mut tables = Vec::with_capacity(self.snapshots.len());
-        for entry in &self.snapshots.entries {
+        for entry in self.snapshots.entries.iter() {
             let facts = &entry.facts;
             let pruned: Vec<_> = (facts.pruned.as_chunks().0.iter())
                 .map(|id| fb::ObjectId12(*id))

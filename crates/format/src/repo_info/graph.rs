@@ -55,7 +55,7 @@ pub(super) struct Entry {
 /// Entries strictly ascend by id; every parent is the position of an entry; no snapshot is its own ancestor.
 #[derive(Clone, Default)]
 pub struct SnapshotGraph {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Arc<Vec<Entry>>,
 }
 
 /// One snapshot of the graph, borrowed from it.
@@ -146,11 +146,29 @@ impl SnapshotGraph {
         });
         // Whoever is behind the new one moves by one place.
         let moved = |parent: u32| parent + u32::from(parent as usize >= at);
-        for entry in &mut self.entries {
-            entry.parent = entry.parent.map(moved);
-        }
         let parent = parent.map(moved);
-        self.entries.insert(at, Entry { parent, facts });
+        let new = Entry { parent, facts };
+        match Arc::get_mut(&mut self.entries) {
+            Some(entries) => {
+                for entry in &mut *entries {
+                    entry.parent = entry.parent.map(moved);
+                }
+                entries.insert(at, new);
+            }
+            // Others hold the list: copied once, not first whole and then in part.
+            None => {
+                let (before, behind) = self.entries.split_at(at);
+                let copy = |entry: &Entry| Entry {
+                    parent: entry.parent.map(moved),
+                    facts: Arc::clone(&entry.facts),
+                };
+                let mut entries = Vec::with_capacity(self.entries.len() + 1);
+                entries.extend(before.iter().map(copy));
+                entries.push(new);
+                entries.extend(behind.iter().map(copy));
+                self.entries = Arc::new(entries);
+            }
+        }
         Ok(())
     }
 
@@ -173,7 +191,7 @@ impl SnapshotGraph {
             return Err(RepoEditError::OwnAncestor(id));
         }
         let parent = parent.map(|parent| self.known(parent)).transpose()?;
-        let entry = &mut self.entries[at];
+        let entry = &mut Arc::make_mut(&mut self.entries)[at];
         entry.parent = parent;
         let pruned = concatenated(pruned);
         if entry.facts.pruned != pruned {
@@ -213,7 +231,7 @@ impl SnapshotGraph {
             let facts = Arc::clone(&entry.facts);
             entries.push(Entry { parent, facts });
         }
-        self.entries = entries;
+        self.entries = Arc::new(entries);
         Ok(())
     }
 }
@@ -280,7 +298,8 @@ impl PartialEq for SnapshotGraph {
                     || facts(&one.facts) == facts(&two.facts)
                         && one.facts.metadata == two.facts.metadata)
         };
-        self.len() == other.len() && self.entries.iter().zip(&other.entries).all(same)
+        Arc::ptr_eq(&self.entries, &other.entries)
+            || self.len() == other.len() && self.entries.iter().zip(other.entries.iter()).all(same)
     }
 }
 

@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use proptest::prelude::*;
@@ -553,7 +554,7 @@ fn a_long_chain_of_parents_is_no_circle() {
         .iter()
         .position(|it| it.parent.is_none())
         .unwrap();
-    graph.entries[first].parent = Some(last as u32);
+    Arc::make_mut(&mut graph.entries)[first].parent = Some(last as u32);
     assert!(graph.cycle().is_some());
 }
 
