@@ -274,7 +274,8 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
                     let chunk = objects::open_chunk(source, need.id, need.end).await?;
                     Ok::<_, CopyError>((need.id, chunk))
                 })
-                .buffered(self.bounds.requests);
+                .buffered(self.bounds.requests)
+                .boxed();
             while let Some((id, chunk)) = chunks.try_next().await? {
                 let size = write_chunk(&mut self.out, id, chunk).await?;
                 self.report.chunks.add(size);
@@ -295,7 +296,8 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
                 let read = objects::read_file(&**source, Kind::Manifest, *id, limits).await?;
                 Ok::<_, CopyError>((*id, read.0))
             })
-            .buffered(FILES);
+            .buffered(FILES)
+            .boxed();
         while let Some((id, file)) = files.try_next().await? {
             self.out
                 .entry(&Kind::Manifest.named(id).key(), &file)

@@ -6,6 +6,8 @@
 //! on the condition that it is as it was looked at. A snapshot at the destination therefore says that everything is
 //! there that it needs, and its ancestors as well; it is passed over with all of them.
 //!
+//! Streams that a copy holds while it waits are boxed: the closures in them would keep its future from being `Send`.
+//!
 //! Not copied: what no ref reaches, what lies below `icefield/`, and objects that the format does not know.
 
 mod error;

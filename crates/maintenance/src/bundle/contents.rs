@@ -131,24 +131,22 @@ impl Contents {
     /// Looks at the destination for what is not in the bundle.
     pub(crate) async fn check_there(&mut self, destination: &dyn Storage) -> Result<(), CopyError> {
         let objects = self.0.records(compact);
-        let mut needed = objects
-            .iter()
-            .filter(|it| it.size == ELSEWHERE)
-            .copied()
-            .peekable();
-        let Some(first) = needed.peek() else {
+        let Some(first) = objects.iter().find(|it| it.size == ELSEWHERE) else {
             return Ok(());
         };
         let mut found =
             listed(destination, Kind::Chunk, first.id).map_err(CopyError::Destination)?;
         let mut there = found.try_next().await.map_err(CopyError::Destination)?;
-        for object in needed {
+        for object in objects {
+            if object.size != ELSEWHERE {
+                continue;
+            }
             while there.is_some_and(|(id, _)| id < object.id) {
                 there = found.try_next().await.map_err(CopyError::Destination)?;
             }
             match there {
                 Some((id, size)) if id == object.id => object.check_end(size)?,
-                _ => check_one(destination, &object).await?,
+                _ => check_one(destination, object).await?,
             }
         }
         Ok(())

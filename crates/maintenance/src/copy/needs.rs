@@ -54,7 +54,8 @@ pub(crate) async fn gather(
     progress.stage("reading manifests", Some(manifests.len() as u64));
     let mut files = stream::iter(manifests)
         .map(|id| objects::read_file(source, Kind::Manifest, *id, limits))
-        .buffered(FILES);
+        .buffered(FILES)
+        .boxed();
     while let Some((file, decoded)) = files.try_next().await? {
         let Decoded::Manifest(manifest) = decoded else {
             unreachable!("BUG: the kind was asked for")

@@ -167,7 +167,8 @@ impl Transfer<'_> {
             .stage("copying chunks", Some(missing.len() as u64));
         let mut copied = stream::iter(missing)
             .map(|(need, size)| self.copy_chunk(*need, *size))
-            .buffer_unordered(self.bounds.requests);
+            .buffer_unordered(self.bounds.requests)
+            .boxed();
         while let Some(bytes) = copied.try_next().await? {
             moved.add(bytes);
             self.progress.advance(1, bytes);
@@ -212,7 +213,8 @@ impl Transfer<'_> {
         let mut moved = Moved::default();
         let mut files = stream::iter(missing)
             .map(|id| self.copy_file(Kind::Manifest, id))
-            .buffer_unordered(FILES);
+            .buffer_unordered(FILES)
+            .boxed();
         while let Some(bytes) = files.try_next().await? {
             moved.add(bytes.unwrap_or_default());
             self.keep().await?;
@@ -246,7 +248,8 @@ impl Transfer<'_> {
                     Ok::<_, CopyError>((id, copied))
                 }
             })
-            .buffered(FILES);
+            .buffered(FILES)
+            .boxed();
         while let Some((id, copied)) = files.try_next().await? {
             match copied {
                 Some(bytes) => bytes.into_iter().for_each(|bytes| moved.add(bytes)),
@@ -274,7 +277,8 @@ impl Transfer<'_> {
                 let written = self.rewrite_log(rewriter, step).await?;
                 Ok::<_, CopyError>((step.id, written))
             })
-            .buffered(FILES);
+            .buffered(FILES)
+            .boxed();
         while let Some((id, written)) = files.try_next().await? {
             match written {
                 Some(bytes) => moved.add(bytes),
@@ -391,7 +395,8 @@ impl Transfer<'_> {
                 let read = objects::read_file(&**self.source, Kind::Snapshot, id, limits);
                 Ok::<_, CopyError>((step, read.await?))
             })
-            .buffered(FILES);
+            .buffered(FILES)
+            .boxed();
         while let Some((step, (file, decoded))) = files.try_next().await? {
             let id = *step.id.as_bytes();
             let Decoded::Snapshot(snapshot) = &decoded else {

@@ -45,7 +45,8 @@ impl Examined {
                     futures::join!(source.snapshot(step.id), stored_log(source, step.id));
                 Ok::<_, CopyError>((step, snapshot.map_err(repository_error)?, log?))
             })
-            .buffered(FILES);
+            .buffered(FILES)
+            .boxed();
         while let Some((step, snapshot, log)) = files.try_next().await? {
             let mut found = Vec::new();
             let mut is_refused = false;
@@ -301,7 +302,8 @@ async fn examine_manifests(
     let mut locations = Locations::of(source);
     let mut files = stream::iter(&plan.manifests)
         .map(|id| source.manifest(ManifestId::from_bytes(*id)))
-        .buffered(FILES);
+        .buffered(FILES)
+        .boxed();
     while let Some(manifest) = files.try_next().await.map_err(repository_error)? {
         let found = look_at_manifest(&manifest, &mut locations)?;
         if !found.is_empty() {

@@ -91,7 +91,7 @@ impl<'a> Rewriter<'a> {
             }));
         };
         let logs = stream::iter(pruned).map(|id| self.source.transaction_log(id));
-        let logs = match logs.buffered(LOGS).try_collect().await {
+        let logs = match logs.buffered(LOGS).boxed().try_collect().await {
             Ok(logs) => logs,
             Err(RepositoryError::Fetch(FetchError::Missing { .. })) => return Ok(None),
             Err(error) => return Err(repository_error(error)),

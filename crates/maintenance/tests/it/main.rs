@@ -29,6 +29,7 @@ mod expire;
 mod interrupted;
 mod serial;
 mod source;
+mod tasks;
 mod turns;
 mod usage;
 mod world;
