@@ -25,6 +25,7 @@ mod left_out;
 mod moves;
 mod on_top;
 mod preload;
+mod raced_moves;
 mod ranks;
 mod rolls;
 mod serial;
