@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use icefield_core::{BranchName, CommitOutcome, NodeKind, NodePath, Repository, Session};
+use icefield_format::SpecVersion;
 use icefield_ingest::nczarr::{DataType, ReadOptions, Values};
 use icefield_ingest::{
     ArchiveFile, ArchiveOptions, ArchiveSource, Dialect, Export, Import, NcZarr, OpenUrl,
@@ -16,6 +17,33 @@ use icefield_storage_local::LocalStorage;
 use icefield_storage_memory::MemoryStorage;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+
+/// Runs tests with repositories of each version of the format.
+macro_rules! versions {
+    ($($test:ident),* $(,)?) => {
+        mod on_v1 {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                super::$test(icefield_format::SpecVersion::V1).await;
+            })*
+        }
+
+        mod on_v2 {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                super::$test(icefield_format::SpecVersion::V2).await;
+            })*
+        }
+    };
+}
+
+versions!(
+    every_dataset_is_imported_as_expected,
+    numbers_of_old_writers_are_right_when_it_is_asked_for,
+    a_repository_that_goes_out_as_nczarr_comes_back_equal,
+    a_repository_that_goes_out_as_format_2_comes_back_with_its_values,
+    arrays_larger_than_memory_are_read_in_parts,
+);
 
 /// A dataset of somebody else's.
 struct Case {
@@ -66,7 +94,7 @@ fn local(path: &Path) -> Arc<dyn Storage> {
 }
 
 /// Imports what is at a path, a tree or a zip file, into a repository in memory.
-async fn imported(path: &Path, options: ReadOptions) -> Session {
+async fn imported(path: &Path, options: ReadOptions, spec: SpecVersion) -> Session {
     let archive = match path.is_dir() {
         true => read_zarr(local(path), &Prefix::all(), "file:///x", options).await,
         false => {
@@ -83,9 +111,8 @@ async fn imported(path: &Path, options: ReadOptions) -> Session {
         }
     };
     let source = ArchiveSource::new("a dataset", archive.unwrap());
-    let repository = Repository::create(Arc::new(MemoryStorage::new()))
-        .await
-        .unwrap();
+    let repository = Repository::builder(Arc::new(MemoryStorage::new())).spec_version(spec);
+    let repository = repository.create().await.unwrap();
     let imported = Import::new(Arc::new(source));
     let imported = imported
         .run(&repository, BranchName::main(), "import")
@@ -95,13 +122,13 @@ async fn imported(path: &Path, options: ReadOptions) -> Session {
     repository.read_session(BranchName::main()).await.unwrap()
 }
 
-async fn case(case: &Case) -> Session {
+async fn case(case: &Case, spec: SpecVersion) -> Session {
     let data = case.directory.join("data");
     let path = match data.is_dir() {
         true => data,
         false => case.directory.join("data.zip"),
     };
-    imported(&path, ReadOptions::default()).await
+    imported(&path, ReadOptions::default(), spec).await
 }
 
 /// What an array holds, by the rule of the fixtures.
@@ -200,16 +227,14 @@ async fn check(session: &Session, case: &Case, at: &str) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_dataset_is_imported_as_expected() {
+async fn every_dataset_is_imported_as_expected(spec: SpecVersion) {
     for one in cases() {
-        let session = case(&one).await;
+        let session = case(&one, spec).await;
         check(&session, &one, &one.name).await;
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn numbers_of_old_writers_are_right_when_it_is_asked_for() {
+async fn numbers_of_old_writers_are_right_when_it_is_asked_for(spec: SpecVersion) {
     let options = ReadOptions {
         has_legacy_endian: true,
         ..ReadOptions::default()
@@ -220,7 +245,7 @@ async fn numbers_of_old_writers_are_right_when_it_is_asked_for() {
         if !is_old.contains(&&*one.name) {
             continue;
         }
-        let session = imported(&one.directory.join("data"), options).await;
+        let session = imported(&one.directory.join("data"), options, spec).await;
         for (path, expected) in one.expected["arrays"].as_object().unwrap() {
             let path = NodePath::parse(path).unwrap();
             let found = digest(&session, &path, expected["dtype"].as_str().unwrap()).await;
@@ -232,25 +257,28 @@ async fn numbers_of_old_writers_are_right_when_it_is_asked_for() {
 }
 
 /// Exports in a format, and imports that again.
-async fn again(session: &Session, dialect: Arc<dyn Dialect>) -> Result<Session, String> {
+async fn again(
+    session: &Session,
+    dialect: Arc<dyn Dialect>,
+    spec: SpecVersion,
+) -> Result<Session, String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("again");
     let export = Export::new(session.clone()).dialect(dialect);
     export.run(&path).await.map_err(|error| error.to_string())?;
-    Ok(imported(&path, ReadOptions::default()).await)
+    Ok(imported(&path, ReadOptions::default(), spec).await)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_repository_that_goes_out_as_nczarr_comes_back_equal() {
+async fn a_repository_that_goes_out_as_nczarr_comes_back_equal(spec: SpecVersion) {
     let mut seen = 0;
     for one in cases() {
-        let session = case(&one).await;
+        let session = case(&one, spec).await;
         let Ok(dataset) = dataset_of(&session) else {
             // netCDF has no types for truth values of Zarr, complex numbers and the like.
             assert!(one.name.starts_with("zarr-python-v"), "{}", one.name);
             continue;
         };
-        let back = again(&session, Arc::new(NcZarr)).await.unwrap();
+        let back = again(&session, Arc::new(NcZarr), spec).await.unwrap();
         let found = dataset_of(&back).unwrap();
         let bare = |dataset| format!("{:#?}", without_storage(dataset));
         assert_eq!(bare(found), bare(dataset), "{}", one.name);
@@ -273,12 +301,11 @@ fn without_storage(
     dataset
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_repository_that_goes_out_as_format_2_comes_back_with_its_values() {
+async fn a_repository_that_goes_out_as_format_2_comes_back_with_its_values(spec: SpecVersion) {
     let mut refused = BTreeMap::new();
     for one in cases() {
-        let session = case(&one).await;
-        match again(&session, Arc::new(ZarrV2)).await {
+        let session = case(&one, spec).await;
+        match again(&session, Arc::new(ZarrV2), spec).await {
             Ok(back) => check(&back, &one, &format!("{} as format 2", one.name)).await,
             Err(error) => {
                 refused.insert(one.name, error);
@@ -294,8 +321,7 @@ async fn a_repository_that_goes_out_as_format_2_comes_back_with_its_values() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn arrays_larger_than_memory_are_read_in_parts() {
+async fn arrays_larger_than_memory_are_read_in_parts(spec: SpecVersion) {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("huge.zarr");
     let document = |name: &str, chunks: u64| {
@@ -310,7 +336,7 @@ async fn arrays_larger_than_memory_are_read_in_parts() {
     std::fs::write(root.join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
     document("one_chunk", 1 << 31);
     document("rows", 1);
-    let session = imported(&root, ReadOptions::default()).await;
+    let session = imported(&root, ReadOptions::default(), spec).await;
     for name in ["/one_chunk", "/rows"] {
         let path = NodePath::parse(name).unwrap();
         let mut reader = VariableReader::new(&session, &path, DataType::Short).unwrap();
