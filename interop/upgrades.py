@@ -1,4 +1,6 @@
-"""`icefield upgrade`: the reference reads what became of a repository of version 1, goes on with it, and an older one refuses it."""
+"""`icefield upgrade` and `downgrade`: the reference reads what became of a repository of version 1, goes on with it, and an older one refuses it."""
+
+import json
 
 import icechunk
 import numpy as np
@@ -131,3 +133,90 @@ def a_release_that_knows_version_1_alone_refuses_what_we_upgraded(work):
         raise AssertionError("it was opened")
     except icechunk.IcechunkError:
         pass
+
+
+@case
+def the_reference_reads_a_downgrade_equal_at_every_ref(work):
+    path, copy = work / "repo", work / "older"
+    # A repository that the reference began in version 1: a release that knows no other judges the copy, too.
+    _, expected = old(path)
+    icefield("upgrade", path)
+    icefield("mv", path, "late", "moved")
+    icefield("branch", "create", path, "feature/a")
+    if reference.NEWER:
+        session = reference.open(path).writable_session("main")
+        zarr.create_array(session.store, name="theirs", shape=(4,), chunks=(2,), dtype="i4")[:] = np.arange(4)
+        session.commit("theirs", metadata={"deep": {"a": [1, None, 0.5]}})
+        moving = reference.open(path).rearrange_session("other")
+        moving.move("/on_other", "/elsewhere")
+        moving.commit("moved by them")
+    report = json.loads(icefield("downgrade", path, copy, "--leave-out", "--json"))
+    assert report["left_out"] == ["branch feature/a"], report
+    kinds = {it["kind"] for it in report["not_carried"]}
+    assert kinds == {"ref_name", "move", "operations_log"}, report
+    assert_judged_equal(path, copy, ["main", "other"], ["v1"], ["gone"])
+
+    older = reference.open(copy)
+    contents.assert_arrays_equal(older.readonly_session(tag="v1").store, expected)
+    assert older.config.inline_chunk_threshold_bytes == 16
+    assert CONTAINER in older.config.virtual_chunk_containers
+    # A move is told as a deletion and a creation of one node, which the reference shows at its new path in both lists.
+    at = next(info for info in older.ancestry(branch="main") if info.message == "Move /late to /moved")
+    difference = older.diff(from_snapshot_id=at.parent_id, to_snapshot_id=at.id)
+    assert (difference.new_arrays, len(difference.deleted_arrays)) == ({"/moved"}, 1), difference
+    # They go on in turns, and a later downgrade brings on what is new.
+    session = older.writable_session("other")
+    zarr.create_group(session.store, path="after")
+    session.commit("after")
+    icefield("mv", copy, "after", "behind", "--branch", "other")
+    icefield("mv", path, "moved", "again")
+    icefield("downgrade", path, copy, "--ref", "main")
+    reference.assert_agreement(copy, ["main", "other"], ["v1"], ["gone"])
+    icefield("fsck", copy)
+
+
+@case
+def the_reference_reads_a_downgrade_of_what_expired(work):
+    if not reference.NEWER:
+        raise Skip("this release does not know version 2")
+    path, copy = work / "repo", work / "older"
+    repository = icechunk.Repository.create(reference.storage(path), spec_version=2)
+    for number in range(6):
+        session = repository.writable_session("main")
+        group = zarr.open_group(session.store, mode="a")
+        group.create_group(f"g{number}")
+        if number > 1:
+            del group[f"g{number - 2}"]
+        tip = session.commit(f"commit {number}")
+        if number == 3:
+            kept = tip
+    repository.create_tag("kept", kept)
+    time = next(repository.ancestry(branch="main")).written_at
+    repository.expire_snapshots(older_than=time)
+    icefield("downgrade", path, copy)
+    assert_judged_equal(path, copy, ["main"], ["kept"], [])
+    icefield("fsck", copy)
+    older = reference.open(copy)
+    first = list(older.ancestry(tag="kept"))[-1]
+    difference = older.diff(from_snapshot_id=first.id, to_tag="kept")
+    assert {"/g2", "/g3"} <= difference.new_groups, difference
+    assert not {"/g0", "/g1"} & difference.new_groups, difference
+
+
+def assert_judged_equal(path, copy, branches, tags, deleted_tags):
+    """The reference reads in a copy what we read there, and that is what we read in the source."""
+    found = reference.assert_agreement(copy, branches, tags, deleted_tags)
+    source = dump(path)
+    reached, ids = {}, [found["branches"][name] for name in branches] + [found["tags"][name] for name in tags]
+    assert ids == [source["branches"][name] for name in branches] + [source["tags"][name] for name in tags]
+    while ids:
+        id = ids.pop()
+        if id is not None and id not in reached:
+            reached[id] = source["snapshots"][id]
+            ids.append(reached[id]["parent_id"])
+    assert set(reached) == set(found["snapshots"])
+    for id, snapshot in reached.items():
+        if snapshot["parent_id"] is None:
+            # The first snapshot has the mark of its version.
+            snapshot["metadata"] = found["snapshots"][id]["metadata"]
+        assert_same(found["snapshots"][id], snapshot)

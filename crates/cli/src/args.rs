@@ -24,7 +24,7 @@ use crate::failure::chain;
 
 pub(crate) use amend::Amend;
 pub(crate) use config::{Config, ConfigGet, ConfigSet, ConfigUnset};
-pub(crate) use copies::{Bundle, Copy, Part, Unbundle};
+pub(crate) use copies::{Bundle, Copy, Downgrade, Part, Unbundle};
 pub(crate) use du::{By, Du};
 pub(crate) use expire::Expire;
 pub(crate) use fsck::Fsck;
@@ -143,6 +143,9 @@ pub(crate) enum Command {
     /// Make a repository of spec version 2 out of one of version 1, in place.
     #[command(after_help = UPGRADE)]
     Upgrade(Upgrade),
+    /// Make a copy of spec version 1 of a repository of version 2, and say what it cannot have.
+    #[command(after_help = copies::DOWNGRADE)]
+    Downgrade(Downgrade),
     /// Show or change the settings that are stored with a repository.
     #[command(subcommand)]
     Config(Config),

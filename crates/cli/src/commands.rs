@@ -10,6 +10,7 @@ mod config;
 mod copy;
 mod diff;
 mod doctor;
+mod downgrade;
 mod du;
 mod expire;
 mod export;
@@ -72,6 +73,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Init(args) => init::run(&context, args).await,
         Command::OpsLog(args) => ops_log::run(&context, args).await,
         Command::Upgrade(args) => upgrade::run(&context, args).await,
+        Command::Downgrade(args) => downgrade::run(&context, args).await,
         Command::SetStatus(args) => set_status::run(&context, args).await,
         Command::Import(args) => import::run(&context, args).await,
         Command::Append(args) => windows::grow(&context, windows::Way::End, args).await,

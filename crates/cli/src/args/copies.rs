@@ -34,6 +34,36 @@ pub(crate) struct Copy {
     pub(crate) facts: Facts,
 }
 
+/// `icefield downgrade`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Downgrade {
+    /// The repository, of spec version 2.
+    #[arg(value_name = "SRC", value_parser = in_full(Location::parse))]
+    pub(crate) source: Location,
+    /// Where to; a repository of version 1 is created there if there is none.
+    #[arg(value_name = "DST", value_parser = in_full(Location::parse))]
+    pub(crate) destination: Location,
+    #[command(flatten)]
+    pub(crate) part: Part,
+    /// Leave out the branches and tags that version 1 cannot hold, and say which.
+    #[arg(long)]
+    pub(crate) leave_out: bool,
+    /// Move branches of the destination also if they have commits that the source does not, and replace its configuration.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Say what would be copied and what would not be carried, and write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) facts: Facts,
+}
+
+/// What stands below the help of `downgrade`.
+pub(crate) const DOWNGRADE: &str = "\
+The source stays as it is. Ids of snapshots and chunks stay; metadata files are written anew, without what version 1 has no place \
+for, and all of that is named. What readers would miss is refused: arrays with rectilinear chunk grids, locations of virtual chunks \
+that version 1 cannot spell, branches and tags whose names have a slash. --ref, --depth and --leave-out choose around it.";
+
 /// Which part of a repository.
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Part {

@@ -87,6 +87,13 @@ pub(super) fn failure(error: CopyError) -> Failure {
         CopyError::SourceRefs(RefsError::NotUnderstood { .. }) => {
             Some("--ref NAME copies single branches and tags all the same")
         }
+        CopyError::EarlierVersion => Some(
+            "`icefield downgrade SRC DST` makes a copy of version 1, and names what it cannot have",
+        ),
+        CopyError::IsVersion1 => Some("`icefield copy SRC DST` copies it"),
+        CopyError::NotInVersion1 { .. } => Some(
+            "--leave-out leaves out the branches and tags that lead there, and with --dry-run tells all of it; --ref and --depth choose what is copied",
+        ),
         CopyError::SourceChanged { .. } => {
             Some("no ref was changed for this; what is there is not copied twice")
         }
@@ -107,8 +114,17 @@ pub(super) fn failure(error: CopyError) -> Failure {
 }
 
 fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
-    let report = &facts.report;
-    let (from, to) = (printable(&facts.source), printable(&facts.destination));
+    report(&facts.source, &facts.destination, &facts.report, out)
+}
+
+/// Prints what was copied.
+pub(super) fn report(
+    source: &str,
+    destination: &str,
+    report: &CopyReport,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (from, to) = (printable(source), printable(destination));
     let edits = report.refs.iter().filter(|it| is_edit(it)).count() as u64;
     if report.snapshots.objects == 0 && edits == 0 {
         writeln!(out, "{to} has all of {from} already")?;
@@ -129,7 +145,7 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     }
     refs(&report.refs, out)?;
     let (config, metadata, flags) = (report.config, report.metadata, report.flags);
-    settings(config, metadata, flags, &facts.destination, out)?;
+    settings(config, metadata, flags, destination, out)?;
     for id in &report.shortened {
         writeln!(
             out,

@@ -3,6 +3,7 @@
 mod config;
 mod copies;
 mod copy;
+mod downgrade;
 mod du;
 mod expire;
 mod fsck;
