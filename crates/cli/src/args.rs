@@ -653,6 +653,9 @@ pub(crate) struct Mv {
     /// The branch to commit to.
     #[arg(long, value_parser = in_full(BranchName::parse), default_value = "main")]
     pub(crate) branch: BranchName,
+    /// Where another commit is first and has moved the node, move it on from there (spec version 2).
+    #[arg(long)]
+    pub(crate) follow_moves: bool,
     /// The commit message.
     #[arg(short, long)]
     pub(crate) message: Option<String>,

@@ -23,6 +23,10 @@ pub(super) enum Kind {
     Revert,
 }
 
+/// What to do about conflicts [`are_of_moved_nodes`].
+pub(super) const FOLLOW_MOVES: &str =
+    "`--follow-moves` carries changes to where the branch has moved what they are made to";
+
 #[derive(Serialize)]
 struct Carried {
     location: String,
@@ -89,11 +93,8 @@ pub(super) async fn run(context: &Context, kind: Kind, args: Carry) -> Result<()
         "{number} with branch {}: nothing was committed",
         args.branch
     );
-    let are_moved = (conflicts.iter()).all(|it| matches!(it, Conflict::EditOfMovedNode { .. }));
-    let hint = match are_moved {
-        true => {
-            "`--follow-moves` carries changes to where the branch has moved what they are made to"
-        }
+    let hint = match are_of_moved_nodes(&conflicts) {
+        true => FOLLOW_MOVES,
         false => "`--on-conflict source` or `--on-conflict branch` says which side stays",
     };
     Err(Failure::new(Exit::Conflict, message).hint(hint))
@@ -119,11 +120,21 @@ fn solver(args: &Carry) -> BasicSolver {
         OnConflict::Source => VersionSelection::UseOurs,
         OnConflict::Branch => VersionSelection::UseTheirs,
     };
-    let solver = BasicSolver::of(selection);
-    match args.follow_moves {
+    following(BasicSolver::of(selection), args.follow_moves)
+}
+
+/// Returns a solver that follows moves, if that is asked for.
+pub(super) fn following(solver: BasicSolver, follow_moves: bool) -> BasicSolver {
+    match follow_moves {
         true => solver.follow_moves(),
         false => solver,
     }
+}
+
+/// Whether `--follow-moves` would have settled all of it.
+pub(super) fn are_of_moved_nodes(conflicts: &[Conflict]) -> bool {
+    let mut conflicts = conflicts.iter();
+    conflicts.all(|it| matches!(it, Conflict::EditOfMovedNode { .. }))
 }
 
 async fn message(

@@ -1,9 +1,10 @@
 //! `icefield mv`
 
-use icefield::{Detector, SnapshotId};
+use icefield::{BasicSolver, CommitOutcome, SnapshotId, VersionSelection};
 use serde::Serialize;
 
 use super::Context;
+use super::carry::{FOLLOW_MOVES, are_of_moved_nodes, following};
 use crate::args::Mv;
 use crate::failure::Failure;
 use crate::output::escape::printable;
@@ -26,8 +27,17 @@ pub(super) async fn run(context: &Context, args: Mv) -> Result<(), Failure> {
         Some(message) => message,
         None => format!("Move {} to {}", args.from, args.to),
     };
-    let outcome = session.commit(message).rebase_with(Detector::Strict).await;
-    let snapshot_id = icefield::committed(outcome.map_err(icefield::Error::from)?)?;
+    let solver = following(BasicSolver::of(VersionSelection::Fail), args.follow_moves);
+    let outcome = session.commit(message).rebase_with(solver).await;
+    let outcome = outcome.map_err(icefield::Error::from)?;
+    let are_moved = match &outcome {
+        CommitOutcome::Conflicts { conflicts, .. } => are_of_moved_nodes(conflicts),
+        _ => false,
+    };
+    let snapshot_id = icefield::committed(outcome).map_err(|error| match are_moved {
+        true => Failure::from(error).hint(FOLLOW_MOVES),
+        false => error.into(),
+    })?;
     let facts = Moved {
         location: output::location(&args.location),
         branch: args.branch.to_string(),

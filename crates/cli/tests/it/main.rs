@@ -23,6 +23,7 @@ mod netcdf;
 mod netcdf_exports;
 mod offset_stores;
 mod pages;
+mod races;
 mod readme;
 mod terminal;
 mod web_server;
