@@ -2,6 +2,7 @@
 
 mod carrying;
 mod checking;
+mod copies;
 mod exchange;
 mod import;
 mod progress;
@@ -18,6 +19,10 @@ use crate::errors::Failure;
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(carrying::carry, module)?)?;
     module.add_function(wrap_pyfunction!(checking::fsck, module)?)?;
+    module.add_function(wrap_pyfunction!(copies::copy, module)?)?;
+    module.add_function(wrap_pyfunction!(copies::downgrade, module)?)?;
+    module.add_function(wrap_pyfunction!(copies::bundle, module)?)?;
+    module.add_function(wrap_pyfunction!(copies::unbundle, module)?)?;
     module.add_function(wrap_pyfunction!(import::import_files, module)?)?;
     module.add_function(wrap_pyfunction!(exchange::export, module)?)?;
     module.add_function(wrap_pyfunction!(retention::expire_by_policy, module)?)?;

@@ -1,4 +1,4 @@
-"""What checks, retention, imports, exports and moves of windows report."""
+"""What checks, retention, copies, imports, exports and moves of windows report."""
 
 from icefield._values.imports import (
     ImportGap,
@@ -8,21 +8,29 @@ from icefield._values.imports import (
     PlannedSource,
 )
 from icefield._values.reports import (
+    BundleReport,
+    CopyReport,
+    DowngradeReport,
     ExportReport,
     Finding,
     FsckReport,
+    NotCarried,
     RepairReport,
     RetentionReport,
     Window,
 )
 
 __all__ = [
+    "BundleReport",
+    "CopyReport",
+    "DowngradeReport",
     "ExportReport",
     "Finding",
     "FsckReport",
     "ImportGap",
     "ImportPlan",
     "ImportReport",
+    "NotCarried",
     "PlannedArray",
     "PlannedSource",
     "RepairReport",

@@ -13,6 +13,7 @@ from icefield._checks import exactly_one_version, metadata_document, microsecond
 from icefield._place import Place, missing
 from icefield._repository.carrying import Carrying
 from icefield._repository.checking import Checking
+from icefield._repository.copies import Copies
 from icefield._repository.exchange import Exchange
 from icefield._repository.history import History
 from icefield._repository.opening import (
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Repository"]
 
 
-class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Checking, State):
+class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Checking, State):
     """A repository: snapshots of a tree of Zarr groups and arrays, with branches and tags.
 
     Open one with `Repository.open`, make one with `Repository.create`. Methods that read or write

@@ -66,7 +66,12 @@ impl From<UsageError> for Failure {
 
 impl From<CopyError> for Failure {
     fn from(error: CopyError) -> Self {
-        icefield::Error::from(error).into()
+        match error {
+            CopyError::NotInVersion1 { .. } => {
+                Self::of("unsupported-operation-for-version", &error)
+            }
+            error => icefield::Error::from(error).into(),
+        }
     }
 }
 

@@ -1,14 +1,18 @@
-"""What checks, retention, imports, exports and moves of windows report."""
+"""What checks, retention, copies, imports, exports and moves of windows report."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
+    "BundleReport",
+    "CopyReport",
+    "DowngradeReport",
     "ExportReport",
     "Finding",
     "FsckReport",
+    "NotCarried",
     "RepairReport",
     "RetentionReport",
     "Window",
@@ -77,6 +81,85 @@ class RetentionReport:
     """Tags of snapshots that are too old, if such are deleted."""
     stuck: dict[str, str]
     """Snapshots that keep a parent which should have gone, because objects are lost: id, and what is lost."""
+
+
+@dataclass(frozen=True)
+class CopyReport:
+    """What a copy, or the reading of a bundle, did or would do."""
+
+    dry_run: bool
+    """Whether nothing was written."""
+    created: bool
+    """Whether there was no repository at the destination before."""
+    spec_version: int
+    """The version of the format that the destination has."""
+    chunks: int
+    """Chunk objects that were copied."""
+    bytes: int
+    """Their bytes."""
+    snapshots: int
+    """Snapshots that were copied."""
+    refs: dict[str, str]
+    """What became of each ref, by `branch NAME` or `tag NAME`: `created`, `moved`, `unchanged` and so on."""
+    facts: dict[str, Any] = field(repr=False, compare=False)
+    """The whole report, as plain values."""
+
+    @classmethod
+    def _of(cls, facts: dict[str, Any], **more: Any) -> Self:
+        return cls(
+            dry_run=facts.get("dry_run", False),
+            created=facts["created"],
+            spec_version=facts["spec_version"],
+            chunks=facts["chunks"]["objects"],
+            bytes=facts["chunks"]["bytes"],
+            snapshots=facts["snapshots"]["objects"],
+            refs={f"{it['kind']} {it['name']}": it["action"] for it in facts["refs"]},
+            facts=facts,
+            **more,
+        )
+
+
+@dataclass(frozen=True)
+class NotCarried:
+    """Something that a copy of version 1 of the format has no place for."""
+
+    kind: str
+    """What it is: `ref_name`, `chunk_grid`, `location`, `container_name`, `compressed_location`, `move`, `extra`, `status`,
+    `feature_flag`, `metadata`, `detached_snapshot`, `operations_log`."""
+    object: str
+    """What has it: a ref, the key of an object, an array in a snapshot, or a setting."""
+    detail: str
+    """The rule that it breaks, or what is lost."""
+
+
+@dataclass(frozen=True)
+class DowngradeReport(CopyReport):
+    """What a downgrade did, or would do."""
+
+    not_carried: list[NotCarried]
+    """What the copy does not have."""
+    left_out: list[str]
+    """Branches and tags that were left out: `branch NAME`, `tag NAME`."""
+
+
+@dataclass(frozen=True)
+class BundleReport:
+    """What a bundle holds."""
+
+    spec_version: int
+    """The version of the format of the repository that it unpacks to."""
+    chunks: int
+    """Chunk objects."""
+    bytes: int
+    """Their bytes."""
+    snapshots: int
+    """Snapshots."""
+    refs: int
+    """Branches, tags and names of deleted tags."""
+    since: str | None
+    """The snapshot that must be there where it is unpacked."""
+    facts: dict[str, Any] = field(repr=False, compare=False)
+    """The whole report, as plain values."""
 
 
 @dataclass(frozen=True)
