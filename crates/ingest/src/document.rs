@@ -156,6 +156,20 @@ pub(crate) fn with_length(
     })
 }
 
+/// Returns the document with other values of members that it has; nothing else differs.
+pub(crate) fn with_members(
+    document: &Bytes,
+    values: &[(&str, String)],
+) -> Result<Bytes, serde_json::Error> {
+    let mut document = document.clone();
+    for (name, value) in values {
+        if let Some(span) = Members::of(&document)?.value(name) {
+            document = replaced(&document, span, value);
+        }
+    }
+    Ok(document)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

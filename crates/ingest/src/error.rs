@@ -8,7 +8,7 @@ use icefield_core::{
 };
 use icefield_zarr_fs::{TreeError, ZipError};
 
-use crate::{Difference, TimeError};
+use crate::{Difference, LayoutError, TimeError};
 
 /// Why a source could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -185,6 +185,9 @@ impl SourceError {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
+    /// The chunks of an array cannot be laid out as it was asked for.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
     /// An array is there already.
     #[error("{path} exists already")]
     AlreadyExists {
@@ -282,6 +285,16 @@ pub enum PlanError {
         path: NodePath,
         /// Why its chunks are not those of the array.
         difference: Difference,
+    },
+    /// Chunks would have to be encoded anew, and cannot be.
+    #[error("the chunks of {path} cannot be encoded anew, though {difference}: {reason}")]
+    NotRecoded {
+        /// The array.
+        path: NodePath,
+        /// Why they would have to be.
+        difference: Difference,
+        /// What is not understood.
+        reason: String,
     },
     /// An append does not change what is there.
     #[error("{path} has the units {existing:?}, which an append keeps: it cannot have {wanted:?}")]

@@ -7,6 +7,7 @@ mod labels;
 mod layout;
 mod outline;
 mod prepare;
+mod rearrange;
 mod refer;
 mod seams;
 mod selection;
@@ -25,7 +26,7 @@ pub use self::choices::{Gap, Order, Overlap};
 pub use self::outline::{ImportPlan, PlannedArray, PlannedSource};
 pub use self::selection::Selection;
 use crate::plan::{self, Existing, Transfer};
-use crate::{Ignored, ImportError, Limits, Progress, Source};
+use crate::{ChunkLayout, Ignored, ImportError, Limits, Progress, Source, assemble};
 
 /// What an import did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,7 +49,7 @@ pub struct ImportReport {
     /// Bytes of those chunks.
     pub virtual_bytes: u64,
     /// Of the chunks that were copied, those that were put together of elements: at seams between sources, and where
-    /// chunk grids or codecs differ.
+    /// chunk grids or codecs differ, also from what was asked for.
     pub assembled_chunks: u64,
     /// Chunks that were decoded for that.
     pub decoded_chunks: u64,
@@ -101,6 +102,7 @@ pub struct Import {
     time_units: Option<String>,
     /// Whether chunks are referred to where they lie, and the arrays of the source that are copied all the same.
     refers: Option<BTreeSet<NodePath>>,
+    layout: ChunkLayout,
     limits: Limits,
     progress: Arc<dyn Progress>,
     interrupt: Interrupt,
@@ -118,6 +120,7 @@ impl fmt::Debug for Import {
             .field("overlap", &self.overlap)
             .field("time_units", &self.time_units)
             .field("refers", &self.refers)
+            .field("layout", &self.layout)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
@@ -137,6 +140,7 @@ impl Import {
             overlap: Overlap::Refuse,
             time_units: None,
             refers: None,
+            layout: ChunkLayout::kept(),
             limits: Limits::default(),
             progress: Arc::new(()),
             interrupt: Interrupt::new(),
@@ -210,6 +214,14 @@ impl Import {
         self
     }
 
+    /// Cuts and encodes the chunks of the arrays otherwise than the first source has them. Arrays of one dimension that have its
+    /// name are read whole by everybody, and keep their chunks; arrays without dimensions stay as they are. Of dimensions that an
+    /// array lacks it is told nothing, and one that no array has is an error.
+    pub fn layout(mut self, layout: ChunkLayout) -> Self {
+        self.layout = layout;
+        self
+    }
+
     /// Sets how much is under way at once.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -279,7 +291,7 @@ impl Import {
 
     async fn stage_all(&self, session: &Session) -> Result<ImportReport, ImportError> {
         let mut prepared = self.prepare(session).await?;
-        let seams = prepared.seams(self.dimension())?;
+        let (seams, compared) = prepared.seams(session, self.dimension(), self.limits)?;
         for (path, document) in std::mem::take(&mut prepared.documents) {
             session
                 .set_metadata(&path, document, WriteMode::Overwrite)
@@ -304,11 +316,14 @@ impl Import {
                 }
             }
         }
-        let assembled = seams::run(session, seams, self.limits, &*self.progress).await?;
+        let assembled = assemble::run(session, seams, self.limits, &*self.progress).await?;
         report.chunks += assembled.chunks;
         report.bytes += assembled.bytes;
         report.assembled_chunks = assembled.chunks;
         report.decoded_chunks = assembled.decoded;
+        // With what was put together.
+        let compared = assemble::run(session, compared, self.limits, &*self.progress).await?;
+        report.compared_chunks += compared.compared;
         Ok(report)
     }
 

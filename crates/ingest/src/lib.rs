@@ -6,7 +6,9 @@
 //! [`Destination`]: such a directory, a zip file, or a prefix of a bucket; in Zarr v3, or in another [`Dialect`].
 //!
 //! Both copy chunks in parallel, within [`Limits`] on their number and on their bytes, so that memory does
-//! not grow with the size of the data. Neither decodes a chunk: bytes go in and come out as they are.
+//! not grow with the size of the data. Bytes go in and come out as they are, but where chunks must be put together of the
+//! elements of others: at seams between sources, and where another [`ChunkLayout`] is asked for. [`Rechunk`] gives one to an
+//! array that is in a repository.
 //!
 //! Archive files, made by others, become an [`Archive`]: arrays in the terms of Zarr, and where their chunks lie in the
 //! files. `read_hdf5` fills one from HDF5 and NetCDF-4 files (feature `hdf5`, on by default).
@@ -34,7 +36,9 @@
 //! ```
 
 mod archive;
+mod assemble;
 mod cf;
+mod chunk_layout;
 mod codec;
 mod consolidated;
 mod decode;
@@ -59,6 +63,7 @@ mod netcdf;
 mod netcdf3;
 mod plan;
 mod progress;
+mod rechunk;
 mod regions;
 mod source;
 #[cfg(feature = "codecs")]
@@ -71,6 +76,7 @@ pub use archive::{
     Expected, Recode,
 };
 pub use cf::TimeError;
+pub use chunk_layout::{ChunkLayout, ChunkLength, Compression, LayoutError, Shards};
 pub use detect::{ArchiveOptions, Kind, read_archive, read_archive_with};
 #[cfg(unix)]
 pub use directory::ZarrDirectory;
@@ -98,6 +104,7 @@ pub use materialize::{Materialize, MaterializeReport};
 pub use netcdf::{NetcdfError, VariableReader, archive_of_cdl, dataset_of};
 pub use netcdf3::read_netcdf3;
 pub use progress::Progress;
+pub use rechunk::{ArrayLayout, Rechunk, RechunkPlan, RechunkReport};
 pub use source::{ChunkEntry, Hierarchy, References, Source, SourceNode};
 #[cfg(feature = "codecs")]
 pub use statistics::{ArrayStatistics, Histogram, Number, StatisticsError, Summary, statistics};

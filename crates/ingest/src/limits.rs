@@ -15,6 +15,9 @@ pub struct Limits {
     pub chunks: usize,
     /// Bytes of chunks held in memory. A larger chunk is copied alone. Default 32 MiB.
     pub bytes: u64,
+    /// Bytes held where chunks are put together of the elements of others, which are decoded for that. What needs more to make
+    /// a single chunk has it, and is alone. Default 128 MiB.
+    pub elements: u64,
 }
 
 impl Default for Limits {
@@ -22,6 +25,7 @@ impl Default for Limits {
         Self {
             chunks: 16,
             bytes: 32 << 20,
+            elements: 128 << 20,
         }
     }
 }
@@ -41,6 +45,13 @@ impl Limits {
         self
     }
 
+    /// Returns the limits with another bound on the bytes of elements; at least 1 KiB, at most 1 TiB.
+    #[must_use]
+    pub fn with_elements(mut self, bytes: u64) -> Self {
+        self.elements = bytes.clamp(UNIT, 1 << 40);
+        self
+    }
+
     /// Returns the limits of each of two steps that hold bytes at the same time, the reading and the writing.
     #[must_use]
     pub(crate) fn of_each_step(self) -> Self {
@@ -48,7 +59,7 @@ impl Limits {
     }
 }
 
-/// The part of the [`Limits`] that counts bytes.
+/// A part of the [`Limits`] that counts bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     permits: Arc<Semaphore>,
@@ -57,7 +68,12 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(limits: Limits) -> Self {
-        let total = units(limits.bytes);
+        Self::of(limits.bytes)
+    }
+
+    /// Returns a bound of so many bytes.
+    pub(crate) fn of(bytes: u64) -> Self {
+        let total = units(bytes);
         Self {
             permits: Arc::new(Semaphore::new(total as usize)),
             total,

@@ -60,6 +60,8 @@ pub(crate) enum Action {
     Move(Shift),
     /// Compare each with the one that is there.
     Compare,
+    /// Encode the elements in the layout that the array has in the repository, and compare that.
+    CompareElements(Difference),
 }
 
 /// A part of a grid of chunks, cut across one axis, and where it goes.
@@ -106,6 +108,20 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
+    /// Returns the whole of an array that is encoded anew.
+    pub(crate) fn whole(transfer: &Transfer, recoded: Difference) -> Self {
+        Self {
+            from: transfer.from.clone(),
+            kept: 0..transfer.array.shape.first().copied().unwrap_or(1),
+            array: transfer.array.clone(),
+            document: transfer.document.clone(),
+            to: transfer.to.clone(),
+            axis: 0,
+            at: 0,
+            recoded: Some(recoded),
+        }
+    }
+
     /// Returns the elements that are added.
     pub(crate) fn length(&self) -> u64 {
         self.kept.end - self.kept.start

@@ -38,28 +38,84 @@ impl Region {
         Some(Self { start, shape })
     }
 
+    /// Returns the box with its first element at another place along an axis.
+    pub(crate) fn moved(&self, axis: usize, forth: u64, back: u64) -> Self {
+        let mut moved = self.clone();
+        moved.start[axis] = (moved.start[axis] + forth).saturating_sub(back);
+        moved
+    }
+
+    /// Returns the box of chunks in which elements of the box lie.
+    pub(crate) fn chunks(&self, chunk_shape: &[u64]) -> Self {
+        let (mut start, mut shape) = (Vec::new(), Vec::new());
+        for (at, chunk) in chunk_shape.iter().enumerate() {
+            let first = self.start[at] / chunk;
+            let end = (self.start[at] + self.shape[at]).div_ceil(*chunk);
+            start.push(first);
+            shape.push(end - first);
+        }
+        Self { start, shape }
+    }
+
     /// The runs of consecutive elements of a part of the box: the first of each by its number in the box, and how many.
     pub(crate) fn runs(&self, part: &Self) -> (Vec<usize>, usize) {
-        let rank = self.shape.len();
-        let Some(last) = rank.checked_sub(1) else {
-            return (vec![0], 1);
-        };
-        let mut strides = vec![1_u64; rank];
-        for at in (0..last).rev() {
-            strides[at] = strides[at + 1].saturating_mul(self.shape[at + 1]);
-        }
-        let mut firsts = vec![0_u64];
-        for (at, step) in strides.into_iter().enumerate() {
-            let offset = part.start[at].saturating_sub(self.start[at]);
-            let count = if at == last { 1 } else { part.shape[at] };
-            firsts = firsts
-                .iter()
-                .flat_map(|first| (0..count).map(move |n| first + (offset + n) * step))
-                .collect();
-        }
-        let firsts = firsts.into_iter().map(|it| it as usize).collect();
-        (firsts, part.shape[last] as usize)
+        let mut firsts = Vec::new();
+        let length = each_run(part, [self, self], |first, _, _| firsts.push(first));
+        (firsts, length)
     }
+
+    /// The number of an element of the box.
+    fn number(&self, element: &[u64]) -> u64 {
+        let mut number = 0;
+        for (at, length) in self.shape.iter().enumerate() {
+            number = number * length + element[at].saturating_sub(self.start[at]);
+        }
+        number
+    }
+}
+
+/// Calls with the number of the first element, in each of two boxes, of each run of consecutive elements of a part of both,
+/// and with the length of the runs, which it returns.
+fn each_run(part: &Region, boxes: [&Region; 2], mut run: impl FnMut(usize, usize, usize)) -> usize {
+    let mut outer = part.shape.len();
+    let mut length = 1;
+    // Dimensions that the part fills in both boxes belong to one run.
+    while outer > 0 {
+        outer -= 1;
+        length *= part.shape[outer];
+        if boxes.iter().any(|of| of.shape[outer] != part.shape[outer]) {
+            break;
+        }
+    }
+    let counts = &part.shape[..outer];
+    if counts.contains(&0) || length == 0 {
+        return length as usize;
+    }
+    let mut element = part.start.clone();
+    loop {
+        let [one, other] = boxes.map(|of| of.number(&element) as usize);
+        run(one, other, length as usize);
+        let next = (0..outer)
+            .rev()
+            .find(|at| element[*at] + 1 < part.start[*at] + counts[*at]);
+        let Some(at) = next else {
+            return length as usize;
+        };
+        element[at] += 1;
+        element[at + 1..outer].copy_from_slice(&part.start[at + 1..outer]);
+    }
+}
+
+/// Returns the place with a number in a grid, the last dimension fastest.
+pub(crate) fn place(number: u64, counts: &[u64]) -> Vec<u64> {
+    let mut place = vec![0; counts.len()];
+    let mut left = number;
+    for (at, count) in counts.iter().enumerate().rev() {
+        let count = (*count).max(1);
+        place[at] = left % count;
+        left /= count;
+    }
+    place
 }
 
 /// Copies what two boxes have in common from one to the other; elements are `width` items of the slices each.
@@ -84,17 +140,20 @@ pub(crate) fn copy_part<T: Clone>(
     (into, to): (&mut [T], &Region),
     width: usize,
 ) -> Result<(), String> {
-    let (sources, length) = of.runs(part);
-    let (targets, _) = to.runs(part);
-    let short = || "it has fewer elements than its shape says".to_owned();
-    let length = length * width;
-    for (source, target) in sources.into_iter().zip(targets) {
-        let (source, target) = (source * width, target * width);
-        let source = from.get(source..source + length).ok_or_else(short)?;
-        let target = into.get_mut(target..target + length).ok_or_else(short)?;
-        target.clone_from_slice(source);
+    let mut is_whole = true;
+    each_run(part, [of, to], |source, target, length| {
+        let (source, target, length) = (source * width, target * width, length * width);
+        let source = from.get(source..source + length);
+        let target = into.get_mut(target..target + length);
+        match (source, target) {
+            (Some(source), Some(target)) => target.clone_from_slice(source),
+            _ => is_whole = false,
+        }
+    });
+    match is_whole {
+        true => Ok(()),
+        false => Err("it has fewer elements than its shape says".to_owned()),
     }
-    Ok(())
 }
 
 /// Calls with each place of a grid, the last dimension fastest, until one says no.
@@ -142,6 +201,30 @@ mod tests {
         let mut one = [0];
         copy(&[7], &region(&[], &[]), &mut one, &region(&[], &[]), 1).expect("a scalar");
         assert_eq!(one, [7]);
+        // Rows that both boxes have whole are one run.
+        let (of, part) = (region(&[0, 0], &[3, 4]), region(&[1, 0], &[2, 4]));
+        assert_eq!(of.runs(&part), (vec![4], 8));
+        assert_eq!(of.runs(&region(&[1, 1], &[2, 3])), (vec![5, 9], 3));
+        let (of, part) = (
+            region(&[0, 0, 0], &[2, 3, 2]),
+            region(&[0, 1, 0], &[2, 2, 2]),
+        );
+        assert_eq!(of.runs(&part), (vec![2, 8], 4));
+    }
+
+    #[test]
+    fn boxes_lie_in_boxes_of_chunks() {
+        let chunks = region(&[3, 8], &[4, 4]).chunks(&[2, 4]);
+        assert_eq!(chunks, region(&[1, 2], &[3, 1]));
+        assert_eq!(
+            region(&[3, 8], &[4, 4]).moved(1, 2, 5),
+            region(&[3, 5], &[4, 4])
+        );
+        assert_eq!(
+            (place(0, &[2, 3]), place(5, &[2, 3])),
+            (vec![0, 0], vec![1, 2])
+        );
+        assert_eq!(place(0, &[]), Vec::<u64>::new());
     }
 
     #[test]

@@ -82,8 +82,8 @@ pub(crate) enum Likeness {
     Different(Difference),
 }
 
-/// Compares two arrays as [`array_difference`] does. Codecs and the fill value only say how elements are stored; so does the
-/// chunk grid of an array that grows.
+/// Compares two arrays as [`array_difference`] does. Codecs, the fill value and a regular chunk grid only say how elements are
+/// stored.
 pub(crate) fn likeness(
     existing: &[u8],
     source: &[u8],
@@ -98,7 +98,7 @@ pub(crate) fn likeness(
     );
     let is_regular = |document: &Value| document["chunk_grid"]["name"] == "regular";
     let mut storage = vec!["codecs", "fill_value"];
-    if free.is_some() && is_regular(&here) && is_regular(&there) {
+    if is_regular(&here) && is_regular(&there) {
         storage.push("chunk_grid");
     }
     for member in storage {

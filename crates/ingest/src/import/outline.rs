@@ -4,8 +4,10 @@ use futures::TryStreamExt;
 use icefield_core::{ArrayMetadata, BranchName, NodeMetadata, NodePath, Repository};
 
 use super::Import;
-use super::layout::{Grown, Layout};
+use super::layout::Grown;
 use super::prepare::Prepared;
+use crate::assemble::Assembly;
+use crate::chunk_layout::Described;
 use crate::plan::{Action, Transfer};
 use crate::{ChunkEntry, Gap, ImportError, Source};
 
@@ -56,9 +58,11 @@ pub struct PlannedArray {
     pub is_new: bool,
     /// Elements per dimension then.
     pub shape: Vec<u64>,
-    /// Elements per chunk and dimension.
+    /// Elements per chunk and dimension; inside of shards, if there are any.
     pub chunk_shape: Vec<u64>,
-    /// Names of the codecs, in the order of encoding.
+    /// Elements per shard and dimension. Where there are shards, they are counted, and not the chunks in them.
+    pub shard_shape: Option<Vec<u64>>,
+    /// Names of the codecs, in the order of encoding; that of shards first.
     pub codecs: Vec<String>,
     /// Chunks that would be copied as they are, and their bytes.
     pub copied: (u64, u64),
@@ -66,8 +70,10 @@ pub struct PlannedArray {
     pub referred: (u64, u64),
     /// Chunks that would be compared with those that are there, and their bytes.
     pub compared: (u64, u64),
-    /// Chunks that would be put together of decoded elements and encoded.
-    pub assembled: u64,
+    /// Chunks that would be put together of decoded elements and encoded, and the bytes of their elements before that.
+    pub assembled: (u64, u64),
+    /// Chunks of sources that would be decoded for that, if all existed: one counts as often as it is.
+    pub decodes: u64,
     /// Why, of some sources.
     pub reasons: Vec<String>,
     /// Sources for which there is a reason, in all.
@@ -88,8 +94,8 @@ impl Import {
         self.interrupt.check()?;
         let outlined = async {
             let prepared = self.prepare(&session).await?;
-            prepared.seams(self.dimension())?;
-            self.outline(&prepared, |path| session.array(path).is_err())
+            let seams = prepared.seams(&session, self.dimension(), self.limits)?;
+            self.outline(&prepared, seams, |path| session.array(path).is_err())
                 .await
         };
         self.interrupt.unless(outlined).await?
@@ -98,6 +104,7 @@ impl Import {
     async fn outline(
         &self,
         prepared: &Prepared,
+        (written, compared): (Vec<Assembly>, Vec<Assembly>),
         is_new: impl Fn(&NodePath) -> bool,
     ) -> Result<ImportPlan, ImportError> {
         let mut arrays: std::collections::BTreeMap<NodePath, PlannedArray> = prepared
@@ -119,7 +126,7 @@ impl Import {
                 let array = arrays.entry(transfer.to.clone()).or_insert_with(compared);
                 let refers = self.refers_to(&transfer.from, &transfer.array, &*one.source);
                 let into = match &transfer.action {
-                    Action::Compare => &mut array.compared,
+                    Action::Compare | Action::CompareElements(_) => &mut array.compared,
                     _ if refers => &mut array.referred,
                     _ => &mut array.copied,
                 };
@@ -127,9 +134,34 @@ impl Import {
                 into.1 += amount.1;
             }
         }
+        for assembly in &written {
+            if let Some(array) = arrays.get_mut(assembly.path()) {
+                let chunks = assembly.chunks();
+                array.assembled = (chunks, chunks.saturating_mul(assembly.chunk_bytes()));
+                array.decodes = assembly.blocks(self.limits).decodes;
+            }
+        }
+        for (_, transfer) in &prepared.transfers {
+            if let Action::CompareElements(_) = &transfer.action {
+                let compared = || {
+                    let document = &transfer.document;
+                    planned(&transfer.to, &transfer.array, document, false)
+                };
+                arrays.entry(transfer.to.clone()).or_insert_with(compared);
+            }
+        }
+        for assembly in &compared {
+            if let Some(array) = arrays.get_mut(assembly.path()) {
+                let chunks = assembly.chunks();
+                array.compared.0 += chunks;
+                array.compared.1 += chunks.saturating_mul(assembly.chunk_bytes());
+            }
+        }
         for (grown, layout) in &prepared.grown {
-            if let Some(array) = arrays.get_mut(&grown.path) {
-                explain(array, grown, layout, prepared);
+            if let Some(array) = arrays.get_mut(&grown.path)
+                && !layout.assembled.is_empty()
+            {
+                explain(array, grown, prepared);
             }
         }
         let sources = prepared.opened.iter().map(|one| PlannedSource {
@@ -155,18 +187,30 @@ impl Import {
 
 fn planned(path: &NodePath, array: &ArrayMetadata, document: &[u8], is_new: bool) -> PlannedArray {
     let document: serde_json::Value = serde_json::from_slice(document).unwrap_or_default();
-    let codecs = document["codecs"].as_array().into_iter().flatten();
-    let names = codecs.filter_map(|it| it.as_str().or_else(|| it["name"].as_str()));
+    let (chunk_shape, shard_shape, codecs) = match Described::of(&document) {
+        Ok(described) => {
+            let codecs = described.codec_names();
+            (described.chunks, described.shards, codecs)
+        }
+        Err(_) => {
+            let codecs = document["codecs"].as_array().into_iter().flatten();
+            let names = codecs.filter_map(|it| it.as_str().or_else(|| it["name"].as_str()));
+            let names = names.map(str::to_owned).collect();
+            (array.chunk_shape.clone(), None, names)
+        }
+    };
     PlannedArray {
         path: path.clone(),
         is_new,
         shape: array.shape.clone(),
-        chunk_shape: array.chunk_shape.clone(),
-        codecs: names.map(str::to_owned).collect(),
+        chunk_shape,
+        shard_shape,
+        codecs,
         copied: (0, 0),
         referred: (0, 0),
         compared: (0, 0),
-        assembled: 0,
+        assembled: (0, 0),
+        decodes: 0,
         reasons: Vec::new(),
         reasons_in_all: 0,
     }
@@ -182,7 +226,7 @@ async fn amount(source: &dyn Source, transfer: &Transfer) -> Result<(u64, u64), 
         };
         let is_of_it = match &transfer.action {
             Action::Move(shift) => shift.target(&index).is_some(),
-            Action::Copy | Action::Compare => true,
+            Action::Copy | Action::Compare | Action::CompareElements(_) => true,
         };
         if is_of_it {
             found = (found.0 + 1, found.1 + length);
@@ -202,16 +246,7 @@ fn elements(one: &super::arrange::Opened, dimension: &str) -> Option<u64> {
 }
 
 /// Says why chunks of an array are put together.
-fn explain(array: &mut PlannedArray, grown: &Grown, layout: &Layout, prepared: &Prepared) {
-    let along: u64 = layout.assembled.iter().map(|it| it.end - it.start).sum();
-    let counts = grown.array.chunk_counts.iter().enumerate();
-    let others = counts.filter(|(axis, _)| *axis != grown.axis);
-    array.assembled = others.fold(along, |all, (_, count)| {
-        all.saturating_mul(u64::from(*count))
-    });
-    if array.assembled == 0 {
-        return;
-    }
+fn explain(array: &mut PlannedArray, grown: &Grown, prepared: &Prepared) {
     let chunk = grown.chunk();
     for part in &grown.parts {
         let growth = &part.growth;

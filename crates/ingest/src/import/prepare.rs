@@ -9,11 +9,10 @@ use icefield_core::{NodeMetadata, NodePath, Session};
 
 use super::arrange::{self, Opened, Places};
 use super::layout::{Grown, Layout, Part};
-use super::seams::Seams;
-use super::times;
-use super::{Import, ImportReport, selection};
-use crate::plan::{self, Action, Along, Existing, Plan, Transfer, document_error};
-use crate::{ImportError, PlanError, Source, SourceError};
+use super::{Import, ImportReport, seams, selection, times};
+use crate::assemble::{Assembly, Sink};
+use crate::plan::{self, Action, Along, Existing, Growth, Plan, Transfer, document_error};
+use crate::{ImportError, LayoutError, Limits, PlanError, Source, SourceError};
 
 /// Everything that an import will do.
 #[derive(Debug, Default)]
@@ -54,6 +53,9 @@ impl Import {
         if let Some((path, wish)) = unmet.first().or(unnamed.first()) {
             let path = (*path).clone();
             return Err(PlanError::NotInSources { path, wish }.into());
+        }
+        if self.append.is_some() && !self.layout.is_kept() {
+            return Err(PlanError::from(LayoutError::Append).into());
         }
         let dimension = self.append.as_deref().or(self.concat.as_deref());
         if let Some(dimension) = dimension {
@@ -183,6 +185,7 @@ impl Import {
             let mut plan = planned.map_err(|error| self.about(&one.source, error))?;
             if number == 0 && self.append.is_none() {
                 self.narrow(&mut existing, &one.hierarchy.nodes)?;
+                self.rearrange(&mut plan, &prepared.opened)?;
             }
             for growth in std::mem::take(&mut plan.growths) {
                 let path = growth.to.clone();
@@ -335,7 +338,10 @@ impl Prepared {
 
     /// Returns the chunks of a source that are copied, referred to or compared one by one.
     pub(super) fn transfers_of(&self, source: usize) -> Vec<Transfer> {
-        let whole = self.transfers.iter().filter(|(of, _)| *of == source);
+        let is_of_it = |(of, transfer): &&(usize, Transfer)| {
+            *of == source && !matches!(transfer.action, Action::CompareElements(_))
+        };
+        let whole = self.transfers.iter().filter(is_of_it);
         let mut transfers: Vec<Transfer> = whole.map(|(_, it)| it.clone()).collect();
         for (grown, layout) in &self.grown {
             for (number, shift) in &layout.taken {
@@ -354,17 +360,62 @@ impl Prepared {
         transfers
     }
 
-    /// Returns the arrays of which chunks are put together.
+    /// Returns the arrays of which chunks are put together to be written, and those to be compared.
     ///
     /// # Errors
     /// Codecs that are not understood here.
-    pub(super) fn seams(&self, dimension: &str) -> Result<Vec<Seams>, ImportError> {
+    pub(super) fn seams(
+        &self,
+        session: &Session,
+        dimension: &str,
+        limits: Limits,
+    ) -> Result<(Vec<Assembly>, Vec<Assembly>), ImportError> {
         let sources = self.sources();
         let with_seams = self.grown.iter().filter(|(_, it)| !it.assembled.is_empty());
-        with_seams
-            .map(|(grown, layout)| {
-                Seams::new(grown.clone(), layout.assembled.clone(), dimension, &sources)
-            })
-            .collect()
+        let written = with_seams.map(|(grown, layout)| {
+            let along = (dimension, limits);
+            seams::assembly(session, (grown, layout), Sink::Write, &sources, along)
+        });
+        let compared = self.transfers.iter().filter_map(|(source, transfer)| {
+            let grown = self.compared(*source, transfer, session)?;
+            let along = (dimension, limits);
+            let layout = grown.layout();
+            let grown = (&grown, &layout);
+            Some(seams::assembly(
+                session,
+                grown,
+                Sink::Compare,
+                &sources,
+                along,
+            ))
+        });
+        Ok((
+            written.collect::<Result<_, _>>()?,
+            compared.collect::<Result<_, _>>()?,
+        ))
+    }
+
+    /// An array whose elements are compared, as it would be if it came in; `None` if its chunks are.
+    fn compared(&self, source: usize, transfer: &Transfer, session: &Session) -> Option<Grown> {
+        let Action::CompareElements(difference) = &transfer.action else {
+            return None;
+        };
+        let document = match self.documents.get(&transfer.to) {
+            Some(document) => document.clone(),
+            None => session.metadata(&transfer.to).ok()??,
+        };
+        let metadata = NodeMetadata::parse(&document).ok()?;
+        let part = Part {
+            source,
+            growth: Growth::whole(transfer, difference.clone()),
+        };
+        Some(Grown {
+            path: transfer.to.clone(),
+            axis: 0,
+            existing: 0,
+            array: metadata.array()?.clone(),
+            document,
+            parts: vec![part],
+        })
     }
 }

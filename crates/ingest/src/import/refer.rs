@@ -23,7 +23,7 @@ pub(super) async fn run(
     let (mut left, mut referred) = (Vec::new(), Referred::default());
     for transfer in transfers {
         let shift = match &transfer.action {
-            Action::Compare => None,
+            Action::Compare | Action::CompareElements(_) => None,
             Action::Copy => Some(None),
             Action::Move(shift) => Some(Some(shift)),
         };

@@ -117,7 +117,7 @@ fn most(transfer: &Transfer) -> u64 {
             let part = shift.chunks.end - shift.chunks.start;
             all / u64::from(along.unwrap_or(1)).max(1) * part
         }
-        Action::Copy | Action::Compare => all,
+        Action::Copy | Action::Compare | Action::CompareElements(_) => all,
     }
 }
 
@@ -192,7 +192,7 @@ impl<'a> Mover<'a> {
         }
         let held = match &transfer.action {
             Action::Copy | Action::Move(_) => length,
-            Action::Compare => length.saturating_mul(2),
+            Action::Compare | Action::CompareElements(_) => length.saturating_mul(2),
         };
         let _held = self.budget.hold(held).await;
         let bytes = self.source.read_chunk(from, array, index, length).await?;
@@ -202,7 +202,7 @@ impl<'a> Mover<'a> {
                 let to = shift.target(index).unwrap_or_else(|| index.to_vec());
                 self.set(transfer, &to, bytes).await
             }
-            Action::Compare => {
+            Action::Compare | Action::CompareElements(_) => {
                 let here = self
                     .session
                     .chunk(&transfer.to, index, ByteRange::All)

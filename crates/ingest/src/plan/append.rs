@@ -64,7 +64,7 @@ pub(crate) fn append(
     plan.fill_in_groups(group, existing);
     // What may fail is done first: comparing costs less than copying in vain.
     plan.transfers
-        .sort_by_key(|transfer| transfer.action != Action::Compare);
+        .sort_by_key(|transfer| matches!(transfer.action, Action::Copy | Action::Move(_)));
     Ok(plan)
 }
 
@@ -86,21 +86,25 @@ fn append_array(
         }
     };
     let (from, array, document) = (from.clone(), array.clone(), node.document().clone());
-    let Some(axis) = axis else {
-        plan.transfers.push(Transfer {
-            from,
-            array,
-            document,
-            to: path,
-            action: Action::Compare,
-        });
-        return Ok(());
-    };
     let metadata = NodeMetadata::parse(here).ok();
     let existing = metadata
         .as_ref()
         .and_then(NodeMetadata::array)
         .unwrap_or(&array);
+    let Some(axis) = axis else {
+        let action = match recoded {
+            Some(difference) if !array.shape.is_empty() => Action::CompareElements(difference),
+            _ => Action::Compare,
+        };
+        plan.transfers.push(Transfer {
+            from,
+            array,
+            document,
+            to: path,
+            action,
+        });
+        return Ok(());
+    };
     let kept = along.kept_of(&path, &array, axis)?;
     let length = grown(&path, along, axis, existing, kept.end - kept.start)?;
     let longer = with_length(here, axis, length).map_err(document_error(&path))?;

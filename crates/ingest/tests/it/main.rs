@@ -16,6 +16,8 @@ mod kerchunk_parquet;
 #[cfg(all(unix, feature = "codecs"))]
 mod nczarr;
 mod netcdf3;
+#[cfg(feature = "codecs")]
+mod rechunk;
 #[cfg(unix)]
 mod seams;
 #[cfg(unix)]

@@ -324,7 +324,7 @@ async fn a_plan_says_what_an_import_does() {
     assert_eq!((gap.from.as_str(), gap.to.as_str()), ("14", "25"));
     let x = plan.arrays.iter().find(|it| it.path == path("/x")).unwrap();
     assert!(x.is_new);
-    assert_eq!((&x.shape[..], x.assembled), (&[3, 16][..], 2));
+    assert_eq!((&x.shape[..], x.assembled), (&[3, 16][..], (2, 2 * 4)));
     assert_eq!(x.copied.0, 14);
     assert!(
         x.reasons.iter().any(|it| it.contains("15")),
@@ -335,7 +335,7 @@ async fn a_plan_says_what_an_import_does() {
     let copied: u64 = plan
         .arrays
         .iter()
-        .map(|it| it.copied.0 + it.assembled)
+        .map(|it| it.copied.0 + it.assembled.0)
         .sum();
     assert_eq!((report.chunks, &report.gaps), (copied, &plan.gaps));
 }

@@ -1,0 +1,242 @@
+//! The document of an array with another layout of its chunks.
+
+use bytes::Bytes;
+use icefield_core::{ArrayMetadata, NodePath};
+use serde_json::{Value, json};
+
+use super::{ChunkLayout, LayoutError, Shards};
+use crate::document::with_members;
+
+/// Codecs that make bytes of elements. What stands behind them compresses, or sums.
+const MAKE_BYTES: [&str; 12] = [
+    "bytes",
+    "vlen-utf8",
+    "vlen-bytes",
+    "vlen-array",
+    "packbits",
+    "pcodec",
+    "zfp",
+    "numcodecs.pcodec",
+    "numcodecs.zfpy",
+    "numcodecs.vlen-utf8",
+    "numcodecs.vlen-bytes",
+    "optional",
+];
+
+const SHARDS: &str = "sharding_indexed";
+
+/// What a document says of the chunks of its array.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Described {
+    /// Elements of a chunk per dimension; inside of shards, if there are any.
+    pub(crate) chunks: Vec<u64>,
+    /// Elements of a shard.
+    pub(crate) shards: Option<Vec<u64>>,
+    /// The codecs of a chunk.
+    pub(crate) codecs: Vec<Value>,
+    /// The codec of shards.
+    sharding: Option<Value>,
+}
+
+impl Described {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// What in it is not understood.
+    pub(crate) fn of(document: &Value) -> Result<Self, String> {
+        let lengths = |value: Option<&Value>| -> Option<Vec<u64>> {
+            value?.as_array()?.iter().map(Value::as_u64).collect()
+        };
+        let grid = lengths(document.pointer("/chunk_grid/configuration/chunk_shape"))
+            .ok_or("its chunk_grid has no chunk_shape")?;
+        let codecs = document["codecs"].as_array().cloned().unwrap_or_default();
+        let at = codecs.iter().position(|codec| name(codec) == SHARDS);
+        let Some(at) = at else {
+            return Ok(Self {
+                chunks: grid,
+                shards: None,
+                codecs,
+                sharding: None,
+            });
+        };
+        if codecs.len() > 1 {
+            return Err("it has other codecs beside the one of its shards".to_owned());
+        }
+        let sharding = codecs[at].clone();
+        let chunks = lengths(sharding.pointer("/configuration/chunk_shape"));
+        let chunks = chunks.filter(|chunks| chunks.len() == grid.len());
+        let inner = sharding
+            .pointer("/configuration/codecs")
+            .and_then(Value::as_array);
+        match (chunks, inner) {
+            (Some(chunks), Some(inner)) => Ok(Self {
+                chunks,
+                shards: Some(grid),
+                codecs: inner.clone(),
+                sharding: Some(sharding),
+            }),
+            _ => Err("the codec of its shards is not understood".to_owned()),
+        }
+    }
+
+    /// Returns the names of the codecs, the one of shards first.
+    pub(crate) fn codec_names(&self) -> Vec<String> {
+        let shards = self.shards.iter().map(|_| SHARDS.to_owned());
+        shards
+            .chain(self.codecs.iter().map(|it| name(it).to_owned()))
+            .collect()
+    }
+
+    fn grid(&self) -> &[u64] {
+        self.shards.as_ref().unwrap_or(&self.chunks)
+    }
+
+    /// The member `codecs` of a document.
+    fn all_codecs(&self) -> Value {
+        if self.shards.is_none() {
+            return Value::Array(self.codecs.clone());
+        }
+        let usual = || {
+            let bytes = json!({ "name": "bytes", "configuration": { "endian": "little" } });
+            json!({
+                "name": SHARDS,
+                "configuration": { "index_codecs": [bytes, { "name": "crc32c" }], "index_location": "end" },
+            })
+        };
+        let mut sharding = self.sharding.clone().unwrap_or_else(usual);
+        sharding["configuration"]["chunk_shape"] = json!(self.chunks);
+        sharding["configuration"]["codecs"] = Value::Array(self.codecs.clone());
+        json!([sharding])
+    }
+}
+
+fn name(codec: &Value) -> &str {
+    let name = codec.as_str().or_else(|| codec["name"].as_str());
+    name.unwrap_or_default()
+}
+
+/// Returns the document of an array with the layout; `None` if that is the one it has. Of dimensions the array lacks, nothing is
+/// said here.
+///
+/// # Errors
+/// The rule that the layout would break.
+pub(crate) fn applied(
+    layout: &ChunkLayout,
+    (path, array): (&NodePath, &ArrayMetadata),
+    document: &Bytes,
+) -> Result<Option<Bytes>, LayoutError> {
+    let unsupported = |reason: String| LayoutError::Unsupported {
+        path: path.clone(),
+        reason,
+    };
+    let parsed: Value =
+        serde_json::from_slice(document).map_err(|error| unsupported(error.to_string()))?;
+    let before = Described::of(&parsed).map_err(unsupported)?;
+    let mut after = before.clone();
+    let names = names(array);
+    for (axis, chunk) in after.chunks.iter_mut().enumerate() {
+        if let Some(length) = layout.chunks.get(&names[axis]) {
+            *chunk = length.elements(array.shape[axis]);
+        }
+    }
+    match &layout.shards {
+        Shards::Kept => {}
+        Shards::None => after.shards = None,
+        Shards::Of(lengths) if names.iter().all(|name| !lengths.contains_key(name)) => {}
+        Shards::Of(lengths) => {
+            let mut shards = after.shards.unwrap_or_else(|| after.chunks.clone());
+            for (axis, shard) in shards.iter_mut().enumerate() {
+                if let Some(length) = lengths.get(&names[axis]) {
+                    *shard = match length {
+                        // The last chunk is stored whole.
+                        super::ChunkLength::Whole => array.shape[axis]
+                            .max(1)
+                            .next_multiple_of(after.chunks[axis].max(1)),
+                        length => length.elements(array.shape[axis]),
+                    };
+                }
+            }
+            after.shards = Some(shards);
+        }
+    }
+    for (dimension, length, of) in layout.lengths() {
+        if length == super::ChunkLength::Elements(0) && names.iter().any(|it| it == dimension) {
+            return Err(LayoutError::Zero {
+                path: path.clone(),
+                dimension: dimension.to_owned(),
+                of,
+            });
+        }
+    }
+    for (axis, shard) in after.shards.iter().flatten().enumerate() {
+        if shard % after.chunks[axis] != 0 {
+            return Err(LayoutError::NoMultiple {
+                path: path.clone(),
+                dimension: names[axis].clone(),
+                shard: *shard,
+                chunk: after.chunks[axis],
+            });
+        }
+    }
+    for (axis, chunk) in after.grid().iter().enumerate() {
+        let chunks = array.shape[axis].div_ceil(*chunk);
+        if u32::try_from(chunks).is_err() {
+            return Err(LayoutError::TooMany {
+                path: path.clone(),
+                dimension: names[axis].clone(),
+                chunks,
+            });
+        }
+    }
+    let width = icefield_zarr_store::element_bytes(&parsed["data_type"]);
+    if let Some(codecs) = layout.compression.codecs(width) {
+        let makes_bytes = |codec: &Value| MAKE_BYTES.contains(&name(codec));
+        let at = after.codecs.iter().position(makes_bytes);
+        let at = at.ok_or_else(|| {
+            unsupported("none of its codecs is known to make bytes of elements".to_owned())
+        })?;
+        after.codecs.truncate(at + 1);
+        after.codecs.extend(codecs);
+    }
+    if after == before {
+        return Ok(None);
+    }
+    let grid = json!({
+        "name": "regular", "configuration": { "chunk_shape": after.grid() },
+    });
+    let members = [
+        ("chunk_grid", grid.to_string()),
+        ("codecs", after.all_codecs().to_string()),
+    ];
+    let document = with_members(document, &members);
+    Ok(Some(
+        document.map_err(|error| unsupported(error.to_string()))?,
+    ))
+}
+
+/// The names of dimensions; of one without a name, its number.
+fn names(array: &ArrayMetadata) -> Vec<String> {
+    let names = array.dimension_names.as_deref().unwrap_or_default();
+    let name = |axis: usize| names.get(axis).cloned().flatten();
+    let axes = 0..array.shape.len();
+    axes.map(|axis| name(axis).unwrap_or_else(|| axis.to_string()))
+        .collect()
+}
+
+/// Fails if a dimension that the layout names is none of the arrays.
+pub(crate) fn check_names<'a>(
+    layout: &ChunkLayout,
+    path: &NodePath,
+    arrays: impl Iterator<Item = &'a ArrayMetadata>,
+) -> Result<(), LayoutError> {
+    let known: std::collections::BTreeSet<String> = arrays.flat_map(names).collect();
+    match layout.lengths().find(|(name, _, _)| !known.contains(*name)) {
+        None => Ok(()),
+        Some((dimension, _, of)) => Err(LayoutError::NoDimension {
+            path: path.clone(),
+            dimension: dimension.to_owned(),
+            of,
+            known: known.into_iter().collect(),
+        }),
+    }
+}

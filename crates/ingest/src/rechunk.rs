@@ -1,0 +1,293 @@
+//! An array of a repository gets other chunks, shards or codecs; its elements stay.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::TryStreamExt;
+use icefield_core::{
+    ArrayMetadata, BranchName, CommitError, CommitOutcome, Interrupt, NodeMetadata, NodePath,
+    Repository, Session, SessionError, WriteMode,
+};
+use serde_json::Value;
+
+use crate::assemble::{self, Assembly, OfSession, Sink};
+use crate::chunk_layout::{Described, applied, check_names};
+use crate::codec::Codec;
+use crate::plan::document_error;
+use crate::{ChunkLayout, ImportError, LayoutError, Limits, PlanError, Progress};
+
+/// How the chunks of an array are laid out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArrayLayout {
+    /// Elements of a chunk per dimension; inside of shards, if there are any.
+    pub chunk_shape: Vec<u64>,
+    /// Elements of a shard per dimension.
+    pub shard_shape: Option<Vec<u64>>,
+    /// Names of the codecs, in the order of encoding; that of shards first.
+    pub codecs: Vec<String>,
+}
+
+/// What a rechunking would do. Nothing was written to find it out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RechunkPlan {
+    /// Elements per dimension.
+    pub shape: Vec<u64>,
+    /// The layout as it is.
+    pub before: ArrayLayout,
+    /// The layout that was asked for.
+    pub after: ArrayLayout,
+    /// Whether there is anything to do: chunks, shards or codecs differ, or the levels of codecs.
+    pub is_needed: bool,
+    /// Chunks, or shards, that exist.
+    pub chunks_before: u64,
+    /// Their bytes.
+    pub bytes_before: u64,
+    /// Chunks, or shards, that there would be, if all elements are written.
+    pub chunks: u64,
+    /// Bytes of their elements before they are encoded.
+    pub element_bytes: u64,
+    /// Chunks that would be decoded if all existed: one counts as often as it is.
+    pub decodes: u64,
+    /// Bytes that would be held at least while that is done.
+    pub held: u64,
+}
+
+/// What was rechunked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RechunkReport {
+    /// The layout as it was.
+    pub before: ArrayLayout,
+    /// The layout as it is now.
+    pub after: ArrayLayout,
+    /// Whether there was anything to do.
+    pub was_needed: bool,
+    /// Chunks, or shards, that there were.
+    pub chunks_before: u64,
+    /// Their bytes.
+    pub bytes_before: u64,
+    /// Chunks, or shards, that were written.
+    pub chunks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Chunks that were decoded.
+    pub decoded: u64,
+    /// The most bytes that were held at once: chunks encoded, decoded, and put together.
+    pub held: u64,
+}
+
+/// A rechunking that is being described: set what it needs, then [`Rechunk::run`] it.
+///
+/// - Elements, attributes and all else that `zarr.json` says stay. What reads as the fill value because no chunk was written
+///   there stays unwritten where no chunk reaches into it that was; a chunk that cannot be read is an error.
+/// - Chunks are decoded and encoded as a stream within [`Limits::elements`], on all threads, each once if that is enough.
+/// - A commit of another session that touches the array meanwhile is a conflict. The chunks that the array had belong to
+///   earlier snapshots; a collection frees them once these are expired.
+#[must_use = "nothing is rechunked before it is run"]
+pub struct Rechunk {
+    path: NodePath,
+    layout: ChunkLayout,
+    limits: Limits,
+    progress: Arc<dyn Progress>,
+    interrupt: Interrupt,
+}
+
+impl fmt::Debug for Rechunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rechunk")
+            .field("path", &self.path)
+            .field("layout", &self.layout)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is to be done with an array.
+struct Prepared {
+    plan: RechunkPlan,
+    array: ArrayMetadata,
+    /// The new document, and the work; nothing if the layout stays.
+    work: Option<(Bytes, Assembly)>,
+}
+
+impl Rechunk {
+    /// Begins with an array and the layout that it gets.
+    pub fn new(path: NodePath, layout: ChunkLayout) -> Self {
+        Self {
+            path,
+            layout,
+            limits: Limits::default(),
+            progress: Arc::new(()),
+            interrupt: Interrupt::new(),
+        }
+    }
+
+    /// Sets how much is under way at once.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Tells `progress` how far it is.
+    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Ends early, as [`ImportError::Interrupted`], once `interrupt` is raised, as long as the branch is not being moved.
+    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
+        self.interrupt = interrupt.clone();
+        self
+    }
+
+    /// Rechunks on a branch, in one commit. `None`: the array has the layout already, and there is no commit. On any error, and
+    /// if it is stopped, the branch is where it was.
+    ///
+    /// # Errors
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`PlanError::Layout`], [`PlanError::NotRecoded`]; the first
+    /// chunk that cannot be read, by name.
+    pub async fn run(
+        &self,
+        repository: &Repository,
+        branch: BranchName,
+        message: &str,
+    ) -> Result<(RechunkReport, Option<CommitOutcome>), ImportError> {
+        let session = repository.write_session(branch).await?;
+        let report = self.stage(&session).await?;
+        if !report.was_needed {
+            return Ok((report, None));
+        }
+        self.progress.finishing();
+        let commit = session.commit(message).interruptible(&self.interrupt);
+        match commit.await {
+            Err(CommitError::Interrupted(interrupted)) => Err(interrupted.into()),
+            commit => Ok((report, Some(commit?))),
+        }
+    }
+
+    /// Finds out what [`Rechunk::run`] would do. No chunk is read.
+    ///
+    /// # Errors
+    /// As [`Rechunk::run`], for what can be known without reading chunks.
+    pub async fn plan(&self, session: &Session) -> Result<RechunkPlan, ImportError> {
+        let prepared = self.prepare(session, session);
+        Ok(self.interrupt.unless(prepared).await??.plan)
+    }
+
+    /// Rechunks in a writable session without committing; what the session has edited so far counts. After an error the
+    /// session holds a part: discard it.
+    ///
+    /// # Errors
+    /// As [`Rechunk::run`].
+    pub async fn stage(&self, session: &Session) -> Result<RechunkReport, ImportError> {
+        // Whatever is dropped leaves edits that nobody commits, and garbage.
+        self.interrupt.unless(self.stage_all(session)).await?
+    }
+
+    async fn stage_all(&self, session: &Session) -> Result<RechunkReport, ImportError> {
+        // What is there is read behind the back of the edits that replace it.
+        let before = session.fork()?;
+        let Prepared { plan, array, work } = self.prepare(session, &before).await?;
+        let mut report = RechunkReport {
+            before: plan.before,
+            after: plan.after,
+            was_needed: plan.is_needed,
+            chunks_before: plan.chunks_before,
+            bytes_before: plan.bytes_before,
+            ..RechunkReport::default()
+        };
+        let Some((document, assembly)) = work else {
+            return Ok(report);
+        };
+        self.progress.array(&self.path);
+        let all: Vec<Range<u32>> = array.chunk_counts.iter().map(|count| 0..*count).collect();
+        session.delete_chunks(&self.path, &all).await?;
+        session
+            .set_metadata(&self.path, document, WriteMode::Overwrite)
+            .await?;
+        let done = assemble::run(session, vec![assembly], self.limits, &*self.progress).await?;
+        report.chunks = done.chunks;
+        report.bytes = done.bytes;
+        (report.decoded, report.held) = (done.decoded, done.held);
+        Ok(report)
+    }
+
+    /// Reads the array of one session, as another one has it.
+    async fn prepare(&self, session: &Session, from: &Session) -> Result<Prepared, ImportError> {
+        let path = &self.path;
+        let array = session.array(path)?;
+        let not_found = || SessionError::NodeNotFound { path: path.clone() };
+        let document = session.metadata(path)?.ok_or_else(not_found)?;
+        check_names(&self.layout, path, std::iter::once(&array)).map_err(PlanError::from)?;
+        let changed = applied(&self.layout, (path, &array), &document).map_err(PlanError::from)?;
+        let parsed = |document: &[u8]| -> Result<Value, ImportError> {
+            serde_json::from_slice(document).map_err(document_error(path))
+        };
+        let before = parsed(&document)?;
+        let after = parsed(changed.as_deref().unwrap_or(&document))?;
+        let mut plan = RechunkPlan {
+            shape: array.shape.clone(),
+            before: self.described(&before)?,
+            after: self.described(&after)?,
+            is_needed: changed.is_some(),
+            ..RechunkPlan::default()
+        };
+        let mut chunks = from.chunks(path)?;
+        while let Some(chunk) = chunks.try_next().await? {
+            plan.chunks_before += 1;
+            plan.bytes_before += chunk.location.length();
+        }
+        drop(chunks);
+        let Some(changed) = changed else {
+            return Ok(Prepared {
+                plan,
+                array,
+                work: None,
+            });
+        };
+        let codec = |document: &Value| Codec::of(document).map_err(|it| self.unsupported(it));
+        let metadata =
+            NodeMetadata::parse(&changed).map_err(|it| self.unsupported(it.to_string()))?;
+        let target = metadata.array();
+        let target = target.ok_or_else(|| self.unsupported("it is no array".to_owned()))?;
+        let chunks = OfSession {
+            session: from.clone(),
+            path: path.clone(),
+        };
+        let assembly = Assembly::of_one_part(
+            (path.clone(), target),
+            codec(&after)?,
+            (codec(&before)?, array.chunk_shape.clone()),
+            Arc::new(chunks),
+            Sink::Write,
+            self.limits,
+        );
+        let blocks = assembly.blocks(self.limits);
+        plan.chunks = assembly.chunks();
+        plan.element_bytes = plan.chunks.saturating_mul(assembly.chunk_bytes());
+        (plan.decodes, plan.held) = (blocks.decodes, blocks.held);
+        Ok(Prepared {
+            plan,
+            array,
+            work: Some((changed, assembly)),
+        })
+    }
+
+    fn described(&self, document: &Value) -> Result<ArrayLayout, ImportError> {
+        let described = Described::of(document).map_err(|reason| self.unsupported(reason))?;
+        Ok(ArrayLayout {
+            codecs: described.codec_names(),
+            chunk_shape: described.chunks,
+            shard_shape: described.shards,
+        })
+    }
+
+    fn unsupported(&self, reason: String) -> PlanError {
+        let path = self.path.clone();
+        LayoutError::Unsupported { path, reason }.into()
+    }
+}
