@@ -7,6 +7,7 @@ mod du;
 mod expire;
 mod fsck;
 mod gc;
+mod layout;
 mod netcdf;
 mod pages;
 mod rewrite_manifests;
@@ -29,6 +30,7 @@ pub(crate) use du::{By, Du};
 pub(crate) use expire::Expire;
 pub(crate) use fsck::Fsck;
 pub(crate) use gc::Gc;
+pub(crate) use layout::{Laid, Rechunk};
 pub(crate) use netcdf::{Ncdump, Ncgen, as_written};
 #[cfg(feature = "pages")]
 pub(crate) use pages::ShellName;
@@ -46,7 +48,7 @@ younger than an RFC 3339 time), for example main~2 or main@2015-03-01T00:00:00Z.
 
 Exit codes: 0 done, 1 failure, 2 wrong usage, 3 conflict (somebody was first, or the name is taken), 4 not found,
 5 damage found, 6 the outcome of a write is not known, 130 ended by Ctrl-C: of `gc`, `expire`, `fsck --repair`, `import`,
-`export`, `materialize` and `rewrite-manifests`, where that does no harm; Ctrl-C once more ends them at once.
+`export`, `materialize`, `rechunk` and `rewrite-manifests`, where that does no harm; Ctrl-C once more ends them at once.
 
 Environment: ICEFIELD_LOG is a filter of log events such as `debug` or `icefield_core=trace`; NO_COLOR is honoured.";
 
@@ -102,6 +104,9 @@ pub(crate) enum Command {
     Import(Import),
     /// Copy chunks that lie in foreign files into the repository, in one commit.
     Materialize(Materialize),
+    /// Give an array other chunks, shards or codecs, in one commit.
+    #[command(after_help = layout::RECHUNK)]
+    Rechunk(Rechunk),
     /// Let elements come in at the end of a dimension, in all arrays that have it, in one commit.
     #[command(after_help = windows::WINDOWS)]
     Append(Grow),
@@ -313,6 +318,8 @@ pub(crate) struct Import {
     /// Units of the time along that dimension, as `seconds since 2000-01-01`; without, those of the first source.
     #[arg(long, value_name = "UNITS", requires = "Behind")]
     pub(crate) time_units: Option<String>,
+    #[command(flatten)]
+    pub(crate) laid: Laid,
     /// Print what would be done, and do nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,

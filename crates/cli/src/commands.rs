@@ -29,6 +29,7 @@ mod ncdump;
 mod ncgen;
 mod nodes;
 mod ops_log;
+mod rechunk;
 mod refs;
 mod rewrite_manifests;
 mod set_status;
@@ -83,6 +84,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Stats(args) => stats::run(&context, args).await,
         Command::Slots(args) => slots::run(&context, args).await,
         Command::Materialize(args) => materialize::run(&context, args).await,
+        Command::Rechunk(args) => rechunk::run(&context, args).await,
         Command::Export(args) => export::run(&context, args).await,
         Command::Ncdump(args) => ncdump::run(&context, args).await,
         Command::Ncgen(args) => ncgen::run(&context, args).await,

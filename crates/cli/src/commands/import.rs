@@ -81,6 +81,7 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     let mut import = ingest::Import::new(first)
         .into_group(args.group.clone())
         .select(args.selected.selection())
+        .layout(args.laid.layout())
         .progress(Arc::<Bar>::clone(&bar))
         .interruptible(&on_ctrl_c());
     if let Some(dimension) = args.concat.as_ref().or(args.append.as_ref()) {
@@ -268,7 +269,7 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
     }
     if facts.assembled_chunks > 0 {
         let chunks = count(facts.assembled_chunks, "chunk", "chunks");
-        parts.push(format!("{chunks} of them put together at seams"));
+        parts.push(format!("{chunks} of them encoded anew"));
     }
     if facts.compared_chunks > 0 {
         parts.push(count(

@@ -25,6 +25,7 @@ mod offset_stores;
 mod pages;
 mod races;
 mod readme;
+mod rechunk;
 mod terminal;
 mod web_server;
 mod windows;

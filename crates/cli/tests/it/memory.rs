@@ -73,6 +73,34 @@ fn half_a_gigabyte_goes_in_and_out_under_150_megabytes() {
     }
 }
 
+/// From chunks that are long in one direction to chunks that are long in the other: a quarter of a gigabyte, of which half
+/// would fit.
+#[cfg(target_os = "linux")]
+#[test]
+fn arrays_are_rechunked_under_200_megabytes() {
+    let (rows, columns, chunk) = (8192_u64, 32_768_u64, 1 << 20);
+    let world = World::new();
+    let document = array(&[rows, columns], &[chunk / columns, columns], &["t", "x"]);
+    world.json("big/x/zarr.json", &document);
+    for index in 0..rows * columns / chunk {
+        let name = format!("big/x/c/{index}/0");
+        world.file(&name, [(index % 250) as u8 + 1]);
+        let file = File::options().write(true).open(world.path(&name)).unwrap();
+        file.set_len(chunk).unwrap();
+    }
+    world.ok(&["init", "r"]);
+    world.ok(&["import", "big", "r", "--fsync", "none"]);
+    let rechunk = ["rechunk", "r", "x", "--chunks", "t=all,x=128", "--fsync", "none"];
+    let peak = peak(&world, &rechunk);
+    eprintln!("rechunk: {peak} KiB");
+    assert!(peak > 0 && peak < 200 << 10, "rechunk: {peak} KiB");
+    let found = world.command(&["cat", "r", "x/c/0/0"]).output().unwrap().stdout;
+    assert_eq!(found.len() as u64, chunk);
+    let firsts = found.iter().step_by((128 * chunk / columns) as usize);
+    let expected = (0..rows * columns / chunk).map(|index| (index % 250) as u8 + 1);
+    assert!(firsts.copied().eq(expected));
+}
+
 /// The checksum behind a chunk: CRC-32C, little-endian.
 fn crc32c(bytes: &[u8]) -> [u8; 4] {
     let mut sum = u32::MAX;

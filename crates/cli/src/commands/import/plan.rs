@@ -39,6 +39,7 @@ struct Array {
     is_new: bool,
     shape: Vec<u64>,
     chunk_shape: Vec<u64>,
+    shard_shape: Option<Vec<u64>>,
     codecs: Vec<String>,
     copied_chunks: u64,
     copied_bytes: u64,
@@ -47,6 +48,8 @@ struct Array {
     compared_chunks: u64,
     compared_bytes: u64,
     assembled_chunks: u64,
+    assembled_bytes: u64,
+    decodes: u64,
     reasons: Vec<String>,
     reasons_in_all: u64,
 }
@@ -88,6 +91,7 @@ pub(super) fn print(args: &Import, plan: ImportPlan, out: &mut Output) -> Result
         is_new: array.is_new,
         shape: array.shape,
         chunk_shape: array.chunk_shape,
+        shard_shape: array.shard_shape,
         codecs: array.codecs,
         copied_chunks: array.copied.0,
         copied_bytes: array.copied.1,
@@ -95,7 +99,9 @@ pub(super) fn print(args: &Import, plan: ImportPlan, out: &mut Output) -> Result
         virtual_bytes: array.referred.1,
         compared_chunks: array.compared.0,
         compared_bytes: array.compared.1,
-        assembled_chunks: array.assembled,
+        assembled_chunks: array.assembled.0,
+        assembled_bytes: array.assembled.1,
+        decodes: array.decodes,
         reasons: array.reasons,
         reasons_in_all: array.reasons_in_all,
     });
@@ -177,7 +183,10 @@ fn described(array: &Array) -> String {
     }
     if array.assembled_chunks > 0 {
         let chunks = count(array.assembled_chunks, "chunk", "chunks");
-        what.push(format!("{chunks} put together and encoded"));
+        let bytes = output::bytes(array.assembled_bytes);
+        what.push(format!(
+            "{chunks} put together and encoded ({bytes} of elements)"
+        ));
     }
     if what.is_empty() {
         what.push("no chunks".to_owned());
@@ -186,12 +195,17 @@ fn described(array: &Array) -> String {
     let is_new = if array.is_new { "new " } else { "" };
     match array.shape.is_empty() {
         true => format!("{is_new}{path}: {}", what.join(", ")),
-        false => format!(
-            "{is_new}{path} ({}) in chunks of {}: {}",
-            lengths(&array.shape),
-            lengths(&array.chunk_shape),
-            what.join(", ")
-        ),
+        false => {
+            let shards = array.shard_shape.as_ref();
+            let shards = shards.map(|it| format!(" in shards of {}", lengths(it)));
+            format!(
+                "{is_new}{path} ({}) in chunks of {}{}: {}",
+                lengths(&array.shape),
+                lengths(&array.chunk_shape),
+                shards.unwrap_or_default(),
+                what.join(", ")
+            )
+        }
     }
 }
 
