@@ -1,6 +1,6 @@
 """Files of one period each, as archives have them: units and calendars of their own, lengths that are no multiple of the
-chunk length, grids and codecs that differ. A pairwise matrix of these through `icefield import`; xarray reads in each
-result what it reads in the files.
+chunk length, grids and codecs that differ. A pairwise matrix of these through `icefield import`, with the chunks of the files
+and with others, also after `icefield rechunk`; xarray reads in each result what it reads in the files.
 
     ICEFIELD=target/debug/icefield ICEFIELD_INTEROP_WORK=$(mktemp -d) python interop/archive_times.py
 
@@ -34,6 +34,13 @@ MATRIX = {
     "overlap": ["none", "first", "last"],
     "way": ["concat", "append", "reference"],
     "bounds": ["no", "yes"],
+    "shape": ["kept", "chunks", "shards", "codec", "rechunk"],
+}
+# What an import is told of the chunks of the result.
+SHAPES = {
+    "chunks": ["--chunks", "time=5,lat=2,lon=3"],
+    "shards": ["--chunks", "time=3", "--shards", "time=9,lat=all"],
+    "codec": ["--codec", "blosc:zstd:5"],
 }
 STEP = 6
 MONTHS = (2, 3, 4)
@@ -130,8 +137,9 @@ def check(work, row):
         options += ["--order", "coordinate"]
         given = [paths[1], paths[2], paths[0]]
     repository = new_repository(work)
+    shape = SHAPES.get(row["shape"], [])
     if row["way"] == "append":
-        icefield("import", paths[0], repository)
+        icefield("import", paths[0], repository, *shape)
         if row["overlap"] == "last":
             code, _, message = attempt("import", *paths[1:], repository, "--append", "time", *options)
             ends, begins = times(row, 0)[-1], times(row, 1)[0]
@@ -142,6 +150,7 @@ def check(work, row):
             icefield("import", *sorted(given)[1:], repository, "--append", "time", *options)
     else:
         how = ["--virtual"] if row["way"] == "reference" else []
+        options += shape
         code, _, message = attempt("import", *given, repository, "--concat", "time", *options, *how)
         if code and how:
             # Where the grids do not allow it, a message says what to copy.
@@ -150,8 +159,14 @@ def check(work, row):
             icefield("import", *given, repository, "--concat", "time", *options, *how)
         else:
             assert not code, message
+    if row["shape"] == "rechunk":
+        for name in ("air", "time"):
+            granted = ["--grant", folder.as_uri()] if row["way"] == "reference" else []
+            icefield("rechunk", repository, name, "--chunks", "time=7", "--codec", "gzip:1", *granted)
     wanted = expected(paths, row)
     with xarray.open_zarr(store_of(repository), consolidated=False, chunks=None) as found:
+        if row["shape"] in ("chunks", "rechunk"):
+            assert found.air.encoding["chunks"][0] == {"chunks": 5, "rechunk": 7}[row["shape"]], found.air.encoding
         assert found.time.encoding["units"] == units_of(row, 0), found.time.encoding
         assert found.time.encoding["dtype"] == row["type"], found.time.encoding
         xarray.testing.assert_identical(wanted, found.load())

@@ -5,7 +5,9 @@ mod checking;
 mod copies;
 mod exchange;
 mod import;
+mod layout;
 mod progress;
+mod rechunk;
 mod retention;
 mod windows;
 
@@ -24,6 +26,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(copies::bundle, module)?)?;
     module.add_function(wrap_pyfunction!(copies::unbundle, module)?)?;
     module.add_function(wrap_pyfunction!(import::import_files, module)?)?;
+    module.add_function(wrap_pyfunction!(rechunk::rechunk, module)?)?;
+    module.add_function(wrap_pyfunction!(rechunk::rechunk_in_session, module)?)?;
     module.add_function(wrap_pyfunction!(exchange::export, module)?)?;
     module.add_function(wrap_pyfunction!(retention::expire_by_policy, module)?)?;
     module.add_function(wrap_pyfunction!(windows::change_window, module)?)?;

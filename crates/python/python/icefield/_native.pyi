@@ -28,6 +28,8 @@ __all__ = [
     "export",
     "fsck",
     "import_files",
+    "rechunk",
+    "rechunk_in_session",
     "window",
     "initialize_logs",
     "set_logs_filter",
@@ -292,6 +294,8 @@ def unbundle(file: str, destination: Storage, force: bool, progress: _Progress =
 def import_files(
     repository: Repository, sources: Sequence[str], what: str, progress: _Progress = None
 ) -> Task[str]: ...
+def rechunk(repository: Repository, what: str, progress: _Progress = None) -> Task[str]: ...
+def rechunk_in_session(session: Session, what: str, progress: _Progress = None) -> Task[str]: ...
 def export(session: Session, destination: str, what: str, progress: _Progress = None) -> Task[str]: ...
 def expire_by_policy(repository: Repository, policy: str, progress: _Progress = None) -> Task[str]: ...
 def change_window(

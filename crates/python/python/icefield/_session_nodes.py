@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from typing import Literal
 
 from icefield import _native
 from icefield._changes import changing
 from icefield._checks import whole, wholes
 from icefield._iterators import AsyncCloseableIterator
 from icefield._late import OpenedLate
+from icefield._progress import Progress, told
+from icefield._repository.exchange_options import Lengths, rechunk_document
 from icefield._session_input import absolute, optional_placing, placing
 from icefield._session_input import chunk_type as named_chunk_type
 from icefield._values.enums import ChunkType
+from icefield._values.rechunk import RechunkReport
 
 _LARGEST_INDEX = 2**32 - 1
+
+
+def _rechunking(
+    path: str,
+    chunks: Lengths | None,
+    shards: Lengths | Literal["none"] | None,
+    codec: str | None,
+) -> str:
+    document = rechunk_document(
+        {"chunks": chunks, "shards": shards, "codec": codec}, absolute(path, "path")
+    )
+    return json.dumps(document)
 
 
 class _Nodes(OpenedLate):
@@ -47,6 +64,41 @@ class _Nodes(OpenedLate):
         await self._session.move_node(
             absolute(from_path, "from_path"), absolute(to_path, "to_path")
         )
+
+    @changing
+    def rechunk(
+        self,
+        path: str,
+        *,
+        chunks: Lengths | None = None,
+        shards: Lengths | Literal["none"] | None = None,
+        codec: str | None = None,
+        progress: Progress | None = None,
+    ) -> RechunkReport:
+        """Gives an array other chunks, shards or another codec, without a commit; see `Repository.rechunk`.
+
+        What the session has written to the array counts. After an error the session holds a part: discard its changes.
+        """
+        what = _rechunking(path, chunks, shards, codec)
+        with told(progress) as tell:
+            document = _native.rechunk_in_session(self._session, what, tell).wait()
+        return RechunkReport._of(json.loads(document))
+
+    @changing
+    async def rechunk_async(
+        self,
+        path: str,
+        *,
+        chunks: Lengths | None = None,
+        shards: Lengths | Literal["none"] | None = None,
+        codec: str | None = None,
+        progress: Progress | None = None,
+    ) -> RechunkReport:
+        """As `rechunk`, to be awaited."""
+        what = _rechunking(path, chunks, shards, codec)
+        async with told(progress) as tell:
+            document = await _native.rechunk_in_session(self._session, what, tell)
+        return RechunkReport._of(json.loads(document))
 
     @changing
     def reindex_array(

@@ -1,4 +1,4 @@
-"""What checks, retention, copies, imports, exports and moves of windows report."""
+"""What checks, retention, copies, imports, rechunkings, exports and moves of windows report."""
 
 from icefield._values.imports import (
     ImportGap,
@@ -7,6 +7,7 @@ from icefield._values.imports import (
     PlannedArray,
     PlannedSource,
 )
+from icefield._values.rechunk import ArrayLayout, RechunkPlan, RechunkReport
 from icefield._values.reports import (
     BundleReport,
     CopyReport,
@@ -21,6 +22,7 @@ from icefield._values.reports import (
 )
 
 __all__ = [
+    "ArrayLayout",
     "BundleReport",
     "CopyReport",
     "DowngradeReport",
@@ -33,6 +35,8 @@ __all__ = [
     "NotCarried",
     "PlannedArray",
     "PlannedSource",
+    "RechunkPlan",
+    "RechunkReport",
     "RepairReport",
     "RetentionReport",
     "Window",

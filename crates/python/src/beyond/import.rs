@@ -10,6 +10,7 @@ use icefield::{CommitOutcome, Interrupt, NodePath, Purpose, Schemes, SourceLocat
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
+use super::layout::layout;
 use super::options;
 use super::progress::Told;
 use crate::convert;
@@ -22,7 +23,7 @@ const OPENED_AT_ONCE: usize = 8;
 
 /// Imports sources (paths or URLs) in one commit. `what` is a JSON object: `branch`, `group`, `message`, `variables`, `drop`
 /// (paths), `rename` (names by paths), `virtual`, `copy` (paths of arrays that are copied all the same), `append`, `concat` (dimensions), `unordered`, `order`,
-/// `overlap`, `time_units`, `legacy_endian`, and `plan`, with which nothing is written. Returns a JSON object: the fields
+/// `overlap`, `time_units`, `chunks`, `shards`, `codec`, `legacy_endian`, and `plan`, with which nothing is written. Returns a JSON object: the fields
 /// of `ImportPlan` or `ImportReport` in the module `icefield`.
 #[pyfunction]
 #[pyo3(signature = (repository, sources, what, progress=None))]
@@ -162,7 +163,7 @@ fn described(
     let mut import = Import::new(first)
         .into_group(group)
         .progress(Arc::<Told>::clone(progress));
-    import = import.select(selection(what)?);
+    import = import.select(selection(what)?).layout(layout(what)?);
     if let Some(dimension) = concat.or(append) {
         import = import.concat(dimension, sources);
     }
@@ -265,6 +266,7 @@ fn plan(plan: &ImportPlan) -> Value {
             "is_new": array.is_new,
             "shape": array.shape,
             "chunk_shape": array.chunk_shape,
+            "shard_shape": array.shard_shape,
             "codecs": array.codecs,
             "copied_chunks": array.copied.0,
             "copied_bytes": array.copied.1,
@@ -272,7 +274,9 @@ fn plan(plan: &ImportPlan) -> Value {
             "virtual_bytes": array.referred.1,
             "compared_chunks": array.compared.0,
             "compared_bytes": array.compared.1,
-            "assembled_chunks": array.assembled,
+            "assembled_chunks": array.assembled.0,
+            "assembled_bytes": array.assembled.1,
+            "decodes": array.decodes,
             "reasons": array.reasons,
             "reasons_in_all": array.reasons_in_all,
         })

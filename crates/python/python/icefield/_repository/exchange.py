@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, overload
+from collections.abc import Iterable
+from typing import Literal, Unpack, overload
 
 from icefield import _native
-from icefield._checks import exactly_one_version, text, texts, truth
+from icefield._checks import exactly_one_version, text, truth
 from icefield._exceptions import ErrorKind, InvalidInputError
 from icefield._progress import Progress, Tell, told
+from icefield._repository.exchange_options import (
+    ImportOptions,
+    RechunkOptions,
+    Sources,
+    import_document,
+    rechunk_document,
+)
 from icefield._repository.handle import Handle
 from icefield._values.imports import ImportPlan, ImportReport
+from icefield._values.rechunk import RechunkPlan, RechunkReport
 from icefield._values.reports import ExportReport
 
 __all__ = ["Exchange"]
 
 _Source = str | os.PathLike[str]
-_Order = Literal["given", "name", "coordinate"]
-_Overlap = Literal["refuse", "first", "last"]
 
 
 class Exchange(Handle):
@@ -27,93 +33,21 @@ class Exchange(Handle):
 
     @overload
     def import_files(
-        self,
-        sources: _Source | Sequence[_Source],
-        *,
-        virtual: bool = False,
-        branch: str = "main",
-        group: str = "/",
-        variables: Iterable[str] | None = None,
-        drop: Iterable[str] = (),
-        rename: Mapping[str, str] | None = None,
-        concat: str | None = None,
-        append: str | None = None,
-        unordered: bool = False,
-        order: _Order = "given",
-        overlap: _Overlap = "refuse",
-        time_units: str | None = None,
-        copy: Iterable[str] = (),
-        message: str | None = None,
-        progress: Progress | None = None,
-        plan: Literal[False] = False,
-    ) -> ImportReport: ...
-
-    @overload
-    def import_files(
-        self,
-        sources: _Source | Sequence[_Source],
-        *,
-        virtual: bool = False,
-        branch: str = "main",
-        group: str = "/",
-        variables: Iterable[str] | None = None,
-        drop: Iterable[str] = (),
-        rename: Mapping[str, str] | None = None,
-        concat: str | None = None,
-        append: str | None = None,
-        unordered: bool = False,
-        order: _Order = "given",
-        overlap: _Overlap = "refuse",
-        time_units: str | None = None,
-        copy: Iterable[str] = (),
-        message: str | None = None,
-        progress: Progress | None = None,
-        plan: Literal[True],
+        self, sources: Sources, *, plan: Literal[True], **options: Unpack[ImportOptions]
     ) -> ImportPlan: ...
 
     @overload
     def import_files(
-        self,
-        sources: _Source | Sequence[_Source],
-        *,
-        virtual: bool = False,
-        branch: str = "main",
-        group: str = "/",
-        variables: Iterable[str] | None = None,
-        drop: Iterable[str] = (),
-        rename: Mapping[str, str] | None = None,
-        concat: str | None = None,
-        append: str | None = None,
-        unordered: bool = False,
-        order: _Order = "given",
-        overlap: _Overlap = "refuse",
-        time_units: str | None = None,
-        copy: Iterable[str] = (),
-        message: str | None = None,
-        progress: Progress | None = None,
-        plan: bool,
+        self, sources: Sources, *, plan: Literal[False] = False, **options: Unpack[ImportOptions]
+    ) -> ImportReport: ...
+
+    @overload
+    def import_files(
+        self, sources: Sources, *, plan: bool, **options: Unpack[ImportOptions]
     ) -> ImportPlan | ImportReport: ...
 
     def import_files(
-        self,
-        sources: _Source | Sequence[_Source],
-        *,
-        virtual: bool = False,
-        branch: str = "main",
-        group: str = "/",
-        variables: Iterable[str] | None = None,
-        drop: Iterable[str] = (),
-        rename: Mapping[str, str] | None = None,
-        concat: str | None = None,
-        append: str | None = None,
-        unordered: bool = False,
-        order: _Order = "given",
-        overlap: _Overlap = "refuse",
-        time_units: str | None = None,
-        copy: Iterable[str] = (),
-        message: str | None = None,
-        progress: Progress | None = None,
-        plan: bool = False,
+        self, sources: Sources, *, plan: bool = False, **options: Unpack[ImportOptions]
     ) -> ImportPlan | ImportReport:
         """Imports Zarr hierarchies (v2, v3, NCZarr; directories, zip files, URLs), NetCDF, HDF5 and kerchunk references.
 
@@ -127,110 +61,95 @@ class Exchange(Handle):
         units or calendars are converted exactly to those of the result, or to `time_units`. Where coordinates overlap,
         the import is refused, or keeps the elements of the `first` or the `last` source.
 
+        `chunks`, `shards` and `codec` say how the chunks of new arrays are cut and encoded, as in `rechunk`; coordinates keep
+        their chunks. What stays where it is keeps both.
+
         With `plan`, nothing is written, and what would be done is returned. Where sources have nothing that is new, there
         is no commit, and `ImportReport.snapshot_id` is None.
 
         Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later, and without a commit unless that is being
         published.
         """
-        said = locals()
-        with told(progress) as tell:
-            return _imported(self._begin_import(said, tell).wait(), plan)
+        with told(options.get("progress")) as tell:
+            return _imported(self._begin_import(sources, plan, options, tell).wait(), plan)
 
     @overload
     async def import_files_async(
-        self,
-        sources: _Source | Sequence[_Source],
-        *,
-        virtual: bool = False,
-        branch: str = "main",
-        group: str = "/",
-        variables: Iterable[str] | None = None,
-        drop: Iterable[str] = (),
-        rename: Mapping[str, str] | None = None,
-        concat: str | None = None,
-        append: str | None = None,
-        unordered: bool = False,
-        order: _Order = "given",
-        overlap: _Overlap = "refuse",
-        time_units: str | None = None,
-        copy: Iterable[str] = (),
-        message: str | None = None,
-        progress: Progress | None = None,
-        plan: Literal[False] = False,
-    ) -> ImportReport: ...
-
-    @overload
-    async def import_files_async(
-        self,
-        sources: _Source | Sequence[_Source],
-        *,
-        virtual: bool = False,
-        branch: str = "main",
-        group: str = "/",
-        variables: Iterable[str] | None = None,
-        drop: Iterable[str] = (),
-        rename: Mapping[str, str] | None = None,
-        concat: str | None = None,
-        append: str | None = None,
-        unordered: bool = False,
-        order: _Order = "given",
-        overlap: _Overlap = "refuse",
-        time_units: str | None = None,
-        copy: Iterable[str] = (),
-        message: str | None = None,
-        progress: Progress | None = None,
-        plan: Literal[True],
+        self, sources: Sources, *, plan: Literal[True], **options: Unpack[ImportOptions]
     ) -> ImportPlan: ...
 
     @overload
     async def import_files_async(
-        self,
-        sources: _Source | Sequence[_Source],
-        *,
-        virtual: bool = False,
-        branch: str = "main",
-        group: str = "/",
-        variables: Iterable[str] | None = None,
-        drop: Iterable[str] = (),
-        rename: Mapping[str, str] | None = None,
-        concat: str | None = None,
-        append: str | None = None,
-        unordered: bool = False,
-        order: _Order = "given",
-        overlap: _Overlap = "refuse",
-        time_units: str | None = None,
-        copy: Iterable[str] = (),
-        message: str | None = None,
-        progress: Progress | None = None,
-        plan: bool,
+        self, sources: Sources, *, plan: Literal[False] = False, **options: Unpack[ImportOptions]
+    ) -> ImportReport: ...
+
+    @overload
+    async def import_files_async(
+        self, sources: Sources, *, plan: bool, **options: Unpack[ImportOptions]
     ) -> ImportPlan | ImportReport: ...
 
     async def import_files_async(
-        self,
-        sources: _Source | Sequence[_Source],
-        *,
-        virtual: bool = False,
-        branch: str = "main",
-        group: str = "/",
-        variables: Iterable[str] | None = None,
-        drop: Iterable[str] = (),
-        rename: Mapping[str, str] | None = None,
-        concat: str | None = None,
-        append: str | None = None,
-        unordered: bool = False,
-        order: _Order = "given",
-        overlap: _Overlap = "refuse",
-        time_units: str | None = None,
-        copy: Iterable[str] = (),
-        message: str | None = None,
-        progress: Progress | None = None,
-        plan: bool = False,
+        self, sources: Sources, *, plan: bool = False, **options: Unpack[ImportOptions]
     ) -> ImportPlan | ImportReport:
         """As `import_files`, to be awaited."""
-        said = locals()
-        async with told(progress) as tell:
-            return _imported(await self._begin_import(said, tell), plan)
+        async with told(options.get("progress")) as tell:
+            return _imported(await self._begin_import(sources, plan, options, tell), plan)
+
+    @overload
+    def rechunk(
+        self, path: str, *, plan: Literal[True], **options: Unpack[RechunkOptions]
+    ) -> RechunkPlan: ...
+
+    @overload
+    def rechunk(
+        self, path: str, *, plan: Literal[False] = False, **options: Unpack[RechunkOptions]
+    ) -> RechunkReport: ...
+
+    @overload
+    def rechunk(
+        self, path: str, *, plan: bool, **options: Unpack[RechunkOptions]
+    ) -> RechunkPlan | RechunkReport: ...
+
+    def rechunk(
+        self, path: str, *, plan: bool = False, **options: Unpack[RechunkOptions]
+    ) -> RechunkPlan | RechunkReport:
+        """Gives an array other `chunks`, `shards` or another `codec`, in one commit to `branch` (`main`).
+
+        `chunks` and `shards` are lengths by the names of dimensions (`-1` or `"all"`: the length of the array; a dimension without
+        a name has its number); `shards="none"` leaves shards out. `codec` is `keep`, `none`, `zstd:LEVEL`, `gzip:LEVEL` or
+        `blosc:NAME:LEVEL`. Elements, attributes and names stay, and so does what was never written.
+
+        Chunks are decoded and encoded as a stream in bounded memory, on all processors. A commit of another session that touches
+        the array meanwhile raises `ConflictError`. With `plan`, nothing is written, and what would be done is returned.
+        `RechunkReport.snapshot_id` is None if the array has the layout already.
+
+        Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later, and without a commit unless that is being
+        published.
+        """
+        with told(options.get("progress")) as tell:
+            return _rechunked(self._begin_rechunk(path, plan, options, tell).wait(), plan)
+
+    @overload
+    async def rechunk_async(
+        self, path: str, *, plan: Literal[True], **options: Unpack[RechunkOptions]
+    ) -> RechunkPlan: ...
+
+    @overload
+    async def rechunk_async(
+        self, path: str, *, plan: Literal[False] = False, **options: Unpack[RechunkOptions]
+    ) -> RechunkReport: ...
+
+    @overload
+    async def rechunk_async(
+        self, path: str, *, plan: bool, **options: Unpack[RechunkOptions]
+    ) -> RechunkPlan | RechunkReport: ...
+
+    async def rechunk_async(
+        self, path: str, *, plan: bool = False, **options: Unpack[RechunkOptions]
+    ) -> RechunkPlan | RechunkReport:
+        """As `rechunk`, to be awaited."""
+        async with told(options.get("progress")) as tell:
+            return _rechunked(await self._begin_rechunk(path, plan, options, tell), plan)
 
     def export(
         self,
@@ -266,32 +185,18 @@ class Exchange(Handle):
             session = await self._exported(branch, tag, snapshot_id)
             return _exported(await _native.export(session, where, document, tell))
 
-    def _begin_import(self, said: dict[str, Any], tell: Tell | None) -> _native.Task[str]:
-        names = _sources(said["sources"])
-        first = os.path.basename(names[0].split("?")[0].rstrip("/")) if names else ""
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        document = {
-            "branch": text(said["branch"], "branch"),
-            "group": text(said["group"], "group"),
-            "message": text(said["message"] or f"Import {first}{more}", "message"),
-            "variables": None
-            if said["variables"] is None
-            else texts(said["variables"], "variables"),
-            "drop": texts(said["drop"], "drop"),
-            "rename": _names(said["rename"]),
-            "virtual": truth(said["virtual"], "virtual"),
-            "copy": texts(said["copy"], "copy"),
-            "append": None if said["append"] is None else text(said["append"], "append"),
-            "concat": None if said["concat"] is None else text(said["concat"], "concat"),
-            "unordered": truth(said["unordered"], "unordered"),
-            "order": text(said["order"], "order"),
-            "overlap": text(said["overlap"], "overlap"),
-            "time_units": None
-            if said["time_units"] is None
-            else text(said["time_units"], "time_units"),
-            "plan": truth(said["plan"], "plan"),
-        }
+    def _begin_import(
+        self, sources: Sources, plan: bool, options: ImportOptions, tell: Tell | None
+    ) -> _native.Task[str]:
+        names = _sources(sources)
+        document = {**import_document(options, names), "plan": truth(plan, "plan")}
         return _native.import_files(self._repository, names, json.dumps(document), tell)
+
+    def _begin_rechunk(
+        self, path: str, plan: bool, options: RechunkOptions, tell: Tell | None
+    ) -> _native.Task[str]:
+        document = {**rechunk_document(options, text(path, "path")), "plan": truth(plan, "plan")}
+        return _native.rechunk(self._repository, json.dumps(document), tell)
 
     def _exported(
         self, branch: str | None, tag: str | None, snapshot_id: str | None
@@ -319,14 +224,6 @@ def _sources(given: object) -> list[str]:
     return [_location(source, "sources") for source in given]
 
 
-def _names(given: object) -> dict[str, str]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise TypeError(f"`rename` must be names by paths, not {type(given).__name__}")
-    return {text(path, "rename"): text(name, "rename") for path, name in given.items()}
-
-
 def _location(given: object, name: str) -> str:
     if not isinstance(given, str | os.PathLike):
         raise TypeError(f"`{name}` must be paths or URLs, not {type(given).__name__}")
@@ -342,6 +239,11 @@ def _location(given: object, name: str) -> str:
 def _imported(document: str, plan: bool) -> ImportPlan | ImportReport:
     facts = json.loads(document)
     return ImportPlan._of(facts) if plan else ImportReport._of(facts)
+
+
+def _rechunked(document: str, plan: bool) -> RechunkPlan | RechunkReport:
+    facts = json.loads(document)
+    return RechunkPlan._of(facts) if plan else RechunkReport._of(facts)
 
 
 def _exported(document: str) -> ExportReport:

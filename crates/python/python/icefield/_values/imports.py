@@ -51,9 +51,11 @@ class PlannedArray:
     shape: list[int]
     """Elements per dimension."""
     chunk_shape: list[int]
-    """Elements per chunk and dimension."""
+    """Elements per chunk and dimension; inside of shards, if there are any."""
+    shard_shape: list[int] | None
+    """Elements per shard and dimension. Where there are shards, they are counted, and not the chunks in them."""
     codecs: list[str]
-    """Names of the codecs, in the order of encoding."""
+    """Names of the codecs, in the order of encoding; that of shards first."""
     copied_chunks: int
     """Chunks that would be copied as they are."""
     copied_bytes: int
@@ -68,6 +70,10 @@ class PlannedArray:
     """Bytes of them."""
     assembled_chunks: int
     """Chunks that would be put together of decoded elements and encoded."""
+    assembled_bytes: int
+    """Bytes of their elements before that."""
+    decodes: int
+    """Chunks of sources that would be decoded for that, if all existed: one counts as often as it is."""
     reasons: list[str]
     """Why, of some sources."""
     reasons_in_all: int

@@ -1,0 +1,146 @@
+"""What imports and rechunkings can be asked, and the documents that say so."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypedDict
+
+from icefield._checks import text, texts, truth
+from icefield._progress import Progress
+
+__all__ = [
+    "ImportOptions",
+    "Lengths",
+    "RechunkOptions",
+    "Sources",
+    "import_document",
+    "rechunk_document",
+]
+
+Sources: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Lengths: TypeAlias = Mapping[str, int | Literal["all"]]
+
+
+class _Layout(TypedDict, total=False):
+    """How chunks are cut and encoded, and where the commit goes."""
+
+    chunks: Lengths | None
+    """Elements of a chunk by the names of dimensions; -1 or `"all"` for the length of the array. Others stay."""
+    shards: Lengths | Literal["none"] | None
+    """Elements of a shard likewise, multiples of those of a chunk; `"none"` for no shards."""
+    codec: str | None
+    """`keep`, `none`, `zstd:LEVEL`, `gzip:LEVEL` or `blosc:NAME:LEVEL`."""
+    branch: str
+    """The branch to commit to; `main`."""
+    message: str | None
+    """The commit message."""
+    progress: Progress | None
+    """True for a bar, or a function that is called with what has been done."""
+
+
+class RechunkOptions(_Layout, total=False):
+    """The options of `Repository.rechunk`."""
+
+
+class ImportOptions(_Layout, total=False):
+    """The options of `Repository.import_files`."""
+
+    virtual: bool
+    """Refer to chunks where they lie."""
+    copy: Iterable[str]
+    """Paths of arrays that are copied all the same."""
+    group: str
+    """The group to import into; `/`."""
+    variables: Iterable[str] | None
+    """Paths of the arrays and groups that are imported; all by default."""
+    drop: Iterable[str]
+    """Paths of nodes that are left out."""
+    rename: Mapping[str, str] | None
+    """New names by paths."""
+    concat: str | None
+    """The dimension along which sources lie behind one another."""
+    append: str | None
+    """The dimension along which sources lie behind what is there."""
+    unordered: bool
+    """Take coordinates along that dimension as they come."""
+    order: Literal["given", "name", "coordinate"]
+    """The order of the sources; `given`."""
+    overlap: Literal["refuse", "first", "last"]
+    """What becomes of elements that overlap; `refuse`."""
+    time_units: str | None
+    """Units of the time along the dimension; those of the first source by default."""
+
+
+def import_document(options: ImportOptions, names: list[str]) -> dict[str, Any]:
+    """Returns what an import is told, with all defaults."""
+    _check(options, ImportOptions, "import_files")
+    first = os.path.basename(names[0].split("?")[0].rstrip("/")) if names else ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    variables = options.get("variables")
+    return {
+        **_layout(options, f"Import {first}{more}"),
+        "group": text(options.get("group", "/"), "group"),
+        "variables": None if variables is None else texts(variables, "variables"),
+        "drop": texts(options.get("drop", ()), "drop"),
+        "rename": _names(options.get("rename")),
+        "virtual": truth(options.get("virtual", False), "virtual"),
+        "copy": texts(options.get("copy", ()), "copy"),
+        "append": _optional(options.get("append"), "append"),
+        "concat": _optional(options.get("concat"), "concat"),
+        "unordered": truth(options.get("unordered", False), "unordered"),
+        "order": text(options.get("order", "given"), "order"),
+        "overlap": text(options.get("overlap", "refuse"), "overlap"),
+        "time_units": _optional(options.get("time_units"), "time_units"),
+    }
+
+
+def rechunk_document(options: RechunkOptions, path: str) -> dict[str, Any]:
+    """Returns what a rechunking is told, with all defaults."""
+    _check(options, RechunkOptions, "rechunk")
+    return {**_layout(options, f"Rechunk {path}"), "path": path}
+
+
+def _check(options: Mapping[str, object], known: type, function: str) -> None:
+    """Refuses options that there are not, as Python does for keywords."""
+    for name in options:
+        if name not in known.__annotations__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+
+
+def _layout(options: _Layout, message: str) -> dict[str, Any]:
+    shards = options.get("shards")
+    return {
+        "branch": text(options.get("branch", "main"), "branch"),
+        "message": text(options.get("message") or message, "message"),
+        "chunks": _lengths(options.get("chunks"), "chunks"),
+        "shards": shards if shards == "none" else _lengths(shards, "shards"),
+        "codec": _optional(options.get("codec"), "codec"),
+    }
+
+
+def _lengths(given: object, name: str) -> dict[str, str] | None:
+    """Lengths by dimensions, as texts: what is wrong with them is said in one place."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise TypeError(f"`{name}` must be lengths by dimensions, not {type(given).__name__}")
+    lengths = {}
+    for dimension, length in given.items():
+        if not isinstance(length, str):
+            length = str(operator.index(length))
+        lengths[text(dimension, name)] = length
+    return lengths
+
+
+def _optional(given: object, name: str) -> str | None:
+    return None if given is None else text(given, name)
+
+
+def _names(given: object) -> dict[str, str]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"`rename` must be names by paths, not {type(given).__name__}")
+    return {text(path, "rename"): text(name, "rename") for path, name in given.items()}
