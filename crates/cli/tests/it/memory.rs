@@ -90,11 +90,23 @@ fn arrays_are_rechunked_under_200_megabytes() {
     }
     world.ok(&["init", "r"]);
     world.ok(&["import", "big", "r", "--fsync", "none"]);
-    let rechunk = ["rechunk", "r", "x", "--chunks", "t=all,x=128", "--fsync", "none"];
+    let rechunk = [
+        "rechunk",
+        "r",
+        "x",
+        "--chunks",
+        "t=all,x=128",
+        "--fsync",
+        "none",
+    ];
     let peak = peak(&world, &rechunk);
     eprintln!("rechunk: {peak} KiB");
     assert!(peak > 0 && peak < 200 << 10, "rechunk: {peak} KiB");
-    let found = world.command(&["cat", "r", "x/c/0/0"]).output().unwrap().stdout;
+    let found = world
+        .command(&["cat", "r", "x/c/0/0"])
+        .output()
+        .unwrap()
+        .stdout;
     assert_eq!(found.len() as u64, chunk);
     let firsts = found.iter().step_by((128 * chunk / columns) as usize);
     let expected = (0..rows * columns / chunk).map(|index| (index % 250) as u8 + 1);
