@@ -10,18 +10,19 @@ use icefield_core::{
     BranchName, ByteRange, CommitOutcome, Detector, NodePath, RebaseOutcome, Repository, Session,
     WriteMode,
 };
-use icefield_format::SpecVersion;
 use icefield_ingest::{
     ChunkLayout, ChunkLength, Compression, Import, ImportError, LayoutError, Limits, PlanError,
     Progress, Rechunk, Shards, Source,
 };
 use icefield_storage_memory::MemoryStorage;
+use icefield_testkit::both_versions;
+use icefield_testkit::versions::{SPEC_1, SPEC_2, in_version, spec};
 use serde_json::{Value, json};
 
 /// A repository of the version that is tested.
 async fn repository() -> Repository {
     Repository::builder(Arc::new(MemoryStorage::new()))
-        .spec_version(SpecVersion::V1)
+        .spec_version(spec())
         .create()
         .await
         .unwrap()
@@ -135,7 +136,7 @@ fn committed(outcome: Option<CommitOutcome>) {
     );
 }
 
-#[tokio::test]
+both_versions!(any_grid_becomes_any_other);
 async fn any_grid_becomes_any_other() {
     let mut numbers = Numbers(28);
     for _ in 0..60 {
@@ -191,7 +192,7 @@ async fn any_grid_becomes_any_other() {
     }
 }
 
-#[tokio::test]
+both_versions!(what_was_never_written_stays_so);
 async fn what_was_never_written_stays_so() {
     let tree = Tree::new();
     tree.json("zarr.json", &group(json!({})));
@@ -225,7 +226,7 @@ async fn what_was_never_written_stays_so() {
     }
 }
 
-#[tokio::test]
+both_versions!(codecs_and_shards_change_and_nothing_else);
 async fn codecs_and_shards_change_and_nothing_else() {
     let tree = tree([12, 10], [4, 5]);
     let mut described = array(&[12, 10], &[4, 5], &["t", "x"]);
@@ -294,7 +295,7 @@ async fn codecs_and_shards_change_and_nothing_else() {
     assert_eq!(document(&tip(&repository).await, "/a"), expected);
 }
 
-#[tokio::test]
+both_versions!(a_scalar_has_codecs_only);
 async fn a_scalar_has_codecs_only() {
     let tree = Tree::new();
     tree.json("zarr.json", &group(json!({})));
@@ -328,7 +329,7 @@ async fn a_scalar_has_codecs_only() {
     );
 }
 
-#[tokio::test]
+both_versions!(a_session_is_rechunked_with_its_edits_and_others_collide);
 async fn a_session_is_rechunked_with_its_edits_and_others_collide() {
     let tree = tree([4, 4], [2, 2]);
     let repository = repository().await;
@@ -376,6 +377,12 @@ async fn a_session_is_rechunked_with_its_edits_and_others_collide() {
 /// From chunks that are long in one direction to chunks that are long in the other, in a fraction of the array's bytes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn memory_stays_within_the_limit() {
+    for version in [SPEC_1, SPEC_2] {
+        in_version(version, one_array_stays_within_the_limit()).await;
+    }
+}
+
+async fn one_array_stays_within_the_limit() {
     let tree = tree([400, 300], [1, 300]);
     let repository = repository().await;
     run(tree.import(), &repository).await;
@@ -406,7 +413,7 @@ async fn memory_stays_within_the_limit() {
     assert!(decoded_before > 400 + 300);
 }
 
-#[tokio::test]
+both_versions!(chunks_that_cannot_be_read_are_named_and_nothing_is_committed);
 async fn chunks_that_cannot_be_read_are_named_and_nothing_is_committed() {
     let tree = tree([4, 4], [2, 2]);
     let mut summed = array(&[4, 4], &[2, 2], &["t", "x"]);
@@ -431,7 +438,7 @@ async fn chunks_that_cannot_be_read_are_named_and_nothing_is_committed() {
     assert_eq!(before, after);
 }
 
-#[tokio::test]
+both_versions!(layouts_that_break_a_rule_name_array_and_rule);
 async fn layouts_that_break_a_rule_name_array_and_rule() {
     let tree = tree([12, 10], [4, 5]);
     let repository = repository().await;
@@ -482,7 +489,7 @@ async fn layouts_that_break_a_rule_name_array_and_rule() {
     assert!(nothing.plan(&tip(&repository).await).await.is_err());
 }
 
-#[tokio::test]
+both_versions!(an_import_cuts_chunks_as_it_is_told);
 async fn an_import_cuts_chunks_as_it_is_told() {
     let series = |first: u64, length: u64| {
         let tree = Tree::new();
@@ -575,7 +582,7 @@ impl Progress for Told {
     }
 }
 
-#[tokio::test]
+both_versions!(progress_comes_to_its_end_and_interrupts_end_it);
 async fn progress_comes_to_its_end_and_interrupts_end_it() {
     let tree = tree([9, 9], [2, 2]);
     std::fs::remove_dir_all(tree.path().join("a/c/0")).unwrap();
