@@ -78,6 +78,8 @@ class _Nodes(OpenedLate):
         """Gives an array other chunks, shards or another codec, without a commit; see `Repository.rechunk`.
 
         What the session has written to the array counts. After an error the session holds a part: discard its changes.
+        To rebase it, use `StrictConflictDetector`: `ConflictDetector` overlooks writes to the array by another session
+        where this one wrote no chunk.
         """
         what = _rechunking(path, chunks, shards, codec)
         with told(progress) as tell:

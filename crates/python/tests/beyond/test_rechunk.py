@@ -93,7 +93,7 @@ def test_a_session_is_rechunked_with_what_it_wrote(tmp_path: Path, tree: Path) -
     with pytest.raises(ic.ConflictError):
         session.commit("rechunked")
     with pytest.raises(ic.RebaseFailedError):
-        session.rebase(ic.ConflictDetector())
+        session.rebase(ic.StrictConflictDetector())
 
 
 def test_an_import_is_laid_out(tmp_path: Path, tree: Path) -> None:
