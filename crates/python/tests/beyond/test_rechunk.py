@@ -31,7 +31,8 @@ def tree(tmp_path: Path) -> Path:
 
 
 def read(session: ic.Session) -> xr.Dataset:
-    return xr.open_zarr(session.store, consolidated=False).load()
+    data: xr.Dataset = xr.open_zarr(session.store, consolidated=False).load()
+    return data
 
 
 def array(session: ic.Session, path: str = "t2m") -> Any:
