@@ -25,6 +25,15 @@ impl Page {
             continues_in: info.log().continues_in().map(str::to_owned),
         }
     }
+
+    /// The part in an earlier state of this name. The newest entry of a list names no backup: here it is that state itself.
+    fn of_backup(info: &RepoInfo, name: String) -> Self {
+        let mut page = Self::of(info);
+        if let Some(newest) = page.updates.first_mut() {
+            newest.backup.get_or_insert(name);
+        }
+        page
+    }
 }
 
 impl RepoObject {
@@ -46,7 +55,7 @@ impl RepoObject {
                 }
                 let name = page.continues_in.take()?;
                 page = match object.page(&name).await {
-                    Ok(info) => Page::of(&info),
+                    Ok(info) => Page::of_backup(&info, name),
                     Err(error) => return Some((Err(error), None)),
                 };
             }

@@ -643,6 +643,34 @@ fn backups_that_the_log_does_not_need_go_and_the_log_stays_whole() {
 }
 
 #[test]
+fn every_entry_but_the_newest_names_the_state_right_after_it() {
+    block_on(async {
+        let storage = memory();
+        let ledger = create(&storage, None).await;
+        for number in 1..=3 {
+            assert!(is_done(&commit(&ledger, "main", number).await));
+        }
+        // It leaves the newest entry alone in `repo`, and the others in the state before.
+        let drop = BTreeSet::new();
+        let collected = ledger.apply(Edit::Collect { drop }).await;
+        assert!(is_done(&collected.expect("told")));
+        let log = log(&ledger).await;
+        let [newest, others @ ..] = &*log else {
+            panic!("the log is empty");
+        };
+        assert_eq!((newest.backup.as_ref(), others.len()), (None, 4));
+        for update in others {
+            let name = update.backup.as_deref().expect("a name");
+            let key = Key::parse(&layout::overwritten_key(name)).expect("a key");
+            let (bytes, _) = storage.read(&key).await.expect("it is there");
+            let state = super::object::decode(&bytes).expect("a state");
+            let shown = state.log().updates().next().expect("an entry");
+            assert_eq!(shown.kind, update.kind);
+        }
+    });
+}
+
+#[test]
 fn a_log_whose_page_is_missing_says_where_it_ends() {
     block_on(async {
         let storage = memory();
