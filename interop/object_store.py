@@ -13,6 +13,7 @@ import urllib.parse
 import icechunk
 import zarr
 
+import every_operation
 import reference
 import taking_turns
 from lib import ROOT, SPEC, Skip, assert_same, case, commit, dump, icefield, session, set_json, write
@@ -114,6 +115,16 @@ def their_repository_ten_rounds(_):
         assert ("config.yaml" in place.objects()) == (SPEC == 1)
         taking_turns.take_turns(place, lambda number: number % 2 == 1)
         assert_layout(place)
+
+
+@case
+def every_operation_of_version_2_twenty_rounds(_):
+    if SPEC == 1:
+        raise Skip("version 1 has neither amended nor flushed snapshots")
+    with Server() as server:
+        place = Place(server, "sea/both")
+        write(place, [{"op": "create"}])
+        every_operation.in_turns(place, 20, "theirs")
 
 
 @case

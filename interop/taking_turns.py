@@ -5,6 +5,7 @@ import numpy as np
 import zarr
 
 import contents
+import every_operation
 import reference
 from lib import SPEC, Skip, amend, assert_same, case, commit, dump, partly, session, set_bytes, set_json, write
 
@@ -159,6 +160,15 @@ def a_session_of_theirs_rebases_over_an_amended_commit_of_ours(work):
         assert {conflict.path for conflict in failed.conflicts} == {"/counter"}, failed.conflicts
     else:
         raise AssertionError("our amended commit names what the old one wrote")
+
+
+@case
+def every_operation_of_version_2_twenty_rounds(work):
+    if SPEC == 1:
+        raise Skip("version 1 has neither amended nor flushed snapshots")
+    path = work / "repo"
+    reference.create(path)
+    every_operation.in_turns(path, 20, "ours")
 
 
 @case

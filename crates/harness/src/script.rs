@@ -9,8 +9,8 @@ use base64::Engine;
 use icefield::Location;
 use icefield::format::SpecVersion;
 use icefield_core::{
-    BranchName, CommitOutcome, Conflict, Detector, EditOutcome, RebaseOutcome, Repository, Session,
-    TagName,
+    BranchName, CommitOutcome, Conflict, Detector, EditOutcome, NodePath, RebaseOutcome,
+    Repository, Session, TagName,
 };
 use icefield_storage::Storage;
 use icefield_zarr_store::ZarrStore;
@@ -63,6 +63,13 @@ pub enum Operation {
     Delete {
         /// The Zarr key.
         key: String,
+    },
+    /// Gives a node of the session another path.
+    Move {
+        /// Its path without the leading `/`.
+        from: String,
+        /// The path from now on, likewise.
+        to: String,
     },
     /// Commits the session.
     Commit {
@@ -205,6 +212,11 @@ pub async fn apply(location: &Location, operations: Vec<Operation>) -> anyhow::R
                     .context(step)?;
             }
             Operation::Delete { key } => store(&session)?.delete(&key).await.context(step)?,
+            Operation::Move { from, to } => {
+                let session = session.as_ref().context("no session is open")?;
+                let [from, to] = [from, to].map(|path| NodePath::parse(&format!("/{path}")));
+                session.move_node(&from?, &to?).await.context(step)?;
+            }
             Operation::Commit { message, metadata } => {
                 let session = session.as_ref().context("no session is open")?;
                 let mut commit = session.commit(message);
@@ -261,7 +273,7 @@ pub async fn write_fork(
 ) -> anyhow::Result<()> {
     let repository = crate::open(location).await?;
     let session = repository.open_fork(&std::fs::read(fork)?).await?;
-    let array = icefield_core::NodePath::parse("/x")?;
+    let array = NodePath::parse("/x")?;
     let bytes = vec![byte; 700].into();
     session
         .set_chunk(&array, &[index], bytes, icefield_core::WriteMode::Overwrite)
