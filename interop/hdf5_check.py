@@ -138,7 +138,7 @@ def check_attributes(path, answer):
 
 
 def check_dimensions(path, answer):
-    """Each dimension has the name of its first scale, and no other."""
+    """Each dimension has the name of its first scale, or another one if it has no scale."""
     with h5py.File(path) as f:
         for name, found in answer["nodes"].items():
             parent, last_part = name.rsplit("/", 1)
@@ -150,7 +150,9 @@ def check_dimensions(path, answer):
             if stored.is_scale and len(want) == 1 and want == [None]:
                 want = [last(stored)]
             got = found["document"].get("dimension_names") or [None] * len(want)
-            check(got == want, "dimension names", path.name, name, got, want)
+            # netCDF-C, which xarray reads with, tells what those are called that have no scale.
+            is_same = lambda one, other: one == other or (one is None and (other or "").startswith("phony_dim_"))
+            check(len(got) == len(want) and all(map(is_same, want, got)), "dimension names", path.name, name, got, want)
 
 
 def check_xarray(path, answer):

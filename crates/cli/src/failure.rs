@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use icefield::ingest::{ExportError, ImportError, PlanError};
+use icefield::ingest::{ExportError, ImportError, PlanError, SourceError};
 use icefield::maintenance::CopyError;
 use icefield::{
     CommitError, Error, ErrorKind, RefsError, RepositoryError, SessionError, SnapshotId, Unsettled,
@@ -242,6 +242,13 @@ fn hint(error: &Error) -> Option<&'static str> {
     if let Some(ImportError::Labels { .. }) = import {
         return Some(
             "--overlap first or last keeps one of what overlaps, --order coordinate puts sources in order, and --unordered takes coordinates as they come",
+        );
+    }
+    if let Some(ImportError::Source(SourceError::Variable { path, .. })) = import
+        && !path.is_root()
+    {
+        return Some(
+            "--drop PATH leaves a node out, and --skip-unsupported all that cannot be imported",
         );
     }
     if let Some(ImportError::Plan(plan)) = import {

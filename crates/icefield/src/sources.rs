@@ -1,6 +1,6 @@
 //! What can be imported, by location: a Zarr hierarchy, or an archive file, wherever it lies.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,8 +35,13 @@ pub enum Purpose {
     Refer,
 }
 
-/// Names of objects that only a Zarr hierarchy of format 2 has at its root.
+/// Names of objects that only nodes of a Zarr hierarchy of format 2 have.
 const FORMAT_2: [&str; 3] = [".zgroup", ".zarray", ".zmetadata"];
+
+/// The name of a document of format 3.
+const DOCUMENT_OF_3: &str = "zarr.json";
+/// Directories that are looked into for a document.
+const LOOKED_INTO: usize = 1000;
 
 /// Opens sources. Those that lie in one folder are read through one store.
 #[derive(Debug)]
@@ -114,7 +119,7 @@ impl Sources<'_> {
         let about = std::fs::metadata(path);
         let is_directory = about.as_ref().is_ok_and(std::fs::Metadata::is_dir);
         let is_special = about.as_ref().is_ok_and(|it| !it.is_file() && !it.is_dir());
-        let is_format_2 = FORMAT_2.iter().any(|name| path.join(name).is_file());
+        let is_format_2 = is_directory && begins_format_2(path);
         let by_names = is_directory && !is_format_2 && purpose == Purpose::Copy;
         if by_names || is_special || about.is_err() {
             // It says what is wrong with everything else, too.
@@ -140,8 +145,8 @@ impl Sources<'_> {
             return references_source(storage, &Prefix::all(), &url, beside, access).await;
         }
         if is_directory {
-            let archive =
-                read_zarr(Arc::clone(&storage), &Prefix::all(), url.as_str(), options).await?;
+            let (all, options) = (Prefix::all(), reading(purpose, options));
+            let archive = read_zarr(Arc::clone(&storage), &all, url.as_str(), options).await?;
             return Ok(OpenedSource {
                 access: granted(access, url.as_str(), &storage)?,
                 source: Arc::new(ArchiveSource::new(path.display().to_string(), archive)),
@@ -197,7 +202,8 @@ impl Sources<'_> {
             let beside = Arc::clone(&storage);
             return references_source(storage, &prefix, &url, beside, access).await;
         }
-        let archive = match read_zarr(Arc::clone(&storage), &prefix, url.as_str(), read).await {
+        let options = reading(purpose, read);
+        let archive = match read_zarr(Arc::clone(&storage), &prefix, url.as_str(), options).await {
             Err(SourceError::NoNodes { name }) => return Err(SourceError::NotFound { name }.into()),
             archive => archive?,
         };
@@ -218,13 +224,40 @@ async fn archive_source(
     let key = Key::parse(name).map_err(StorageError::from)?;
     let access = granted_beside(access, url, &storage)?;
     let file = ArchiveFile::open(storage, &key, url.as_str()).await?;
-    let options = ArchiveOptions {
-        is_copied: purpose == Purpose::Copy,
-        format_2: options,
-    };
-    let archive = read_archive_with(file, &access, options).await?;
+    let archive = read_archive_with(file, &access, reading(purpose, options)).await?;
     let source: Arc<dyn Source> = Arc::new(ArchiveSource::new(url.as_str(), archive));
     Ok(OpenedSource { source, access })
+}
+
+/// Tells whether the first documents below a directory, the uppermost first, are of format 2. Its root need not have one.
+fn begins_format_2(root: &Path) -> bool {
+    let mut open = VecDeque::from([root.to_owned()]);
+    let mut looked = 0;
+    while let Some(directory) = open.pop_front() {
+        if FORMAT_2.iter().any(|name| directory.join(name).is_file()) {
+            return true;
+        }
+        looked += 1;
+        let Ok(entries) = std::fs::read_dir(&directory) else {
+            continue;
+        };
+        if directory.join(DOCUMENT_OF_3).exists() || looked > LOOKED_INTO {
+            return false;
+        }
+        let entries = entries.flatten();
+        let inner = entries.filter(|it| it.file_type().is_ok_and(|kind| kind.is_dir()));
+        open.extend(inner.take(LOOKED_INTO).map(|it| it.path()));
+    }
+    false
+}
+
+/// What is unsupported is listed: whether that is an error, the import decides.
+fn reading(purpose: Purpose, format_2: ReadOptions) -> ArchiveOptions {
+    ArchiveOptions {
+        is_copied: purpose == Purpose::Copy,
+        format_2,
+        lists_unsupported: true,
+    }
 }
 
 /// A directory of references, which may refer to what lies `beside` it: its keys begin where that directory lies.

@@ -70,7 +70,7 @@ fn shown(node: &ArchiveNode, bytes: &[u8]) -> Value {
             extents = rows(found);
             for row in found.rows() {
                 let chunk = &bytes[row.offset as usize..][..row.length as usize];
-                let recoded = (recode.0)(chunk, &expected(array));
+                let recoded = recode.chunk(row.index, chunk, &expected(array));
                 made.push(json!([row.index, hex(&recoded.expect("decodes"))]));
             }
         }

@@ -13,12 +13,13 @@ mod source;
 pub(crate) mod values;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_core::{ChunkIndex, NodePath};
 use serde_json::{Map, Value};
 
-use crate::Ignored;
+use crate::{Ignored, Unsupported};
 
 pub use extents::ChunkExtents;
 pub use file::ArchiveFile;
@@ -38,6 +39,8 @@ pub struct Archive {
     pub ignored: Ignored,
     /// Warnings of an import.
     pub warnings: Vec<String>,
+    /// Nodes that Zarr has no words for, if the reader was told to list them; otherwise the first one is an error.
+    pub unsupported: Vec<Unsupported>,
 }
 
 /// A group or an array.
@@ -102,8 +105,29 @@ pub enum ArchiveChunks {
 }
 
 /// Makes a chunk of the array's codecs of the bytes that a file has for it.
-#[derive(Clone, Copy)]
-pub struct Recode(pub fn(&[u8], &Expected) -> Result<Bytes, String>);
+#[derive(Clone)]
+pub struct Recode(Arc<RecodeChunk>);
+
+/// Takes the coordinates of a chunk, the bytes that the file has for it, and what it is when it is decoded.
+type RecodeChunk = dyn Fn(&[u32], &[u8], &Expected) -> Result<Bytes, String> + Send + Sync;
+
+impl Recode {
+    /// Wraps a function of the coordinates of a chunk, the bytes that the file has for it, and what they are when they are
+    /// decoded.
+    pub fn new(
+        recode: impl Fn(&[u32], &[u8], &Expected) -> Result<Bytes, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(recode))
+    }
+
+    /// Makes a chunk.
+    ///
+    /// # Errors
+    /// What is wrong with its bytes.
+    pub fn chunk(&self, index: &[u32], bytes: &[u8], expected: &Expected) -> Result<Bytes, String> {
+        (self.0)(index, bytes, expected)
+    }
+}
 
 impl std::fmt::Debug for Recode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -5,7 +5,8 @@ use icefield_core::{VirtualAccess, VirtualLocation};
 use icefield_nczarr::ReadOptions;
 
 use crate::archive::{Archive, ArchiveFile};
-use crate::{OpenUrl, SourceError, read_kerchunk, read_netcdf3, read_zip};
+use crate::kerchunk::read_kerchunk_with;
+use crate::{OpenUrl, SourceError, read_netcdf3, read_zip};
 
 /// Kinds of archive files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +71,17 @@ pub struct ArchiveOptions {
     pub is_copied: bool,
     /// How a hierarchy of Zarr format 2 is read.
     pub format_2: ReadOptions,
+    /// Whether nodes that Zarr has no words for are listed in [`Archive::unsupported`]; otherwise the first one is an error.
+    pub lists_unsupported: bool,
+}
+
+impl From<ReadOptions> for ArchiveOptions {
+    fn from(format_2: ReadOptions) -> Self {
+        Self {
+            format_2,
+            ..Self::default()
+        }
+    }
 }
 
 /// As [`read_archive`], with options.
@@ -83,10 +95,17 @@ pub async fn read_archive_with(
 ) -> Result<Archive, SourceError> {
     match Kind::of(&file).await? {
         Some(Kind::NetCdf3) => read_netcdf3(file).await,
-        Some(Kind::Kerchunk) => read_kerchunk(file, files).await,
-        Some(Kind::Zip) => read_zip(file, !options.is_copied, options.format_2).await,
+        Some(Kind::Kerchunk) => read_kerchunk_with(file, files, options).await,
+        Some(Kind::Zip) => read_zip(file, !options.is_copied, options).await,
         #[cfg(feature = "hdf5")]
-        Some(Kind::Hdf5) => crate::read_hdf5(file, crate::Hdf5Options::default()).await,
+        Some(Kind::Hdf5) => {
+            let read = crate::Hdf5Options::default();
+            crate::read_hdf5(
+                file,
+                read.with_unsupported_listed(options.lists_unsupported),
+            )
+            .await
+        }
         #[cfg(not(feature = "hdf5"))]
         Some(Kind::Hdf5) => {
             let problem = "it is HDF5, and this program was built without the feature `hdf5`";

@@ -366,6 +366,14 @@ pub enum PlanError {
         /// An array with the dimension.
         other: NodePath,
     },
+    /// A node whose document would lie where that of a group lies: no export could hold both.
+    #[error(
+        "{path} has the name of the documents of Zarr: give it another one with `--rename`, or leave it out with `--drop`"
+    )]
+    NameOfDocument {
+        /// The node, where it would go.
+        path: NodePath,
+    },
     /// A new name is a path.
     #[error(
         "{path} cannot be renamed to {name:?}: a name has no `/`, and a node stays in its group"

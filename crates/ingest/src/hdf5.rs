@@ -14,13 +14,14 @@
 //!   attribute `enum_members`. A bit field is an unsigned integer.
 //! - **Texts**: strings of one byte (the `char` of NetCDF) are `null_terminated_bytes` of length 1. All others are
 //!   copied as Zarr's `string`, since Zarr has no type for their bytes in the file.
-//! - **Filters** become codecs: shuffle, deflate, Fletcher's checksum, Zstandard, Blosc. LZ4 is encoded anew, because
-//!   no Zarr codec reads its framing in HDF5.
-//! - **Dimension names** come from dimension scales. A dimension without a scale has no name: the `phony_dim_0` of
-//!   NetCDF would claim that equal lengths are one dimension. A NetCDF dimension without a variable is no array.
+//! - **Filters** become codecs: shuffle, deflate, Fletcher's checksum, Zstandard, Blosc. What no chain of codecs says is
+//!   decoded and encoded anew with Zstandard when it is copied: LZ4, whose framing in HDF5 no codec reads, a shuffle that leaves
+//!   bytes over, as behind a checksum, and arrays of which some chunks went without a filter.
+//! - **Dimension names** come from dimension scales. A dimension without a scale is called `phony_dim_0` and so on, as netCDF-C
+//!   and with it xarray call it: equal lengths in one group are one dimension. A NetCDF dimension without a variable is no array.
 //! - **Lengths** along an unlimited dimension are those of the dimension, which is as long as the longest array along its
 //!   scale: what lies behind the records of another array is fill values. An array that has another length than its scale,
-//!   and the scale cannot grow, keeps its length, and a warning says that the dimension gets no name.
+//!   and the scale cannot grow, keeps its length, and a warning says that the dimension gets another name.
 //! - **Attributes** of one element are scalars, as NetCDF readers have it; of none, empty lists. NaN and the infinities are the texts
 //!   `"NaN"`, `"Infinity"` and `"-Infinity"`. Texts that are not UTF-8 are taken as Latin-1. The bookkeeping of
 //!   dimension scales is left out. `_FillValue` of a float array is the base64 text that xarray expects in Zarr; that
@@ -28,9 +29,8 @@
 //! - An array with a null dataspace is an array of length 0.
 //!
 //! # What is refused
-//! By variable name: other filters, chunks for which a filter was left out, opaque, compound and reference types,
-//! variable-length lists, integers and floats of unusual forms, external links and storage, virtual datasets, edges
-//! stored without their filters, links that lead nowhere or in a circle. Also a file that is marked as open for writing,
+//! By variable name: other filters, opaque, compound and reference types,
+//! variable-length lists, integers and floats of unusual forms, external links and storage, virtual datasets, links that lead nowhere or in a circle. Also a file that is marked as open for writing,
 //! and one whose links or indexes make more of its parts than memory should hold. [`Hdf5Options::leave_out`] leaves variables,
 //! groups and links out by path, before anything of them is read.
 
@@ -48,6 +48,7 @@ mod heap;
 mod held;
 mod links;
 mod lz4;
+mod phony;
 mod ranges;
 #[cfg(test)]
 mod tests;
@@ -71,6 +72,9 @@ pub struct Hdf5Options {
     pub leave_out: Vec<NodePath>,
     /// Names of attributes that are left out wherever they are. Default none.
     pub leave_out_attributes: Vec<String>,
+    /// Whether nodes that Zarr has no words for are listed in [`Archive::unsupported`]; otherwise the first one is an error.
+    /// Default false.
+    pub lists_unsupported: bool,
     /// Bytes of chunks that the reader makes itself: texts and arrays in headers. All of them are held in memory.
     /// Default 256 MiB.
     pub made_bytes: u64,
@@ -81,6 +85,7 @@ impl Default for Hdf5Options {
         Self {
             leave_out: Vec::new(),
             leave_out_attributes: Vec::new(),
+            lists_unsupported: false,
             made_bytes: 256 << 20,
         }
     }
@@ -98,6 +103,13 @@ impl Hdf5Options {
     #[must_use]
     pub fn with_attribute_left_out(mut self, name: impl Into<String>) -> Self {
         self.leave_out_attributes.push(name.into());
+        self
+    }
+
+    /// Returns the options with which unsupported nodes are listed, or the first one is an error.
+    #[must_use]
+    pub fn with_unsupported_listed(mut self, lists_unsupported: bool) -> Self {
+        self.lists_unsupported = lists_unsupported;
         self
     }
 
@@ -122,11 +134,12 @@ pub async fn read_hdf5(file: ArchiveFile, options: Hdf5Options) -> Result<Archiv
     let ranges = Ranges::new(ask, file.size());
     let (name, archived) = (file.url().to_owned(), file.clone());
     let parse = move || {
-        let hdf5 = Hdf5::open(ranges, name)?;
+        let hdf5 = Hdf5::open(ranges, name)?.listing_unsupported(options.lists_unsupported);
         let nodes = dataset::read_nodes(&hdf5, &options)?;
         Ok(Archive {
             files: vec![archived],
             nodes,
+            unsupported: hdf5.take_unsupported(),
             warnings: hdf5.into_warnings(),
             ..Archive::default()
         })

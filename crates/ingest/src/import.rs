@@ -26,7 +26,7 @@ pub use self::choices::{Gap, Order, Overlap};
 pub use self::outline::{ImportPlan, PlannedArray, PlannedSource};
 pub use self::selection::Selection;
 use crate::plan::{self, Existing, Transfer};
-use crate::{ChunkLayout, Ignored, ImportError, Limits, Progress, Source, assemble};
+use crate::{ChunkLayout, Ignored, ImportError, Limits, Progress, Source, Unsupported, assemble};
 
 /// What an import did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,6 +63,8 @@ pub struct ImportReport {
     pub ignored: Ignored,
     /// Warnings of the sources.
     pub warnings: Vec<String>,
+    /// Nodes that were left out because Zarr has no words for them; see [`Import::skip_unsupported`].
+    pub omitted: Vec<Unsupported>,
 }
 
 /// A finished import.
@@ -92,6 +94,7 @@ pub struct Import {
     sources: Vec<Arc<dyn Source>>,
     group: NodePath,
     selection: Selection,
+    skip_unsupported: bool,
     append: Option<String>,
     /// Along which those after the first follow it, unless all are appended.
     concat: Option<String>,
@@ -114,6 +117,7 @@ impl fmt::Debug for Import {
             .field("sources", &self.sources)
             .field("group", &self.group)
             .field("selection", &self.selection)
+            .field("skip_unsupported", &self.skip_unsupported)
             .field("append", &self.append)
             .field("unordered", &self.unordered)
             .field("order", &self.order)
@@ -133,6 +137,7 @@ impl Import {
             sources: vec![source],
             group: NodePath::root(),
             selection: Selection::all(),
+            skip_unsupported: false,
             append: None,
             concat: None,
             unordered: false,
@@ -156,6 +161,13 @@ impl Import {
     /// Imports a part of each source, or gives nodes other names. All else that an import is told speaks of the new names.
     pub fn select(mut self, selection: Selection) -> Self {
         self.selection = selection;
+        self
+    }
+
+    /// Leaves out what Zarr has no words for: a link that leads nowhere, a type, a filter. [`ImportReport::omitted`] names
+    /// each node. Otherwise the first one that is not left out by the selection is an error.
+    pub fn skip_unsupported(mut self) -> Self {
+        self.skip_unsupported = true;
         self
     }
 

@@ -20,13 +20,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::SourceError;
 use crate::archive::values::base64_bytes;
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place};
 use crate::lossy::{self, Lossy};
 use crate::names::{MAX_DOCUMENT, check_formats, is_format_2, is_format_3};
 use crate::zarr_tree::{self, format3, has_below};
 use crate::zarr2::Documents;
+use crate::{ArchiveOptions, SourceError};
 
 pub use directory::is_kerchunk_parquet;
 #[cfg(not(feature = "kerchunk-parquet"))]
@@ -64,6 +64,15 @@ pub trait OpenUrl: Send + Sync {
 ///
 /// [`ArchiveChunks::Mixed`]: crate::ArchiveChunks::Mixed
 pub async fn read_kerchunk(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Archive, SourceError> {
+    read_kerchunk_with(file, files, ArchiveOptions::default()).await
+}
+
+/// As [`read_kerchunk`], with options.
+pub(crate) async fn read_kerchunk_with(
+    file: ArchiveFile,
+    files: &dyn OpenUrl,
+    options: ArchiveOptions,
+) -> Result<Archive, SourceError> {
     let name = file.url();
     if file.size() > MAX_FILE {
         return Err(SourceError::damaged(
@@ -75,6 +84,7 @@ pub async fn read_kerchunk(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Arc
     let (bytes, is_quoted) = references::plain(bytes, name)?;
     let outline = Outline::read(&bytes, name)?;
     let nodes = read_nodes(&outline, is_quoted, &file, files).await?;
+    nodes.check_unsupported(options.lists_unsupported)?;
     let mut references = References {
         nodes,
         targets: Targets::new(name),

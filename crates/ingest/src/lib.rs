@@ -105,7 +105,7 @@ pub use netcdf::{NetcdfError, VariableReader, archive_of_cdl, dataset_of};
 pub use netcdf3::read_netcdf3;
 pub use progress::Progress;
 pub use rechunk::{ArrayLayout, Rechunk, RechunkPlan, RechunkReport};
-pub use source::{ChunkEntry, Hierarchy, References, Source, SourceNode};
+pub use source::{ChunkEntry, Hierarchy, References, Source, SourceNode, Unsupported};
 #[cfg(feature = "codecs")]
 pub use statistics::{ArrayStatistics, Histogram, Number, StatisticsError, Summary, statistics};
 pub use zarr_tree::{read_zarr, read_zip};

@@ -52,6 +52,36 @@ pub struct Hierarchy {
     pub ignored: Ignored,
     /// Warnings of an import.
     pub warnings: Vec<String>,
+    /// Nodes that are not among them, because Zarr has no words for them. An import that does not leave them out fails.
+    pub unsupported: Vec<Unsupported>,
+}
+
+/// A node that a source has and that cannot be had; what is below it cannot either.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// Its path in the source.
+    pub path: NodePath,
+    /// The file that has it.
+    pub name: String,
+    /// What is in the way.
+    pub reason: String,
+}
+
+impl Unsupported {
+    /// Takes the node that an error is about, if it is about one below the root and no damage.
+    pub(crate) fn of(error: SourceError) -> Result<Self, SourceError> {
+        match error {
+            SourceError::Variable { name, path, reason } if !path.is_root() => {
+                Ok(Self { path, name, reason })
+            }
+            error => Err(error),
+        }
+    }
+
+    /// Returns the error of an import that does not leave it out.
+    pub fn error(&self) -> SourceError {
+        SourceError::variable(&self.name, &self.path, &*self.reason)
+    }
 }
 
 /// One thing found where the chunks of an array are.

@@ -145,14 +145,18 @@ impl Documents {
             match parts.array {
                 None => nodes.add_group(path, parts.attributes),
                 Some(array) => {
-                    let refuse = |reason| SourceError::variable(file, &path, reason);
                     if document::is_masked_text(&array, &parts.attributes) {
                         unmasked.push(path.to_string());
                     }
-                    let (mut array, keys) =
-                        document::array(&array, parts.attributes).map_err(refuse)?;
-                    let offset = offset::take(&mut array, keys).map_err(refuse)?;
-                    nodes.add_array(path, array, keys, offset);
+                    let described =
+                        document::array(&array, parts.attributes).and_then(|(mut array, keys)| {
+                            let offset = offset::take(&mut array, keys)?;
+                            Ok((array, keys, offset))
+                        });
+                    match described {
+                        Ok((array, keys, offset)) => nodes.add_array(path, array, keys, offset),
+                        Err(reason) => nodes.refuse(file, path, reason)?,
+                    }
                 }
             }
         }

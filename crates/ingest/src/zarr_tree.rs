@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place, explained};
 use crate::lossy::{self, Lossy};
 use crate::names::{MAX_DOCUMENT, check_formats, is_format_3};
-use crate::{SourceError, consolidated, zarr2};
+use crate::{ArchiveOptions, SourceError, consolidated, zarr2};
 
 pub use zip::read_zip;
 
@@ -39,8 +39,9 @@ pub async fn read_zarr(
     storage: Arc<dyn Storage>,
     prefix: &Prefix,
     url: &str,
-    options: ReadOptions,
+    options: impl Into<ArchiveOptions>,
 ) -> Result<Archive, SourceError> {
+    let options = options.into();
     let url = url.trim_end_matches('/');
     let mut listed = Listed::default();
     // What has a name that is no key may be a chunk, which would be missing.
@@ -93,7 +94,7 @@ impl Listed {
     async fn read(
         self,
         url: &str,
-        options: ReadOptions,
+        options: ArchiveOptions,
     ) -> Result<(KeyedNodes, Vec<(Place, Item)>), SourceError> {
         let Self { documents, others } = self;
         let keys: Vec<String> = documents.iter().map(|value| value.key.clone()).collect();
@@ -101,7 +102,8 @@ impl Listed {
             has_below(&keys, String::as_str, node) || has_below(&others, |it| &it.key, node)
         };
         let Documents { all, warnings } = Documents::read(documents, has_keys, url).await?;
-        let mut nodes = nodes(all, url, options)?;
+        let mut nodes = nodes(all, url, options.format_2)?;
+        nodes.check_unsupported(options.lists_unsupported)?;
         if nodes.is_empty() {
             let problem = "it holds no zarr.json and no .zgroup or .zarray";
             return Err(SourceError::damaged(url, problem));

@@ -19,6 +19,9 @@ pub(crate) struct Selected {
     /// Give a node another name in its group; a dimension is called like its coordinate (repeatable).
     #[arg(long, value_name = "PATH=NAME", value_parser = renamed)]
     pub(crate) rename: Vec<(NodePath, String)>,
+    /// Leave out what Zarr has no words for: links that lead nowhere, types and filters that are not known. Each such node is named.
+    #[arg(long)]
+    pub(crate) skip_unsupported: bool,
 }
 
 impl Selected {

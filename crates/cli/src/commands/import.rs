@@ -40,6 +40,7 @@ struct Imported {
     gaps: Vec<plan::Gap>,
     ignored: Ignored,
     warnings: Vec<String>,
+    omitted: Vec<plan::Omitted>,
 }
 
 #[derive(Serialize)]
@@ -89,6 +90,9 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     }
     if let Some(dimension) = &args.append {
         import = import.append(dimension);
+    }
+    if args.selected.skip_unsupported {
+        import = import.skip_unsupported();
     }
     if args.unordered {
         import = import.unordered();
@@ -242,6 +246,7 @@ fn facts(
             examples: report.ignored.examples().to_vec(),
         },
         warnings: report.warnings,
+        omitted: report.omitted.iter().map(plan::Omitted::new).collect(),
     }
 }
 
@@ -295,6 +300,7 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "converted the times of {}", arrays.join(", "))?;
     }
     plan::gaps(&facts.gaps, out)?;
+    plan::omitted(&facts.omitted, out)?;
     for path in &facts.kept_groups {
         writeln!(
             out,

@@ -346,3 +346,68 @@ fn records_that_lag_are_fill_values_in_the_text_of_netcdf() {
         assert!(text.contains(values), "{text}");
     }
 }
+
+#[test]
+fn unsupported_nodes_block_an_import_until_they_are_left_out() {
+    let world = World::new();
+    let fixture = "/../ingest/tests/fixtures/hdf5/fixture-mask.h5";
+    let bytes = fs::read(format!("{}{fixture}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    world.file("a/m.h5", bytes);
+    world.ok(&["init", "r"]);
+    let import = |more: &[&str]| [&["import", "a/m.h5", "r"], more].concat();
+    let error = world.fails(1, &import(&[]));
+    assert!(
+        error.contains("/g/") && error.contains("--skip-unsupported"),
+        "{error}"
+    );
+    assert_eq!(snapshots(&world), 1);
+
+    let plan = world.facts(&import(&["--skip-unsupported", "--dry-run"]));
+    let paths = |facts: &serde_json::Value| -> Vec<String> {
+        let omitted = facts["omitted"].as_array().unwrap().iter();
+        let mut paths: Vec<_> = omitted
+            .map(|it| it["path"].as_str().unwrap().to_owned())
+            .collect();
+        paths.sort_unstable();
+        paths
+    };
+    assert_eq!(paths(&plan), ["/g/outside", "/g/pair", "/g/v"]);
+    assert!(
+        plan["omitted"][0]["source"]
+            .as_str()
+            .unwrap()
+            .ends_with("m.h5"),
+        "{plan}"
+    );
+
+    // What is left out by name is no omission; nor is what was not asked for.
+    let dropped = ["--drop", "g/outside,g/pair,g/v", "--group", "dropped"];
+    assert_eq!(paths(&world.facts(&import(&dropped))), [""; 0]);
+    let selected = ["--variables", "fine", "--group", "selected"];
+    assert_eq!(paths(&world.facts(&import(&selected))), [""; 0]);
+    let error = world.fails(1, &import(&["--drop", "g/v,g/pair", "--group", "some"]));
+    assert!(error.contains("/g/outside"), "{error}");
+
+    let said = world.ok(&import(&["--skip-unsupported"]));
+    assert!(
+        said.contains("left out 3 nodes") && said.contains("/g/pair of file://"),
+        "{said}"
+    );
+    world.ok(&["cat", "r", "fine/c/0"]);
+    world.fails(4, &["ls", "r", "g/v"]);
+}
+
+// As trees are that were written by hand, or by tools that write arrays alone.
+#[test]
+fn a_tree_of_format_2_needs_no_document_at_its_root() {
+    let world = World::new();
+    let document = json!({
+        "zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "|u1", "order": "C",
+        "fill_value": 0, "filters": null, "compressor": null,
+    });
+    world.file("a/t/g/x/.zarray", document.to_string());
+    world.file("a/t/g/x/1", [3, 4]);
+    world.ok(&["init", "r"]);
+    world.ok(&["import", "a/t", "r"]);
+    world.ok(&["cat", "r", "g/x/c/1"]);
+}

@@ -87,7 +87,8 @@ impl ArchiveFile {
         let Place::Object(storage, meta) = &self.place else {
             return Err(SourceError::damaged(&self.url, "it lies in a zip file"));
         };
-        let builder = ZipTree::builder(&*self.url);
+        // zarr-python writes a document anew behind its old one; of both, Python's `zipfile` reads the last.
+        let builder = ZipTree::builder(&*self.url).last_entry_wins(true);
         let opened = builder.open_on(Arc::clone(storage), meta.clone()).await;
         opened.map_err(|error| of_tree(&self.url, error))
     }

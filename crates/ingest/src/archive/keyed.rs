@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents};
 use crate::names::is_foreign;
 use crate::zarr2::offset::{self, OFFSET};
-use crate::{Ignored, SourceError};
+use crate::{Ignored, SourceError, Unsupported};
 
 /// Longest key that is looked at, in bytes.
 const MAX_KEY: usize = 8 << 10;
@@ -24,6 +24,7 @@ pub(crate) struct KeyedNodes {
     directories: HashMap<String, usize>,
     ignored: Ignored,
     warnings: Vec<String>,
+    unsupported: Vec<Unsupported>,
 }
 
 #[derive(Debug)]
@@ -108,6 +109,38 @@ impl KeyedNodes {
         });
     }
 
+    /// Notes an array that Zarr has no words for. Its chunks are left out with it.
+    ///
+    /// # Errors
+    /// That of the root.
+    pub(crate) fn refuse(
+        &mut self,
+        name: &str,
+        path: NodePath,
+        reason: String,
+    ) -> Result<(), SourceError> {
+        let refused = Unsupported::of(SourceError::variable(name, &path, reason))?;
+        self.unsupported.push(refused);
+        Ok(())
+    }
+
+    /// Fails with the first node that was refused, unless they are listed.
+    pub(crate) fn check_unsupported(&self, are_listed: bool) -> Result<(), SourceError> {
+        match self.unsupported.first().filter(|_| !are_listed) {
+            Some(first) => Err(first.error()),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells whether a key lies below an array that was refused.
+    fn is_refused(&self, key: &str) -> bool {
+        let mut refused = self.unsupported.iter().map(|it| &it.path.as_str()[1..]);
+        refused.any(|node| {
+            key.strip_prefix(node)
+                .is_some_and(|rest| rest.starts_with('/'))
+        })
+    }
+
     /// Iterates over the arrays.
     pub(crate) fn arrays(&self) -> impl Iterator<Item = (&NodePath, &ArchiveArray)> {
         self.arrays.iter().map(|keyed| (&keyed.path, &keyed.array))
@@ -143,6 +176,9 @@ impl KeyedNodes {
         };
         if key.len() > MAX_KEY {
             return refuse(format!("its key has {} bytes", key.len()));
+        }
+        if self.is_refused(key) {
+            return Ok(None);
         }
         let Some((position, rest)) = self.array_of(key) else {
             self.ignore(name());
@@ -278,6 +314,7 @@ impl KeyedNodes {
             nodes: groups.chain(arrays).collect(),
             ignored: self.ignored,
             warnings: self.warnings,
+            unsupported: self.unsupported,
         }
     }
 }

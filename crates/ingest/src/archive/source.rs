@@ -108,6 +108,7 @@ impl Source for ArchiveSource {
             nodes: BTreeMap::new(),
             ignored: self.archive.ignored.clone(),
             warnings: self.archive.warnings.clone(),
+            unsupported: self.archive.unsupported.clone(),
         };
         for (path, node) in &self.archive.nodes {
             let parsed = SourceNode::parse(node.document(), MAX_DOCUMENT);
@@ -162,7 +163,8 @@ impl Source for ArchiveSource {
             return Ok(bytes);
         };
         let expected = expected(array);
-        (recode.0)(&bytes, &expected)
+        recode
+            .chunk(index, &bytes, &expected)
             .map_err(|reason| SourceError::variable(file.url(), path, reason))
     }
 

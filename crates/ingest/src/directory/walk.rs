@@ -11,7 +11,9 @@ use serde_json::value::RawValue;
 
 use super::Root;
 use crate::consolidated;
+use crate::lossy::{self, Lossy};
 use crate::names::{DOCUMENT, MAX_DOCUMENT, is_foreign, is_format_2};
+use crate::zarr2::quoted_json;
 use crate::{Hierarchy, Ignored, SourceError, SourceNode};
 
 /// Directories still to look into; deep trees must not overflow the stack.
@@ -24,6 +26,7 @@ pub(super) async fn hierarchy(root: &Root) -> Result<Hierarchy, SourceError> {
         nodes: BTreeMap::new(),
         copies: BTreeMap::new(),
         adopted: BTreeSet::new(),
+        lossy: Vec::new(),
         ignored: Ignored::default(),
         pending: vec![(TreePrefix::all(), NodePath::root())],
     };
@@ -35,10 +38,19 @@ pub(super) async fn hierarchy(root: &Root) -> Result<Hierarchy, SourceError> {
             name: root.name_of(""),
         }),
         false => Ok(Hierarchy {
-            warnings: walk.parted(),
+            warnings: walk.warnings(),
             nodes: walk.nodes,
             ignored: walk.ignored,
+            unsupported: Vec::new(),
         }),
+    }
+}
+
+/// The key of a node's document.
+fn key(path: &NodePath) -> String {
+    match &path.as_str()[1..] {
+        "" => DOCUMENT.to_owned(),
+        path => format!("{path}/{DOCUMENT}"),
     }
 }
 
@@ -66,6 +78,8 @@ struct Walk<'a> {
     copies: BTreeMap<NodePath, Bytes>,
     /// Directories without a document that are nodes by such a copy.
     adopted: BTreeSet<NodePath>,
+    /// Attributes with numbers that JSON lacks.
+    lossy: Vec<Lossy>,
     ignored: Ignored,
     pending: Pending,
 }
@@ -107,7 +121,10 @@ impl Walk<'_> {
         Ok(false)
     }
 
-    async fn document(&self, directory: &TreePrefix) -> Result<Option<SourceNode>, SourceError> {
+    async fn document(
+        &mut self,
+        directory: &TreePrefix,
+    ) -> Result<Option<SourceNode>, SourceError> {
         let key = directory.key(DOCUMENT);
         let key = key.map_err(|error| self.root.explained(directory.as_str(), error))?;
         let name = || self.root.name_of(key.as_str());
@@ -118,7 +135,17 @@ impl Walk<'_> {
         };
         match self.root.0.get_sized(&key, 0..=MAX_DOCUMENT).await {
             Ok(None) => Ok(None),
-            Ok(Some(bytes)) => SourceNode::parse(bytes, limit).map(Some).map_err(refused),
+            Ok(Some(bytes)) => {
+                let bytes = match quoted_json(&bytes) {
+                    Some(quoted) => {
+                        let found = lossy::of_parsed(key.as_str(), &json(&quoted), true, false);
+                        self.lossy.extend(found);
+                        quoted.into()
+                    }
+                    None => bytes,
+                };
+                SourceNode::parse(bytes, limit).map(Some).map_err(refused)
+            }
             Err(TreeError::NotAFile { .. }) => Err(SourceError::NoDocument { name: name() }),
             Err(TreeError::Size { size, .. }) => {
                 let length = usize::try_from(size).unwrap_or(usize::MAX);
@@ -153,15 +180,19 @@ impl Walk<'_> {
         SourceNode::parse(copy, MAX_DOCUMENT as usize).map_err(refused)
     }
 
+    /// Returns the warnings of an import.
+    fn warnings(&mut self) -> Vec<String> {
+        let adopted: Vec<String> = self.adopted.iter().map(key).collect();
+        let mut warnings = lossy::warnings(std::mem::take(&mut self.lossy), adopted.iter());
+        warnings.extend(self.parted());
+        warnings
+    }
+
     /// Says where the consolidated metadata and the documents part.
     fn parted(&self) -> Vec<String> {
         if self.copies.is_empty() {
             return Vec::new();
         }
-        let key = |path: &NodePath| match &path.as_str()[1..] {
-            "" => DOCUMENT.to_owned(),
-            path => format!("{path}/{DOCUMENT}"),
-        };
         let own = self
             .nodes
             .iter()

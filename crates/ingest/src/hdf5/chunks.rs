@@ -101,11 +101,6 @@ impl Hdf5 {
         let failed = |error| self.failed(space.path, "the layout", error);
         let chunk_shape: Vec<u64> = dims.iter().map(|length| u64::from(*length)).collect();
         let chunk_bytes = bytes_of(&chunk_shape, space.element).map_err(failed)?;
-        let mut pairs = space.shape.iter().zip(&chunk_shape);
-        if unfiltered_edges && space.filters > 0 && pairs.any(|(all, one)| all % one != 0) {
-            let reason = "the chunks at its edges are stored without its filters";
-            return Err(self.refused(space.path, reason));
-        }
         let mut stored = Stored {
             chunk_shape,
             chunk_bytes,
@@ -116,7 +111,7 @@ impl Hdf5 {
             let entries = self.entries(space, address, dims, indexing, chunk_bytes);
             let entries =
                 entries.map_err(|error| self.failed(space.path, "the chunk index", error))?;
-            self.list(space, &mut stored, entries)?;
+            self.list(space, &mut stored, entries, unfiltered_edges)?;
         }
         Ok(stored)
     }
@@ -204,12 +199,14 @@ impl Hdf5 {
         space: &Space<'_>,
         stored: &mut Stored,
         entries: Vec<ChunkEntry>,
+        unfiltered_edges: bool,
     ) -> Result<(), SourceError> {
         let damaged = |problem: String| {
             let error = invalid(problem);
             self.failed(space.path, "the chunk index", error)
         };
-        let grid = grid(space.shape, &stored.chunk_shape);
+        let chunk_shape = stored.chunk_shape.clone();
+        let grid = grid(space.shape, &chunk_shape);
         let rows = entries.len().saturating_mul(4 * grid.len() + 20);
         let held = self.held.add(rows);
         held.map_err(|error| self.failed(space.path, "the chunk index", error))?;
@@ -245,8 +242,12 @@ impl Hdf5 {
                 )));
             };
             let filters = u32::try_from(space.filters).unwrap_or(u32::MAX);
-            let unused = u32::MAX.checked_shl(filters).unwrap_or(0);
-            rows.push((index, position, length, entry.filter_mask & !unused));
+            let all = !u32::MAX.checked_shl(filters).unwrap_or(0);
+            let left_out = match unfiltered_edges && is_at_edge(&index, space.shape, &chunk_shape) {
+                true => all,
+                false => entry.filter_mask & all,
+            };
+            rows.push((index, position, length, left_out));
         }
         rows.sort_unstable();
         if let Some([(index, ..), _]) = rows.array_windows().find(|[a, b]| a.0 == b.0) {
@@ -329,6 +330,12 @@ pub(super) fn grid(shape: &[u64], chunk_shape: &[u64]) -> Vec<u64> {
     pairs
         .map(|(all, one)| all.div_ceil((*one).max(1)))
         .collect()
+}
+
+/// Tells whether a chunk reaches beyond the end of the array.
+fn is_at_edge(index: &[u32], shape: &[u64], chunk_shape: &[u64]) -> bool {
+    let mut axes = index.iter().zip(shape).zip(chunk_shape);
+    axes.any(|((at, all), one)| (u64::from(*at) + 1).saturating_mul(*one) > *all)
 }
 
 /// Returns the coordinates of the chunk that begins at an element.

@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use hdf5_reader::messages::dataspace::{DataspaceMessage, DataspaceType};
+use hdf5_reader::messages::dataspace::{DataspaceMessage, DataspaceType, UNLIMITED};
 use hdf5_reader::messages::filter_pipeline::FilterDescription;
 use hdf5_reader::messages::{
     HdfMessage, MSG_DATA_LAYOUT, MSG_DATASPACE, MSG_EXTERNAL_FILES, MSG_FILL_VALUE,
@@ -19,14 +19,14 @@ use super::chunks::{Place, Space, Stored};
 use super::datatype::{DataType, Kind};
 use super::dimensions::{Dimensions, Length, Role};
 use super::file::{Hdf5, invalid};
-use super::filters::{self, Pipeline};
+use super::filters::{self, Anew, Pipeline};
 use super::heap::GlobalHeaps;
-use super::lz4;
+use super::phony::{self, Along, Axis};
 use super::text::{self, NoTexts};
 use super::values::{fill_value, masked_value, netcdf_fill};
 use super::walk::{Found, walk};
 use super::{Hdf5Options, SourceError};
-use crate::{ArchiveArray, ArchiveChunks, ArchiveNode, Recode};
+use crate::{ArchiveArray, ArchiveChunks, ArchiveNode};
 
 /// The class of layouts that put an array together from others.
 const VIRTUAL: u8 = 3;
@@ -42,17 +42,23 @@ pub(super) fn read_nodes(
         file,
         heaps: GlobalHeaps::new(file),
         dimensions: Dimensions::new(walked.names, is_partial),
+        along: Vec::new(),
         most: options.made_bytes,
     };
     // Scales first: an array may come before the scales of its dimensions.
     let mut found = Vec::with_capacity(walked.nodes.len());
+    // The scales, by their addresses, and the groups that they lie in.
+    let mut scales: BTreeMap<u64, NodePath> = BTreeMap::new();
     // Many links may lead to one object.
     let mut known: HashMap<u64, Rc<Vec<Attribute>>> = HashMap::new();
     for node in walked.nodes {
         let attributes = match known.get(&node.address) {
             Some(attributes) => Rc::clone(attributes),
             None => {
-                let attributes = Rc::new(reader.attributes(&node, options)?);
+                let Some(read) = file.supported(reader.attributes(&node, options))? else {
+                    continue;
+                };
+                let attributes = Rc::new(read);
                 known.insert(node.address, Rc::clone(&attributes));
                 attributes
             }
@@ -64,6 +70,8 @@ pub(super) fn read_nodes(
         if role != Role::Array {
             let dimensions = &mut reader.dimensions;
             dimensions.add(node.address, &attributes, &reader.heaps);
+            let group = node.path.parent().unwrap_or_else(NodePath::root);
+            scales.entry(node.address).or_insert(group);
         }
         if role != Role::Name {
             found.push((node, attributes, role));
@@ -76,9 +84,21 @@ pub(super) fn read_nodes(
     }
     let mut nodes = BTreeMap::new();
     for (node, attributes, role) in &found {
+        if file.is_left_out(&node.path) {
+            continue;
+        }
         let read = match node.is_group {
-            true => ArchiveNode::Group(reader.plain(node, attributes, *role)?),
-            false => ArchiveNode::Array(Box::new(reader.array(node, attributes, *role)?)),
+            true => {
+                let group = reader.plain(node, attributes, *role);
+                group.map(ArchiveNode::Group)
+            }
+            false => {
+                let array = reader.array(node, attributes, *role);
+                array.map(|array| ArchiveNode::Array(Box::new(array)))
+            }
+        };
+        let Some(read) = file.supported(read)? else {
+            continue;
         };
         match nodes.entry(node.path.clone()) {
             Entry::Vacant(place) => place.insert(read),
@@ -87,6 +107,7 @@ pub(super) fn read_nodes(
             }
         };
     }
+    reader.name_dimensions(scales, &mut nodes);
     Ok(nodes)
 }
 
@@ -94,6 +115,8 @@ struct Reader<'a> {
     file: &'a Hdf5,
     heaps: GlobalHeaps<'a>,
     dimensions: Dimensions,
+    /// The dimensions of the arrays that were read.
+    along: Vec<Along>,
     /// Bytes that may still be made.
     most: u64,
 }
@@ -207,7 +230,7 @@ impl Reader<'_> {
                 Some(Length::Fixed(length)) if length != *here => {
                     let name = name.unwrap_or_default();
                     let what = format!(
-                        "it has {here} elements along {name:?}, whose scale has {length}: that dimension gets no name"
+                        "it has {here} elements along {name:?}, whose scale has {length}: that dimension gets another name"
                     );
                     self.file.warn(&node.path, what);
                     names.push(None);
@@ -218,6 +241,33 @@ impl Reader<'_> {
             names.push(name);
         }
         (shape, names)
+    }
+
+    /// Names the dimensions that no scale names.
+    fn name_dimensions(
+        &mut self,
+        scales: BTreeMap<u64, NodePath>,
+        nodes: &mut BTreeMap<NodePath, ArchiveNode>,
+    ) {
+        let scales = scales.into_iter().map(|(address, group)| {
+            let length = self.dimensions.length_of(self.file, address);
+            let axis = Axis {
+                length: match length {
+                    Some(Length::Fixed(length) | Length::Unlimited(length)) => length,
+                    None => 0,
+                },
+                is_unlimited: matches!(length, Some(Length::Unlimited(_))),
+                name: self.dimensions.name(address),
+            };
+            (group, axis)
+        });
+        let scales: Vec<_> = scales.collect();
+        phony::name(&mut self.along, &scales);
+        for Along { path, axes } in self.along.drain(..) {
+            if let Some(ArchiveNode::Array(array)) = nodes.get_mut(&path) {
+                array.dimension_names = axes.into_iter().map(|axis| axis.name).collect();
+            }
+        }
     }
 
     fn array(
@@ -242,6 +292,18 @@ impl Reader<'_> {
         let fill = fill.map_err(|error| self.file.failed(&node.path, "the fill value", error))?;
         let (shape, names) = self.along(node, attributes, role, &own);
         let is_longer = shape != own;
+        let most = described.space.max_dims.iter().flatten().copied();
+        let most = most.map(Some).chain(std::iter::repeat(None));
+        let axes = shape.iter().zip(&names).zip(most);
+        let axes = axes.map(|((length, name), most)| Axis {
+            length: *length,
+            is_unlimited: most == Some(UNLIMITED),
+            name: name.clone(),
+        });
+        self.along.push(Along {
+            path: node.path.clone(),
+            axes: axes.collect(),
+        });
         let fill = match netcdf_fill(data_type) {
             // NetCDF has a fill value of each type where HDF5 has none.
             Some(default) if is_longer && described.fill.is_none() => default,
@@ -261,7 +323,7 @@ impl Reader<'_> {
                 let codec = json!({ "name": "vlen-utf8", "configuration": {} });
                 (vec![codec], self.texts(node, &described, &stored, &behind)?)
             }
-            false => self.numbers(node, data_type, stored, pipeline)?,
+            false => self.numbers(node, &described, stored, pipeline)?,
         };
         let mut array = ArchiveArray {
             shape: shape.clone(),
@@ -315,12 +377,11 @@ impl Reader<'_> {
     fn numbers(
         &mut self,
         node: &Found,
-        data_type: &DataType,
+        described: &Described,
         stored: Stored,
         pipeline: Pipeline,
     ) -> Result<(Vec<Value>, ArchiveChunks), SourceError> {
-        self.check_masks(node, &stored)?;
-        let mut codecs = vec![data_type.bytes_codec()];
+        let mut codecs = vec![described.data_type.bytes_codec()];
         let extents = match stored.place {
             Place::File(extents) => extents,
             // What is in a header has not gone through filters.
@@ -334,14 +395,32 @@ impl Reader<'_> {
                 return Ok((codecs, made));
             }
         };
+        let index_of = |row: usize| extents.row(row).index;
+        let pipeline = match stored.left_out.keys().next() {
+            // Codecs are the same for all chunks.
+            Some(row) if pipeline.recoded.is_none() => {
+                let index = ChunkIndex::from(index_of(*row));
+                let reason = format!("some filters were left out for its chunk {index}");
+                let pipeline = pipeline.into_recoded(&described.filters, reason);
+                pipeline.map_err(|reason| self.file.refused(&node.path, reason))?
+            }
+            _ => pipeline,
+        };
         codecs.extend(pipeline.codecs);
-        let chunks = match pipeline.recoded {
-            true => ArchiveChunks::Recoded {
-                extents,
-                recode: Recode(lz4::recoded),
-                reason: "no codec of Zarr reads the framing of LZ4 in HDF5".to_owned(),
-            },
-            false => ArchiveChunks::InFiles(extents),
+        let Some(reason) = pipeline.recoded else {
+            return Ok((codecs, ArchiveChunks::InFiles(extents)));
+        };
+        let left_out = stored.left_out.iter();
+        let anew = Anew {
+            filters: described.filters.clone(),
+            left_out: left_out
+                .map(|(row, filters)| (index_of(*row).to_vec(), *filters))
+                .collect(),
+        };
+        let chunks = ArchiveChunks::Recoded {
+            extents,
+            recode: anew.into_recode(),
+            reason,
         };
         Ok((codecs, chunks))
     }
@@ -472,17 +551,6 @@ impl Reader<'_> {
     fn too_long(&self, node: &Found) -> SourceError {
         let reason = "it is copied through memory, and more than `made_bytes` is needed: leave it out, or allow more";
         self.file.refused(&node.path, reason)
-    }
-
-    /// Refuses chunks that were stored without a filter: codecs are the same for all chunks.
-    fn check_masks(&self, node: &Found, stored: &Stored) -> Result<(), SourceError> {
-        let (Some((row, _)), Place::File(extents)) = (stored.left_out.iter().next(), &stored.place)
-        else {
-            return Ok(());
-        };
-        let index = ChunkIndex::from(extents.row(*row).index);
-        let reason = format!("some filters were left out for its chunk {index}");
-        Err(self.file.refused(&node.path, reason))
     }
 
     /// Makes the chunks of an array of texts.

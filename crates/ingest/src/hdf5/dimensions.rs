@@ -118,6 +118,14 @@ impl Dimensions {
         self.lengths.get(&scale).copied().flatten()
     }
 
+    /// Returns how long the dimension of a scale is, also if no array lies along it.
+    pub(super) fn length_of(&self, file: &Hdf5, scale: u64) -> Option<Length> {
+        match self.length(scale) {
+            Some(length) => Some(length),
+            None => Length::of_scale(file, scale, true),
+        }
+    }
+
     /// Returns the name of the dimension of a scale.
     pub(super) fn name(&self, scale: u64) -> Option<String> {
         self.names.get(&scale).map(|name| plain(name))

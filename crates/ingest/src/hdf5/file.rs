@@ -15,7 +15,7 @@ use super::datatype::DataType;
 use super::header::Header;
 use super::held::Held;
 use super::ranges::{Ranges, Within};
-use crate::SourceError;
+use crate::{SourceError, Unsupported};
 
 /// What a part of the file says, or why it cannot be understood.
 pub(super) type Parsed<T> = Result<T, Error>;
@@ -46,6 +46,8 @@ pub(super) struct Hdf5 {
     /// What all parts that are kept take.
     pub(super) held: Held,
     warnings: RefCell<Vec<String>>,
+    /// Nodes that were left out, if that is allowed.
+    unsupported: Option<RefCell<Vec<Unsupported>>>,
 }
 
 impl Hdf5 {
@@ -77,11 +79,59 @@ impl Hdf5 {
             data_types: RefCell::default(),
             held: Held::new(ranges.len()),
             warnings: RefCell::default(),
+            unsupported: None,
             ranges,
             name,
             root,
             offset_size: superblock.offset_size,
             length_size: superblock.length_size,
+        })
+    }
+
+    /// Lists the nodes that Zarr has no words for, or has the first one be an error.
+    pub(super) fn listing_unsupported(mut self, lists: bool) -> Self {
+        self.unsupported = lists.then(RefCell::default);
+        self
+    }
+
+    /// Returns what a part of the file was read to; `None` of a node that was left out and listed.
+    pub(super) fn supported<T>(
+        &self,
+        read: Result<T, SourceError>,
+    ) -> Result<Option<T>, SourceError> {
+        let (Err(error), Some(all)) = (&read, &self.unsupported) else {
+            return read.map(Some);
+        };
+        let SourceError::Variable { path, reason, .. } = error else {
+            return read.map(Some);
+        };
+        let weight =
+            size_of::<Unsupported>() + self.name.len() + path.as_str().len() + reason.len();
+        let held = self.held.add(weight);
+        held.map_err(|error| self.failed(path, "the list of its members", error))?;
+        let Err(error) = read else { return Ok(None) };
+        let node = Unsupported::of(error)?;
+        let mut all = all.borrow_mut();
+        let is_below =
+            |it: &Unsupported| it.path == node.path || it.path.is_ancestor_of(&node.path);
+        if !all.iter().any(is_below) {
+            all.push(node);
+        }
+        Ok(None)
+    }
+
+    /// Returns the nodes that were left out.
+    pub(super) fn take_unsupported(&self) -> Vec<Unsupported> {
+        let all = self.unsupported.as_ref();
+        all.map_or_else(Vec::new, RefCell::take)
+    }
+
+    /// Tells whether a node was left out, or a group that it lies in.
+    pub(super) fn is_left_out(&self, path: &NodePath) -> bool {
+        self.unsupported.as_ref().is_some_and(|all| {
+            let all = all.borrow();
+            all.iter()
+                .any(|it| it.path == *path || it.path.is_ancestor_of(path))
         })
     }
 

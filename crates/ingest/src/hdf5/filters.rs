@@ -1,71 +1,98 @@
 //! Filter pipelines as codecs of Zarr.
 
+use std::collections::HashMap;
+
+use bytes::Bytes;
 use hdf5_reader::filters::{self, FILTER_DEFLATE, FILTER_FLETCHER32, FILTER_LZ4, FILTER_SHUFFLE};
 use hdf5_reader::messages::filter_pipeline::FilterDescription;
 use serde_json::{Value, json};
 
+use crate::Recode;
+
 const BLOSC: u16 = 32001;
 const ZSTD: u16 = 32015;
 /// The level at which chunks are encoded anew.
-pub(super) const RECODED_LEVEL: i32 = 3;
+const RECODED_LEVEL: i32 = 3;
 
 /// The codecs that stand for a pipeline, after the one that makes bytes.
 #[derive(Debug, Default)]
 pub(super) struct Pipeline {
     pub(super) codecs: Vec<Value>,
-    /// Whether the last codec stands for LZ4, which chunks must be rid of.
-    pub(super) recoded: bool,
+    /// Why no codecs say what the filters do, if none do: chunks are decoded and get the codecs that are here.
+    pub(super) recoded: Option<String>,
 }
 
 impl Pipeline {
     /// Translates the filters of chunks with so many bytes, or says which one cannot be.
     pub(super) fn of(filters: &[FilterDescription], chunk_bytes: u64) -> Result<Self, String> {
         let mut pipeline = Self::default();
-        // Whether a filter before has changed the number of bytes.
-        let mut resized = false;
+        // Of all chunks the same, until a compressor comes.
+        let mut bytes = Some(chunk_bytes);
+        let mut recoded = None;
         for filter in filters {
             let name = named(filter);
-            if pipeline.recoded {
-                return Err(format!("{name} comes after LZ4, which has no codec"));
-            }
             let parameter = |at: usize| filter.client_data.get(at).copied();
             match filter.id {
                 FILTER_SHUFFLE => {
                     let size = parameter(0).unwrap_or(1);
                     if size > 1 {
                         // HDF5 leaves the rest as it is. The codec does not take such a chunk at all.
-                        if resized || !chunk_bytes.is_multiple_of(u64::from(size)) {
-                            let what = "does not go through its chunks evenly";
-                            return Err(format!("{name} with elements of {size} bytes {what}"));
+                        if !bytes.is_some_and(|bytes| bytes.is_multiple_of(u64::from(size))) {
+                            recoded.get_or_insert_with(|| {
+                                let what = "does not go through its chunks evenly, which no codec of Zarr says";
+                                format!("{name} with elements of {size} bytes {what}")
+                            });
                         }
                         pipeline.add("numcodecs.shuffle", json!({ "elementsize": size }));
                     }
+                    continue;
+                }
+                FILTER_FLETCHER32 => {
+                    pipeline.add("numcodecs.fletcher32", json!({}));
+                    bytes = bytes.and_then(|bytes| bytes.checked_add(4));
                     continue;
                 }
                 FILTER_DEFLATE => {
                     let level = parameter(0).unwrap_or(6).min(9);
                     pipeline.add("numcodecs.zlib", json!({ "level": level }));
                 }
-                FILTER_FLETCHER32 => pipeline.add("numcodecs.fletcher32", json!({})),
                 ZSTD => {
                     // Negative levels are stored as large numbers.
                     let level = parameter(0).unwrap_or(3).cast_signed().clamp(-131_072, 22);
                     pipeline.add("zstd", json!({ "level": level, "checksum": false }));
                 }
                 BLOSC => pipeline.add("blosc", blosc(filter)?),
-                FILTER_LZ4 if resized => {
-                    return Err(format!("{name} comes after another compressor"));
-                }
                 FILTER_LZ4 => {
-                    let level = RECODED_LEVEL;
-                    pipeline.add("zstd", json!({ "level": level, "checksum": false }));
-                    pipeline.recoded = true;
+                    recoded.get_or_insert_with(|| {
+                        "no codec of Zarr reads the framing of LZ4 in HDF5".to_owned()
+                    });
                 }
                 _ => return Err(format!("{name} has no codec in Zarr")),
             }
-            resized = true;
+            bytes = None;
         }
-        Ok(pipeline)
+        match recoded {
+            Some(reason) => pipeline.into_recoded(filters, reason),
+            None => Ok(pipeline),
+        }
+    }
+
+    /// Gives the chunks codecs that have nothing to do with their filters, or says which of these is not decoded.
+    pub(super) fn into_recoded(
+        mut self,
+        filters: &[FilterDescription],
+        reason: String,
+    ) -> Result<Self, String> {
+        if let Some(unknown) = unknown(filters) {
+            return Err(format!(
+                "{reason}, and {} is not decoded here",
+                named(unknown)
+            ));
+        }
+        self.codecs.clear();
+        self.add("zstd", json!({ "level": RECODED_LEVEL, "checksum": false }));
+        self.recoded = Some(reason);
+        Ok(self)
     }
 
     fn add(&mut self, name: &str, configuration: Value) {
@@ -136,15 +163,7 @@ fn named(filter: &FilterDescription) -> String {
 
 /// Says which filter [`decoded`] does not know, if there is one.
 pub(super) fn check_decoded(pipeline: &[FilterDescription]) -> Result<(), String> {
-    let known = [
-        FILTER_SHUFFLE,
-        FILTER_DEFLATE,
-        FILTER_FLETCHER32,
-        ZSTD,
-        FILTER_LZ4,
-    ];
-    let unknown = pipeline.iter().find(|filter| !known.contains(&filter.id));
-    unknown.map_or(Ok(()), |filter| {
+    unknown(pipeline).map_or(Ok(()), |filter| {
         Err(format!(
             "{} is not decoded for texts, which are copied",
             named(filter)
@@ -152,7 +171,41 @@ pub(super) fn check_decoded(pipeline: &[FilterDescription]) -> Result<(), String
     })
 }
 
-/// Decodes a chunk, to at most so many bytes; `left_out` has a bit for each filter that it lacks. Only for chunks whose elements are looked at: texts.
+fn unknown(pipeline: &[FilterDescription]) -> Option<&FilterDescription> {
+    let known = [
+        FILTER_SHUFFLE,
+        FILTER_DEFLATE,
+        FILTER_FLETCHER32,
+        ZSTD,
+        FILTER_LZ4,
+    ];
+    pipeline.iter().find(|filter| !known.contains(&filter.id))
+}
+
+/// Chunks that are decoded and encoded anew.
+pub(super) struct Anew {
+    pub(super) filters: Vec<FilterDescription>,
+    /// The filters that were left out for single chunks, as [`decoded`] has them.
+    pub(super) left_out: HashMap<Vec<u32>, u32>,
+}
+
+impl Anew {
+    /// Returns the function that makes the chunks.
+    pub(super) fn into_recode(self) -> Recode {
+        Recode::new(move |index, chunk, expected| {
+            let left_out = self.left_out.get(index).copied().unwrap_or(0);
+            let bytes = decoded(chunk, &self.filters, left_out, expected.chunk_bytes)?;
+            if bytes.len() != expected.chunk_bytes {
+                let (found, wanted) = (bytes.len(), expected.chunk_bytes);
+                return Err(format!("it decodes to {found} bytes instead of {wanted}"));
+            }
+            let encoded = zstd::bulk::compress(&bytes, RECODED_LEVEL);
+            encoded.map(Bytes::from).map_err(|error| error.to_string())
+        })
+    }
+}
+
+/// Decodes a chunk, to at most so many bytes; `left_out` has a bit for each filter that it lacks.
 pub(super) fn decoded(
     chunk: &[u8],
     pipeline: &[FilterDescription],

@@ -7,11 +7,6 @@
 //! …    the block
 //! ```
 
-use bytes::Bytes;
-
-use super::filters::RECODED_LEVEL;
-use crate::Expected;
-
 /// Decodes a chunk, to at most so many bytes.
 pub(super) fn decoded(chunk: &[u8], most: usize) -> Result<Vec<u8>, String> {
     let cut = || "LZ4: the chunk is cut short".to_owned();
@@ -42,17 +37,6 @@ pub(super) fn decoded(chunk: &[u8], most: usize) -> Result<Vec<u8>, String> {
         rest = behind;
     }
     Ok(bytes)
-}
-
-/// Encodes a chunk anew with Zstandard.
-pub(super) fn recoded(chunk: &[u8], expected: &Expected) -> Result<Bytes, String> {
-    let bytes = decoded(chunk, expected.chunk_bytes)?;
-    if bytes.len() != expected.chunk_bytes {
-        let (found, wanted) = (bytes.len(), expected.chunk_bytes);
-        return Err(format!("it decodes to {found} bytes instead of {wanted}"));
-    }
-    let encoded = zstd::bulk::compress(&bytes, RECODED_LEVEL);
-    encoded.map(Bytes::from).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -105,7 +105,8 @@ impl Walk<'_> {
         };
         self.above.push(address);
         for link in links.iter() {
-            self.follow(&path, address, link)?;
+            let followed = self.follow(&path, address, link);
+            self.file.supported(followed)?;
         }
         self.above.pop();
         Ok(())

@@ -9,7 +9,7 @@ use super::prepare::Prepared;
 use crate::assemble::Assembly;
 use crate::chunk_layout::Described;
 use crate::plan::{Action, Transfer};
-use crate::{ChunkEntry, Gap, ImportError, Source};
+use crate::{ChunkEntry, Gap, ImportError, Source, Unsupported};
 
 /// Reasons that are told of one array.
 const REASONS: usize = 4;
@@ -32,6 +32,8 @@ pub struct ImportPlan {
     pub gaps: Vec<Gap>,
     /// Warnings of the sources.
     pub warnings: Vec<String>,
+    /// Nodes that would be left out because Zarr has no words for them.
+    pub omitted: Vec<Unsupported>,
 }
 
 /// What an import would take of a source.
@@ -181,6 +183,7 @@ impl Import {
             kept_groups: prepared.report.kept_groups.clone(),
             gaps: prepared.places.gaps.clone(),
             warnings: prepared.report.warnings.clone(),
+            omitted: prepared.report.omitted.clone(),
         })
     }
 }

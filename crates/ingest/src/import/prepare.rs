@@ -37,6 +37,17 @@ impl Import {
             let hierarchy = source.hierarchy().await?;
             unmet.retain(|(path, _)| !selection::has(&hierarchy, path));
             let hierarchy = self.selection.chosen(hierarchy);
+            if let Some(first) = hierarchy
+                .unsupported
+                .first()
+                .filter(|_| !self.skip_unsupported)
+            {
+                return Err(first.error().into());
+            }
+            prepared
+                .report
+                .omitted
+                .extend(hierarchy.unsupported.clone());
             unnamed.retain(|(path, _)| !selection::has(&hierarchy, path));
             let named = self.selection.named_anew(Arc::clone(source), hierarchy);
             let (source, hierarchy) = named.map_err(|error| self.about(source, error.into()))?;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::plan::coordinate;
 use crate::source::References;
-use crate::{ChunkEntry, Hierarchy, PlanError, Source, SourceError, SourceNode};
+use crate::{ChunkEntry, Hierarchy, PlanError, Source, SourceError, SourceNode, Unsupported};
 
 /// Largest document that is made, in bytes.
 const MAX_DOCUMENT: usize = 64 << 20;
@@ -95,6 +95,14 @@ impl Selection {
         }
         let is_dropped = |path: &NodePath| self.dropped.iter().any(|it| is_within(path, it));
         hierarchy.nodes.retain(|path, _| !is_dropped(path));
+        let is_selected = |path: &NodePath| match &self.variables {
+            Some(all) => all
+                .iter()
+                .any(|it| is_within(path, it) || it.is_ancestor_of(path)),
+            None => true,
+        };
+        let is_wished = |it: &Unsupported| is_selected(&it.path) && !is_dropped(&it.path);
+        hierarchy.unsupported.retain(is_wished);
         hierarchy
     }
 
@@ -143,6 +151,7 @@ impl Selection {
             nodes,
             ignored: hierarchy.ignored.clone(),
             warnings: hierarchy.warnings.clone(),
+            unsupported: hierarchy.unsupported.clone(),
         };
         Ok((hierarchy, originals))
     }
@@ -286,7 +295,9 @@ fn is_within(path: &NodePath, node: &NodePath) -> bool {
 
 /// Whether a source has a node, or one below it.
 pub(super) fn has(hierarchy: &Hierarchy, node: &NodePath) -> bool {
-    hierarchy.nodes.keys().any(|path| is_within(path, node))
+    let unsupported = hierarchy.unsupported.iter().map(|it| &it.path);
+    let mut paths = hierarchy.nodes.keys().chain(unsupported);
+    paths.any(|path| is_within(path, node))
 }
 
 /// Returns the array of a name that is seen from another array: in its group, or in the nearest group above

@@ -144,6 +144,7 @@ async fn read_documents(
     // It holds the documents themselves.
     let said = lossy::warnings(found, documents.keys());
     let mut nodes = nodes_of(documents.into_iter().collect(), Vec::new(), name, |_| true)?;
+    nodes.check_unsupported(false)?;
     said.into_iter().for_each(|warning| nodes.warn(warning));
     Ok((nodes, rows))
 }

@@ -8,6 +8,7 @@ use super::{
     targets,
 };
 use crate::document::{group_difference, is_plain_group, stored, with_length};
+use crate::names::DOCUMENT;
 use crate::{Hierarchy, ImportError, PlanError, SourceNode};
 
 /// Plans the import of a hierarchy as new nodes at and below `group`; arrays along a dimension begin to grow.
@@ -20,6 +21,9 @@ pub(crate) fn create(
     let mut plan = Plan::default();
     for (path, (from, node)) in targets(hierarchy, group)? {
         check_above(&path, existing)?;
+        if path.segments().any(|name| name == DOCUMENT) {
+            return Err(PlanError::NameOfDocument { path }.into());
+        }
         let document = stored(node.document(), node.metadata()).map_err(document_error(&path))?;
         match (existing.kinds.get(&path), node.array()) {
             (Some(kind), Some(_)) => {

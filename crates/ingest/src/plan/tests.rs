@@ -77,6 +77,20 @@ fn missing_groups_are_made_plain() {
 }
 
 #[test]
+fn no_node_is_called_like_a_document() {
+    for at in ["/zarr.json", "/a/zarr.json/x"] {
+        let source = hierarchy(&[(at, array(&[4], &[2], &["t"]))]);
+        let error = refused(create(
+            &source,
+            &NodePath::root(),
+            None,
+            &Existing::default(),
+        ));
+        assert!(matches!(error, PlanError::NameOfDocument { .. }), "{error}");
+    }
+}
+
+#[test]
 fn an_array_is_never_replaced() {
     let source = hierarchy(&[
         ("/", group_with(json!({}))),

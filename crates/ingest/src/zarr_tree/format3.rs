@@ -55,7 +55,15 @@ pub(crate) fn nodes(documents: Vec<(String, Value)>, url: &str) -> Result<KeyedN
             Some(_) => &ARRAY_FIELDS[..],
             None => &GROUP_FIELDS,
         };
-        for field in left_out(&fields, known).map_err(|it| SourceError::variable(url, &path, it))? {
+        let unknown = match left_out(&fields, known) {
+            Ok(unknown) => unknown,
+            Err(reason) if metadata.array().is_some() => {
+                nodes.refuse(url, path, reason)?;
+                continue;
+            }
+            Err(reason) => return Err(SourceError::variable(url, &path, reason)),
+        };
+        for field in unknown {
             nodes.warn(format!(
                 "the field {field:?} of the document of {path} was left out: it need not be understood"
             ));
@@ -68,7 +76,10 @@ pub(crate) fn nodes(documents: Vec<(String, Value)>, url: &str) -> Result<KeyedN
             nodes.add_group(path, attributes);
             continue;
         };
-        check(&fields).map_err(|reason| SourceError::variable(url, &path, reason))?;
+        if let Err(reason) = check(&fields) {
+            nodes.refuse(url, path, reason)?;
+            continue;
+        }
         let array = ArchiveArray {
             shape: found.shape.clone(),
             chunk_shape: found.chunk_shape.clone(),

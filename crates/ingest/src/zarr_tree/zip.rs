@@ -1,12 +1,11 @@
 //! Zarr hierarchies in zip files, flat or below one top folder, on any storage.
 
 use futures::{StreamExt, TryStreamExt, stream};
-use icefield_nczarr::ReadOptions;
 use icefield_zarr_fs::{ReadTree, TreePrefix};
 
 use super::{AT_ONCE, Item, Listed, add_file, url_of};
-use crate::SourceError;
 use crate::archive::{Archive, ArchiveFile, of_tree};
+use crate::{ArchiveOptions, SourceError};
 
 /// Reads what a zip file with a Zarr hierarchy of format 2 or 3 in it holds, as [`read_zarr`](crate::read_zarr) does.
 ///
@@ -18,8 +17,9 @@ use crate::archive::{Archive, ArchiveFile, of_tree};
 pub async fn read_zip(
     file: ArchiveFile,
     located: bool,
-    options: ReadOptions,
+    options: impl Into<ArchiveOptions>,
 ) -> Result<Archive, SourceError> {
+    let options = options.into();
     let url = file.url().to_owned();
     let tree = file.zip().await?;
     let mut listed = Listed::default();

@@ -161,3 +161,34 @@ async fn nodes_below_a_name_that_is_not_utf_8_are_not_left_out() {
         assert!(name.ends_with(expected.trim_end_matches('/')), "{name}");
     }
 }
+
+#[tokio::test]
+async fn numbers_that_json_lacks_become_texts() {
+    let tree = Tree::new();
+    let document = array(&[2], &[2], &["t"]).to_string();
+    let document = document.replacen(
+        '{',
+        r#"{"attributes": {"missing_value": NaN, "range": [-Infinity, 1]},"#,
+        1,
+    );
+    let root = r#"{"zarr_format": 3, "node_type": "group", "attributes": {"bound": Infinity}}"#;
+    tree.file("zarr.json", root)
+        .file("x/zarr.json", document)
+        .file("x/c/0", [1; 2]);
+    let hierarchy = tree.source().hierarchy().await.unwrap();
+    let attributes = |at: &str| {
+        let document = hierarchy.nodes[&path(at)].document();
+        let document: serde_json::Value = serde_json::from_slice(document).unwrap();
+        document["attributes"].clone()
+    };
+    assert_eq!(attributes("/"), json!({ "bound": "Infinity" }));
+    let texts = json!({ "missing_value": "NaN", "range": ["-Infinity", 1] });
+    assert_eq!(attributes("/x"), texts);
+    assert_eq!(hierarchy.warnings.len(), 3, "{:?}", hierarchy.warnings);
+    assert!(
+        hierarchy
+            .warnings
+            .iter()
+            .all(|it| it.contains("JSON lacks"))
+    );
+}

@@ -459,7 +459,7 @@ async fn metadata_that_is_none_is_refused_by_name() {
         "{",
         "[]",
         r#"{"zarr_format": 2}"#,
-        r#"{"zarr_format":3,"node_type":"group","a":NaN}"#,
+        r#"{"zarr_format":3,"node_type":"group","a":nan}"#,
     ] {
         let error = refused_with(
             |tree| {

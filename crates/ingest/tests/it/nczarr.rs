@@ -106,6 +106,7 @@ async fn imported(path: &Path, options: ReadOptions, spec: SpecVersion) -> Sessi
             let options = ArchiveOptions {
                 is_copied: true,
                 format_2: options,
+                ..ArchiveOptions::default()
             };
             read_archive_with(file, &Nothing, options).await
         }

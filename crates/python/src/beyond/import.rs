@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use icefield::ingest::{
     Gap, Import, ImportError, ImportPlan, ImportReport, Order, Overlap, Selection, Source,
+    Unsupported,
 };
 use icefield::{CommitOutcome, Interrupt, NodePath, Purpose, Schemes, SourceLocation};
 use pyo3::prelude::*;
@@ -22,8 +23,8 @@ use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
 const OPENED_AT_ONCE: usize = 8;
 
 /// Imports sources (paths or URLs) in one commit. `what` is a JSON object: `branch`, `group`, `message`, `variables`, `drop`
-/// (paths), `rename` (names by paths), `virtual`, `copy` (paths of arrays that are copied all the same), `append`, `concat` (dimensions), `unordered`, `order`,
-/// `overlap`, `time_units`, `chunks`, `shards`, `codec`, `legacy_endian`, and `plan`, with which nothing is written. Returns a JSON object: the fields
+/// (paths), `rename` (names by paths), `skip_unsupported`, `virtual`, `copy` (paths of arrays that are copied all the same), `append`,
+/// `concat` (dimensions), `unordered`, `order`, `overlap`, `time_units`, `chunks`, `shards`, `codec`, `legacy_endian`, and `plan`, with which nothing is written. Returns a JSON object: the fields
 /// of `ImportPlan` or `ImportReport` in the module `icefield`.
 #[pyfunction]
 #[pyo3(signature = (repository, sources, what, progress=None))]
@@ -114,6 +115,7 @@ pub(crate) fn import_files(
             "gaps": gaps(&report.gaps),
             "ignored": report.ignored.count(),
             "warnings": report.warnings,
+            "omitted": omitted(&report.omitted),
             "containers": containers,
         });
         Ok(report.to_string())
@@ -164,6 +166,9 @@ fn described(
         .into_group(group)
         .progress(Arc::<Told>::clone(progress));
     import = import.select(selection(what)?).layout(layout(what)?);
+    if what["skip_unsupported"].as_bool() == Some(true) {
+        import = import.skip_unsupported();
+    }
     if let Some(dimension) = concat.or(append) {
         import = import.concat(dimension, sources);
     }
@@ -237,6 +242,13 @@ fn paths(paths: &[NodePath]) -> Vec<String> {
     paths.iter().map(ToString::to_string).collect()
 }
 
+fn omitted(nodes: &[Unsupported]) -> Vec<Value> {
+    let described = nodes.iter().map(
+        |node| json!({ "path": node.path.to_string(), "source": node.name, "reason": node.reason }),
+    );
+    described.collect()
+}
+
 fn gaps(gaps: &[Gap]) -> Vec<Value> {
     let described = gaps.iter().map(|gap| {
         json!({
@@ -289,5 +301,6 @@ fn plan(plan: &ImportPlan) -> Value {
         "kept_groups": paths(&plan.kept_groups),
         "gaps": gaps(&plan.gaps),
         "warnings": plan.warnings,
+        "omitted": omitted(&plan.omitted),
     })
 }

@@ -23,6 +23,7 @@ struct Planned {
     kept_groups: Vec<String>,
     gaps: Vec<Gap>,
     warnings: Vec<String>,
+    omitted: Vec<Omitted>,
 }
 
 #[derive(Serialize)]
@@ -78,6 +79,24 @@ impl Gap {
     }
 }
 
+/// A node of a source that is left out because Zarr has no words for it.
+#[derive(Serialize)]
+pub(super) struct Omitted {
+    path: String,
+    source: String,
+    reason: String,
+}
+
+impl Omitted {
+    pub(super) fn new(node: &ingest::Unsupported) -> Self {
+        Self {
+            path: node.path.to_string(),
+            source: node.name.clone(),
+            reason: node.reason.clone(),
+        }
+    }
+}
+
 pub(super) fn print(args: &Import, plan: ImportPlan, out: &mut Output) -> Result<(), Failure> {
     let paths = |paths: &[icefield::NodePath]| paths.iter().map(ToString::to_string).collect();
     let sources = plan.sources.iter().map(|source| Source {
@@ -115,6 +134,7 @@ pub(super) fn print(args: &Import, plan: ImportPlan, out: &mut Output) -> Result
         new_groups: plan.new_groups,
         kept_groups: paths(&plan.kept_groups),
         gaps: plan.gaps.iter().map(Gap::new).collect(),
+        omitted: plan.omitted.iter().map(Omitted::new).collect(),
         warnings: plan.warnings,
     };
     out.facts(&planned, text)
@@ -139,6 +159,7 @@ fn text(plan: &Planned, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     gaps(&plan.gaps, out)?;
+    omitted(&plan.omitted, out)?;
     for array in &plan.arrays {
         writeln!(out, "{}", described(array))?;
         for reason in &array.reasons {
@@ -207,6 +228,24 @@ fn described(array: &Array) -> String {
             )
         }
     }
+}
+
+/// Prints what is left out.
+pub(super) fn omitted(nodes: &[Omitted], out: &mut dyn Write) -> io::Result<()> {
+    if !nodes.is_empty() {
+        let nodes = count(nodes.len() as u64, "node", "nodes");
+        writeln!(out, "left out {nodes} that cannot be imported:")?;
+    }
+    for node in nodes {
+        writeln!(
+            out,
+            "  {} of {}: {}",
+            printable(&node.path),
+            printable(&node.source),
+            printable(&node.reason)
+        )?;
+    }
+    Ok(())
 }
 
 /// Prints the gaps.

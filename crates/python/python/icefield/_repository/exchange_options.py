@@ -59,6 +59,8 @@ class ImportOptions(_Layout, total=False):
     """Paths of nodes that are left out."""
     rename: Mapping[str, str] | None
     """New names by paths."""
+    skip_unsupported: bool
+    """Leave out, and name, the nodes that cannot be imported."""
     concat: str | None
     """The dimension along which sources lie behind one another."""
     append: str | None
@@ -85,6 +87,7 @@ def import_document(options: ImportOptions, names: list[str]) -> dict[str, Any]:
         "variables": None if variables is None else texts(variables, "variables"),
         "drop": texts(options.get("drop", ()), "drop"),
         "rename": _names(options.get("rename")),
+        "skip_unsupported": truth(options.get("skip_unsupported", False), "skip_unsupported"),
         "virtual": truth(options.get("virtual", False), "virtual"),
         "copy": texts(options.get("copy", ()), "copy"),
         "append": _optional(options.get("append"), "append"),

@@ -5,7 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
-__all__ = ["ImportGap", "ImportPlan", "ImportReport", "PlannedArray", "PlannedSource"]
+__all__ = [
+    "ImportGap",
+    "ImportPlan",
+    "ImportReport",
+    "OmittedNode",
+    "PlannedArray",
+    "PlannedSource",
+]
+
+
+@dataclass(frozen=True)
+class OmittedNode:
+    """A node of a source that an import leaves out, with all that is below it."""
+
+    path: str
+    """Its path in the source."""
+    source: str
+    """The file that has it."""
+    reason: str
+    """Why Zarr has no words for it."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +117,13 @@ class ImportPlan:
     """Steps from one source to the next that are longer than is usual."""
     warnings: list[str]
     """What a reader of the result should know."""
+    omitted: list[OmittedNode]
+    """Nodes that would be left out because Zarr has no words for them."""
 
     @classmethod
     def _of(cls, facts: dict[str, Any]) -> Self:
         lists = {
+            "omitted": [OmittedNode(**node) for node in facts["omitted"]],
             "sources": [PlannedSource(**source) for source in facts["sources"]],
             "arrays": [PlannedArray(**array) for array in facts["arrays"]],
             "gaps": [ImportGap(**gap) for gap in facts["gaps"]],
@@ -143,9 +165,15 @@ class ImportReport:
     """Files and directories of no node, which were left out."""
     warnings: list[str]
     """What a reader of the result should know."""
+    omitted: list[OmittedNode]
+    """Nodes that were left out because Zarr has no words for them."""
     containers: list[str]
     """Prefixes of URLs that readers have to authorize with `authorize_virtual_chunk_access` to read virtual chunks."""
 
     @classmethod
     def _of(cls, facts: dict[str, Any]) -> Self:
-        return cls(**{**facts, "gaps": [ImportGap(**gap) for gap in facts["gaps"]]})
+        lists = {
+            "omitted": [OmittedNode(**node) for node in facts["omitted"]],
+            "gaps": [ImportGap(**gap) for gap in facts["gaps"]],
+        }
+        return cls(**{**facts, **lists})
