@@ -144,3 +144,61 @@ def consolidated_metadata_that_is_old(work):
     dataset.to_zarr(old, zarr_format=2, consolidated=True)
     (path / ".zmetadata").write_bytes((old / ".zmetadata").read_bytes())
     both_ways(work, [path], same_as=lambda store: assert_dataset(store, longer))
+
+
+def write_two_unlimited(path, first, written):
+    """Arrays of five records and three members that were written for fewer of either; big-endian ones in a group below."""
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("time", None)
+        file.createDimension("member", None)
+        file.createVariable("time", "i4", ("time",))[:] = np.arange(first, first + 5)
+        file.createVariable("member", "i4", ("member",))[:] = np.arange(3)
+        # In chunks of a record, and in one of all.
+        for chunks in [(1, 2), (5, 3)]:
+            for name, records, members in [("records", written, 3), ("members", 5, 2), ("both", written, 2)]:
+                for how, fill in [("filled", -1), ("default", None), ("unfilled", False)]:
+                    for at, order in [("", "<"), ("g/h/", ">")]:
+                        made = file.createVariable(f"{at}{name}_{chunks[0]}_{how}", f"{order}i4", ("time", "member"),
+                                                   chunksizes=chunks, fill_value=fill)
+                        made[:records, :members] = first + np.arange(records * members).reshape(records, members)
+
+
+def arrays_by_elements(*paths):
+    """What netCDF4 reads element by element. When it reads a whole array that lags, netCDF-C (4.10.1) lays what is stored in
+    front of all, and puts only as many fill values behind as the product of what the lagging dimensions lack and the lengths of
+    those that are not unlimited. That is right if one dimension lags, the first, and no other one is unlimited; otherwise
+    elements move, and the last ones are of memory that was never written."""
+    found = {}
+
+    def visit(group, at):
+        for name, variable in group.variables.items():
+            variable.set_auto_maskandscale(False)
+            values = np.empty(variable.shape, variable.dtype)
+            for index in np.ndindex(*variable.shape):
+                values[index] = variable[index]
+            found.setdefault(at + name, []).append(values)
+        for name, inner in group.groups.items():
+            visit(inner, f"{at}{name}/")
+
+    for path in paths:
+        with netCDF4.Dataset(path) as file:
+            visit(file, "")
+    return {name: parts[0] if name == "member" else np.concatenate(parts) for name, parts in found.items()}
+
+
+@case
+def records_that_lag_along_two_unlimited_dimensions(work):
+    paths = [folder_of(work) / f"{number}.nc" for number in range(3)]
+    for number, path in enumerate(paths):
+        write_two_unlimited(path, 5 * number, written=3 + number % 2)
+    arrays = arrays_by_elements(*paths)
+    with h5py.File(paths[0]) as file:
+        for name, shape in [("records_1_filled", (3, 3)), ("g/h/members_5_default", (5, 2)), ("both_5_filled", (3, 2))]:
+            assert file[name].shape == shape and arrays[name].shape == (15, 3)
+            np.testing.assert_array_equal(arrays[name][:shape[0], :shape[1]], file[name][()])
+    both_ways(work, paths, "--concat", "time", arrays=arrays)
+    repository = new_repository(work, "appended")
+    icefield("import", paths[0], repository)
+    for path in paths[1:]:
+        icefield("import", path, repository, "--append", "time")
+    assert_arrays(store_of(repository), arrays)

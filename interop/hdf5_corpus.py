@@ -472,7 +472,7 @@ def netcdf():
 
 def lagging(name, few=False):
     """Variables that were written for fewer records than their unlimited dimensions have. Those that are `behind_` lag along
-    another dimension than the first, which netCDF-C reads in the wrong order."""
+    another dimension than the first or have two unlimited ones, which netCDF-C reads in the wrong order (see `archive_field.py`)."""
     with netCDF4.Dataset(out / name, "w") as f:
         f.createDimension("time", None)
         f.createDimension("member", None)
