@@ -349,12 +349,14 @@ fn records_that_lag_are_fill_values_in_the_text_of_netcdf() {
 
 #[test]
 fn unsupported_nodes_block_an_import_until_they_are_left_out() {
+    fn import<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        [&["import", "a/m.h5", "r"], more].concat()
+    }
     let world = World::new();
     let fixture = "/../ingest/tests/fixtures/hdf5/fixture-mask.h5";
     let bytes = fs::read(format!("{}{fixture}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     world.file("a/m.h5", bytes);
     world.ok(&["init", "r"]);
-    let import = |more: &[&str]| [&["import", "a/m.h5", "r"], more].concat();
     let error = world.fails(1, &import(&[]));
     assert!(
         error.contains("/g/") && error.contains("--skip-unsupported"),
