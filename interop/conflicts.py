@@ -3,7 +3,7 @@
 import icechunk
 
 import reference
-from lib import case, commit, delete, session, set_bytes, set_json, write
+from lib import SPEC, Skip, case, commit, delete, session, set_bytes, set_json, write
 
 CHUNK = 600
 
@@ -76,19 +76,35 @@ RULES = [
 
 def in_the_reference(path, ours, theirs):
     """The conflicts that the reference finds, as our probe names them."""
-    repository = reference.create(path)
-    first = repository.writable_session("main")
-    perform(first.store, START)
-    first.commit("start")
-    mine, others = repository.writable_session("main"), repository.writable_session("main")
-    perform(mine.store, ours)
-    perform(others.store, theirs)
-    others.commit("theirs")
+    mine = raced(path, ours, theirs)
     try:
         mine.rebase(icechunk.ConflictDetector())
     except icechunk.RebaseFailedError as failed:
         return sorted(described(conflict) for conflict in failed.conflicts)
     return []
+
+
+def raced(path, ours, theirs, start=START):
+    """A session of the reference with edits, on a branch that has gone on with others."""
+    repository = reference.create(path)
+    first = repository.writable_session("main")
+    perform(first.store, start)
+    first.commit("start")
+    mine, others = opened(repository, ours), opened(repository, theirs)
+    others.commit("theirs")
+    return mine
+
+
+def opened(repository, edits):
+    """A session that has made edits. Nodes are moved in sessions of their own kind."""
+    if not any(edit["op"] == "move" for edit in edits):
+        found = repository.writable_session("main")
+        perform(found.store, edits)
+        return found
+    found = repository.rearrange_session("main")
+    for edit in edits:
+        found.move(edit["from"], edit["to"])
+    return found
 
 
 def perform(store, edits):
@@ -107,11 +123,11 @@ def described(conflict):
     return str(conflict.conflict_type).split(".")[-1], conflict.path, chunks
 
 
-def in_ours(path, ours, theirs):
+def in_ours(path, ours, theirs, start=START, strict=False):
     applied = write(path, [
-        {"op": "create"}, session(), *START, commit("start"),
+        {"op": "create"}, session(), *start, commit("start"),
         session(name="ours"), *ours, session(name="theirs"), *theirs, commit("theirs"),
-        {"op": "use", "name": "ours"}, {"op": "rebase"}])
+        {"op": "use", "name": "ours"}, {"op": "rebase", "strict": strict}])
     [conflicts] = applied["rebases"]
     return sorted((it["kind"], it["path"], it["chunks"]) for it in conflicts)
 
@@ -132,3 +148,90 @@ def comparable(conflicts, names_chunks=("chunkdoubleupdate",)):
     """The reference names chunks of one kind of conflict only."""
     plain = [(kind.replace(" ", "").lower(), path, chunks) for kind, path, chunks in conflicts]
     return sorted((kind, path, chunks if kind in names_chunks else []) for kind, path, chunks in plain)
+
+
+def moved(start, end):
+    return {"op": "move", "from": start, "to": end}
+
+
+# An array moves from one group to another.
+MOVE = [moved("/g/a", "/h/a")]
+MOVES_START = [*START, node("h", group(x=1))]
+# What we find, as our probe names it.
+FOLLOWS = ["EditOfMovedNode"]
+GONE = ["ZarrMetadataUpdateOfDeletedArray"]
+TAKEN = ["NewNodeConflictsWithExistingNode"]
+TWICE = ["ZarrMetadataDoubleUpdate"]
+REFUSED = ["MoveOperationCannotBeRebased"]
+CARRIED = []
+
+# What the others do beside the move; what the reference does with the move, if it came second; what we find by our own rules, if
+# the move came first; and by the rules of the reference and by our own, if it came second. If the move came first, the reference
+# refuses everything, and so do we by its rules. By our own, what has nothing to do with the move is carried over. If the move came
+# second, what the reference loses is refused: `dropped` is a node that disappears, `stuck` a session that was carried over and
+# cannot be committed. `orphan` is a node below a group that is not there, which its rules allow, and ours do not.
+# By the rules of the reference, we take an array that moved for one whose metadata was updated, and refuse more than it does.
+BESIDE_A_MOVE = [
+    ("chunks of the array", [chunk("g/a", 1, 7)], "carried", FOLLOWS, (CARRIED, CARRIED)),
+    ("metadata of the array", [node("g/a", array(10, attributes={"x": 2}))], "carried", FOLLOWS, (TWICE, CARRIED)),
+    ("metadata of the group it leaves", [node("g", group(x=2, y=1))], "carried", CARRIED, (CARRIED, CARRIED)),
+    ("metadata of the group it goes to", [node("h", group(x=2))], "carried", CARRIED, (CARRIED, CARRIED)),
+    ("chunks of another array", [chunk("b", 1, 7)], "carried", CARRIED, (CARRIED, CARRIED)),
+    ("a node in the group it leaves", [node("g/n", group())], "carried", CARRIED, (CARRIED, CARRIED)),
+    ("a node in the group it goes to", [node("h/n", group())], "carried", CARRIED, (CARRIED, CARRIED)),
+    ("the array deleted", [gone("g/a")], "stuck", FOLLOWS, (GONE, GONE)),
+    ("the group it leaves deleted", [gone("g")], "stuck", FOLLOWS, (GONE, GONE)),
+    ("the group it goes to deleted", [gone("h")], "orphan", ["DeleteOfUpdatedGroup"], (CARRIED, ["NewNodeInDeletedGroup"])),
+    ("a group at the target", [node("h/a", group())], "dropped", TAKEN, (TAKEN, TAKEN)),
+    ("an array at the target", [node("h/a", array(3))], "dropped", TAKEN, (TAKEN, TAKEN)),
+    ("the same move", MOVE, "refused", CARRIED, (REFUSED, CARRIED)),
+    ("a move to another place", [moved("/g/a", "/h/z")], "refused", FOLLOWS, (REFUSED, FOLLOWS)),
+    ("a move of another node to the target", [moved("/b", "/h/a")], "refused", TAKEN, (REFUSED, TAKEN)),
+    ("an unrelated move", [moved("/b", "/h/b")], "refused", CARRIED, (REFUSED, CARRIED)),
+    ("a move of its target into the group it leaves", [moved("/h", "/g/h")], "refused", ["DeleteOfUpdatedGroup"],
+     (REFUSED, FOLLOWS)),
+]
+
+
+def outcome_in_the_reference(path, ours, theirs):
+    mine = raced(path, ours, theirs, MOVES_START)
+    try:
+        mine.rebase(icechunk.ConflictDetector())
+    except icechunk.RebaseFailedError as failed:
+        assert comparable([described(it) for it in failed.conflicts]) == [(REFUSED[0].lower(), "", [])]
+        return "refused"
+    try:
+        mine.commit("mine")
+    except icechunk.NodeNotFoundError:
+        return "stuck"
+    store = reference.open(path).readonly_session("main").store
+    documents = {key: reference.read(store, key) for key in reference.keys(store) if key.endswith("zarr.json")}
+    groups = [key.removesuffix("zarr.json").rstrip("/").rpartition("/")[0] for key in documents]
+    if any(f"{group}/zarr.json" not in documents for group in groups if group):
+        return "orphan"
+    made = {edit["key"]: edit["text"].encode() for edit in theirs if edit["op"] == "set" and "text" in edit}
+    target = "h/a/zarr.json"
+    return "dropped" if target in made and documents[target] != made[target] else "carried"
+
+
+@case
+def moves_meet_what_the_reference_meets_and_lose_nothing(work):
+    if SPEC == 1:
+        raise Skip("repositories of version 1 have no moves")
+    different = []
+    for number, (rule, edits, second, first_strict, ours_second) in enumerate(BESIDE_A_MOVE):
+        ours = (REFUSED, first_strict), ours_second
+        for order, (mine, others) in enumerate([(edits, MOVE), (MOVE, edits)]):
+            name = f"{rule}, the move came {('first', 'second')[order]}"
+            at = work / f"{number}-{order}"
+            expected = ("refused", second)[order]
+            found = outcome_in_the_reference(at / "reference", mine, others)
+            if found != expected:
+                different.append(f"{name}: the reference says {found}, not {expected}")
+            for strict in (False, True):
+                expected = ours[order][strict]
+                found = in_ours(at / f"ours-{strict}", mine, others, MOVES_START, strict)
+                if [kind for kind, _, _ in found] != expected:
+                    different.append(f"{name}, strict {strict}: we find {found}, not {expected}")
+    print(f"     {len(BESIDE_A_MOVE)} rules in both orders, {len(different)} unlike")
+    assert not different, "\n".join(different)

@@ -49,7 +49,11 @@ pub enum Operation {
     },
     /// Carries the session over to the tip of its branch, by the rules of the reference implementation, with no
     /// answer to any conflict.
-    Rebase,
+    Rebase {
+        /// Whether our own rules hold instead.
+        #[serde(default)]
+        strict: bool,
+    },
     /// Sets a key, to a text or to bytes in base 64.
     Set {
         /// The Zarr key.
@@ -64,9 +68,9 @@ pub enum Operation {
         /// The Zarr key.
         key: String,
     },
-    /// Gives a node of the session another path.
+    /// Gives a node of the session another path. Spec version 2.
     Move {
-        /// Its path without the leading `/`.
+        /// Its path, with a leading `/` or without.
         from: String,
         /// The path from now on, likewise.
         to: String,
@@ -189,9 +193,13 @@ pub async fn apply(location: &Location, operations: Vec<Operation>) -> anyhow::R
                 done(repository.create_tag(&tag, id).await.context(step)?)?;
                 applied.commits.push(id.to_string());
             }
-            Operation::Rebase => {
+            Operation::Rebase { strict } => {
                 let session = session.as_ref().context("no session is open")?;
-                let outcome = session.rebase(&Detector::Compatible).await.context(step)?;
+                let detector = match strict {
+                    true => Detector::Strict,
+                    false => Detector::Compatible,
+                };
+                let outcome = session.rebase(&detector).await.context(step)?;
                 applied.rebases.push(match outcome {
                     RebaseOutcome::Rebased { .. } => Vec::new(),
                     RebaseOutcome::Conflicts { conflicts, .. } => {
@@ -214,7 +222,8 @@ pub async fn apply(location: &Location, operations: Vec<Operation>) -> anyhow::R
             Operation::Delete { key } => store(&session)?.delete(&key).await.context(step)?,
             Operation::Move { from, to } => {
                 let session = session.as_ref().context("no session is open")?;
-                let [from, to] = [from, to].map(|path| NodePath::parse(&format!("/{path}")));
+                let [from, to] = [from, to]
+                    .map(|path| NodePath::parse(&format!("/{}", path.trim_start_matches('/'))));
                 session.move_node(&from?, &to?).await.context(step)?;
             }
             Operation::Commit { message, metadata } => {
