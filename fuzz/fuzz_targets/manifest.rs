@@ -2,7 +2,10 @@
 
 #![no_main]
 
-use icefield_format::{FileKind, FormatError, FormatFile, Manifest, ManifestId};
+use icefield_format::{
+    EncodedManifest, FileKind, FormatError, FormatFile, LocationCompression, Manifest,
+    ManifestFileInfo, ManifestId, Writer,
+};
 use icefield_fuzz::{Seeds, as_files, limits, roundtrip, seed};
 use libfuzzer_sys::fuzz_target;
 
@@ -42,12 +45,28 @@ fn check(file: &[u8]) {
             }
         }
     }
-    let again = match roundtrip::encode_manifest(&manifest) {
-        Ok(file) => decode(&file).expect("what was written can be read"),
+    let file = match roundtrip::encode_manifest(&manifest) {
+        Ok(file) => file,
         // The largest coordinate can be in a file, but in no extents. Ranks that differ are read
         // because they exist, and not written.
         Err(FormatError::CoordinateTooLarge { .. } | FormatError::RankMismatch { .. }) => return,
         Err(error) => panic!("cannot be written: {error}"),
     };
+    let again = decode(&file).expect("what was written can be read");
     assert_eq!(roundtrip::manifest_content(&again), roundtrip::manifest_content(&manifest));
+
+    let info = ManifestFileInfo {
+        id: manifest.id(),
+        size_bytes: file.len() as u64,
+        num_chunk_refs: u32::try_from(manifest.total_refs()).expect("it was written"),
+    };
+    let settings = LocationCompression {
+        min_num_chunks: 2,
+        ..Default::default()
+    };
+    let plain = EncodedManifest { bytes: file, info };
+    let compressed = plain.with_compressed_locations(&settings, &Writer::default());
+    let compressed = compressed.expect("it is no larger than the limits");
+    let compressed = decode(&compressed.bytes).expect("what was written can be read");
+    assert_eq!(roundtrip::manifest_content(&compressed), roundtrip::manifest_content(&manifest));
 }
