@@ -7,6 +7,7 @@
 mod containers;
 mod flexbuffers;
 mod manifest;
+mod second;
 mod section;
 mod settings;
 mod storage;

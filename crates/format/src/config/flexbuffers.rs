@@ -9,10 +9,9 @@ use serde_yaml_ng::value::{Tag, TaggedValue};
 use serde_yaml_ng::{Mapping, Value};
 
 use super::section::{Entry, invalid};
-use super::{MAX_FILE_LEN, MAX_IN_MEMORY, RepositoryConfig, UnknownKeys};
+use super::{MAX_FILE_LEN, MAX_IN_MEMORY, RepositoryConfig};
 use crate::error::{FormatError, FormatFile};
 use crate::flexbuffers;
-use crate::manifest::LocationCompression;
 
 /// Kinds of conditions on arrays and on axes, and of bounds.
 const CONDITIONS: &[&str] = &[
@@ -100,47 +99,6 @@ impl RepositoryConfig {
     }
 }
 
-/// Settings that only spec 2 has. They are among the keys that a section does not know, and so are kept in either form.
-impl RepositoryConfig {
-    /// Returns the most entries of the operations log that `repo` holds: `num_updates_per_repo_info_file`. Default: 1000,
-    /// also where the value makes no sense.
-    #[must_use]
-    pub fn updates_per_page(&self) -> u16 {
-        let entries = number(&self.unknown, "num_updates_per_repo_info_file");
-        entries.filter(|entries| *entries > 0).unwrap_or(1000)
-    }
-
-    /// Returns how locations of virtual chunks are compressed: `manifest.virtual_chunk_location_compression`. None without
-    /// that section: the reference implementation compresses them then, too, with the defaults.
-    #[must_use]
-    pub fn location_compression(&self) -> Option<LocationCompression> {
-        let default = LocationCompression::default();
-        let manifest = self.manifest.as_ref()?;
-        let section = manifest
-            .unknown
-            .0
-            .get("virtual_chunk_location_compression")?;
-        let Value::Mapping(section) = section else {
-            return None;
-        };
-        let section = UnknownKeys(section.clone());
-        Some(LocationCompression {
-            min_num_chunks: number(&section, "min_num_chunks").unwrap_or(default.min_num_chunks),
-            dictionary_max_training_samples: number(&section, "dictionary_max_training_samples")
-                .unwrap_or(default.dictionary_max_training_samples),
-            dictionary_max_size_bytes: number(&section, "dictionary_max_size_bytes")
-                .unwrap_or(default.dictionary_max_size_bytes),
-            compression_level: number(&section, "compression_level")
-                .unwrap_or(default.compression_level),
-        })
-    }
-}
-
-/// Returns a number out of keys; none if there is no such key, or it is no number of this kind.
-fn number<N: TryFrom<i64>>(keys: &UnknownKeys, key: &str) -> Option<N> {
-    N::try_from(keys.0.get(key)?.as_i64()?).ok()
-}
-
 /// Makes a tagged value of a map whose only key is one of these kinds.
 fn tag_one(value: &mut Value, kinds: &[&str]) {
     let Value::Mapping(map) = &mut *value else {
@@ -210,6 +168,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::manifest::LocationCompression;
 
     fn read(value: &serde_json::Value) -> RepositoryConfig {
         let document = flexbuffers::encode_flexbuffers(value).expect("it has a form");

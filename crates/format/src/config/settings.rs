@@ -3,7 +3,7 @@
 use serde_yaml_ng::{Mapping, Value};
 
 use super::section::{Entry, invalid};
-use super::{ContainerEntry, RepositoryConfig};
+use super::{ContainerEntry, RepositoryConfig, second};
 use crate::error::FormatError;
 
 /// A setting that this crate knows.
@@ -73,6 +73,7 @@ impl RepositoryConfig {
     pub fn known_settings() -> Vec<Setting> {
         let mut all = Vec::new();
         Self::settings("", None, &mut all);
+        all.extend(second::settings());
         all
     }
 
@@ -145,12 +146,11 @@ impl RepositoryConfig {
             }
         };
         // What somebody else has stored is none of the caller's business.
-        match read
-            .beyond_limits()
-            .into_iter()
-            .find(|it| is_part(name, it.0))
-        {
-            Some((at, why)) => Err(refused(at, Some(why))),
+        let beyond = read.beyond_limits().into_iter();
+        let beyond = beyond.map(|(at, why)| (at, Some(why)));
+        let mut beyond = beyond.chain(read.beyond_limits_of_spec_2());
+        match beyond.find(|it| is_part(name, it.0)) {
+            Some((at, why)) => Err(refused(at, why)),
             None => Ok(read),
         }
     }

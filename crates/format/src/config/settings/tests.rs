@@ -200,6 +200,63 @@ fn defaults_are_values_that_may_be_set() {
 }
 
 #[test]
+fn settings_of_spec_2_are_known_and_stay_out_of_a_file_that_has_none() {
+    let (updates, section) = (
+        "num_updates_per_repo_info_file",
+        "manifest.virtual_chunk_location_compression",
+    );
+    let default = RepositoryConfig::default();
+    assert!(!String::from_utf8_lossy(&default.encode().expect("written")).contains(updates));
+    let set = |value: (&str, &str)| default.with_setting(value.0, value.1);
+    let few = set((updates, "3")).expect("allowed");
+    assert_eq!(few.updates_per_page(), 3);
+    let on = few.with_setting(section, "{}").expect("allowed");
+    assert_eq!(on.location_compression(), Some(Default::default()));
+    assert_eq!(on.updates_per_page(), 3);
+    let listed = on.set_settings().expect("it can be written");
+    let expected = [(section, "{}"), (updates, "3")].map(|(name, it)| (name.into(), it.into()));
+    assert_eq!(listed, expected);
+    let some = "{min_num_chunks: 5, compression_level: -7, dictionary_max_size_bytes: null}";
+    let some = on.with_setting(section, some).expect("allowed");
+    let compression = some.location_compression().expect("on");
+    assert_eq!(compression.min_num_chunks, 5);
+    assert_eq!(compression.compression_level, -7);
+    assert_eq!(
+        get(&some, section).as_deref(),
+        Some("min_num_chunks: 5\ncompression_level: -7\ndictionary_max_size_bytes: null")
+    );
+    for off in [
+        some.without_setting(section).expect("known"),
+        some.with_setting(section, "null").expect("allowed"),
+    ] {
+        assert_eq!(off.location_compression(), None);
+        assert_eq!(get(&off, section), None);
+    }
+    for (wrong, said) in [
+        ((updates, "0"), "1 to 65535"),
+        ((updates, "65536"), "1 to 65535"),
+        ((updates, "x"), "1 to 65535"),
+        ((section, "true"), "or {} for the defaults"),
+        ((section, "{min_num_chunk: 5}"), "none of these"),
+        ((section, "{min_num_chunks: 65536}"), "from 0 to 65535"),
+        (
+            (section, "{dictionary_max_size_bytes: -1}"),
+            "0 to 4294967295",
+        ),
+        (
+            (section, "{compression_level: high}"),
+            "compression_level is a whole",
+        ),
+    ] {
+        let error = set(wrong).expect_err("refused").to_string();
+        assert!(error.contains(wrong.0) && error.contains(said), "{error}");
+    }
+    // What another program has stored is none of the caller's business.
+    let theirs = config("num_updates_per_repo_info_file: 0\n");
+    assert!(theirs.with_setting("compression.level", "1").is_ok());
+}
+
+#[test]
 fn a_name_that_is_none_is_refused_with_what_may_be_meant() {
     let default = RepositoryConfig::default();
     for (name, meant) in [
