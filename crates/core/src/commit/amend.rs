@@ -141,7 +141,7 @@ impl Replaced {
             // Written by a tool without logs: the snapshots tell.
             Err(FetchError::Missing { .. }) => {
                 let repository = Repository::of(shared);
-                Arc::new(repository.log_from_snapshots(tip.snapshot, parent).await?)
+                Arc::new(repository.log_from_snapshots(&info, parent).await?)
             }
             Err(error) => return Err(error.into()),
         };

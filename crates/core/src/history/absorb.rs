@@ -10,7 +10,9 @@ use icefield_format::{
     ChunkIndex, FileKind, FormatError, MovedNode, NodeId, NodePath, SnapshotId, TransactionLog,
     TransactionLogEncoder, layout,
 };
-use icefield_refs::{EditOutcome, FetchError, Graph, RefsError, Refusal, SnapshotSource, way};
+use icefield_refs::{
+    EditOutcome, FetchError, Graph, RefsError, Refusal, SnapshotInfo, SnapshotSource, way,
+};
 use icefield_storage::{
     Bytes, Key, KeyError, PutMode, PutOptions, PutOutcome, StorageError, StorageExt, Version,
 };
@@ -24,6 +26,9 @@ use crate::{Diff, Repository, RepositoryError};
 const LOGS_AHEAD: usize = 8;
 /// How often a log is mended again because its snapshot has got another parent meanwhile.
 const PARENTS: usize = 10;
+
+/// Where nodes are.
+type Paths = BTreeMap<NodeId, NodePath>;
 
 impl Repository {
     /// Makes the transaction log of `id` tell all that changed since `parent`, which is about to become its parent.
@@ -49,15 +54,16 @@ impl Repository {
         let limits = self.shared().objects.decode_limits();
         let own = TransactionLog::decode(&bytes, id, limits)?;
         let mode = PutMode::Update(version);
-        self.tell_more(id, parent, Some(own), mode).await
+        self.tell_more((id, parent, None), Some(own), mode).await
     }
 
     /// Writes the transaction log of a snapshot anew, from what differs from its parent, if it is missing or cannot be
-    /// decoded as it is now; one that can be decoded is made to tell all, and goes on telling what it told.
+    /// decoded as it is now; one that can be decoded is made to tell all, and goes on telling what it told. In version 2, its
+    /// moves lead on from where the logs of expired ancestors leave the nodes.
     ///
     /// # Errors
-    /// [`RepositoryError::Fetch`] and others for objects that cannot be read; [`RepositoryError::Format`] if the log would
-    /// be too large; what the store says. Nothing was changed.
+    /// [`RepositoryError::Fetch`] and others for objects that cannot be read, logs of expired ancestors among them;
+    /// [`RepositoryError::Format`] if the log would be too large; what the store says. Nothing was changed.
     pub async fn mend_log(&self, id: SnapshotId) -> Result<EditOutcome, RepositoryError> {
         let objects = &self.shared().objects;
         let limits = self.shared().objects.decode_limits();
@@ -65,7 +71,8 @@ impl Repository {
         // Expiration gives snapshots other parents meanwhile, and finds no log to make tell more where there is none.
         for _ in 0..PARENTS {
             objects.forget(id);
-            let Some(parent) = self.snapshot_info(id).await?.parent_id else {
+            let info = self.snapshot_info(id).await?;
+            let Some(parent) = info.parent_id else {
                 return Ok(outcome);
             };
             let (own, mode) = match self.stored_log(id).await? {
@@ -79,7 +86,9 @@ impl Repository {
                     (own, PutMode::Update(version))
                 }
             };
-            outcome = self.tell_more(id, parent, own, mode).await?;
+            let left = self.left_by_pruned_logs(&info).await?;
+            let between = (id, parent, left.as_ref());
+            outcome = self.tell_more(between, own, mode).await?;
             objects.forget(id);
             let now = self.snapshot_info(id).await?.parent_id;
             if !matches!(outcome, EditOutcome::Done(_)) || now == Some(parent) {
@@ -89,16 +98,19 @@ impl Repository {
         Ok(EditOutcome::Refused(Refusal::AlreadyExists))
     }
 
-    /// Makes a log of what differs between two snapshots, for one that has none.
+    /// Makes a log of what differs between a snapshot that has none and its parent. Its moves lead on from where the logs of
+    /// expired ancestors leave the nodes.
     ///
     /// # Errors
     /// Objects that cannot be read; [`RepositoryError::Format`] if the log would be too large.
     pub(crate) async fn log_from_snapshots(
         &self,
-        id: SnapshotId,
+        info: &SnapshotInfo,
         parent: SnapshotId,
     ) -> Result<TransactionLog, RepositoryError> {
+        let id = info.id;
         let objects = &self.shared().objects;
+        let left = self.left_by_pruned_logs(info).await?;
         let (before, after) = futures::try_join!(objects.snapshot(parent), objects.snapshot(id))?;
         let diff = Diff::between(objects, parent, id).await?;
         let (before, after) = (Base::new(before), Base::new(after));
@@ -107,6 +119,7 @@ impl Repository {
         let nothing = writer.log(id).finish(writer.writer())?;
         let nothing = TransactionLog::decode(&nothing, id, limits)?;
         let mut log = writer.log(id);
+        log.moved_nodes(moves(&diff, &nothing, left.as_ref(), &after));
         tell(&mut log, &diff, chunks, &nothing, &before, &after)?;
         let log = log.finish(writer.writer())?;
         Ok(TransactionLog::decode(&log, id, limits)?)
@@ -118,12 +131,24 @@ impl Repository {
         self.shared().storage.try_read(&key).await
     }
 
+    /// Returns where the logs of expired ancestors leave the nodes that they move; none if there are no such logs.
+    async fn left_by_pruned_logs(
+        &self,
+        info: &SnapshotInfo,
+    ) -> Result<Option<Paths>, RepositoryError> {
+        let objects = &self.shared().objects;
+        let logs = stream::iter(info.pruned_logs.clone()).map(|id| objects.stored_log(id));
+        let logs: Vec<_> = logs.buffered(LOGS_AHEAD).try_collect().await?;
+        let moves = logs.iter().flat_map(|log| log.moved_nodes());
+        let left = moves.map(|it| it.moved()).map(|it| (it.id, it.to));
+        Ok((!logs.is_empty()).then(|| left.collect()))
+    }
+
     /// Writes a log that tells all that differs from a parent, and what the one that is there tells, unless that tells
-    /// all of it.
+    /// all of it. The paths are where logs between the two leave the nodes that they move.
     async fn tell_more(
         &self,
-        id: SnapshotId,
-        parent: SnapshotId,
+        (id, parent, left): (SnapshotId, SnapshotId, Option<&Paths>),
         own: Option<TransactionLog>,
         mode: PutMode,
     ) -> Result<EditOutcome, RepositoryError> {
@@ -171,6 +196,7 @@ impl Repository {
             }
         };
         let mut log = writer.log(id);
+        log.moved_nodes(moves(&diff, &said, left, &after));
         tell(&mut log, &diff, chunks, &said, &before, &after)?;
         let log = log.finish(writer.writer())?;
         let all = TransactionLog::decode(&log, id, limits)?;
@@ -287,7 +313,35 @@ fn may_be_sound(error: &FormatError) -> bool {
     )
 }
 
-/// Puts all that differs between two snapshots into a log, and what the newer one's own log says of chunks and metadata.
+/// Returns the moves that a log tells of: those between two snapshots, but from where the logs in between leave a node, if there
+/// are any. Where a node was that these create, only the newer snapshot's own log says.
+fn moves(diff: &Diff, own: &TransactionLog, left: Option<&Paths>, after: &Base) -> Vec<MovedNode> {
+    let id_at = |path: &NodePath| Some(after.record(after.position(path)?).id());
+    let moved = diff.moved_nodes.iter();
+    let mut before: Paths = moved
+        .filter_map(|(from, to)| Some((id_at(to)?, from.clone())))
+        .collect();
+    if let Some(left) = left {
+        let new = diff.new_groups.iter().chain(&diff.new_arrays);
+        let new: BTreeSet<NodeId> = new.filter_map(id_at).collect();
+        let told = own.moved_nodes().map(|it| it.moved());
+        before.extend(
+            told.filter(|it| new.contains(&it.id))
+                .map(|it| (it.id, it.from)),
+        );
+        before.extend(left.clone());
+    }
+    let nodes = after.snapshot().nodes();
+    let moved = nodes.filter_map(|node| {
+        let (from, to) = (before.remove(&node.id())?, node.node_path());
+        let (id, kind) = (node.id(), node.kind());
+        (from != to).then_some(MovedNode { from, to, id, kind })
+    });
+    moved.collect()
+}
+
+/// Puts all that differs between two snapshots into a log, but for moves, and what the newer one's own log says of chunks and
+/// metadata.
 fn tell(
     log: &mut TransactionLogEncoder,
     diff: &Diff,
@@ -319,16 +373,6 @@ fn tell(
     log.new_arrays(own.new_arrays().filter(|id| there.contains(id)));
     log.deleted_groups(own.deleted_groups());
     log.deleted_arrays(own.deleted_arrays());
-    let moved = diff.moved_nodes.iter().filter_map(|(from, to)| {
-        let record = after.record(after.position(to)?);
-        Some(MovedNode {
-            from: from.clone(),
-            to: to.clone(),
-            id: record.id(),
-            kind: record.kind(),
-        })
-    });
-    log.moved_nodes(moved);
     log.updated_groups(ids(after, &diff.updated_groups));
     log.updated_arrays(ids(after, &diff.updated_arrays));
     log.updated_groups(own.updated_groups().filter(changed));

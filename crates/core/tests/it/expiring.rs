@@ -9,10 +9,11 @@ use icefield_core::{
     BasicSolver, CommitError, CommitOutcome, Conflict, RebaseOutcome, Repository, Session,
     SessionError, SnapshotId, VersionSelection,
 };
+use icefield_format::{SpecVersion, layout};
 use icefield_refs::Edit;
-use icefield_storage::Storage;
 use icefield_storage::wrap::fault::{Decision, Matcher, Plan, Verb};
 use icefield_storage::wrap::{FaultyStorage, Meter};
+use icefield_storage::{Storage, StorageExt};
 
 use crate::support::*;
 
@@ -265,4 +266,67 @@ async fn a_commit_that_is_not_between_its_parent_and_the_tip_was_refused() {
         session.resolve().await,
         Ok(CommitOutcome::BranchMoved { found: Some(found), .. }) if found == top,
     );
+}
+
+async fn moved(session: &Session, from: &str, to: &str) {
+    is!(session.move_node(&path(from), &path(to)).await, Ok(()));
+}
+
+#[tokio::test]
+async fn logs_that_are_written_anew_move_on_from_where_those_of_expired_commits_leave_off() {
+    let trial = Trial::new("moved on", SpecVersion::V2, |_| async { memory() });
+    let (storage, repository) = trial.create().await;
+    let base = commit_edits(&repository, "base", &[("/b", array(&[4], &[1]))], &[]).await;
+    trial.tick();
+    let session = writer(&repository).await;
+    set(&session, "/n", array(&[4], &[1])).await;
+    moved(&session, "/b", "/c").await;
+    let between = commit(&session, "between").await;
+    trial.tick();
+    let session = writer(&repository).await;
+    moved(&session, "/c", "/d").await;
+    moved(&session, "/n", "/m").await;
+    let last = commit(&session, "last").await;
+    trial.tick();
+    let expire = Edit::Expire {
+        release: [between].into(),
+        branches: Vec::new(),
+        tags: Vec::new(),
+    };
+    done(repository.ledger().apply(expire).await);
+    let info = repository.snapshot_info(last).await.expect("listed");
+    assert_eq!(info.parent_id, Some(base));
+    assert_eq!(info.pruned_logs, [between]);
+    // Each handle is a new one: nothing is in memory.
+    let moves = async |of| {
+        let log = trial.open(&storage).await.transaction_log(of).await;
+        let log = log.expect("readable");
+        let moves = log.moved_nodes();
+        let mut moves: Vec<_> = moves
+            .map(|it| format!("{} {}", it.from(), it.to()))
+            .collect();
+        moves.sort();
+        moves
+    };
+    let lose = async || {
+        let log = layout::transaction_log_key(last);
+        is!(storage.delete_one(key(&log).into()).await, Ok(_));
+    };
+    assert_eq!(moves(between).await, ["/b /c"]);
+
+    // What the log says already it goes on saying.
+    done(trial.open(&storage).await.mend_log(last).await);
+    assert_eq!(moves(last).await, ["/c /d", "/n /m"]);
+    // Where the node was that the expired commit created, nothing else says.
+    lose().await;
+    done(trial.open(&storage).await.mend_log(last).await);
+    assert_eq!(moves(last).await, ["/c /d"]);
+
+    lose().await;
+    let session = writer(&trial.open(&storage).await).await;
+    moved(&session, "/d", "/e").await;
+    let CommitOutcome::Committed(amended) = session.amend("amended").await.expect("decided") else {
+        panic!("nobody else commits");
+    };
+    assert_eq!(moves(amended).await, ["/c /e"]);
 }
