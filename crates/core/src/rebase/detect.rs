@@ -262,9 +262,11 @@ impl Sides<'_> {
             }
             None => {}
         }
-        if self.theirs.updated.contains(&node.id)
-            && (detector == Detector::Compatible || self.merged(path, node).is_none())
-        {
+        let collides = || match detector {
+            Detector::Strict => self.merged(path, node).is_none(),
+            Detector::Compatible => !self.only_moves(path, node),
+        };
+        if self.theirs.updated.contains(&node.id) && collides() {
             conflicts.push(Conflict::ZarrMetadataDoubleUpdate {
                 path: path.clone(),
                 node: node.id,
@@ -283,6 +285,12 @@ impl Sides<'_> {
                 });
             }
         }
+    }
+
+    /// Whether the node got another path from us, and kept its metadata.
+    fn only_moves(&self, path: &NodePath, node: &WrittenNode) -> bool {
+        self.ours.moved_from(&node.id).is_some()
+            && self.document(self.before, path, node.id) == Some(&node.document[..])
     }
 
     /// Our and their new metadata of a node in one document, if the two edits are independent.

@@ -181,6 +181,37 @@ pub(super) async fn edits_of_a_moved_node_collide_or_follow(trial: Trial) {
     super::walk::assert_sound(repository.storage()).await;
 }
 
+pub(super) async fn a_move_is_no_update_of_metadata(trial: Trial) {
+    if trial.is_v1() {
+        return;
+    }
+    let repository = start(&trial).await;
+    for (detector, number) in [(Detector::Compatible, 1), (Detector::Strict, 2)] {
+        let at = |number| format!("/k/a{number}");
+        let (from, to) = match number {
+            1 => ("/g/a".to_owned(), at(1)),
+            _ => (at(1), at(2)),
+        };
+        let session = writer(&repository).await;
+        moved(&session, &from, &to).await;
+        let attributes = serde_json::json!({ "n": number });
+        let theirs = array_with(&[9], &[1], attributes);
+        commit_edits(&repository, "theirs", &[(&*from, theirs.clone())], &[]).await;
+        trial.tick();
+        let solver = BasicSolver {
+            detector,
+            ..BasicSolver::default()
+        };
+        assert_eq!(rebased(&session, &solver).await, [], "{detector:?}");
+        commit(&session, "moved").await;
+        trial.tick();
+        let session = read_main(&repository).await;
+        let document = session.metadata(&path(&to)).expect("sound");
+        assert_eq!(document.expect("there"), theirs.as_bytes(), "{detector:?}");
+    }
+    super::walk::assert_sound(repository.storage()).await;
+}
+
 pub(super) async fn nothing_at_the_target_of_a_move_is_lost(trial: Trial) {
     if trial.is_v1() {
         return;

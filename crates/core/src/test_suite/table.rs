@@ -96,6 +96,7 @@ macro_rules! __session_cases {
                 a_log_names_net_moves
                 edits_beside_a_move_are_carried_over
                 edits_of_a_moved_node_collide_or_follow
+                a_move_is_no_update_of_metadata
                 nothing_at_the_target_of_a_move_is_lost
                 two_moves_of_one_node_collide_unless_they_agree
                 a_rearranging_session_only_moves;
