@@ -438,6 +438,9 @@ async fn chunks_that_cannot_be_read_are_named_and_nothing_is_committed() {
     assert_eq!(before, after);
 }
 
+/// Whether an error is the one that is expected.
+type Is = fn(&LayoutError) -> bool;
+
 both_versions!(layouts_that_break_a_rule_name_array_and_rule);
 async fn layouts_that_break_a_rule_name_array_and_rule() {
     let tree = tree([12, 10], [4, 5]);
@@ -448,7 +451,7 @@ async fn layouts_that_break_a_rule_name_array_and_rule() {
         ImportError::Plan(PlanError::Layout(error)) => error.clone(),
         other => panic!("{other}"),
     };
-    let cases: [(ChunkLayout, fn(&LayoutError) -> bool); 5] = [
+    let cases: [(ChunkLayout, Is); 5] = [
         (chunks("y=2"), |it| {
             matches!(it, LayoutError::NoDimension { of: "chunks", .. })
         }),
@@ -487,6 +490,36 @@ async fn layouts_that_break_a_rule_name_array_and_rule() {
     assert_eq!(error, LayoutError::Append);
     let nothing = Rechunk::new(path("/nothing"), chunks("t=2"));
     assert!(nothing.plan(&tip(&repository).await).await.is_err());
+}
+
+both_versions!(codecs_that_are_not_known_are_refused);
+async fn codecs_that_are_not_known_are_refused() {
+    let tree = tree([4, 4], [2, 2]);
+    plane(&tree, "b", ([4, 4], [2, 2]), 0, |_, _| true);
+    let mut unheard_of = array(&[4, 4], &[2, 2], &["t", "x"]);
+    unheard_of["codecs"] = json!([{ "name": "bytes" }, { "name": "unheard-of" }]);
+    tree.json("a/zarr.json", &unheard_of);
+    let repository = repository().await;
+    run(tree.import(), &repository).await;
+    let mut refused = vec![("/a", chunks("t=4"))];
+    if cfg!(not(feature = "all-codecs")) {
+        let blosc = Compression::parse("blosc:lz4:5").unwrap();
+        refused.push(("/b", ChunkLayout::kept().with_compression(blosc)));
+    }
+    let before = document(&tip(&repository).await, "/b");
+    for (at, layout) in refused {
+        let rechunk = Rechunk::new(path(at), layout);
+        let error = rechunk
+            .run(&repository, BranchName::main(), "")
+            .await
+            .unwrap_err();
+        let ImportError::Plan(PlanError::Layout(LayoutError::Unsupported { path, .. })) = &error
+        else {
+            panic!("{error}");
+        };
+        assert_eq!(path.as_str(), at);
+    }
+    assert_eq!(document(&tip(&repository).await, "/b"), before);
 }
 
 both_versions!(an_import_cuts_chunks_as_it_is_told);
