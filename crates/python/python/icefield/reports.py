@@ -4,6 +4,7 @@ from icefield._values.imports import (
     ImportGap,
     ImportPlan,
     ImportReport,
+    OmittedNode,
     PlannedArray,
     PlannedSource,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "ImportPlan",
     "ImportReport",
     "NotCarried",
+    "OmittedNode",
     "PlannedArray",
     "PlannedSource",
     "RechunkPlan",

@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 import zarr
 from icefield.credentials import Credentials
+from icefield.reports import OmittedNode
 
 from making import new, values, write
 
@@ -192,6 +193,28 @@ def test_a_part_with_other_names(tmp_path: Path) -> None:
         repo.import_files(tmp_path / "0.nc", group="again", drop=["sky"])
 
 
+def test_what_zarr_has_no_words_for_is_left_out_and_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "0.nc", 0.0)
+    with netCDF4.Dataset(path, "a") as file:
+        pair = file.createCompoundType(np.dtype([("a", "i4"), ("b", "f4")]), "pair")
+        file.createVariable("inner/both", pair, ("x",))
+    repo = new(tmp_path / "repository")
+    before = repo.lookup_branch("main")
+    with pytest.raises(ic.IcechunkError, match="/inner/both"):
+        repo.import_files(path)
+    assert repo.lookup_branch("main") == before
+    plan = repo.import_files(path, skip_unsupported=True, plan=True)
+    report = repo.import_files(path, skip_unsupported=True)
+    assert plan.omitted == report.omitted
+    [node] = report.omitted
+    assert isinstance(node, OmittedNode)
+    assert (node.path, node.source.endswith("0.nc")) == ("/inner/both", True)
+    assert "compound" in node.reason
+    np.testing.assert_array_equal(read(repo)["time"], np.arange(4.0))
+    report = repo.import_files(path, group="dropped", drop=["inner/both"])
+    assert report.omitted == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
@@ -286,6 +309,7 @@ async def test_both_awaited(tmp_path: Path, repo: ic.Repository) -> None:
         ({"sources": "x", "drop": 3}, "drop"),
         ({"sources": "x", "rename": ["a"]}, "rename"),
         ({"sources": "x", "rename": {"a": 1}}, "rename"),
+        ({"sources": "x", "skip_unsupported": 1}, "skip_unsupported"),
         ({"sources": "x", "overlap": None}, "overlap"),
         ({"sources": "x", "time_units": 1}, "time_units"),
         ({"sources": "x", "plan": "no"}, "plan"),
