@@ -1,5 +1,8 @@
 //! Which nodes of a source are imported, and under which names.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -92,17 +95,16 @@ impl Selection {
         if let Some(variables) = &self.variables {
             let kept = with_companions(&hierarchy, variables);
             hierarchy.nodes.retain(|path, _| kept.contains(path));
+            // A wish may also lie in a group that cannot be had.
+            let is_wished = |it: &Unsupported| {
+                let is_meant = |wish| is_within(&it.path, wish) || is_within(wish, &it.path);
+                kept.contains(&it.path) || variables.iter().any(is_meant)
+            };
+            hierarchy.unsupported.retain(is_wished);
         }
         let is_dropped = |path: &NodePath| self.dropped.iter().any(|it| is_within(path, it));
         hierarchy.nodes.retain(|path, _| !is_dropped(path));
-        let is_selected = |path: &NodePath| match &self.variables {
-            Some(all) => all
-                .iter()
-                .any(|it| is_within(path, it) || it.is_ancestor_of(path)),
-            None => true,
-        };
-        let is_wished = |it: &Unsupported| is_selected(&it.path) && !is_dropped(&it.path);
-        hierarchy.unsupported.retain(is_wished);
+        hierarchy.unsupported.retain(|it| !is_dropped(&it.path));
         hierarchy
     }
 
@@ -301,16 +303,15 @@ pub(super) fn has(hierarchy: &Hierarchy, node: &NodePath) -> bool {
 }
 
 /// Returns the array of a name that is seen from another array: in its group, or in the nearest group above
-/// (CF conventions 1.11, §2.7).
+/// (CF conventions 1.11, §2.7). It may be one that cannot be imported.
 fn nearest(hierarchy: &Hierarchy, from: &NodePath, name: &str) -> Option<NodePath> {
     let mut group = from.parent();
     while let Some(at) = group {
-        if let Ok(path) = at.join(name)
-            && hierarchy
-                .nodes
-                .get(&path)
-                .is_some_and(|it| it.array().is_some())
-        {
+        let is_there = |path: &NodePath| match hierarchy.nodes.get(path) {
+            Some(node) => node.array().is_some(),
+            None => hierarchy.unsupported.iter().any(|it| it.path == *path),
+        };
+        if let Some(path) = at.join(name).ok().filter(is_there) {
             return Some(path);
         }
         group = at.parent();
@@ -318,7 +319,8 @@ fn nearest(hierarchy: &Hierarchy, from: &NodePath, name: &str) -> Option<NodePat
     None
 }
 
-/// Returns these arrays and all below these groups, what they name, and the groups above.
+/// Returns these arrays and all below these groups, what they name, and the groups above. What they name may be a node that
+/// cannot be imported.
 fn with_companions(hierarchy: &Hierarchy, wished: &BTreeSet<NodePath>) -> BTreeSet<NodePath> {
     let is_wished = |path: &NodePath| wished.iter().any(|it| is_within(path, it));
     let mut kept: BTreeSet<NodePath> = BTreeSet::new();
@@ -329,15 +331,14 @@ fn with_companions(hierarchy: &Hierarchy, wished: &BTreeSet<NodePath>) -> BTreeS
         .cloned()
         .collect();
     while let Some(path) = open.pop() {
-        let Some(array) = hierarchy
-            .nodes
-            .get(&path)
-            .and_then(|node| kept.insert(path.clone()).then_some(node)?.array())
-        else {
+        if !kept.insert(path.clone()) {
+            continue;
+        }
+        let node = hierarchy.nodes.get(&path);
+        let Some((node, array)) = node.and_then(|node| Some((node, node.array()?))) else {
             continue;
         };
-        let document = hierarchy.nodes.get(&path).map(SourceNode::document);
-        let document: Option<Value> = document.and_then(|it| serde_json::from_slice(it).ok());
+        let document: Option<Value> = serde_json::from_slice(node.document()).ok();
         let attributes = document.as_ref().map(|it| &it["attributes"]);
         let words = attributes.into_iter().flat_map(|attributes| {
             let texts = PLACING.iter().filter_map(|name| attributes[*name].as_str());
