@@ -2,8 +2,8 @@
 //!
 //! [`RepoObject`] reads it and remembers what it read last. [`change`] turns an [`Edit`](crate::Edit) into a change of its
 //! content. [`publish`] writes the changed object under the condition that nothing else has replaced it, after a copy of the
-//! old one to `overwritten/`; edits that wait for each other in one process share a write, also those of several handles, which
-//! [`group`] brings together. [`ahead`] makes such a copy before it is needed. [`pages`] follows the operations log through those copies. [`stored`] looks at all of it as it is, for those
+//! old one to `overwritten/`; edits that wait for each other in one process share a write. [`ahead`] makes such a copy before
+//! it is needed. [`pages`] follows the operations log through those copies. [`stored`] looks at all of it as it is, for those
 //! who check and mend it.
 
 mod ahead;
@@ -11,7 +11,6 @@ mod backups;
 mod carry;
 mod change;
 mod create;
-mod group;
 mod object;
 mod pages;
 mod publish;

@@ -10,7 +10,7 @@ pub enum KeyForm {
 }
 
 /// Facts about a store, constant for the life of a [`Storage`](crate::Storage) value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
     /// How names become keys.

@@ -4,9 +4,9 @@
 //! A backup serves one write, the first one that replaces its state: a write is looked for by the name of its backup. A backup
 //! that no write uses is garbage, which a collection deletes once `repo` has another state.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use icefield_storage::{Storage, Version};
+use icefield_storage::Version;
 
 use super::object::RepoObject;
 use crate::{BranchName, Tip};
@@ -20,15 +20,7 @@ struct Backup {
     /// The state of `repo` that it is a copy of.
     of: Version,
     /// None while it is on its way, and once a write uses it.
-    made: Option<Made>,
-}
-
-/// A backup that is stored.
-#[derive(Debug)]
-pub(super) struct Made {
-    pub(super) name: String,
-    /// The handle that stored it, which alone can make it durable.
-    pub(super) storage: Arc<dyn Storage>,
+    name: Option<String>,
 }
 
 impl Ahead {
@@ -44,24 +36,24 @@ impl Ahead {
         if is_first {
             *last = Some(Backup {
                 of: state.clone(),
-                made: None,
+                name: None,
             });
         }
         is_first
     }
 
-    fn is_made(&self, state: &Version, made: Made) {
+    fn is_made(&self, state: &Version, name: String) {
         let mut last = self.lock();
         if let Some(backup) = last.as_mut().filter(|backup| backup.of == *state) {
-            backup.made = Some(made);
+            backup.name = Some(name);
         }
     }
 
-    /// Returns the backup of a state, to the first caller alone.
-    pub(super) fn take(&self, state: &Version) -> Option<Made> {
+    /// Returns the name of the backup of a state, to the first caller alone.
+    pub(super) fn take(&self, state: &Version) -> Option<String> {
         let mut last = self.lock();
         let backup = last.as_mut().filter(|backup| backup.of == *state);
-        backup?.made.take()
+        backup?.name.take()
     }
 }
 
@@ -69,21 +61,17 @@ impl RepoObject {
     /// Makes the backup that an edit of a branch needs if nothing else is edited before. If this fails, the edit makes a backup
     /// for itself.
     pub(crate) async fn back_up_ahead(&self, name: &BranchName, expected: &Tip) {
-        let group = self.group();
-        let now = group.latest().or_else(|| self.held());
+        let now = self.held();
         let Some(now) = now.filter(|now| now.branch(name).as_ref() == Some(expected)) else {
             return;
         };
-        let ahead = &group.ahead;
+        let ahead = &self.shared().ahead;
         if !ahead.begins(&now.version) {
             return;
         }
-        let name = self.backup_name();
-        match self.copy_to(&now, &name).await {
-            Ok(true) => {
-                let storage = Arc::clone(self.storage());
-                ahead.is_made(&now.version, Made { name, storage });
-            }
+        let backup = self.backup_name();
+        match self.copy_to(&now, &backup).await {
+            Ok(true) => ahead.is_made(&now.version, backup),
             Ok(false) => {}
             Err(error) => tracing::debug!(%error, "no backup was made ahead"),
         }

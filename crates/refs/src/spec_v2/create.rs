@@ -59,7 +59,7 @@ impl RepoObject {
         let is_ours = match put.await? {
             PutOutcome::Written(written) => {
                 let version = written.version;
-                self.remember_read(&Arc::new(RepoState {
+                self.remember(&Arc::new(RepoState {
                     info,
                     version,
                     bytes,

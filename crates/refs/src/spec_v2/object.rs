@@ -12,7 +12,8 @@ use icefield_storage::{
     Version,
 };
 
-use super::group::{Group, Membership};
+use super::ahead::Ahead;
+use super::publish::Queue;
 use crate::{
     BranchName, FetchError, RefList, RefsError, SnapshotInfo, StoredConfig, TagName, TagState, Tip,
     micros_of_time,
@@ -56,7 +57,8 @@ pub(super) struct Shared {
     pub(super) entropy: Arc<dyn Entropy>,
     pub(super) writer: Writer,
     latest: Mutex<Option<Arc<RepoState>>>,
-    membership: Membership,
+    pub(super) queue: Queue,
+    pub(super) ahead: Ahead,
 }
 
 impl RepoObject {
@@ -77,18 +79,14 @@ impl RepoObject {
             entropy,
             writer,
             latest: Mutex::default(),
-            membership: Membership::default(),
+            queue: Queue::default(),
+            ahead: Ahead::default(),
         });
         Ok(Self { shared, pin: None })
     }
 
     pub(super) fn shared(&self) -> &Shared {
         &self.shared
-    }
-
-    /// Returns what this handle shares with others of this process on the same repository.
-    pub(super) fn group(&self) -> Arc<Group> {
-        self.shared.membership.group()
     }
 
     /// Reads the object, and returns a handle that goes on reading this state.
@@ -141,17 +139,14 @@ impl RepoObject {
         if let Some(pinned) = &self.pin {
             return Ok(Some(Arc::clone(pinned)));
         }
-        let held = self.group().latest().or_else(|| self.held());
+        let held = self.held();
         let mut options = GetOptions::default().with_max_size(MAX_REPO_LEN);
         options.if_none_match = (held.as_ref()).map(|it| Condition::from(it.version.clone()));
         let object = match (
             self.shared.storage.get(&self.shared.key, options).await,
             held,
         ) {
-            (Err(StorageError::NotModified { .. }), Some(held)) => {
-                self.remember(&held);
-                return Ok(Some(held));
-            }
+            (Err(StorageError::NotModified { .. }), Some(held)) => return Ok(Some(held)),
             (Err(error), _) if error.is_not_found() => return Ok(None),
             (object, _) => object?,
         };
@@ -163,7 +158,7 @@ impl RepoObject {
             version,
             bytes,
         });
-        self.remember_read(&state);
+        self.remember(&state);
         Ok(Some(state))
     }
 
@@ -185,20 +180,7 @@ impl RepoObject {
         self.held()?.snapshot(id).ok().flatten()
     }
 
-    /// Takes over a state that was just read.
-    pub(super) fn remember_read(&self, state: &Arc<RepoState>) {
-        self.remember(state);
-        let shared = &self.shared;
-        shared.membership.note_read(&*shared.storage, state);
-    }
-
-    /// Takes over a state that was just written.
-    pub(super) fn remember_written(&self, state: &Arc<RepoState>) {
-        self.remember(state);
-        self.shared.membership.note_written(state);
-    }
-
-    /// Takes over a state that the store, or a write of an edit of this handle, has shown to it.
+    /// Takes over a state that was just read or written.
     pub(super) fn remember(&self, state: &Arc<RepoState>) {
         *self
             .shared

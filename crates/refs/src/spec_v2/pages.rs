@@ -91,35 +91,37 @@ impl RepoObject {
         Ok(names)
     }
 
-    /// Returns which of some attempts to replace `repo` has landed: the log names the backup that it made.
+    /// Returns whether one of some attempts to replace `repo` has landed: then the log names the backup that it made.
     ///
     /// # Errors
     /// As [`RepoObject::log`].
-    pub(super) async fn landed<'a>(
+    pub(super) async fn has_landed(
         &self,
         state: &RepoState,
-        attempts: &'a [Attempt],
-    ) -> Result<Option<&'a Attempt>, RefsError> {
+        attempts: &[Attempt],
+    ) -> Result<bool, RefsError> {
         let Some(oldest) = attempts.iter().map(|it| it.newest_before).min() else {
-            return Ok(None);
+            return Ok(false);
         };
-        let of = |name: Option<&str>| attempts.iter().find(|it| Some(it.backup.as_str()) == name);
+        let is_ours = |name: Option<&str>| {
+            name.is_some_and(|name| attempts.iter().any(|it| it.backup == name))
+        };
         let mut earlier;
         let mut log = state.info.log();
         loop {
-            if let Some(landed) = of(log.continues_in()) {
-                return Ok(Some(landed));
+            if is_ours(log.continues_in()) {
+                return Ok(true);
             }
             for update in log.updates() {
-                if let Some(landed) = of(update.backup.as_deref()) {
-                    return Ok(Some(landed));
+                if is_ours(update.backup.as_deref()) {
+                    return Ok(true);
                 }
                 if update.updated_at < oldest {
-                    return Ok(None);
+                    return Ok(false);
                 }
             }
             let Some(name) = log.continues_in() else {
-                return Ok(None);
+                return Ok(false);
             };
             earlier = self.page(name).await?;
             log = earlier.log();

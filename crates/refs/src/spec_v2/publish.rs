@@ -9,13 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use icefield_format::{RepoEdit, UpdateKind, layout};
-use icefield_storage::{
-    CopyOptions, Key, PutMode, PutOutcome, Storage, StorageError, StorageExt, Version,
-};
+use icefield_storage::{CopyOptions, Key, PutMode, PutOutcome, StorageExt, Version};
 
-use super::ahead::Made;
 use super::change::{self, Change};
-use super::group::Group;
 use super::object::{RepoObject, RepoState, next_time};
 use crate::{Edit, EditOutcome, RefsError};
 
@@ -42,8 +38,6 @@ pub(super) struct Attempt {
     pub(super) newest_before: u64,
     /// The state that it replaces: while `repo` has it, the attempt may still land.
     pub(super) replaced: Version,
-    /// The handle that wrote, which alone can make it durable.
-    storage: Arc<dyn Storage>,
 }
 
 /// Edits that wait for their turn.
@@ -56,14 +50,10 @@ pub(super) struct Queue {
 #[derive(Debug)]
 struct Waiting {
     edit: Edit,
-    /// The handle that asks, by its address.
-    asker: usize,
     /// The caller is gone: an edit that is not under way is dropped.
     is_abandoned: AtomicBool,
     attempts: Mutex<Vec<Attempt>>,
     answer: Mutex<Option<Answer>>,
-    /// The state that the edit landed in, as far as this process wrote it.
-    landed_in: Mutex<Option<Arc<RepoState>>>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -81,16 +71,6 @@ impl Waiting {
 
     fn attempts(&self) -> Vec<Attempt> {
         locked(&self.attempts).clone()
-    }
-
-    /// Returns whether a handle may write the edit. Objects stored before it show that the asker may write here; another edit is
-    /// written with the rights of its own handle.
-    fn is_for(&self, writer: usize) -> bool {
-        let stored_objects = matches!(
-            self.edit,
-            Edit::Commit { .. } | Edit::Amend { .. } | Edit::Flush { .. }
-        );
-        stored_objects || self.asker == writer
     }
 
     /// Answers with an error, unless an attempt may have landed, or still land.
@@ -118,11 +98,9 @@ struct Batch<'a> {
 }
 
 impl Queue {
-    /// Takes the edits that a handle may write.
-    fn take(&self, writer: usize) -> Batch<'_> {
-        let mut waiting = locked(&self.waiting);
-        waiting.retain(|it| !it.is_abandoned.load(Ordering::Relaxed));
-        let edits = waiting.extract_if(.., |it| it.is_for(writer)).collect();
+    fn take(&self) -> Batch<'_> {
+        let mut edits = std::mem::take(&mut *locked(&self.waiting));
+        edits.retain(|it| !it.is_abandoned.load(Ordering::Relaxed));
         Batch { queue: self, edits }
     }
 }
@@ -151,13 +129,6 @@ struct Planned {
     is_collection: bool,
 }
 
-/// What became of one write.
-enum Put {
-    Written(Arc<RepoState>),
-    Refused,
-    Unknown(StorageError),
-}
-
 impl RepoObject {
     /// Applies an edit.
     ///
@@ -169,26 +140,19 @@ impl RepoObject {
             _ => None,
         };
         let this = self.unpinned();
-        let group = this.group();
-        let queue = &group.queue;
-        let asker = std::ptr::from_ref(this.shared()).addr();
+        let queue = &this.shared().queue;
         let own = Arc::new(Waiting {
             edit,
-            asker,
             is_abandoned: AtomicBool::new(false),
             attempts: Mutex::default(),
             answer: Mutex::default(),
-            landed_in: Mutex::default(),
         });
         locked(&queue.waiting).push(Arc::clone(&own));
         let caller = Caller(own);
         let _turn = queue.turn.lock().await;
         while caller.0.is_open() {
-            let batch = queue.take(asker);
-            this.publish(&group, &batch, &caller.0).await;
-        }
-        if let Some(state) = locked(&caller.0.landed_in).take() {
-            this.remember(&state);
+            let batch = queue.take();
+            this.publish(&batch, &caller.0).await;
         }
         let answer = locked(&caller.0.answer).take();
         match answer.expect("BUG: the loop ends when there is an answer") {
@@ -198,9 +162,9 @@ impl RepoObject {
     }
 
     /// Answers at least `own`. What the store does not answer is told to that one alone: the others try for themselves.
-    async fn publish(&self, group: &Group, batch: &Batch<'_>, own: &Waiting) {
+    async fn publish(&self, batch: &Batch<'_>, own: &Waiting) {
         // What was read last is most often still so, and then spares a round. Nothing is refused by it.
-        let mut held = group.latest().or_else(|| self.held());
+        let mut held = self.held();
         let mut replies_lost = 0;
         for tries in 0.. {
             let is_fresh = held.is_none();
@@ -217,10 +181,10 @@ impl RepoObject {
             if tries >= TRIES {
                 return own.fail(RefsError::RacesLost { tries });
             }
-            match self.write(group, &now, next, &planned).await {
-                Ok(Put::Written(state)) => return self.tell_durable(planned, state, own).await,
-                Ok(Put::Refused) => self.pause(tries).await,
-                Ok(Put::Unknown(source)) => {
+            match self.write(&now, next, &planned).await {
+                Ok(PutOutcome::Written(_)) => return self.tell_durable(planned, own).await,
+                Ok(PutOutcome::Refused) => self.pause(tries).await,
+                Ok(PutOutcome::Unknown(source)) => {
                     replies_lost += 1;
                     if replies_lost >= LOST_REPLIES {
                         return own.answer(Ok(EditOutcome::Unknown(source)));
@@ -243,11 +207,9 @@ impl RepoObject {
         };
         for edit in batch.open() {
             let attempts = edit.attempts();
-            if let Some(landed) = self.landed(&now, &attempts).await? {
-                edit.answer(Ok(match landed.storage.sync().await {
-                    Ok(()) => EditOutcome::Done(None),
-                    Err(source) => EditOutcome::Unknown(source),
-                }));
+            if !attempts.is_empty() && self.has_landed(&now, &attempts).await? {
+                self.storage().sync().await?;
+                edit.answer(Ok(EditOutcome::Done(None)));
             }
             locked(&edit.attempts).retain(|it| it.replaced == now.version);
         }
@@ -298,16 +260,14 @@ impl RepoObject {
     /// Copies the old object to `overwritten/` and replaces it. An error means that it was not replaced.
     async fn write(
         &self,
-        group: &Group,
         now: &RepoState,
         next: &RepoEdit,
         planned: &Planned,
-    ) -> Result<Put, RefsError> {
+    ) -> Result<PutOutcome, RefsError> {
         let shared = self.shared();
-        let (backup, made_by) = match group.ahead.take(&now.version) {
-            Some(Made { name, storage }) => (name, Some(storage)),
-            None => (self.backup_name(), None),
-        };
+        let made = shared.ahead.take(&now.version);
+        let is_made = made.is_some();
+        let backup = made.unwrap_or_else(|| self.backup_name());
         let updates = planned.updates.iter().cloned();
         // A configuration that cannot be read keeps no edit from landing.
         let config = next.so_far().config().ok().flatten().unwrap_or_default();
@@ -320,19 +280,15 @@ impl RepoObject {
         let bytes = bytes.map_err(|source| RefsError::RepoEdit {
             source: source.into(),
         })?;
-        if made_by.is_none() && !self.copy_to(now, &backup).await? {
-            return Ok(Put::Refused);
+        if !is_made && !self.copy_to(now, &backup).await? {
+            return Ok(PutOutcome::Refused);
         }
         // The new object names it, and must not outlive it.
         shared.storage.sync().await?;
-        if let Some(maker) = made_by.filter(|it| !Arc::ptr_eq(it, &shared.storage)) {
-            maker.sync().await?;
-        }
         let attempt = Attempt {
             backup,
             newest_before: now.info.log().newest_at(),
             replaced: now.version.clone(),
-            storage: Arc::clone(&shared.storage),
         };
         for edit in &planned.made {
             locked(&edit.attempts).push(attempt.clone());
@@ -350,19 +306,14 @@ impl RepoObject {
                 return Err(error.into());
             }
         };
-        Ok(match outcome {
-            PutOutcome::Written(written) => {
-                let state = Arc::new(RepoState {
-                    info,
-                    version: written.version,
-                    bytes,
-                });
-                self.remember_written(&state);
-                Put::Written(state)
-            }
-            PutOutcome::Refused => Put::Refused,
-            PutOutcome::Unknown(source) => Put::Unknown(source),
-        })
+        if let PutOutcome::Written(written) = &outcome {
+            self.remember(&Arc::new(RepoState {
+                info,
+                version: written.version.clone(),
+                bytes,
+            }));
+        }
+        Ok(outcome)
     }
 
     /// Draws a name for a copy of the object.
@@ -402,7 +353,7 @@ impl RepoObject {
     }
 
     /// Tells the edits of a write that has landed.
-    async fn tell_durable(&self, planned: Planned, state: Arc<RepoState>, own: &Waiting) {
+    async fn tell_durable(&self, planned: Planned, own: &Waiting) {
         if let Err(source) = self.storage().sync().await {
             // The others find it in the log, and sync for themselves.
             if own.is_open() {
@@ -411,7 +362,6 @@ impl RepoObject {
             return;
         }
         for edit in &planned.made {
-            *locked(&edit.landed_in) = Some(Arc::clone(&state));
             edit.answer(Ok(EditOutcome::Done(None)));
         }
         planned.tell();

@@ -1,6 +1,3 @@
-mod handles;
-mod placed;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -220,8 +217,7 @@ fn of_two_commits_on_one_branch_one_wins_also_in_one_write() {
 #[test]
 fn handles_that_race_lose_nothing_and_the_log_stays_whole() {
     block_on(async {
-        // As if each handle were in a process of its own.
-        let storage = placed::Placed::nowhere(&slow(memory()));
+        let storage = slow(memory());
         let first = create(&storage, Some(3)).await;
         for at in 0..6 {
             let edit = Edit::CreateBranch {
@@ -299,10 +295,10 @@ fn a_backup_made_ahead_serves_one_write() {
         // Nothing is prepared for an edit that would be refused.
         ledger.prepare(&main, &first).await;
         assert_eq!(backups(&storage).await, 1);
-        // Another process comes in between: the copy is none of what is replaced then.
+        // Another handle comes in between: the copy is none of what is replaced then.
         let second = tip(&ledger, "main").await;
         ledger.prepare(&main, &second).await;
-        let other = self::ledger(&placed::Placed::nowhere(&storage), 7);
+        let other = self::ledger(&storage, 7);
         assert!(is_done(&commit(&other, "main", 2).await));
         assert_eq!(backups(&storage).await, 3);
         for number in 3..=4 {
