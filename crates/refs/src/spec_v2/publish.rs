@@ -61,8 +61,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Waiting {
+    /// Answers the caller. The first answer holds: a later failure of the same batch says nothing of an edit that has landed.
     fn answer(&self, answer: Answer) {
-        *locked(&self.answer) = Some(answer);
+        locked(&self.answer).get_or_insert(answer);
     }
 
     fn is_open(&self) -> bool {
@@ -163,8 +164,11 @@ impl RepoObject {
 
     /// Answers at least `own`. What the store does not answer is told to that one alone: the others try for themselves.
     async fn publish(&self, batch: &Batch<'_>, own: &Waiting) {
-        // What was read last is most often still so, and then spares a round. Nothing is refused by it.
-        let mut held = self.held();
+        // What was read last is most often still so, and then spares a round. Nothing is refused by it. An edit that may have
+        // landed is looked for in what `repo` is now.
+        let mut held = self
+            .held()
+            .filter(|_| batch.open().all(|edit| edit.attempts().is_empty()));
         let mut replies_lost = 0;
         for tries in 0.. {
             let is_fresh = held.is_none();
@@ -172,6 +176,10 @@ impl RepoObject {
                 Ok(next) => next,
                 Err(error) => return own.fail(error),
             };
+            if !own.is_open() {
+                // Its write had landed. The others wait again, and try for themselves.
+                return;
+            }
             if !is_fresh && !planned.answers.is_empty() {
                 continue;
             }

@@ -8,7 +8,7 @@ use icefield_format::{
     Availability, FeatureFlag, RepositoryConfig, Snapshot, SnapshotId, SpecVersion, Update,
     UpdateKind, Writer, layout,
 };
-use icefield_storage::wrap::fault::{Decision, Delivery, Matcher, Plan, Verb, crash_points};
+use icefield_storage::wrap::fault::{Decision, Delivery, Matcher, Plan, Verb, When, crash_points};
 use icefield_storage::wrap::{CountingStorage, FaultyStorage, LatencyStorage};
 use icefield_storage::{Key, ListOptions, ManualClock, Prefix, SeededEntropy, Storage, StorageExt};
 use icefield_storage_memory::MemoryStorage;
@@ -20,6 +20,7 @@ use crate::{
 };
 
 mod oversized;
+mod shared_writes;
 
 /// Decodes the first snapshot; edits here add others of which there is no file.
 #[derive(Debug)]

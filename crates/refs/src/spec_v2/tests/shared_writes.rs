@@ -1,0 +1,65 @@
+//! Edits whose write another edit's caller makes.
+
+use super::*;
+
+/// Lets the other tasks go on until each of them waits.
+async fn settle() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[test]
+fn a_commit_that_another_caller_wrote_is_done_whatever_becomes_of_later_edits() {
+    block_on(async {
+        let inner = memory();
+        let first = create(&inner, None).await;
+        for branch in ["held", "writer", "written", "later"] {
+            let edit = Edit::CreateBranch {
+                name: name(branch),
+                target: SnapshotId::INITIAL,
+            };
+            assert!(is_done(&first.apply(edit).await.expect("answered")));
+        }
+        let put = || Matcher::verb(Verb::Put).below(layout::REPO);
+        let plan = Plan::none()
+            .on(put(), 0, Decision::Cancel(When::Before))
+            .on(put(), 1, Decision::Cancel(When::After))
+            .on(put(), 2, Decision::FailBefore);
+        let faulty = FaultyStorage::new(Arc::clone(&inner), plan);
+        let storage: Arc<dyn Storage> = Arc::new(faulty);
+        let ledger = ledger(&storage, 2);
+        let begin = async |branch: &'static str, number| {
+            let expected = tip(&ledger, branch).await;
+            let edit = Edit::Commit {
+                name: name(branch),
+                snapshot: info(number, expected.snapshot),
+                moves_nodes: false,
+                expected,
+            };
+            let ledger = ledger.clone();
+            let task = tokio::spawn(async move { ledger.apply(edit).await });
+            settle().await;
+            task
+        };
+        // The first caller holds the turn, so that the next two go into one write, of which the reply never comes.
+        let held = begin("held", 1).await;
+        let writer = begin("writer", 2).await;
+        let written = begin("written", 3).await;
+        held.abort();
+        settle().await;
+        let later = begin("later", 4).await;
+        writer.abort();
+        let written = written.await.expect("no panic").expect("answered");
+        assert!(is_done(&written), "{written:?}");
+        let later = later.await.expect("no panic");
+        assert!(later.is_err(), "{later:?}");
+
+        let fresh = self::ledger(&inner, 3);
+        assert_eq!(
+            history(&fresh, "written").await,
+            [id(3), SnapshotId::INITIAL]
+        );
+        assert_eq!(history(&fresh, "later").await, [SnapshotId::INITIAL]);
+    });
+}
