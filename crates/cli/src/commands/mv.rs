@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::Context;
 use super::carry::{FOLLOW_MOVES, are_of_moved_nodes, following};
 use crate::args::Mv;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::{self, Output};
 
@@ -30,14 +30,16 @@ pub(super) async fn run(context: &Context, args: Mv) -> Result<(), Failure> {
     let solver = following(BasicSolver::of(VersionSelection::Fail), args.follow_moves);
     let outcome = session.commit(message).rebase_with(solver).await;
     let outcome = outcome.map_err(icefield::Error::from)?;
-    let are_moved = match &outcome {
-        CommitOutcome::Conflicts { conflicts, .. } => are_of_moved_nodes(conflicts),
-        _ => false,
-    };
-    let snapshot_id = icefield::committed(outcome).map_err(|error| match are_moved {
-        true => Failure::from(error).hint(FOLLOW_MOVES),
-        false => error.into(),
-    })?;
+    if let CommitOutcome::Conflicts { conflicts, .. } = &outcome {
+        let reasons: Vec<_> = conflicts.iter().map(ToString::to_string).collect();
+        let message = format!("{}: nothing was committed", printable(&reasons.join("; ")));
+        let failure = Failure::new(Exit::Conflict, message);
+        return Err(match are_of_moved_nodes(conflicts) {
+            true => failure.hint(FOLLOW_MOVES),
+            false => failure,
+        });
+    }
+    let snapshot_id = icefield::committed(outcome)?;
     let facts = Moved {
         location: output::location(&args.location),
         branch: args.branch.to_string(),
