@@ -14,7 +14,7 @@ fn a_commit_that_another_caller_wrote_is_done_whatever_becomes_of_later_edits() 
     block_on(async {
         let inner = memory();
         let first = create(&inner, None).await;
-        for branch in ["held", "writer", "written", "later"] {
+        for branch in ["held", "writer", "written", "passing", "later"] {
             let edit = Edit::CreateBranch {
                 name: name(branch),
                 target: SnapshotId::INITIAL,
@@ -48,7 +48,11 @@ fn a_commit_that_another_caller_wrote_is_done_whatever_becomes_of_later_edits() 
         let written = begin("written", 3).await;
         held.abort();
         settle().await;
-        let later = begin("later", 4).await;
+        // A caller that comes and goes takes the place in the line that the writer left, so that the later one is behind.
+        let passing = begin("passing", 4).await;
+        let later = begin("later", 5).await;
+        passing.abort();
+        settle().await;
         writer.abort();
         let written = written.await.expect("no panic").expect("answered");
         assert!(is_done(&written), "{written:?}");
