@@ -63,7 +63,7 @@ impl ChunkCodec {
         shape: &[u64],
     ) -> Result<Self, String> {
         fletcher32::register();
-        let filled = filled(data_type, fill_value)?;
+        let described = data_type;
         let shape: Option<Vec<NonZeroU64>> = shape.iter().map(|it| NonZeroU64::new(*it)).collect();
         let shape = shape.ok_or("its chunks have a length of 0")?;
         let stored = stored(data_type);
@@ -72,6 +72,7 @@ impl ChunkCodec {
             .map_err(|error| refuse("data_type is not understood:", error.to_string()))?;
         let data_type = DataType::from_metadata(&parsed)
             .map_err(|error| refuse("data_type is not understood:", error.to_string()))?;
+        let filled = filled(described, fill_value)?;
         let codecs: Vec<MetadataV3> = serde_json::from_value(codecs.clone())
             .map_err(|error| refuse("codecs are not understood:", error.to_string()))?;
         let codecs = CodecChain::from_metadata(&codecs)
@@ -176,75 +177,94 @@ fn filled(data_type: &Value, value: &Value) -> Result<Elements, String> {
     let refuse = || format!("its fill_value is {value}, which is not of its type {data_type}");
     let name = data_type
         .as_str()
-        .or_else(|| data_type.get("name")?.as_str());
+        .or_else(|| data_type.get("name")?.as_str())
+        .unwrap_or_default();
     let Some(width) = element_bytes(data_type) else {
-        let text = value.as_str().unwrap_or_default();
-        return Ok(Elements::Variable(vec![text.as_bytes().to_vec()]));
+        let element = match name {
+            "string" => value.as_str().map(|text| text.as_bytes().to_vec()),
+            "bytes" | "variable_length_bytes" => bytes_of(value),
+            _ => None,
+        };
+        return Ok(Elements::Variable(vec![element.ok_or_else(refuse)?]));
     };
     if width > MAX_ELEMENT {
         return Err(format!(
             "its elements have {width} bytes, and {MAX_ELEMENT} are the most"
         ));
     }
-    let mut bytes = match (name, value) {
-        (Some("null_terminated_bytes" | "raw_bytes"), Value::String(text)) => {
-            base64_bytes(text).ok_or_else(refuse)?
+    let bytes = match (name, value) {
+        ("null_terminated_bytes" | "raw_bytes", Value::String(_)) => bytes_of(value),
+        ("fixed_length_utf32", Value::String(text)) => {
+            let codes = text.chars().map(u32::from);
+            Some(codes.flat_map(u32::to_le_bytes).collect())
         }
-        (Some("fixed_length_utf32"), Value::String(text)) => text
-            .chars()
-            .flat_map(|it| u32::from(it).to_le_bytes())
-            .collect(),
-        (Some("numpy.datetime64" | "numpy.timedelta64"), Value::String(text)) if text == "NaT" => {
-            i64::MIN.to_le_bytes().to_vec()
+        ("numpy.datetime64" | "numpy.timedelta64", Value::String(text)) if text == "NaT" => {
+            Some(i64::MIN.to_le_bytes().to_vec())
         }
-        (Some("bool"), Value::Bool(value)) => vec![u8::from(*value)],
-        (Some("float32"), Value::String(text)) if text.starts_with("0x") => {
-            hex(text).ok_or_else(refuse)?.to_le_bytes().to_vec()
+        ("bool", Value::Bool(value)) => Some(vec![u8::from(*value)]),
+        ("float16" | "float32" | "float64", value) => float_bytes(value, width),
+        ("complex64" | "complex128", Value::Array(parts)) if parts.len() == 2 => {
+            let parts = parts.iter().map(|part| float_bytes(part, width / 2));
+            let parts: Option<Vec<Vec<u8>>> = parts.collect();
+            parts.map(|parts| parts.concat())
         }
-        (Some("float64"), Value::String(text)) if text.starts_with("0x") => {
-            hex(text).ok_or_else(refuse)?.to_le_bytes().to_vec()
+        ("uint8" | "uint16" | "uint32" | "uint64", Value::Number(number)) => {
+            number.as_u64().and_then(|it| shortened(it, width))
         }
-        (Some("float32"), value) => {
-            let value = float(value).ok_or_else(refuse)? as f32;
-            value.to_le_bytes().to_vec()
-        }
-        (Some("float64"), value) => float(value).ok_or_else(refuse)?.to_le_bytes().to_vec(),
-        (Some("complex64"), Value::Array(parts)) => {
-            let parts: Option<Vec<f64>> = parts.iter().map(float).collect();
-            let parts = parts.ok_or_else(refuse)?.into_iter();
-            parts.flat_map(|it| (it as f32).to_le_bytes()).collect()
-        }
-        (Some("complex128"), Value::Array(parts)) => {
-            let parts: Option<Vec<f64>> = parts.iter().map(float).collect();
-            let parts = parts.ok_or_else(refuse)?.into_iter();
-            parts.flat_map(f64::to_le_bytes).collect()
-        }
-        (_, Value::Number(number)) => {
-            let whole = number.as_i128().ok_or_else(refuse)?;
-            whole.to_le_bytes().to_vec()
-        }
-        _ => return Err(refuse()),
+        (
+            "int8" | "int16" | "int32" | "int64" | "numpy.datetime64" | "numpy.timedelta64",
+            Value::Number(number),
+        ) => number.as_i64().and_then(|it| {
+            let unused = 64 - 8 * u32::try_from(width).ok()?;
+            let is_within = (it << unused) >> unused == it;
+            is_within.then(|| it.to_le_bytes()[..width].to_vec())
+        }),
+        _ => None,
     };
+    let mut bytes = bytes
+        .filter(|bytes| bytes.len() <= width)
+        .ok_or_else(refuse)?;
     bytes.resize(width, 0);
     Ok(Elements::Fixed(bytes))
 }
 
-fn base64_bytes(text: &str) -> Option<Vec<u8>> {
-    base64::engine::general_purpose::STANDARD.decode(text).ok()
-}
-
-fn hex(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
-}
-
-fn float(value: &Value) -> Option<f64> {
-    match value.as_str() {
-        None => value.as_f64(),
-        Some("NaN") => Some(f64::NAN),
-        Some("Infinity") => Some(f64::INFINITY),
-        Some("-Infinity") => Some(f64::NEG_INFINITY),
-        Some(_) => None,
+/// The bytes of a text in base64, as zarr-python writes them, or of a list of numbers from 0 to 255.
+fn bytes_of(value: &Value) -> Option<Vec<u8>> {
+    match value {
+        Value::String(text) => base64::engine::general_purpose::STANDARD.decode(text).ok(),
+        Value::Array(list) => {
+            let byte = |one: &Value| u8::try_from(one.as_u64()?).ok();
+            list.iter().map(byte).collect()
+        }
+        _ => None,
     }
+}
+
+/// The bytes of a floating-point number of so many: one that JSON has, one that it lacks by its name, or its bits in hexadecimal.
+fn float_bytes(value: &Value, width: usize) -> Option<Vec<u8>> {
+    if let Some(bits) = value.as_str().and_then(|text| text.strip_prefix("0x")) {
+        return shortened(u64::from_str_radix(bits, 16).ok()?, width);
+    }
+    let float = match value.as_str() {
+        None => value.as_f64()?,
+        Some("NaN") => f64::NAN,
+        Some("Infinity") => f64::INFINITY,
+        Some("-Infinity") => f64::NEG_INFINITY,
+        Some(_) => return None,
+    };
+    Some(match width {
+        // On some processors, the other conversion rounds twice.
+        2 => half::f16::from_f64_const(float).to_le_bytes().to_vec(),
+        4 => (float as f32).to_le_bytes().to_vec(),
+        _ => float.to_le_bytes().to_vec(),
+    })
+}
+
+/// The lowest bytes of a number, if the others are zeros.
+fn shortened(number: u64, width: usize) -> Option<Vec<u8>> {
+    let bytes = number.to_le_bytes();
+    let (low, high) = bytes.split_at_checked(width)?;
+    high.iter().all(|byte| *byte == 0).then(|| low.to_vec())
 }
 
 #[cfg(test)]
@@ -296,6 +316,86 @@ mod tests {
             assert_eq!(codec.decode(&encoded), Ok(expected));
         }
         assert!(ChunkCodec::of(&bytes, &days, &json!("never"), &[1]).is_err());
+    }
+
+    #[test]
+    fn fill_values_of_bytes_are_base64_or_lists() {
+        let variable = |data_type: &str, fill: Value| {
+            let codec = ChunkCodec::of(&json!(["vlen-bytes"]), &json!(data_type), &fill, &[1]);
+            codec.map(|codec| codec.filled().clone())
+        };
+        for data_type in ["variable_length_bytes", "bytes"] {
+            for (fill, expected) in [
+                (json!(""), &b""[..]),
+                (json!("AP8="), &[0, 255]),
+                (json!([0, 255]), &[0, 255]),
+                (json!([]), &[]),
+            ] {
+                let expected = Elements::Variable(vec![expected.to_vec()]);
+                assert_eq!(variable(data_type, fill), Ok(expected));
+            }
+            for wrong in [json!("no base64"), json!([256]), json!(0), Value::Null] {
+                let error = variable(data_type, wrong).expect_err("not bytes");
+                assert!(error.contains("fill_value"), "{error}");
+            }
+        }
+        let texts = |fill: Value| {
+            let codec = ChunkCodec::of(&json!(["vlen-utf8"]), &json!("string"), &fill, &[1]);
+            codec.map(|codec| codec.filled().clone())
+        };
+        let expected = Elements::Variable(vec![b"AP8=".to_vec()]);
+        assert_eq!(texts(json!("AP8=")), Ok(expected));
+        assert!(texts(json!(["a"])).is_err());
+    }
+
+    #[test]
+    fn fill_values_of_numbers_are_of_their_type() {
+        let bytes = json!([{ "name": "bytes", "configuration": { "endian": "little" } }]);
+        let filled = |data_type: &str, fill: Value| {
+            let codec = ChunkCodec::of(&bytes, &json!(data_type), &fill, &[1]);
+            codec.map(|codec| codec.filled().clone())
+        };
+        for (data_type, fill, expected) in [
+            ("float16", json!(0.0), &[0_u8, 0][..]),
+            ("float16", json!(1), &[0, 0x3c]),
+            ("float16", json!(-1.5), &[0, 0xbe]),
+            ("float16", json!("NaN"), &[0, 0x7e]),
+            ("float16", json!("Infinity"), &[0, 0x7c]),
+            ("float16", json!("-Infinity"), &[0, 0xfc]),
+            ("float16", json!("0x7e01"), &[1, 0x7e]),
+            ("float32", json!("0x7fc00001"), &[1, 0, 0xc0, 0x7f]),
+            ("float32", json!(1), &[0, 0, 0x80, 0x3f]),
+            (
+                "complex64",
+                json!([1, "NaN"]),
+                &[0, 0, 0x80, 0x3f, 0, 0, 0xc0, 0x7f],
+            ),
+            ("int8", json!(-128), &[0x80]),
+            ("uint16", json!(65535), &[255, 255]),
+            ("uint64", json!(u64::MAX), &[255; 8]),
+            ("int64", json!(i64::MIN), &[0, 0, 0, 0, 0, 0, 0, 0x80]),
+            ("bool", json!(true), &[1]),
+        ] {
+            let found = filled(data_type, fill.clone());
+            let expected = Elements::Fixed(expected.to_vec());
+            assert_eq!(found, Ok(expected), "{data_type} {fill}");
+        }
+        for (data_type, wrong) in [
+            ("float16", json!("0x17e00")),
+            ("float16", json!("0x")),
+            ("float32", json!("nothing")),
+            ("complex64", json!([1, 2, 3])),
+            ("complex64", json!(1)),
+            ("int8", json!(128)),
+            ("int8", json!(-129)),
+            ("uint8", json!(-1)),
+            ("uint8", json!(256)),
+            ("int16", json!(0.5)),
+            ("bool", json!(1)),
+        ] {
+            let error = filled(data_type, wrong).expect_err(data_type);
+            assert!(error.contains("fill_value"), "{error}");
+        }
     }
 
     #[test]
