@@ -47,8 +47,12 @@ impl Described {
         let lengths = |value: Option<&Value>| -> Option<Vec<u64>> {
             value?.as_array()?.iter().map(Value::as_u64).collect()
         };
+        let refused = "its chunks have a length of 0";
         let grid = lengths(document.pointer("/chunk_grid/configuration/chunk_shape"))
             .ok_or("its chunk_grid has no chunk_shape")?;
+        if grid.contains(&0) {
+            return Err(refused.to_owned());
+        }
         let codecs = document["codecs"].as_array().cloned().unwrap_or_default();
         let at = codecs.iter().position(|codec| name(codec) == SHARDS);
         let Some(at) = at else {
@@ -69,6 +73,7 @@ impl Described {
             .pointer("/configuration/codecs")
             .and_then(Value::as_array);
         match (chunks, inner) {
+            (Some(chunks), Some(_)) if chunks.contains(&0) => Err(refused.to_owned()),
             (Some(chunks), Some(inner)) => Ok(Self {
                 chunks,
                 shards: Some(grid),
@@ -149,9 +154,16 @@ pub(crate) fn applied(
                 if let Some(length) = lengths.get(&names[axis]) {
                     *shard = match length {
                         // The last chunk is stored whole.
-                        super::ChunkLength::Whole => array.shape[axis]
-                            .max(1)
-                            .next_multiple_of(after.chunks[axis].max(1)),
+                        super::ChunkLength::Whole => {
+                            let (whole, chunk) = (array.shape[axis].max(1), after.chunks[axis]);
+                            let multiple = whole.checked_next_multiple_of(chunk.max(1));
+                            multiple.ok_or_else(|| LayoutError::NoShardAsLong {
+                                path: path.clone(),
+                                dimension: names[axis].clone(),
+                                length: whole,
+                                chunk,
+                            })?
+                        }
                         length => length.elements(array.shape[axis]),
                     };
                 }
@@ -238,5 +250,70 @@ pub(crate) fn check_names<'a>(
             of,
             known: known.into_iter().collect(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use icefield_core::NodeMetadata;
+
+    use super::*;
+    use crate::ChunkLength;
+
+    fn document(shape: &[u64], chunk: &[u64], inner: &[u64], names: Value) -> Value {
+        json!({
+            "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": "int8",
+            "chunk_grid": { "name": "regular", "configuration": { "chunk_shape": chunk } },
+            "chunk_key_encoding": { "name": "default" }, "fill_value": 0,
+            "codecs": [{ "name": SHARDS, "configuration": {
+                "chunk_shape": inner, "codecs": ["bytes"], "index_codecs": ["bytes"],
+            } }],
+            "dimension_names": names,
+        })
+    }
+
+    fn laid(layout: &ChunkLayout, document: &Value) -> Result<Option<Bytes>, LayoutError> {
+        let bytes = Bytes::from(document.to_string());
+        let metadata = NodeMetadata::parse(&bytes).expect("valid");
+        let array = metadata.array().expect("an array");
+        let path = NodePath::parse("/a").expect("a path");
+        applied(layout, (&path, array), &bytes)
+    }
+
+    fn along(name: &str, length: ChunkLength) -> BTreeMap<String, ChunkLength> {
+        BTreeMap::from([(name.to_owned(), length)])
+    }
+
+    #[test]
+    fn inner_chunks_without_elements_are_refused() {
+        let document = document(&[8, 8], &[4, 4], &[2, 0], json!(["t", "x"]));
+        for layout in [
+            ChunkLayout::kept().with_chunks(along("t", ChunkLength::Elements(2))),
+            ChunkLayout::kept().with_compression(crate::Compression::None),
+        ] {
+            let error = laid(&layout, &document).expect_err("a length of 0");
+            assert!(
+                matches!(&error, LayoutError::Unsupported { reason, .. } if reason.contains("length of 0")),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn shards_as_long_as_the_array_may_be_too_long() {
+        let most = u64::MAX;
+        let document = document(&[most], &[1 << 40], &[1 << 40], json!(["t"]));
+        let shards = Shards::Of(along("t", ChunkLength::Whole));
+        let error = laid(&ChunkLayout::kept().with_shards(shards), &document);
+        let error = error.expect_err("no multiple of the chunk length");
+        let expected = LayoutError::NoShardAsLong {
+            path: NodePath::parse("/a").expect("a path"),
+            dimension: "t".to_owned(),
+            length: most,
+            chunk: 1 << 40,
+        };
+        assert_eq!(error, expected);
     }
 }

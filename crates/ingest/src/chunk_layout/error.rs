@@ -68,6 +68,21 @@ pub enum LayoutError {
         /// Elements of a chunk.
         chunk: u64,
     },
+    /// A shard as long as the array that would have more elements than a length can say.
+    #[error(
+        "the shards of {path} cannot be as long as its dimension {dimension}: {length} elements in whole chunks of {chunk} are \
+         more than 18446744073709551615; choose a length"
+    )]
+    NoShardAsLong {
+        /// The array.
+        path: NodePath,
+        /// The dimension, by its name, or its number if it has none.
+        dimension: String,
+        /// Elements of the array.
+        length: u64,
+        /// Elements of a chunk.
+        chunk: u64,
+    },
     /// More chunks than an index can say.
     #[error(
         "{path} would have {chunks} chunks along its dimension {dimension}, and 4294967295 are the most: choose a greater \
