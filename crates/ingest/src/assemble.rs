@@ -33,7 +33,7 @@ pub(crate) use self::part::{ChunksOf, OfSession, OfSource, Part};
 use crate::codec::Codec;
 use crate::limits::Budget;
 use crate::regions::Region;
-use crate::{ImportError, Limits, Progress};
+use crate::{ImportError, LayoutError, Limits, PlanError, Progress};
 
 /// What was put together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -218,7 +218,8 @@ fn threads() -> usize {
 /// Puts all chunks together. Decoding and encoding run on all threads of the runtime.
 ///
 /// # Errors
-/// The first chunk that cannot be read, decoded, encoded or written, by name; [`ImportError::ChunkDiffers`].
+/// [`LayoutError::TooManyBlocks`]; the first chunk that cannot be read, decoded, encoded or written, by name;
+/// [`ImportError::ChunkDiffers`].
 pub(crate) async fn run(
     session: &Session,
     all: Vec<Assembly>,
@@ -233,12 +234,22 @@ pub(crate) async fn run(
     if expected == 0 {
         return Ok(done);
     }
+    let divided: Result<Vec<_>, LayoutError> = all
+        .into_iter()
+        .map(|assembly| {
+            let (blocks, assembly) = (assembly.blocks(limits), Arc::new(assembly));
+            let too_many = || LayoutError::TooManyBlocks {
+                path: assembly.path.clone(),
+            };
+            let regions = blocks.regions(&assembly).ok_or_else(too_many)?;
+            Ok((assembly, blocks, regions))
+        })
+        .collect();
+    let divided = divided.map_err(PlanError::from)?;
     progress.expected(expected);
     let (budget, gauge) = (Budget::of(limits.elements), Arc::new(Gauge::default()));
     let counted = Arc::clone(&gauge);
-    let blocks = all.into_iter().flat_map(|assembly| {
-        let (blocks, assembly) = (assembly.blocks(limits), Arc::new(assembly));
-        let regions = blocks.regions(&assembly);
+    let blocks = divided.into_iter().flat_map(|(assembly, blocks, regions)| {
         let gauge = Arc::clone(&counted);
         regions.map(move |region| {
             let block = Block::new(Arc::clone(&assembly), region, Arc::clone(&gauge));

@@ -58,8 +58,14 @@ impl Blocks {
         }
     }
 
-    /// Returns the boxes of elements of all blocks.
-    pub(super) fn regions(&self, assembly: &Assembly) -> impl Iterator<Item = Region> + use<> {
+    /// Returns the boxes of elements of all blocks; `None` if they, or the chunks of parts in them, cannot be counted.
+    pub(super) fn regions(
+        &self,
+        assembly: &Assembly,
+    ) -> Option<impl Iterator<Item = Region> + use<>> {
+        if self.decodes == u64::MAX {
+            return None;
+        }
         let (axis, shape) = (assembly.axis, assembly.shape.clone());
         let mut counts = assembly.chunk_counts();
         let mut lengths = assembly.chunk_shape.clone();
@@ -72,8 +78,10 @@ impl Blocks {
             };
         }
         let chunk = assembly.chunk_shape[axis];
-        let blocks: u64 = counts.iter().product();
-        assembly.ranges.clone().into_iter().flat_map(move |range| {
+        let blocks = counts
+            .iter()
+            .try_fold(1_u64, |all, one| all.checked_mul(*one))?;
+        Some(assembly.ranges.clone().into_iter().flat_map(move |range| {
             let (shape, lengths, counts) = (shape.clone(), lengths.clone(), counts.clone());
             (0..blocks).map(move |number| {
                 let start = place(number, &counts);
@@ -93,7 +101,7 @@ impl Blocks {
                 let shape = shape.collect();
                 Region::new(start, shape)
             })
-        })
+        }))
     }
 }
 
@@ -298,10 +306,20 @@ mod tests {
             // All chunks are made, each in one block.
             let made: u64 = found
                 .regions(&assembly)
+                .expect("few")
                 .map(|region| region.shape.iter().product::<u64>())
                 .sum();
             assert_eq!(made, 100 * 400 * 100);
         }
         assert!(decodes > 100);
+    }
+
+    #[test]
+    fn blocks_beyond_counting_are_none() {
+        let shape = [4_000_000_000; 4];
+        for (from, to) in [([1; 4], [1; 4]), ([1; 4], [50; 4]), ([50; 4], [1; 4])] {
+            let (found, assembly) = blocks(&shape, &from, &to, 1 << 20);
+            assert!(found.regions(&assembly).is_none(), "{found:?}");
+        }
     }
 }

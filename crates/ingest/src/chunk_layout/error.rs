@@ -96,6 +96,15 @@ pub enum LayoutError {
         /// The chunks.
         chunks: u64,
     },
+    /// More chunks than can be put together one after another.
+    #[error(
+        "the chunks of {path} cannot be put together: there is room for more than 18446744073709551615 of them, or of those \
+         they are made of; choose greater lengths"
+    )]
+    TooManyBlocks {
+        /// The array.
+        path: NodePath,
+    },
     /// An array that cannot be laid out anew.
     #[error("{path} cannot have other chunks or codecs: {reason}")]
     Unsupported {
