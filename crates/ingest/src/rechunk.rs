@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::TryStreamExt;
 use icefield_core::{
-    ArrayMetadata, BranchName, CommitError, CommitOutcome, Interrupt, NodeMetadata, NodePath,
-    Repository, Session, SessionError, WriteMode,
+    ArrayMetadata, BranchName, CommitError, CommitOutcome, Detector, Interrupt, NodeMetadata,
+    NodePath, Repository, Session, SessionError, WriteMode,
 };
 use serde_json::Value;
 
@@ -85,7 +85,8 @@ pub struct RechunkReport {
 /// - Elements, attributes and all else that `zarr.json` says stay. What reads as the fill value because no chunk was written
 ///   there stays unwritten where no chunk reaches into it that was; a chunk that cannot be read is an error.
 /// - Chunks are decoded and encoded as a stream within [`Limits::elements`], on all threads, each once if that is enough.
-/// - A commit of another session that touches the array meanwhile is a conflict. The chunks that the array had belong to
+/// - [`Rechunk::run`] comes after commits of other sessions that landed meanwhile; one that touches the array is a conflict, by
+///   the rules of [`Detector::Strict`]. The chunks that the array had belong to
 ///   earlier snapshots; a collection frees them once these are expired.
 #[must_use = "nothing is rechunked before it is run"]
 pub struct Rechunk {
@@ -162,7 +163,10 @@ impl Rechunk {
             return Ok((report, None));
         }
         self.progress.finishing();
-        let commit = session.commit(message).interruptible(&self.interrupt);
+        let commit = session
+            .commit(message)
+            .rebase_with(Detector::Strict)
+            .interruptible(&self.interrupt);
         match commit.await {
             Err(CommitError::Interrupted(interrupted)) => Err(interrupted.into()),
             commit => Ok((report, Some(commit?))),

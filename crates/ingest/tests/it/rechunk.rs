@@ -374,6 +374,82 @@ async fn a_session_is_rechunked_with_its_edits_and_others_collide() {
     assert!(!conflicts.is_empty());
 }
 
+/// Commits a chunk of another session when a rechunking is about to commit.
+struct Meanwhile {
+    repository: Repository,
+    array: NodePath,
+    index: [u32; 2],
+}
+
+impl Progress for Meanwhile {
+    fn finishing(&self) {
+        let (repository, array, index) = (self.repository.clone(), self.array.clone(), self.index);
+        let commit = async move {
+            let other = repository.write_session(BranchName::main()).await.unwrap();
+            let bytes = vec![200; 4].into();
+            other
+                .set_chunk(&array, &index, bytes, WriteMode::Overwrite)
+                .await
+                .unwrap();
+            committed(Some(other.commit("other").await.unwrap()));
+        };
+        let thread = std::thread::spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = { runtime }.enable_all().build().unwrap();
+            runtime.block_on(commit);
+        });
+        thread.join().unwrap();
+    }
+}
+
+both_versions!(commits_meanwhile_are_passed_unless_they_touch_the_array);
+async fn commits_meanwhile_are_passed_unless_they_touch_the_array() {
+    let gzip = ChunkLayout::kept().with_compression(Compression::Gzip(1));
+    for (layout, array, index, is_passed) in [
+        (chunks("t=1,x=4"), "/b", [0, 0], true),
+        (chunks("t=1,x=4"), "/a", [0, 0], false),
+        (chunks("t=4,x=4"), "/a", [1, 1], false),
+        // With other codecs and the same grid, also where neither has a chunk yet.
+        (gzip.clone(), "/b", [1, 1], true),
+        (gzip.clone(), "/a", [0, 0], false),
+        (gzip.clone(), "/a", [1, 1], false),
+    ] {
+        let tree = Tree::new();
+        tree.json("zarr.json", &group(json!({})));
+        let has = |row, column| (row, column) != (1, 1);
+        plane(&tree, "a", ([4, 4], [2, 2]), 0, has);
+        plane(&tree, "b", ([4, 4], [2, 2]), 0, has);
+        let repository = repository().await;
+        run(tree.import(), &repository).await;
+        let before = document(&tip(&repository).await, "/a");
+        let values = decoded(&tip(&repository).await, "/a").await;
+        let meanwhile = Meanwhile {
+            repository: repository.clone(),
+            array: path(array),
+            index,
+        };
+        let rechunk = Rechunk::new(path("/a"), layout).progress(Arc::new(meanwhile));
+        let done = rechunk.run(&repository, BranchName::main(), "rechunk");
+        let (_, outcome) = done.await.unwrap();
+        let session = tip(&repository).await;
+        let other = session.chunk(&path(array), &index, ByteRange::All);
+        if is_passed {
+            committed(outcome);
+            assert_ne!(document(&session, "/a"), before);
+            let found = decoded(&session, "/a").await;
+            let read = |it: &Option<u8>| it.unwrap_or_default();
+            assert!(found.iter().map(read).eq(values.iter().map(read)));
+        } else {
+            assert!(
+                matches!(outcome, Some(CommitOutcome::Conflicts { .. })),
+                "{array} {index:?}: {outcome:?}"
+            );
+            assert_eq!(document(&session, "/a"), before);
+        }
+        assert_eq!(other.await.unwrap().unwrap(), vec![200; 4]);
+    }
+}
+
 /// From chunks that are long in one direction to chunks that are long in the other, in a fraction of the array's bytes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn memory_stays_within_the_limit() {
