@@ -139,6 +139,14 @@ pub(crate) fn applied(
     let before = Described::of(&parsed).map_err(unsupported)?;
     let mut after = before.clone();
     let names = names(array);
+    for (dimension, _, _) in layout.lengths() {
+        if names.iter().filter(|name| *name == dimension).count() > 1 {
+            return Err(LayoutError::DimensionTwice {
+                path: path.clone(),
+                dimension: dimension.to_owned(),
+            });
+        }
+    }
     for (axis, chunk) in after.chunks.iter_mut().enumerate() {
         if let Some(length) = layout.chunks.get(&names[axis]) {
             *chunk = length.elements(array.shape[axis]);
@@ -299,6 +307,30 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn a_name_of_two_dimensions_is_refused() {
+        for (names, name) in [
+            (json!(["1", null]), "1"),
+            (json!([null, "0"]), "0"),
+            (json!(["t", "t"]), "t"),
+        ] {
+            let document = document(&[8, 8], &[4, 4], &[4, 4], names);
+            let length = along(name, ChunkLength::Elements(2));
+            let shards = ChunkLayout::kept().with_shards(Shards::Of(length.clone()));
+            for layout in [ChunkLayout::kept().with_chunks(length), shards] {
+                let error = laid(&layout, &document).expect_err("two dimensions");
+                assert!(
+                    matches!(&error, LayoutError::DimensionTwice { dimension, .. } if dimension == name),
+                    "{error}"
+                );
+            }
+        }
+        // The other one has a name of its own.
+        let document = document(&[8, 8], &[4, 4], &[4, 4], json!(["1", "x"]));
+        let layout = ChunkLayout::kept().with_chunks(along("1", ChunkLength::Elements(2)));
+        assert!(laid(&layout, &document).expect("one dimension").is_some());
     }
 
     #[test]

@@ -41,6 +41,17 @@ pub enum LayoutError {
         /// The dimensions that there are.
         known: Vec<String>,
     },
+    /// A name, or the number of a dimension without one, that is also another dimension's.
+    #[error(
+        "{path} has two dimensions that {dimension:?} says, by name or by number: it cannot say a length of either; give the array \
+         other dimension names"
+    )]
+    DimensionTwice {
+        /// The array.
+        path: NodePath,
+        /// The dimension.
+        dimension: String,
+    },
     /// Chunks without elements.
     #[error(
         "the {of} of {path} cannot have 0 elements along {dimension:?}: a length is at least 1"
