@@ -134,11 +134,14 @@ pub(crate) fn applied(
         path: path.clone(),
         reason,
     };
+    let names = names(array);
+    if !concerns(layout, &names) {
+        return Ok(None);
+    }
     let parsed: Value =
         serde_json::from_slice(document).map_err(|error| unsupported(error.to_string()))?;
     let before = Described::of(&parsed).map_err(unsupported)?;
     let mut after = before.clone();
-    let names = names(array);
     for (dimension, _, _) in layout.lengths() {
         if names.iter().filter(|name| *name == dimension).count() > 1 {
             return Err(LayoutError::DimensionTwice {
@@ -232,6 +235,15 @@ pub(crate) fn applied(
     Ok(Some(
         document.map_err(|error| unsupported(error.to_string()))?,
     ))
+}
+
+/// Whether a layout says anything of an array with these dimensions.
+fn concerns(layout: &ChunkLayout, names: &[String]) -> bool {
+    layout.compression != super::Compression::Kept
+        || layout.shards == Shards::None
+        || layout
+            .lengths()
+            .any(|(dimension, _, _)| names.iter().any(|name| name == dimension))
 }
 
 /// The names of dimensions; of one without a name, its number.
@@ -331,6 +343,35 @@ mod tests {
         let document = document(&[8, 8], &[4, 4], &[4, 4], json!(["1", "x"]));
         let layout = ChunkLayout::kept().with_chunks(along("1", ChunkLength::Elements(2)));
         assert!(laid(&layout, &document).expect("one dimension").is_some());
+    }
+
+    #[test]
+    fn arrays_without_the_dimension_need_no_regular_grid() {
+        let mut document = document(&[8], &[8], &[8], json!(["x"]));
+        let time = along("time", ChunkLength::Elements(2));
+        let bytes = Bytes::from(document.to_string());
+        let metadata = NodeMetadata::parse(&bytes).expect("valid");
+        let array = metadata.array().expect("an array");
+        document["chunk_grid"] = json!({ "name": "rectilinear", "configuration": {
+            "kind": "inline", "chunk_shapes": [[3, 5]],
+        } });
+        let bytes = Bytes::from(document.to_string());
+        let path = NodePath::parse("/a").expect("a path");
+        let laid = |layout: &ChunkLayout| applied(layout, (&path, array), &bytes);
+        for layout in [
+            ChunkLayout::kept().with_chunks(time.clone()),
+            ChunkLayout::kept().with_shards(Shards::Of(time.clone())),
+        ] {
+            assert_eq!(laid(&layout), Ok(None));
+        }
+        for layout in [
+            ChunkLayout::kept().with_chunks(along("x", ChunkLength::Elements(2))),
+            ChunkLayout::kept().with_shards(Shards::None),
+            ChunkLayout::kept().with_compression(crate::Compression::None),
+        ] {
+            let error = laid(&layout).expect_err("no chunk_shape");
+            assert!(matches!(error, LayoutError::Unsupported { .. }), "{error}");
+        }
     }
 
     #[test]
