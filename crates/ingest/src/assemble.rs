@@ -33,10 +33,10 @@ pub(crate) use self::part::{ChunksOf, OfSession, OfSource, Part};
 use crate::codec::Codec;
 use crate::limits::Budget;
 use crate::regions::Region;
-use crate::{ImportError, LayoutError, Limits, PlanError, Progress};
+use crate::{Ignored, ImportError, LayoutError, Limits, PlanError, Progress};
 
 /// What was put together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Assembled {
     /// Chunks that were written.
     pub(crate) chunks: u64,
@@ -48,6 +48,8 @@ pub(crate) struct Assembled {
     pub(crate) decoded: u64,
     /// The most bytes that were held at once: chunks encoded, decoded, and put together.
     pub(crate) held: u64,
+    /// What lies beside the chunks of parts and is none.
+    pub(crate) ignored: Ignored,
 }
 
 /// What becomes of a chunk once all its elements are there.
@@ -123,6 +125,7 @@ impl Assembly {
             kept: 0..0,
             codec: codec_of_part,
             chunks,
+            is_moved: false,
         };
         let mut assembly = Self::new((path, array), codec, (0, Vec::new()), vec![part], sink);
         let along = |assembly: &mut Self, axis: usize| {
@@ -234,6 +237,11 @@ pub(crate) async fn run(
     if expected == 0 {
         return Ok(done);
     }
+    let parts = all.iter().flat_map(|assembly| &assembly.parts);
+    let listed: Vec<Arc<dyn ChunksOf>> = parts
+        .filter(|part| !part.is_moved)
+        .map(|part| Arc::clone(&part.chunks))
+        .collect();
     let divided: Result<Vec<_>, LayoutError> = all
         .into_iter()
         .map(|assembly| {
@@ -288,5 +296,8 @@ pub(crate) async fn run(
         }
     }
     done.held = gauge.peak();
+    for chunks in listed {
+        done.ignored.merge(chunks.ignored());
+    }
     Ok(done)
 }

@@ -333,9 +333,11 @@ impl Import {
         report.bytes += assembled.bytes;
         report.assembled_chunks = assembled.chunks;
         report.decoded_chunks = assembled.decoded;
+        report.ignored.merge(assembled.ignored);
         // With what was put together.
         let compared = assemble::run(session, compared, self.limits, &*self.progress).await?;
         report.compared_chunks += compared.compared;
+        report.ignored.merge(compared.ignored);
         Ok(report)
     }
 

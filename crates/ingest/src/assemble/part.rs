@@ -12,7 +12,7 @@ use icefield_core::{ArrayMetadata, ByteRange, ChunkIndex, NodePath, Session};
 use tokio::sync::OnceCell;
 
 use crate::codec::Codec;
-use crate::{ChunkEntry, ImportError, Source};
+use crate::{ChunkEntry, Ignored, ImportError, Source};
 
 /// Elements that lie behind one another in an array, in a grid of chunks of their own.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(crate) struct Part {
     /// Decodes its chunks.
     pub(crate) codec: Codec,
     pub(crate) chunks: Arc<dyn ChunksOf>,
+    /// Others of its chunks are moved as they are, so that what lies beside them is known from there.
+    pub(crate) is_moved: bool,
 }
 
 impl Part {
@@ -43,6 +45,11 @@ pub(crate) trait ChunksOf: fmt::Debug + Send + Sync {
 
     /// Returns what messages call a chunk.
     fn name(&self, index: &ChunkIndex) -> String;
+
+    /// Returns what lies beside the chunks and is none, as far as they were listed.
+    fn ignored(&self) -> Ignored {
+        Ignored::default()
+    }
 }
 
 /// The chunks of an array of a source.
@@ -53,8 +60,15 @@ pub(crate) struct OfSource {
     array: ArrayMetadata,
     /// The array in the repository.
     to: NodePath,
-    /// Those that exist, with their lengths in bytes.
-    listed: OnceCell<HashMap<ChunkIndex, u64>>,
+    listed: OnceCell<Listed>,
+}
+
+/// What a source lists of an array.
+#[derive(Debug, Default)]
+struct Listed {
+    /// Chunks that exist, with their lengths in bytes.
+    chunks: HashMap<ChunkIndex, u64>,
+    ignored: Ignored,
 }
 
 impl OfSource {
@@ -73,12 +87,16 @@ impl OfSource {
         }
     }
 
-    async fn list(&self) -> Result<HashMap<ChunkIndex, u64>, ImportError> {
-        let mut found = HashMap::new();
+    async fn list(&self) -> Result<Listed, ImportError> {
+        let mut found = Listed::default();
         let mut chunks = self.source.chunks(&self.path, &self.array);
         while let Some(entry) = chunks.try_next().await? {
-            let ChunkEntry::Chunk { index, length } = entry else {
-                continue;
+            let (index, length) = match entry {
+                ChunkEntry::Chunk { index, length } => (index, length),
+                ChunkEntry::Ignored { name } => {
+                    found.ignored.note(name);
+                    continue;
+                }
             };
             if !self.array.contains(&index) {
                 return Err(ImportError::OutOfGrid {
@@ -87,7 +105,7 @@ impl OfSource {
                     grid: self.array.chunk_counts.clone(),
                 });
             }
-            found.insert(index, length);
+            found.chunks.insert(index, length);
         }
         Ok(found)
     }
@@ -97,7 +115,7 @@ impl OfSource {
 impl ChunksOf for OfSource {
     async fn read(&self, index: &ChunkIndex) -> Result<Option<Bytes>, ImportError> {
         let listed = self.listed.get_or_try_init(|| self.list()).await?;
-        let Some(length) = listed.get(index) else {
+        let Some(length) = listed.chunks.get(index) else {
             return Ok(None);
         };
         let (path, array) = (&self.path, &self.array);
@@ -107,6 +125,11 @@ impl ChunksOf for OfSource {
 
     fn name(&self, index: &ChunkIndex) -> String {
         self.source.chunk_name(&self.path, &self.array, index)
+    }
+
+    fn ignored(&self) -> Ignored {
+        let listed = self.listed.get();
+        listed.map_or_else(Ignored::default, |listed| listed.ignored.clone())
     }
 }
 

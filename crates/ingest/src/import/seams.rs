@@ -61,9 +61,10 @@ pub(super) fn assembly(
                 session: session.clone(),
                 path: path.clone(),
             }),
+            is_moved: false,
         });
     }
-    for part in &grown.parts {
+    for (number, part) in grown.parts.iter().enumerate() {
         let growth = &part.growth;
         if growth.length() > 0 {
             parts.push(assemble::Part {
@@ -72,6 +73,7 @@ pub(super) fn assembly(
                 kept: growth.kept.clone(),
                 codec: codec_of(&growth.document, Some(part))?,
                 chunks: source(part),
+                is_moved: layout.taken.iter().any(|(taken, _)| *taken == number),
             });
         }
     }

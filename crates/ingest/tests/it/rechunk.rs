@@ -432,7 +432,6 @@ async fn commits_meanwhile_are_passed_unless_they_touch_the_array() {
         let done = rechunk.run(&repository, BranchName::main(), "rechunk");
         let (_, outcome) = done.await.unwrap();
         let session = tip(&repository).await;
-        let other = session.chunk(&path(array), &index, ByteRange::All);
         if is_passed {
             committed(outcome);
             assert_ne!(document(&session, "/a"), before);
@@ -446,7 +445,9 @@ async fn commits_meanwhile_are_passed_unless_they_touch_the_array() {
             );
             assert_eq!(document(&session, "/a"), before);
         }
-        assert_eq!(other.await.unwrap().unwrap(), vec![200; 4]);
+        let array = path(array);
+        let other = session.chunk(&array, &index, ByteRange::All).await;
+        assert_eq!(other.unwrap().unwrap(), vec![200; 4]);
     }
 }
 
@@ -668,6 +669,42 @@ async fn an_import_cuts_chunks_as_it_is_told() {
     trees[2].file("mask/c/1", [5, 7, 99, 99]);
     let error = refused(import().into_group(path("/again")), &repository).await;
     assert!(chain(&error).contains("/again/mask"), "{}", chain(&error));
+}
+
+both_versions!(what_lies_beside_chunks_is_told_once);
+async fn what_lies_beside_chunks_is_told_once() {
+    let series = |first: u64, length: u64| {
+        let tree = Tree::new();
+        tree.json("zarr.json", &group(json!({})));
+        plane(&tree, "a", ([length, 4], [4, 4]), first * 4, |_, _| true);
+        // It has no t, and is compared.
+        tree.json("mask/zarr.json", &array(&[4], &[2], &["x"]));
+        for chunk in ["0", "1"] {
+            tree.file(&format!("mask/c/{chunk}"), [1, 2]);
+        }
+        for array in ["a", "mask"] {
+            tree.file(&format!("{array}/c/.DS_Store"), "x");
+        }
+        tree
+    };
+    // The second one has a whole chunk at 8 and a seam behind it.
+    let trees = [series(0, 8), series(8, 6), series(14, 2)];
+    let import = || {
+        let mut sources = trees.iter().map(|tree| tree.source() as Arc<dyn Source>);
+        let first = sources.next().unwrap();
+        Import::new(first).concat("t", sources)
+    };
+    for layout in [
+        ChunkLayout::kept(),
+        ChunkLayout::kept().with_compression(Compression::Gzip(1)),
+        chunks("t=3,x=1"),
+    ] {
+        let repository = repository().await;
+        let report = run(import().layout(layout), &repository).await;
+        let ignored = report.ignored;
+        assert_eq!(ignored.count(), 6, "{ignored:?}");
+        assert_eq!(decoded(&tip(&repository).await, "/a").await, numbered(64));
+    }
 }
 
 /// Holds what is made of it, and counts what is under way.
