@@ -191,7 +191,7 @@ impl Blocks {
         }
     }
 
-    /// Reads a chunk; `None` if nobody wrote it.
+    /// Reads a chunk; `None` if it was never written.
     async fn chunk(
         &self,
         session: &Session,
@@ -239,7 +239,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Reads the whole array. Chunks that nobody wrote read as the fill value.
+    /// Reads the whole array. Chunks that were never written read as the fill value.
     pub(crate) async fn read_all(
         &self,
         session: &Session,
@@ -286,7 +286,7 @@ impl Blocks {
         let writing = stream::iter(indices(array)).map(|index| async move {
             let was_there = before.there.contains(&index);
             if !change.whole && !before.has_any(array, &index, change) {
-                // Nobody wrote what is here now, and a chunk would say that somebody had.
+                // The elements that are here now were never written, and a chunk would claim that they had been.
                 if was_there {
                     session.delete_chunk(&self.path, &index).await?;
                 }
@@ -338,7 +338,7 @@ impl Blocks {
     }
 
     /// Rewrites the chunks of one slab so that elements outside of `kept`, counted within the slab, read as the fill value.
-    /// Chunks that nobody wrote stay unwritten.
+    /// Unwritten chunks stay unwritten.
     pub(crate) async fn keep_within(
         &self,
         session: &Session,

@@ -1,11 +1,11 @@
-//! What happens to a dimension.
+//! Changes of a dimension.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::RollingError;
 
-/// What happens to the two ends of a dimension, in elements. First elements come in, then others go.
+/// A change of the two ends of a dimension, in elements. First elements come in, then others go.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Change {
@@ -17,19 +17,19 @@ pub struct Change {
     pub trim_start: u64,
     /// Elements that go at the end.
     pub trim_end: u64,
-    /// What stays at most; what is too much goes at the start, or, if elements come in there, at the end.
+    /// The most that stays; the excess goes at the start, or, if elements come in there, at the end.
     pub keep: Option<Keep>,
     /// The labels of the elements that come in, in their order; without them, regular axes go on with their step.
     pub labels: Option<Vec<f64>>,
 }
 
-/// What stays of a window.
+/// The part of a window that stays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Keep {
     /// So many elements. Where chunks would have to be cut, and elements are not masked, the window keeps a part of a chunk
     /// more.
     Count(u64),
-    /// What lies less than so much time from the newest element, or from the oldest if elements come in there; rounded up
+    /// Elements less than so much time from the newest element, or from the oldest if elements come in there; rounded up
     /// to whole chunks, too.
     Span(Duration),
 }
@@ -111,7 +111,7 @@ impl Change {
     }
 }
 
-/// What happens, in words.
+/// The change, in words.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();

@@ -1,5 +1,5 @@
-//! What says in so many words where a window begins and ends, such as the attribute `time_coverage_start` of a group: it
-//! follows the labels, in the commit that moves them.
+//! Attributes and arrays that say in so many words where a window begins and ends, such as the attribute
+//! `time_coverage_start` of a group: they follow the labels, in the commit that moves them.
 
 mod calendar;
 mod edges;
@@ -21,7 +21,7 @@ const END: [&str; 2] = ["time_coverage_end", "window_end"];
 /// The one that says how long it is, of groups only.
 const DURATION: &str = "time_coverage_duration";
 
-/// What something says of a window.
+/// The property of a window that an attribute or array describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Start,
@@ -43,7 +43,7 @@ fn is_of_time(name: &str) -> bool {
 /// regular axes, less than a step from it.
 ///
 /// # Errors
-/// [`RollingError::Coverage`] where nobody can say a new value, unless the options have it taken away.
+/// [`RollingError::Coverage`] where the labels do not tell a new value, unless the options have it taken away.
 pub async fn cover(
     before: &Session,
     session: &Session,
@@ -56,7 +56,7 @@ pub async fn cover(
         return Ok(());
     }
     let now = Dimension::of(session, group, dimension)?;
-    // What came with this very change has no window to come from.
+    // A dimension that came with this very change has no window to come from.
     let then = Dimension::of(before, group, dimension).ok();
     let members = || now.members.iter().map(|member| &member.path);
     sayings.retain(|saying| members().any(|path| saying.group.is_ancestor_of(path)));
@@ -116,7 +116,7 @@ fn nearest<'a, 'b>(axes: &'a [Axis<'b>], saying: &Saying) -> Option<&'a Axis<'b>
     best
 }
 
-/// Writes what follows from the labels. The inner error says why nobody can tell.
+/// Writes the values that follow from the labels. The inner error says why a value does not follow from them.
 async fn follow(
     before: &Session,
     session: &Session,

@@ -17,7 +17,7 @@ pub const MASKED_ATTRIBUTE: &str = "masked_elements";
 /// window still shows.
 pub const WINDOW_ATTRIBUTE: &str = "window_start";
 
-/// What a dimension shows, in absolute indices: those that stay the same for one element, however often the window moves.
+/// The window of a dimension, in absolute indices: those that stay the same for one element, however often the window moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Absolute index of element 0.

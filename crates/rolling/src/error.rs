@@ -1,4 +1,4 @@
-//! What can go wrong with a window.
+//! Errors of windows.
 
 use icefield_core::{
     CommitError, NodePath, RebaseError, RepositoryError, SessionError, SnapshotId,
@@ -6,7 +6,7 @@ use icefield_core::{
 
 use crate::Slots;
 
-/// The error of whoever fills a window.
+/// The error of the caller's code that fills a window.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a window did not move. Nothing was committed.
@@ -76,7 +76,7 @@ pub enum RollingError {
         attribute: &'static str,
         /// Elements of the array along the dimension.
         length: u64,
-        /// What it must be.
+        /// The rule for its value.
         rule: &'static str,
     },
     /// Chunks move whole.
@@ -115,7 +115,7 @@ pub enum RollingError {
     /// Both ends are pulled by one change.
     #[error("{problem}")]
     Contradiction {
-        /// What does not go together.
+        /// The contradiction.
         problem: &'static str,
     },
     /// Shapes and chunk coordinates have their limits.
@@ -142,7 +142,7 @@ pub enum RollingError {
         /// The array.
         path: NodePath,
     },
-    /// Nobody says what the new elements are called.
+    /// The labels of the new elements are unknown.
     #[error("the {count} new labels of {path} are not known, since {reason}: give them")]
     LabelsNeeded {
         /// The coordinate.
@@ -183,7 +183,7 @@ pub enum RollingError {
     Labels {
         /// The coordinate.
         path: NodePath,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// Something says where the window begins or ends, and what it says would no longer be so.
@@ -195,9 +195,9 @@ pub enum RollingError {
         path: NodePath,
         /// Its name.
         name: &'static str,
-        /// What it says.
+        /// Its value.
         value: String,
-        /// Why nobody knows what it will say.
+        /// Why its next value is unknown.
         reason: String,
     },
     /// Something that belongs to the arrays of the window would stay where it is.
@@ -205,9 +205,9 @@ pub enum RollingError {
         "{path}, which {named_by} names in its attribute {attribute:?}, would not move along {dimension:?}: {reason}"
     )]
     LeftBehind {
-        /// What would stay.
+        /// The node that would stay.
         path: NodePath,
-        /// What names it.
+        /// The node that names it.
         named_by: NodePath,
         /// Where.
         attribute: &'static str,
@@ -234,16 +234,16 @@ pub enum RollingError {
     KeyTaken {
         /// The key.
         key: String,
-        /// Who made the other change.
+        /// The snapshot of the other change.
         snapshot: SnapshotId,
-        /// What it was.
+        /// The other change, in words.
         change: String,
         /// Along which dimension.
         dimension: String,
         /// Of which arrays.
         group: NodePath,
     },
-    /// Somebody asks for elements that the window does not show.
+    /// The caller asks for elements that the window does not show.
     #[error(
         "elements {start} to {end} of {dimension:?} are not all in its window, which shows {first} to {last}: ask for those"
     )]
@@ -272,12 +272,12 @@ pub enum RollingError {
         "nobody knows whether the commit landed: look for snapshot {snapshot} in the history before rolling again"
     )]
     Unknown {
-        /// What to look for.
+        /// The snapshot to look for.
         snapshot: SnapshotId,
-        /// What the store said.
+        /// The error of the store.
         source: BoxError,
     },
-    /// What filled the window failed.
+    /// The caller's code that fills the window failed.
     #[error("the new part of the window could not be written")]
     Fill(#[source] BoxError),
     /// From the session.
@@ -294,7 +294,7 @@ pub enum RollingError {
     Rebase(#[from] RebaseError),
 }
 
-/// What works instead of a number of elements, in the direction that was meant.
+/// The numbers of elements that work in place of `elements`, in the direction that was meant.
 fn nearest(elements: i64, below: i64, above: i64) -> String {
     match elements {
         1.. if below <= 0 => above.to_string(),

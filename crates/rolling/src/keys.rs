@@ -1,7 +1,7 @@
 //! Which changes a branch has seen, by the keys that their callers gave them: a change that is asked for again is not made
 //! again.
 //!
-//! Every commit with a key lists the newest ones in a property, its own first. Whoever looks for one goes back to the first
+//! Every commit with a key lists the newest ones in a property, its own first. A look-up of a key goes back to the first
 //! commit with such a list, past those of writers, and no further; and the commits that made them may expire.
 
 use futures::TryStreamExt;
@@ -24,11 +24,11 @@ pub(crate) struct Keyed {
     pub(crate) key: String,
     pub(crate) dimension: String,
     pub(crate) group: NodePath,
-    /// What happened, in words.
+    /// The change, in words.
     pub(crate) change: String,
 }
 
-/// The newest changes with keys in the history of a snapshot, and who made them.
+/// The newest changes with keys in the history of a snapshot, and the snapshots that made them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys(Vec<(Keyed, SnapshotId)>);
 
@@ -51,7 +51,7 @@ impl Keys {
         Ok(Self::default())
     }
 
-    /// Returns who made a change under a key.
+    /// Returns the change under a key, and the snapshot that made it.
     pub(crate) fn find(&self, key: &str) -> Option<&(Keyed, SnapshotId)> {
         self.0.iter().find(|(it, _)| it.key == key)
     }
@@ -76,7 +76,7 @@ impl Keyed {
         entry
     }
 
-    /// Reads an entry of the list of a snapshot; `None` for one that somebody else made up.
+    /// Reads an entry of the list of a snapshot; `None` for one that this crate cannot have written.
     fn read(entry: &Value, listing: SnapshotId) -> Option<(Self, SnapshotId)> {
         let text = |name: &str| entry.get(name)?.as_str();
         let snapshot = match text("snapshot") {

@@ -161,7 +161,7 @@ impl Axis<'_> {
         let none = match self.kind {
             Kind::Float(_) => Some(Numbers::Float(vec![f64::NAN])),
             Kind::Time => Some(Numbers::Whole(vec![i128::from(i64::MIN)])),
-            // What readers such as xarray take for none.
+            // The value that readers such as xarray take for none.
             _ => {
                 let fill = self.member.attribute("_FillValue");
                 let fill = fill.and_then(Value::as_i64).map(i128::from);

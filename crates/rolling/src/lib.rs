@@ -12,9 +12,9 @@
 //! - **Writers** that fill the incoming slab at the same time address it by its absolute index: [`Window`] says which chunk
 //!   that is, and with [`Session::follow_shifts`](icefield_core::Session::follow_shifts) what they write never lands on
 //!   another date.
-//! - **What is said of the window** follows it ([`cover`]): attributes of groups such as `time_coverage_start`. Where nobody
-//!   can say what they will be, the window does not move.
-//! - **Missing is explicit**: [`unwritten`] says which chunks of a stretch nobody wrote, and
+//! - **Descriptions of the window** follow it ([`cover`]): attributes of groups such as `time_coverage_start`. Where their
+//!   new values are unknown, the window does not move.
+//! - **Missing is explicit**: [`unwritten`] says which chunks of a stretch were never written, and
 //!   [`Rolling::complete`] refuses to commit such a window.
 //!
 //! ```

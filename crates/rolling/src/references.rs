@@ -15,7 +15,7 @@ const ATTRIBUTES: [&str; 5] = [
 ];
 
 /// Checks that what the arrays of a dimension name has it and moves with them, or has nothing to do with it. Names that lead
-/// nowhere are nobody's.
+/// nowhere are ignored.
 ///
 /// # Errors
 /// [`RollingError::LeftBehind`].

@@ -22,14 +22,14 @@ const DEFAULT_TRIES: usize = 20;
 /// How often one try is put on top of other commits.
 const REBASES: usize = 1000;
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rolled {
     /// It is committed.
     Committed {
         /// The snapshot.
         snapshot: SnapshotId,
-        /// What the dimension shows in it.
+        /// The window of the dimension in it.
         window: Window,
     },
     /// A commit with the same key has made it before.
@@ -237,7 +237,7 @@ impl Rolling {
     }
 }
 
-/// What became of the beginning of a change.
+/// The outcome of the beginning of a change.
 #[derive(Debug)]
 pub enum Begun {
     /// Here is a session to put it into.
@@ -258,7 +258,7 @@ pub struct Attempt {
     before: BTreeMap<NodePath, Bytes>,
     /// The changes with keys in the history that it found.
     keys: Keys,
-    /// What was put into the session, in words.
+    /// The change that was put into the session, in words.
     change: Mutex<Option<String>>,
 }
 
@@ -349,7 +349,7 @@ impl Attempt {
             if lost > 0 {
                 session.pause_after_lost_races(lost).await;
             }
-            // Whoever else has changed the window may have meant the same change: begin anew, and look.
+            // Another commit that changed the window may be the same change: begin anew, and look.
             let solver = BasicSolver::of(VersionSelection::Fail);
             match session.rebase(&solver).await? {
                 RebaseOutcome::Rebased { onto, .. } => {

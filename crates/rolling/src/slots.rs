@@ -1,4 +1,4 @@
-//! Which chunks of a window are there, and which nobody wrote.
+//! Which chunks of a window are there, and which were never written.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub struct ArraySlots {
 }
 
 impl Slots {
-    /// Returns the number of chunks that nobody wrote.
+    /// Returns the number of chunks that were never written.
     pub fn missing(&self) -> u64 {
         self.arrays.iter().map(ArraySlots::missing_count).sum()
     }
@@ -48,7 +48,7 @@ impl Slots {
 }
 
 impl ArraySlots {
-    /// Returns the number of chunks that nobody wrote.
+    /// Returns the number of chunks that were never written.
     pub fn missing_count(&self) -> u64 {
         self.expected - self.written
     }
@@ -56,7 +56,7 @@ impl ArraySlots {
 
 /// Says which chunks of a stretch of a dimension are written, in every array at and below a group that has it, labels
 /// apart. `stretch` is in absolute indices; `None`: all of the window. A chunk that would read as the fill value because
-/// nobody wrote it counts as missing: data that is all fill has to be written to count.
+/// it was never written counts as missing: data that is all fill has to be written to count.
 ///
 /// # Errors
 /// [`RollingError::OutsideWindow`] for a stretch that the window does not show all of; what is wrong with the arrays; what

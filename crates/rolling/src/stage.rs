@@ -35,7 +35,7 @@ pub struct Options {
     pub mask: bool,
     /// Arrays of at most so many bytes, decoded, are rewritten whole where their chunks cannot move. Default 16 MiB.
     pub rewrite_bytes: u64,
-    /// Whether attributes of groups such as `time_coverage_start` are taken away where nobody can say what they will be;
+    /// Whether attributes of groups such as `time_coverage_start` are taken away where their new values are unknown;
     /// otherwise such a window does not move. Default no.
     pub drop_coverage: bool,
 }
@@ -51,13 +51,13 @@ impl Default for Options {
     }
 }
 
-/// What a change has put into a session.
+/// The change that was put into a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Staged {
-    /// What the dimension showed.
+    /// The window before the change.
     pub before: Window,
-    /// What it shows.
+    /// The window after the change.
     pub window: Window,
     /// Absolute indices of the elements that came in.
     pub new: std::ops::Range<i64>,

@@ -24,7 +24,7 @@ pub(super) struct Calendar {
 }
 
 impl Calendar {
-    /// Of the document of an array; the error says why nobody can tell.
+    /// Of the document of an array; the error says why the calendar is unknown.
     pub(super) fn of(document: &Value) -> Result<Self, String> {
         let attribute = |name: &str| document.get("attributes")?.get(name)?.as_str();
         let Some(units) = attribute("units") else {

@@ -11,7 +11,7 @@ use crate::blocks::Blocks;
 use crate::dimension::Dimension;
 use crate::labels::{self, Axis, Numbers};
 
-/// What numbers are compared in.
+/// The scale on which numbers are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scale {
     /// Moments. What is said may be counted in another way than the labels.
@@ -125,7 +125,7 @@ impl Scale {
         }
     }
 
-    /// What is to be said of a window in place of what was said of another one; `None` if that did not follow from its labels.
+    /// The value that describes a window in place of the value for another one; `None` if that did not follow from its labels.
     pub(super) fn next(
         self,
         said: &Found,
@@ -241,7 +241,7 @@ impl Ruler {
                     true => [a, b],
                     false => [b, a],
                 };
-                // What nobody wrote yet is no cell.
+                // Bounds that were never written make no cell.
                 let around =
                     signed(label.minus(cell[0])?) >= 0.0 && signed(cell[1].minus(label)?) >= 0.0;
                 around.then_some(cell)

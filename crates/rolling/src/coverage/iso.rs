@@ -7,7 +7,7 @@ use super::calendar::{Moment, SECOND, date_of, days_of, zone_of};
 pub(super) struct Style {
     /// `2015-01-01T00:00:00`, not `20150101T000000`.
     is_extended: bool,
-    /// What stands between date and time; `None` if there was no time.
+    /// The character between date and time; `None` if there was no time.
     between: Option<char>,
     /// Parts of the time: hours, minutes, seconds.
     parts: usize,

@@ -134,7 +134,7 @@ impl Saying {
         })
     }
 
-    /// What it said before; `None` if it was not there.
+    /// The value that it had before; `None` if it was not there.
     pub(super) async fn read_before(
         &self,
         before: &Session,

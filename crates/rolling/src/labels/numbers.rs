@@ -148,7 +148,7 @@ impl Numbers {
             Self::Float(all) => {
                 let (first, last) = (all.first()?, all.last()?);
                 let step = (last - first) / (all.len().checked_sub(1)? as f64);
-                // What rounding does to a regular axis, about.
+                // About as far as rounding moves a regular axis.
                 let close = |pair: &[f64]| ((pair[1] - pair[0]) - step).abs() <= step.abs() * 1e-6;
                 let is_regular = all.len() > 1 && all.windows(2).all(close);
                 (is_regular && step.is_finite() && step != 0.0).then_some(Step::Float(step))

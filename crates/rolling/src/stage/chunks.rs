@@ -19,7 +19,7 @@ impl Plan<'_> {
         let axis = member.axis;
         let (chunk, grows) = (member.chunk(), self.window.length() > member.length());
         if chunks < 0 || grows {
-            // What moves to the end needs its place first.
+            // Chunks that move to the end need their place first.
             self.resize(session, member, member.length().max(self.window.length()))
                 .await?;
         }

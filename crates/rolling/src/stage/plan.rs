@@ -1,4 +1,4 @@
-//! What becomes of each array that has the dimension, before anything is touched.
+//! How each array that has the dimension changes, decided before anything is touched.
 
 use icefield_core::Session;
 
@@ -9,7 +9,7 @@ use crate::blocks::Blocks;
 use crate::dimension::{Dimension, Member, Window};
 use crate::{Change, RollingError};
 
-/// What becomes of one array.
+/// How one array changes.
 pub(super) enum Way {
     /// Its chunks move by so many places.
     Move(i64),

@@ -32,11 +32,11 @@ impl Plan<'_> {
         let mut named = BTreeSet::new();
         for (number, axis) in axes.iter().enumerate() {
             let Some(Way::Rewrite(blocks)) = self.way(axis.member) else {
-                // Too large to be rewritten: whoever has so many labels writes them.
+                // Too large to be rewritten: the caller writes so many labels itself.
                 continue;
             };
             let given = change.labels.as_deref().filter(|_| number == 0);
-            // What has been moved with another coordinate has been moved.
+            // Bounds that moved with another coordinate are done.
             let bounds = bounds_path(self.dimension, &axis.member.path);
             let bounds = bounds.filter(|path| !named.contains(*path)).cloned();
             self.rewrite_labels(session, axis, blocks, given, bounds.as_ref(), number == 0)
@@ -118,7 +118,7 @@ impl Plan<'_> {
             let at_start = self.new.end == self.dimension.window.first();
             let gone_on = axis.go_on(&mut block, &before, new.clone(), at_start, given);
             // Another coordinate than the one that names the elements need not be regular: the reference time of a forecast
-            // is one for all its steps. Whoever fills the window says what it is; until then nothing does.
+            // is one for all its steps. The caller's code that fills the window writes its values; until then they are unwritten.
             match gone_on {
                 Err(RollingError::LabelsNeeded { .. }) if !is_first => {}
                 gone_on => gone_on?,
@@ -140,7 +140,7 @@ impl Plan<'_> {
         let written = blocks.read_written(session, &bounds.array).await?;
         let all = &written.all;
         let mut block = self.moved_block(bounds, blocks, all);
-        // Where they are of no one width, they are whoever fills the window's to write.
+        // Where they are of no one width, the caller's code that fills the window writes them.
         let cells = labels::Cells::of(
             bounds,
             all,

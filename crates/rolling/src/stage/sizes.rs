@@ -39,7 +39,7 @@ pub(super) fn by_size(dimension: &Dimension, options: Options) -> (Vec<&Member>,
             true => MOST_REWRITTEN,
             false => options.rewrite_bytes,
         };
-        // Chunks that nobody here can decode may move all the same.
+        // Chunks that this crate cannot decode may move all the same.
         match Blocks::of(member) {
             Ok(blocks) if blocks.bytes(&member.array.shape) <= most => {
                 small.push((member, blocks, is_label));

@@ -39,7 +39,7 @@ async fn a_roll_writes_the_new_slab_and_nothing_else() {
     let labels: usize = 2;
     let new = ARRAYS.len() * TILES.len() * 2 + labels;
     assert_eq!(after.len() - before.len(), new);
-    // Who had it open keeps what was there (R7), and the way back is a branch at that snapshot (R21).
+    // A session that was open before keeps what was there (R7), and the way back is a branch at that snapshot (R21).
     is_right(&first).await;
     assert_eq!(numbers(&first, "/time").await[0], 0.0);
     let now = world.read().await;
@@ -173,7 +173,7 @@ async fn a_repeated_roll_is_done_once() {
         .change(&Change::roll(4))
         .await;
     assert!(matches!(other.expect("rolled"), Rolled::Committed { .. }));
-    // It is known behind other changes, too, and after its own commit has gone: lists name who made it.
+    // It is known behind other changes, too, and after its own commit has gone: lists name the snapshots that made them.
     let again = rolling.change(&Change::roll(4)).await.expect("looked");
     assert_eq!(again, Rolled::AlreadyThere { snapshot });
     assert_eq!(window(&world).await.first(), 8);

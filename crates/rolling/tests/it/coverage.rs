@@ -1,4 +1,4 @@
-//! What says where a window begins and ends follows it, or the window does not move.
+//! Attributes and arrays that say where a window begins and ends follow it, or the window does not move.
 
 use icefield_core::{ByteRange, Session};
 use icefield_rolling::{Change, Options, RollingError};

@@ -12,7 +12,7 @@ const ROLLS: i64 = 50;
 const READERS: usize = 8;
 
 /// Each writer has one tile of the newest slab in each array, and fills it while the window moves on. The last roll
-/// waits for nobody: what is not written is missing, and nothing is ever wrong.
+/// waits for no writer: chunks that are not written are missing, and nothing is ever wrong.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_ever_sees_a_wrong_value() {
     let world = Arc::new(World::new(6).await);

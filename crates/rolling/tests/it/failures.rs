@@ -108,7 +108,7 @@ async fn f4_labels_move_with_the_data() {
     assert!(said(store.open().problem()).contains("mislabelled"));
     let world = World::new(4).await;
     rolls_without_anybody_noticing(&world).await;
-    // Who rolls the data and forgets the labels is refused.
+    // A commit that rolls the data and forgets the labels is refused.
     let rolled = world
         .rolling()
         .run(&Change::append(4), async |session, _| {
@@ -236,12 +236,12 @@ async fn f7_every_snapshot_is_an_ordinary_array() {
 icefield_testkit::both_versions!(f8_a_late_roll_loses_nothing);
 async fn f8_a_late_roll_loses_nothing() {
     let store = OffsetStore::new(4);
-    // The rule of the bucket counts from the write: nobody rolled, and the window went.
+    // The rule of the bucket counts from the write: no writer rolled, and the window went.
     (0..4).for_each(|slab| store.delete_slab(slab));
     assert!(said(store.open().problem()).contains("missing"));
     let world = World::new(4).await;
     let before = chunk_objects(&world.storage).await;
-    // However long nobody rolls, objects go only when no snapshot that is kept uses them.
+    // However long no writer rolls, objects go only when no snapshot that is kept uses them.
     is_right(&world.read().await).await;
     rolls_without_anybody_noticing(&world).await;
     assert!(before.is_subset(&chunk_objects(&world.storage).await));

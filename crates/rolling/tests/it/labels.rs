@@ -245,7 +245,7 @@ async fn masked_elements_have_no_labels_or_are_refused() {
             }
         }
     }
-    // Floats need no word for it, whatever nobody wrote reads as.
+    // Floats need no word for it, whatever unwritten elements read as.
     let world = World::new(1).await;
     coordinate(
         &world,
@@ -337,7 +337,7 @@ async fn bounds_of_two_coordinates_move_once() {
 }
 
 icefield_testkit::both_versions!(rewritten_arrays_do_not_hide_what_is_missing);
-/// A small array is rewritten, and what nobody wrote of it stays so.
+/// A small array is rewritten, and its unwritten chunks stay unwritten.
 async fn rewritten_arrays_do_not_hide_what_is_missing() {
     let world = World::new(1).await;
     let session = world.writer().await;

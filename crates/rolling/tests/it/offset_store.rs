@@ -15,7 +15,7 @@ struct State {
     labels: Vec<f64>,
 }
 
-/// Objects that everybody writes as they like.
+/// Objects that each writer changes as it likes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OffsetStore(Arc<Mutex<State>>);
 
@@ -92,7 +92,7 @@ impl OffsetStore {
 }
 
 impl Reader {
-    /// What is wrong with what this reader sees. A missing object reads as the fill value, without an error.
+    /// The problem of what this reader sees. A missing object reads as the fill value, without an error.
     pub(crate) fn problem(&self) -> Option<String> {
         let slabs = self.labels.len() / SLAB as usize;
         for (array, name) in ARRAYS.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What cannot move, said by name, and nothing committed.
+//! Windows that cannot move: the error names the reason, and nothing is committed.
 
 use icefield_core::{BranchName, NodePath};
 use icefield_rolling::{Change, Keep, Rolling, RollingError};

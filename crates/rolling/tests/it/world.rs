@@ -29,7 +29,7 @@ pub(crate) fn path(text: &str) -> NodePath {
     NodePath::parse(text).expect("a path")
 }
 
-/// What the cell at a label has, and never the fill value.
+/// The value of the cell at a label, never the fill value.
 pub(crate) fn value(array: usize, label: f64, y: u64, x: u64) -> u8 {
     let hours = label as i64;
     let mixed = hours * 31 + array as i64 * 11 + y as i64 * 5 + x as i64 * 3;
@@ -274,8 +274,8 @@ pub(crate) async fn numbers(session: &Session, at: &str) -> Vec<f64> {
     all
 }
 
-/// What is wrong with a window, seen by a reader that takes the labels at their word; `None` if all is well. Slots that
-/// nobody wrote count only if `complete`.
+/// The problem of a window, seen by a reader that takes the labels at their word; `None` if all is well. Unwritten slots
+/// count only if `complete`.
 pub(crate) async fn problem(session: &Session, complete: bool) -> Option<String> {
     let labels = numbers(session, "/time").await;
     let window = Window::of(session, &NodePath::root(), "time").expect("a window");

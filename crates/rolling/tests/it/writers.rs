@@ -188,7 +188,7 @@ async fn who_loses_every_race_is_told() {
 }
 
 icefield_testkit::both_versions!(nothing_comes_back_to_what_an_absolute_window_has_left);
-/// A chunk that has gone with a window stays gone, whoever comes first, and whether it was there before or not.
+/// A chunk that has gone with a window stays gone, whichever writer comes first, and whether it was there before or not.
 async fn nothing_comes_back_to_what_an_absolute_window_has_left() {
     for is_first in [true, false] {
         let world = World::new(3).await;
