@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::refs::newest;
 use crate::{AlphaError, AlphaId, Layout};
 
-/// What became of an attempt to move a branch.
+/// The outcome of an attempt to move a branch.
 #[derive(Debug)]
 #[must_use = "somebody else may have been first, or the outcome may be unknown"]
 pub enum Advance {
@@ -26,13 +26,13 @@ pub enum Advance {
     Unknown {
         /// The number of the file to look at.
         number: u64,
-        /// What the store said.
+        /// The error of the store.
         source: StorageError,
     },
 }
 
 /// Moves a branch from `parent` to `to`, or creates it without a `parent`: the newest file must point to the parent, and
-/// the next one is created if it is absent. If somebody was faster, the look begins again, and finds what they did.
+/// the next one is created if it is absent. If another writer was faster, the look begins again, and finds its file.
 ///
 /// For the tests of readers: repositories of this generation are not written otherwise, because nothing reads them any
 /// more. The file has the one key that all code of that time reads.

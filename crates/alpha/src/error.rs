@@ -33,7 +33,7 @@ pub enum AlphaError {
     Unsupported {
         /// The object.
         key: String,
-        /// What is in the way.
+        /// The rule that stands in the way.
         rule: Box<Rule>,
     },
     /// An object is not there.
@@ -41,13 +41,13 @@ pub enum AlphaError {
     Missing {
         /// The object.
         key: String,
-        /// What refers to it.
+        /// The object that refers to it.
         needed_by: String,
     },
-    /// Somebody named a snapshot that is not there.
+    /// The caller named a snapshot that is not there.
     #[error("there is no snapshot {id}")]
     NoSnapshot {
-        /// What was named.
+        /// The id that was named.
         id: AlphaId,
     },
     /// The whole history is younger than that.
@@ -67,7 +67,7 @@ pub enum AlphaError {
     /// No array has this path.
     #[error("there is no array at {path} in snapshot {id}")]
     NoArray {
-        /// What was named.
+        /// The path that was named.
         path: NodePath,
         /// Where it was looked for.
         id: AlphaId,
@@ -106,13 +106,13 @@ pub enum Rule {
     /// The bytes are not the value that belongs there.
     #[error("no {what} can be read from its {form} at byte {offset} ({problem})")]
     Encoding {
-        /// What should be there.
+        /// The value that should be there.
         what: &'static str,
         /// `MessagePack` or `JSON`.
         form: &'static str,
         /// How far the reader came.
         offset: usize,
-        /// What the reader said.
+        /// The error of the reader.
         problem: String,
     },
     /// The value ends before the file does.
@@ -154,7 +154,7 @@ pub enum Rule {
     BranchChain {
         /// The snapshot.
         snapshot: AlphaId,
-        /// What should be its parent.
+        /// The snapshot that should be its parent.
         before: AlphaId,
     },
     /// A time that cannot be read.
@@ -198,7 +198,7 @@ pub enum Rule {
     Metadata {
         /// The node.
         path: NodePath,
-        /// What is wrong.
+        /// The problem.
         source: MetadataError,
     },
     /// A fill value of another type than the array.

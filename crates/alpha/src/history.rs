@@ -82,7 +82,7 @@ impl AlphaRepository {
 
     /// Reads the initial snapshot with this id in it.
     async fn initial(&self, inner: AlphaId, needed_by: &str) -> Result<Snapshot, AlphaError> {
-        // Whoever writes both alike, is found at once.
+        // A snapshot whose two ids are alike is found at once.
         match self.snapshot(inner, needed_by).await {
             Err(AlphaError::Missing { .. }) => {}
             other => return other,
@@ -128,7 +128,7 @@ impl AlphaRepository {
                 continue;
             };
             let (bytes, _) = self.storage.read_at_most(&key, MAX_OBJECT).await?;
-            // What is damaged is not it; if it is, it will be missed.
+            // A damaged snapshot is not the one; if it is, it will be missed.
             match Snapshot::decode(&bytes, self.layout(), id, key.as_str()) {
                 Ok(snapshot) if snapshot.is_initial() && snapshot.inner_id == inner => {
                     return Ok(Some(id));

@@ -29,7 +29,7 @@ pub use self::error::ImportError;
 /// session was `started_at`. The time of a commit itself is that of the import.
 pub const ALPHA: &str = "alpha";
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportReport {
@@ -91,7 +91,7 @@ pub trait Progress: Send + Sync {
     fn committed(&self) {}
 }
 
-/// Nobody wants to know.
+/// Reports no progress.
 impl Progress for () {}
 
 /// Imports a repository of the alpha generation.
@@ -136,7 +136,7 @@ impl Import {
     /// Imports into a place where there is nothing, or a repository without commits and refs of its own.
     ///
     /// # Errors
-    /// What is damaged or cannot be taken over, by key and rule: before anything is written, save for chunk objects,
+    /// Objects that are damaged or cannot be taken over, by key and rule: before anything is written, save for chunk objects,
     /// which are read when they are copied. [`ImportError::NotEmpty`]. Until the refs are written, the destination is an
     /// empty repository after a failure; then it is [`ImportError::Refs`].
     pub async fn run(
@@ -162,7 +162,7 @@ impl Import {
         let made = match self.commits(&repository, &plan, &work, &mut report).await {
             Ok(made) => made,
             Err(error) => {
-                // What is not known is looked at by somebody.
+                // After an unknown outcome the branch stays, for an operator to look into.
                 if !error.is_unknown()
                     && let Err(error) = repository.delete_branch(&work).await
                 {

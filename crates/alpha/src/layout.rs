@@ -29,13 +29,13 @@ const MAIN: &str = "main";
 /// Which names the objects have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// Those of the specification's text. Nobody is known to have written it.
+    /// Those of the specification's text. No writer of it is known.
     Literal,
     /// Those of the code of that time.
     Code,
 }
 
-/// What a key below `r/` says.
+/// A key below `r/`, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RefKey {
     Branch { name: String, number: u64 },
@@ -75,7 +75,7 @@ impl Layout {
         })
     }
 
-    /// Where the files of a branch may be: as we would write them, and as somebody did who encoded nothing.
+    /// Where the files of a branch may be: as we would write them, and as a writer that encoded nothing did.
     pub(crate) fn branches(self, name: &str, form: KeyForm) -> Result<Vec<Prefix>, KeyError> {
         let spellings = spellings(name, form);
         spellings.iter().map(|it| self.branch_spelt(it)).collect()
@@ -248,7 +248,7 @@ mod tests {
                 assert!(!keys.is_empty());
                 assert!(keys.iter().all(|key| read(key) == tag(name)), "{keys:?}");
             }
-            // Nobody encoded it: what is listed can be looked up.
+            // The name was not encoded: a key that is listed can be looked up.
             assert_eq!(layout.tags("é", form).unwrap().len(), 2);
         }
         assert_eq!(literal.file(100).as_deref(), Some("ZZZZZZWV.json"));

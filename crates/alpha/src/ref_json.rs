@@ -9,7 +9,7 @@ use crate::{AlphaError, AlphaId};
 /// Largest file of a ref that is read, in bytes: the properties of a commit are in it, too.
 pub(crate) const MAX_REF: u64 = 64 << 20;
 
-/// What the file of a branch or tag says.
+/// The contents of the file of a branch or tag.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RefFile {

@@ -16,7 +16,7 @@ pub struct BranchFile {
     pub number: u64,
     /// Its key.
     pub key: String,
-    /// What it says.
+    /// Its contents.
     pub file: RefFile,
 }
 
@@ -86,7 +86,7 @@ impl AlphaRepository {
     /// Lists the refs and reads where they point: one file of each branch, whatever is in the older ones.
     ///
     /// # Errors
-    /// What the store says to the list. What is wrong with one ref is in its place.
+    /// The error of the store for the list. The problem of one ref is in its place.
     pub async fn tips(&self) -> Result<AlphaTips, AlphaError> {
         let form = self.storage.capabilities().key_form;
         let options = ListOptions::prefix(Prefix::parse(layout::REFS)?).without_versions();

@@ -32,7 +32,7 @@ impl AlphaRepository {
     /// of a branch `main`. Two short lists.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn detect(storage: &dyn Storage) -> Result<Option<Layout>, AlphaError> {
         for layout in Layout::ALL {
             let directory = layout.main()?;

@@ -7,7 +7,7 @@
 //! 100       ZZZZZZWV     ZZZZZZZZZZZSP
 //! largest   00000000     0000000000000
 //! ```
-//! What is encoded is the largest number less the number, big endian, in Crockford's base 32. 40 bits are eight
+//! The encoded number is the largest number less the number, big endian, in Crockford's base 32. 40 bits are eight
 //! characters; 64 bits are thirteen, the last of which ends with one zero bit.
 
 use base32::Alphabet;

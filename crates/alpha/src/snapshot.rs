@@ -1,4 +1,4 @@
-//! Snapshots: the whole hierarchy after one commit, and who came before it.
+//! Snapshots: the whole hierarchy after one commit, and its ancestors.
 
 mod wire;
 
@@ -47,7 +47,7 @@ pub struct Node {
     pub id: u32,
     /// Its `zarr.json`, made of the fields of the snapshot.
     pub document: Bytes,
-    /// What today's engine needs of it, if it is an array.
+    /// The fields that today's engine needs, if it is an array.
     pub array: Option<ArrayMetadata>,
     /// Where the refs of its chunks are.
     pub manifests: Vec<AlphaId>,
@@ -67,7 +67,7 @@ impl Snapshot {
         let wire: WireSnapshot = decode(bytes, layout, key, "snapshot")?;
         let listed = wire.short_term_history.len();
         let (total, short) = (wire.total_parents, wire.short_term_parents);
-        // Nobody ever cut a history short.
+        // No writer ever cut a history short.
         if total as usize != listed || usize::from(short) != listed {
             let rule = Rule::History {
                 total,

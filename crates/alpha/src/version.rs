@@ -71,7 +71,7 @@ impl AlphaVersion {
     }
 
     /// Reads a chunk; `None` of one that was never written, or lies outside the grid. Looks at all chunks of the array each
-    /// time: who reads many takes [`AlphaVersion::chunks`] and [`AlphaRepository::chunk`].
+    /// time: a caller that reads many takes [`AlphaVersion::chunks`] and [`AlphaRepository::chunk`].
     ///
     /// # Errors
     /// As [`AlphaVersion::chunks`], and as [`AlphaRepository::chunk`].

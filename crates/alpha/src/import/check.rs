@@ -10,7 +10,7 @@ use super::difference::Loaded;
 use crate::layout::Kind;
 use crate::{AlphaError, AlphaId, AlphaRefs, AlphaRepository, Payload, Rule, Snapshot};
 
-/// What an import will do.
+/// The plan of an import.
 pub(super) struct Plan {
     pub(super) refs: AlphaRefs,
     /// The snapshots, parents before children.
@@ -24,7 +24,7 @@ pub(super) struct Plan {
 pub(super) struct Step {
     pub(super) id: AlphaId,
     pub(super) parent: Option<AlphaId>,
-    /// What needs it: the key of a ref, or of a child.
+    /// The key of the ref, or of the child, that needs it.
     pub(super) needed_by: String,
 }
 
@@ -162,7 +162,7 @@ fn in_order(met: Vec<Step>) -> Vec<Step> {
     steps
 }
 
-/// Names that nobody could make today are found before anything is written.
+/// Names that no ref can be given today are found before anything is written.
 fn check_names(refs: &AlphaRefs) -> Result<(), AlphaError> {
     let branches = refs.branches.iter().filter_map(|(name, files)| {
         let newest = files.last()?;

@@ -1,5 +1,5 @@
-//! What a snapshot changed since its parent. Nobody logged it: nodes are compared by their numbers, chunks by where
-//! they are.
+//! The changes of a snapshot since its parent. The format has no log of them: nodes are compared by their numbers, chunks
+//! by where they are.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct Loaded {
     manifests: Manifests,
 }
 
-/// What becomes of one node that the snapshot has.
+/// The changes to one node that the snapshot has.
 pub(super) struct NodeEdits<'a> {
     pub(super) node: &'a Node,
     /// Whether its metadata are written.
@@ -30,7 +30,7 @@ pub(super) struct NodeEdits<'a> {
     pub(super) set: Vec<&'a ChunkEntry>,
 }
 
-/// What a snapshot changed.
+/// The changes of a snapshot.
 pub(super) struct Difference<'a> {
     /// Nodes that are no longer there, or another node now, with all that is below them.
     pub(super) deleted: Vec<&'a NodePath>,

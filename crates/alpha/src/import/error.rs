@@ -20,10 +20,10 @@ pub enum ImportError {
         /// The destination.
         location: String,
     },
-    /// The configuration of the destination was changed by somebody else, or it is not known whether it was.
+    /// Another client changed the configuration of the destination, or it is not known whether one did.
     #[error("the configuration of the destination could not be written: import again")]
     Config,
-    /// Somebody else works on the destination.
+    /// Another client works on the destination.
     #[error(
         "{branch} was changed by somebody else while the import wrote to it: import into another place"
     )]
@@ -44,7 +44,7 @@ pub enum ImportError {
     Unknown {
         /// The ref.
         name: String,
-        /// What the store said.
+        /// The error of the store.
         source: StorageError,
     },
     /// All commits are there, and not all refs.

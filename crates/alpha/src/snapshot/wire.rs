@@ -20,7 +20,7 @@ pub(super) struct WireSnapshot {
     pub(super) nodes: WireNodes,
 }
 
-/// What a snapshot says of itself, and of each of its ancestors.
+/// The entry of a snapshot for itself, and for each of its ancestors.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ancestor {

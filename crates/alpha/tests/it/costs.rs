@@ -1,4 +1,4 @@
-//! What reading costs, in requests and bytes: nothing is read twice that need not be.
+//! The costs of reading, in requests and bytes: nothing is read twice that need not be.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What an import makes: the same history, the same nodes, the same bytes.
+//! The result of an import: the same history, the same nodes, the same bytes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

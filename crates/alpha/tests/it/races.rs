@@ -40,7 +40,7 @@ async fn of_racing_writers_exactly_one_wins_each_round() {
                 }
             }
             assert_eq!((winners.len(), told.len()), (1, 7));
-            // The losers know who it was.
+            // The losers are told the snapshot that won.
             assert!(told.iter().all(|found| *found == Some(winners[0])));
             tip = winners[0];
         }

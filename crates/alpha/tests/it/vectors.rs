@@ -147,7 +147,7 @@ async fn the_layout_is_known_by_the_files_of_main() {
         let (storage, _) = load(vector).await;
         assert_eq!(AlphaRepository::detect(&*storage).await.unwrap(), None);
     }
-    // A Zarr hierarchy with a group `r` and an array `main`, and a branch whose files are of nobody.
+    // A Zarr hierarchy with a group `r` and an array `main`, and a branch whose files no known writer made.
     let storage = memory();
     for key in [
         "r/zarr.json",

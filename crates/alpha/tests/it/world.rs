@@ -47,7 +47,7 @@ pub(crate) fn object(value: &Value) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// What a document should say: the expectations write absent attributes as null.
+/// The expected document: the expectations write absent attributes as null.
 pub(crate) fn document(expected: &Value) -> Value {
     let mut document = expected.clone();
     if document["attributes"].is_null() {
