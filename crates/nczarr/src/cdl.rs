@@ -21,8 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`parse`] reads the language of `ncgen` as far as the twelve atomic types go. It is stricter where `ncgen` loses what
-//! somebody wrote (numbers that do not fit their type, values without a place), and more patient with names that are words
+//! [`parse`] reads the language of `ncgen` as far as the twelve atomic types go. It is stricter where `ncgen` loses a part of
+//! the text (numbers that do not fit their type, values without a place), and more patient with names that are words
 //! of the language, which `ncdump` prints as they are.
 
 mod attribute_text;

@@ -11,7 +11,7 @@ pub enum NczarrError {
     Document {
         /// Its key, or the path of the node.
         key: String,
-        /// What is wrong with it, and what to do.
+        /// The problem, and what to do.
         problem: String,
     },
     /// The dataset contradicts itself.

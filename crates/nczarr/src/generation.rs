@@ -18,7 +18,7 @@ pub enum Generation {
     Pure,
 }
 
-/// What a generation calls its records.
+/// The names that a generation gives its records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Names {
     pub(crate) superblock: &'static str,
@@ -61,11 +61,11 @@ pub(crate) const NEWEST: Names = Names {
 
 /// Begins the names of all attributes that belong to the convention and are none of the user's.
 pub(crate) const RESERVED: &str = "_nczarr_";
-/// Who wrote the dataset.
+/// The attribute that names the writer of the dataset.
 pub(crate) const PROPERTIES: &str = "_NCProperties";
 /// xarray's names of dimensions.
 pub(crate) const XARRAY: &str = "_ARRAY_DIMENSIONS";
-/// What netCDF-C has there for a scalar.
+/// The dimension that netCDF-C names there for a scalar.
 pub(crate) const SCALAR: &str = "_scalar_";
 
 impl Generation {

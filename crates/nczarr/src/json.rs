@@ -55,7 +55,7 @@ pub(crate) fn typed(value: &Value, data_type: DataType) -> Result<Values, String
     })
 }
 
-/// Reads a value whose type nobody says.
+/// Reads a value without a declared type.
 ///
 /// | JSON | type |
 /// |---|---|

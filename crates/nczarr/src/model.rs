@@ -43,9 +43,9 @@ pub struct Variable {
     pub data_type: DataType,
     /// Its dimensions, the slowest first; none for a scalar.
     pub dimensions: Vec<DimensionPath>,
-    /// Its attributes; a fill value that somebody set is among them as `_FillValue`, too.
+    /// Its attributes; a fill value that was set is among them as `_FillValue`, too.
     pub attributes: Vec<Attribute>,
-    /// What elements read as that nobody wrote.
+    /// The value that unwritten elements read as.
     pub fill: Fill,
     /// How its elements are stored.
     pub storage: Storage,
@@ -60,13 +60,13 @@ pub struct Attribute {
     pub values: Values,
 }
 
-/// What elements read as that nobody wrote.
+/// The value that unwritten elements read as.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Fill {
     /// netCDF's default for the type.
     #[default]
     Default,
-    /// Nobody knows: filling was switched off.
+    /// The value is unknown: filling was switched off.
     Off,
     /// This, one value of the variable's type.
     Value(Values),
@@ -75,11 +75,11 @@ pub enum Fill {
 /// How the elements of a variable are stored, in netCDF's terms.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Storage {
-    /// Elements per chunk and dimension; empty where nobody chose.
+    /// Elements per chunk and dimension; empty where none were chosen.
     pub chunk_shape: Vec<u64>,
     /// The order of bytes.
     pub endian: Endian,
-    /// What is applied to a chunk, in order.
+    /// The filters that are applied to a chunk, in order.
     pub filters: Vec<Filter>,
 }
 
@@ -138,7 +138,7 @@ impl Variable {
         find(&self.attributes, name)
     }
 
-    /// Returns the value that unwritten elements read as; `None` if nobody knows.
+    /// Returns the value that unwritten elements read as; `None` if it is unknown.
     pub fn fill_value(&self) -> Option<Values> {
         match &self.fill {
             Fill::Default => Some(self.data_type.default_fill()),

@@ -16,13 +16,13 @@ use crate::generation::Names;
 use crate::json::object;
 use crate::{Dataset, Dimension, Generation, Group, NczarrError};
 
-/// Groups below groups; more would be no dataset that anybody made.
+/// Groups below groups; no dataset in use has more.
 const MAX_DEPTH: usize = 128;
 
 /// How a tree is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// What NCZarr recorded is not looked at (`mode=zarr`).
+    /// The records of NCZarr are not looked at (`mode=zarr`).
     pub is_pure: bool,
     /// `_ARRAY_DIMENSIONS` is not looked at (`mode=noxarray`).
     pub is_without_xarray: bool,
@@ -292,7 +292,7 @@ fn key(path: &str, name: &str) -> String {
     }
 }
 
-/// What messages call a path.
+/// The name of a path in messages.
 fn shown(path: &str) -> &str {
     match path {
         "" => "/",

@@ -52,7 +52,7 @@ use std::str::FromStr;
 pub use error::UrlError;
 pub use place::{Place, Provider, S3Place};
 
-/// What holds the values of a dataset.
+/// The kind of store that holds the values of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Store {
     /// A directory, or with [`Format::Bytes`] a file.
@@ -90,7 +90,7 @@ pub enum ZarrVersion {
 pub struct DatasetUrl {
     /// Where the dataset lies.
     pub place: Place,
-    /// What holds it there.
+    /// The kind of store that holds it there.
     pub store: Store,
     /// How it is spelt; `None` where the URL does not say, which netCDF-C does not take for Zarr.
     pub format: Option<Format>,
@@ -100,9 +100,9 @@ pub struct DatasetUrl {
     pub consolidated: bool,
     /// The format of Zarr, where the URL says.
     pub version: Option<ZarrVersion>,
-    /// What followed `?`. No part of the path, and without a meaning for a directory.
+    /// The text that followed `?`. No part of the path, and without a meaning for a directory.
     pub query: Option<String>,
-    /// The other keys after `#`, in order: `log`, `show=fetch` and what nobody here knows.
+    /// The other keys after `#`, in order: `log`, `show=fetch` and those that are unknown here.
     pub keys: Vec<(String, Option<String>)>,
 }
 
@@ -199,7 +199,7 @@ impl DatasetUrl {
         words.extend(match (&self.place, self.store) {
             (_, Store::Zip) => Some("zip"),
             (Place::S3(place), _) => Some(place.provider.word()),
-            // What a URL without any word means.
+            // The meaning of a URL without any word.
             (Place::File(_), _) if self.format.is_some() => Some("file"),
             _ => None,
         });

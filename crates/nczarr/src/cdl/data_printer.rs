@@ -47,7 +47,7 @@ impl DataPrinter {
         };
         let variable = dataset.variable(path).ok_or_else(missing)?;
         let layout = layout(dataset, path, variable)?;
-        // What Zarr fills with is not asked: without the attribute, netCDF's default counts.
+        // Zarr's fill value is not asked: without the attribute, netCDF's default counts.
         let own = variable.attribute("_FillValue");
         let default = variable.data_type.default_fill();
         let fill = match own.filter(|value| value.len() == 1) {

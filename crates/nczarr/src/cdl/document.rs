@@ -1,4 +1,4 @@
-//! What a text of CDL says.
+//! A text of CDL, parsed.
 
 use std::borrow::Cow;
 use std::convert::Infallible;

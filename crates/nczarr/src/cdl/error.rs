@@ -1,4 +1,4 @@
-//! What is no CDL, and what cannot be printed as CDL.
+//! Errors of texts that are no CDL, and of datasets that cannot be printed as CDL.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ impl fmt::Display for Position {
 pub struct CdlError {
     /// Where in the text.
     pub position: Position,
-    /// What is wrong there.
+    /// The rule that is broken there.
     pub rule: Rule,
 }
 
@@ -36,15 +36,15 @@ pub enum Rule {
     /// Something else must stand here.
     #[error("{expected} must stand here, and not {found}")]
     Expected {
-        /// What the language asks for.
+        /// The token that the language asks for.
         expected: &'static str,
-        /// What there is.
+        /// The token that is there.
         found: String,
     },
     /// A text, comment or char constant has no end.
     #[error("{what} that begins here has no end")]
     Endless {
-        /// What has no end.
+        /// The construct that has no end.
         what: &'static str,
     },
     /// A backslash and what follows it mean nothing.
@@ -142,13 +142,13 @@ pub enum Rule {
     Special {
         /// The attribute.
         name: String,
-        /// What it must be.
+        /// The values that it may have.
         expected: &'static str,
     },
     /// A limit of this reader.
     #[error("{what}: this reader stops at {limit}")]
     TooLarge {
-        /// What there is too much of.
+        /// The things that are too many.
         what: &'static str,
         /// The limit.
         limit: u64,

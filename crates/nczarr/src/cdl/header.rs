@@ -1,4 +1,4 @@
-//! What `ncdump` prints of a group before its data.
+//! The part of a group that `ncdump` prints before its data.
 
 use std::io::Write;
 

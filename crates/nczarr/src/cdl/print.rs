@@ -10,7 +10,7 @@ use super::header::{header, line};
 use super::number::Digits;
 use super::text::name;
 
-/// What to print of a dataset.
+/// The parts of a dataset to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PrintOptions {

@@ -164,7 +164,7 @@ fn of_codecs(text: &str) -> Option<Vec<Filter>> {
     list.into_iter().map(one).collect()
 }
 
-/// What an attribute with a meaning to netCDF must be.
+/// The rule for an attribute with a meaning to netCDF.
 pub(super) type Expectation = &'static str;
 
 /// Whether an attribute of a variable was one with a meaning.

@@ -1,4 +1,4 @@
-//! What a dataset cannot be.
+//! Errors of datasets that cannot be.
 
 use super::DimensionPath;
 

@@ -7,7 +7,7 @@ use super::DataType;
 pub enum Values {
     /// Of `byte`.
     Byte(Vec<i8>),
-    /// Of `char`; as an attribute, a text whose encoding nobody promises.
+    /// Of `char`; as an attribute, a text in an encoding that is not promised.
     Char(Vec<u8>),
     /// Of `short`.
     Short(Vec<i16>),

@@ -71,7 +71,7 @@ impl Tree<'_> {
         Ok(by_flag || record.get("storage").and_then(Value::as_str) == Some("scalar"))
     }
 
-    /// What unwritten elements read as; in the document it becomes what Zarr has there.
+    /// The value that unwritten elements read as; in the document it becomes what Zarr has there.
     fn fill(
         &self,
         document: &mut Map<String, Value>,

@@ -53,7 +53,7 @@ impl Tree<'_> {
         data_type: Option<DataType>,
     ) -> Result<Values, String> {
         if let (FILL_VALUE, Some(data_type)) = (name, data_type) {
-            // What is none of its elements masks nothing, and stays what it is.
+            // A value that is none of its elements masks nothing, and stays as it is.
             return Ok(json::typed(value, data_type).unwrap_or_else(|_| json::untyped(value)));
         }
         let Some(named) = types.and_then(|types| types.get(name)) else {

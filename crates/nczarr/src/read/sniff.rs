@@ -35,7 +35,7 @@ pub(super) fn may_swap(documents: &Documents, options: ReadOptions) -> bool {
         .and_then(|document| document.get(PROPERTIES)?.as_str());
     match properties.map(version) {
         Some(Some(version)) => version < CORRECT,
-        // It has no version. The early generations ended before that one; of others, only who asks for it knows better.
+        // It has no version. The early generations ended before that one; of others, only a caller that asks for it knows better.
         Some(None) | None => {
             let generation = generation(documents);
             let is_early = !matches!(generation, Generation::Pure | Generation::G3);

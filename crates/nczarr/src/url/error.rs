@@ -1,4 +1,4 @@
-//! What a URL cannot mean.
+//! Errors of URLs that mean no dataset.
 
 /// Why a text names no dataset. None of the messages repeats the URL, which may hold a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum UrlError {
     /// `file:name`.
     #[error("`file:{rest}` lacks its two slashes: write file://{rest}")]
     NoSlashes {
-        /// What follows the colon.
+        /// The text after the colon.
         rest: String,
     },
     /// A scheme that nothing here reads.
@@ -38,7 +38,7 @@ pub enum UrlError {
     /// A word, or several, where a key belongs.
     #[error("`{key}` is no key: write mode={key}")]
     NotAKey {
-        /// What was written.
+        /// The word, or the words.
         key: String,
     },
     /// A second `#`.

@@ -1,4 +1,4 @@
-//! What follows `#`: keys with values, and among them the words of `mode`.
+//! The fragment after `#`: keys with values, and among them the words of `mode`.
 
 use super::{Format, Store, UrlError, ZarrVersion, cut};
 

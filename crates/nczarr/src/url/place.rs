@@ -33,10 +33,10 @@ pub struct S3Place {
     pub endpoint: Option<String>,
 }
 
-/// Who runs a bucket.
+/// The provider that runs a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Provider {
-    /// Amazon, or whoever speaks like it.
+    /// Amazon, or a server that speaks like it.
     #[default]
     Aws,
     /// Google.
@@ -56,7 +56,7 @@ impl Provider {
     }
 }
 
-/// What was found, and the keys that are not part of it.
+/// The place and the store that were found, and the keys that are not part of it.
 pub(super) struct Found {
     pub(super) place: Place,
     pub(super) store: Store,
@@ -244,7 +244,7 @@ fn provider_of(host: &str) -> Option<Provider> {
     }
 }
 
-/// What comes before the first slash, and the rest with it.
+/// The text before the first slash, and the rest with it.
 fn split(text: &str) -> (&str, &str) {
     text.split_at(text.find('/').unwrap_or(text.len()))
 }

@@ -1,4 +1,4 @@
-//! What a Zarr v3 document says of an array, in netCDF's terms.
+//! The statements of a Zarr v3 document about an array, in netCDF's terms.
 
 use serde_json::{Map, Value};
 
@@ -85,7 +85,7 @@ pub(super) fn storage(document: &Map<String, Value>) -> Storage {
                 let id = name.strip_prefix("numcodecs.").unwrap_or(name);
                 configuration.insert("id".to_owned(), id.into());
                 let found = filter(&Value::Object(configuration));
-                // What is no filter of netCDF's is known by its codec.
+                // A filter that is none of netCDF's is known by its codec.
                 storage.filters.push(match found {
                     Filter::Other(_) => Filter::Other(codec.clone()),
                     known => known,

@@ -49,7 +49,7 @@ pub(super) fn read(
     array: Option<OfArray>,
 ) -> Result<Vec<Attribute>, String> {
     let types = json::object(record, "attributes");
-    // What has the record's name and is none is somebody's attribute.
+    // An attribute that has the record's name and is none is the user's.
     let users = attributes.iter().filter(|(name, value)| {
         (*name != RECORD || record.is_empty()) && !is_reserved(name, value)
     });
@@ -61,7 +61,7 @@ pub(super) fn read(
             (Some(values), _) => Ok(values),
             (None, None) => Ok(json::untyped(value)),
             (None, Some(BYTES)) => bytes(value),
-            // A type of somebody else's, or an attribute that changed since: what it is now counts.
+            // A type of another program, or an attribute that changed since: its present value counts.
             (None, Some(known)) => Ok(of_name(known)
                 .and_then(|data_type| json::typed(value, data_type).ok())
                 .unwrap_or_else(|| json::untyped(value))),

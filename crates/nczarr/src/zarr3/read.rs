@@ -59,7 +59,7 @@ pub fn read_zarr3(documents: &BTreeMap<String, Value>) -> Result<Dataset, Nczarr
     Ok(dataset)
 }
 
-/// The record of a node; nothing where it is none that can be read, since anybody may write attributes.
+/// The record of a node; nothing where it is none that can be read, since any program may write attributes.
 fn record(attributes: &Map<String, Value>) -> Map<String, Value> {
     let record = attributes.get(RECORD).and_then(parsed);
     record.unwrap_or_default()
@@ -70,7 +70,7 @@ fn parsed(value: &Value) -> Option<Map<String, Value>> {
     (!record.is_empty()).then_some(record)
 }
 
-/// Returns whether the value of an attribute [`RECORD`] is one of ours; any other is somebody's attribute.
+/// Returns whether the value of an attribute [`RECORD`] is one of ours; any other is an attribute of the user's.
 pub fn is_record(value: &Value) -> bool {
     parsed(value).is_some()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::read::{ANONYMOUS, declare};
 use crate::{Dataset, DimensionPath};
 
-/// What an array says of its dimensions.
+/// The dimensions of an array, as it states them.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     /// The path of the array.

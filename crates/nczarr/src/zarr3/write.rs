@@ -8,7 +8,7 @@ use super::scope::Named;
 use super::{RECORD, attributes, scope};
 use crate::{Attribute, DataType, Dataset, DimensionPath, Fill, Group, ModelError, Variable, json};
 
-/// What the Zarr v3 document of a group or array has of netCDF's.
+/// The parts of netCDF in the Zarr v3 document of a group or array.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Zarr3Node {
     /// Its `attributes`.

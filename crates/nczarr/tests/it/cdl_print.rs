@@ -1,4 +1,4 @@
-//! What `ncdump` printed is printed again, byte for byte.
+//! The output of `ncdump` is printed again, byte for byte.
 
 use std::fs;
 use std::path::{Path, PathBuf};

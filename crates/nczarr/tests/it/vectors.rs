@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::fixtures::{Case, directories};
 
-/// What netCDF has no types for: those are imported as plain Zarr and are no datasets.
+/// The vectors that netCDF has no types for: those are imported as plain Zarr and are no datasets.
 const NO_DATASETS: [&str; 1] = ["zarr-python-v2-dir"];
 
 fn opened(case: &Case) -> Result<Opened, NczarrError> {
@@ -168,7 +168,7 @@ mod serde_like {
     all!(i8, u8, i16, u16, i32, u32, i64, u64, f32, f64, String);
 }
 
-/// What does not depend on how elements are stored, as text: there, every NaN is every other.
+/// The parts that do not depend on how elements are stored, as text: there, every NaN is every other.
 fn bare(mut dataset: Dataset) -> String {
     let paths: Vec<String> = dataset.variables().into_iter().map(|it| it.0).collect();
     for path in paths {

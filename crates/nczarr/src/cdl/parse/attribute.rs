@@ -10,7 +10,7 @@ use super::constant::{Constant, Kind, common_type};
 use super::scope::VariableId;
 use super::{Parser, data_type};
 
-/// What `_FillValue` must be.
+/// The rule for `_FillValue`.
 const FILL_VALUE: &str = "one value of the variable's type";
 
 impl Parser<'_> {

@@ -337,7 +337,7 @@ fn segments(
             last.stride = last.stride.checked_mul(length).ok_or_else(too_large)?;
         }
     }
-    // What the first dimension, if any, leaves room for.
+    // The length that the first dimension, if any, leaves room for.
     let first = variable
         .dimensions
         .first()
