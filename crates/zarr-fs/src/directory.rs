@@ -59,13 +59,13 @@ struct Base {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     skipped: Arc<dyn Fn(&Skipped) + Send + Sync>,
-    /// What must not be dropped while the tree is in use.
+    /// The value that must not be dropped while the tree is in use.
     _kept: Option<Arc<dyn Any + Send + Sync>>,
     threads: Threads,
     buffers: Buffers,
     /// Whether the file system tells `a` from `A`: known after the first write.
     case_matters: OnceLock<bool>,
-    /// What tests do between the last byte of a temporary file and its renaming.
+    /// The hook of tests between the last byte of a temporary file and its renaming.
     #[cfg(test)]
     before_rename: Option<fn()>,
 }
@@ -101,8 +101,8 @@ impl DirectoryTree {
         Naming::native().file_uri(path)
     }
 
-    /// Reads a value whole, if its size is among those given; `None` if there is none. For who was told the size by a
-    /// list, or takes no more than so much.
+    /// Reads a value whole, if its size is among those given; `None` if there is none. For callers that were told the size by a
+    /// list, or take no more than so much.
     ///
     /// # Errors
     /// [`TreeError::Size`] if it is not, [`TreeError::Changed`] if the size changes under the reader's hands;

@@ -117,7 +117,7 @@ pub enum TreeError {
         store: String,
         /// The path below the base.
         name: String,
-        /// What is there: `a FIFO`, …
+        /// Its kind: `a FIFO`, …
         found: &'static str,
     },
     /// The base is not a directory.
@@ -141,13 +141,13 @@ pub enum TreeError {
     /// The operating system refused.
     #[error("cannot {action} {name} in {store}")]
     Io {
-        /// What was attempted: `read`, `write`, …
+        /// The action that was attempted: `read`, `write`, …
         action: &'static str,
         /// The store.
         store: String,
         /// The key or directory.
         name: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The value is stored, but making it survive a loss of power failed.
@@ -157,7 +157,7 @@ pub enum TreeError {
         store: String,
         /// The key.
         name: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file is not a zip file that can be read, or breaks one of the rules for those.
@@ -171,13 +171,13 @@ pub enum TreeError {
     /// The storage backend failed.
     #[error("cannot {action} {name} in {store}")]
     Storage {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
         /// The store.
         store: String,
         /// The key or prefix.
         name: String,
-        /// What the backend said.
+        /// The error of the backend.
         source: Box<StorageError>,
     },
     /// The store did not say whether it took a write. Read the key to find out.
@@ -187,7 +187,7 @@ pub enum TreeError {
         store: String,
         /// The key.
         name: String,
-        /// What the backend said.
+        /// The error of the backend.
         source: Box<StorageError>,
     },
     /// A value is, or would be, too long to be held in memory.
@@ -203,7 +203,7 @@ pub enum TreeError {
     /// The thread that should do the work is gone.
     #[error("cannot {action} {name}: the runtime is shutting down, or the work panicked")]
     Lost {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
         /// The store.
         name: String,

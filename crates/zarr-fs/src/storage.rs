@@ -204,7 +204,7 @@ impl StorageTree {
     }
 }
 
-/// What a key means directly below a prefix: itself, or a prefix that was not told yet.
+/// The meaning of a key directly below a prefix: itself, or a prefix that was not told yet.
 pub(crate) fn child(
     prefix: &TreePrefix,
     entry: Entry,

@@ -18,7 +18,7 @@ pub struct Entry {
     pub size: u64,
 }
 
-/// What lies directly below a prefix.
+/// A value or prefix directly below a prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Child {
     /// A value.
@@ -27,7 +27,7 @@ pub enum Child {
     Prefix(TreePrefix),
 }
 
-/// What lies directly below a prefix, collected.
+/// The values and prefixes directly below a prefix, collected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Children {
     /// The values.
@@ -55,7 +55,7 @@ pub trait ReadTree: fmt::Debug + fmt::Display + Send + Sync + 'static {
     /// Returns the bytes of a value without reading it; `None` if there is none.
     ///
     /// # Errors
-    /// What the store says; never that the key is absent.
+    /// The errors of the store; never that the key is absent.
     async fn size(&self, key: &TreeKey) -> Result<Option<u64>, TreeError>;
 
     /// Lists the values below a prefix in byte order of their keys.

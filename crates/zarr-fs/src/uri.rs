@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::Naming;
 
-/// What RFC 3986 lets stand in a segment beside letters and digits (`pchar`), and the slash between segments.
+/// The characters that RFC 3986 lets stand in a segment beside letters and digits (`pchar`), and the slash between segments.
 const PLAIN: &[u8] = b"/-._~!$&'()*+,;=:@";
 
 /// Why a text names no directory of this machine, or a path has no URI.

@@ -279,7 +279,7 @@ impl ZMap {
         }
         match tree.set(&parsed, value).await {
             Ok(()) => Ok(()),
-            // Somebody was faster.
+            // Another writer was faster.
             Err(TreeError::BelowAValue { parent: other, .. })
             | Err(TreeError::AboveKeys { below: other, .. }) => Err(ZMapError::Exists {
                 store: self.to_string(),
@@ -419,7 +419,7 @@ fn parse(key: &str) -> Result<Option<TreeKey>, ZMapError> {
     Err(malformed(key, rule))
 }
 
-/// What lies below a key.
+/// The prefix below a key.
 fn below(key: &str) -> Result<TreePrefix, ZMapError> {
     match parse(key)? {
         None => Ok(TreePrefix::all()),

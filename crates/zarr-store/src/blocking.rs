@@ -15,7 +15,7 @@ use crate::{BlockingError, ZarrStore, ZarrStoreError};
 impl ZarrStore {
     /// Returns the store with a runtime on which [`ZarrStore::wait`] runs its work.
     ///
-    /// Best a runtime with worker threads that nobody else uses; one without must be driven by another thread for
+    /// Best a runtime with worker threads that no other code uses; one without must be driven by another thread for
     /// as long as calls wait.
     #[must_use]
     pub fn with_runtime(mut self, runtime: Handle) -> Self {
@@ -55,7 +55,7 @@ impl ZarrStore {
     /// threads: its other tasks then move to another worker.
     ///
     /// # Errors
-    /// What the work gives, and [`ZarrStoreError::Blocking`]: no runtime, a runtime that was shut down, or a thread
+    /// The errors of the work, and [`ZarrStoreError::Blocking`]: no runtime, a runtime that was shut down, or a thread
     /// that would wait for itself.
     pub fn wait<T, F>(&self, work: F) -> Result<T, ZarrStoreError>
     where
@@ -76,7 +76,7 @@ where
     let run = || {
         let (sender, receiver) = mpsc::sync_channel(1);
         runtime.spawn(async move {
-            // Nobody listens any more only if the waiting thread is gone.
+            // The receiver is gone only if the waiting thread is gone.
             let _ = sender.send(work.await);
         });
         // The runtime drops the sender with the work, should it be shut down.

@@ -89,7 +89,7 @@ impl ChunkKeys {
     /// not another name of `c/1`. Whether the grid has such a chunk is not asked.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem of the key.
     pub fn decode(self, text: &str) -> Result<ChunkIndex, ChunkKeyProblem> {
         let (separator, coordinates) = match self.encoding {
             ChunkKeyEncoding::Default { separator } => {
@@ -165,7 +165,7 @@ pub(crate) fn compare_as_text(a: &[u32], b: &[u32]) -> Ordering {
 
 /// A number that compares as the decimal text of `n` does: its digits from the left, then their count.
 fn text_rank(n: u32) -> u64 {
-    /// What moves a number of so many digits, less one, to ten digits, which is the most there are.
+    /// The factors that move a number of so many digits, less one, to ten digits, which is the most there are.
     const SHIFTS: [u64; 10] = [
         1_000_000_000,
         100_000_000,

@@ -1,4 +1,4 @@
-//! What the engine must know of data types: how long an element is.
+//! The length of an element: all that the engine must know of data types.
 
 use serde_json::Value;
 

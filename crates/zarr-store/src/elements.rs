@@ -34,7 +34,7 @@ pub struct ChunkCodec {
     data_type: DataType,
     fill_value: FillValue,
     shape: Vec<NonZeroU64>,
-    /// An element that nobody wrote.
+    /// An element that was never written.
     filled: Elements,
 }
 
@@ -42,7 +42,7 @@ impl ChunkCodec {
     /// Reads what an array's `zarr.json` says of its chunks.
     ///
     /// # Errors
-    /// What in it is not known here.
+    /// The part of it that is not known here.
     pub fn new(document: &Value) -> Result<Self, String> {
         let shape = document.pointer("/chunk_grid/configuration/chunk_shape");
         let shape = shape.and_then(lengths);
@@ -55,7 +55,7 @@ impl ChunkCodec {
     /// As [`ChunkCodec::new`], with the parts of a document.
     ///
     /// # Errors
-    /// What in them is not known here.
+    /// The part of them that is not known here.
     pub fn of(
         codecs: &Value,
         data_type: &Value,
@@ -91,7 +91,7 @@ impl ChunkCodec {
         })
     }
 
-    /// Returns one element as it reads that nobody wrote.
+    /// Returns the element that unwritten ones read as.
     pub fn filled(&self) -> &Elements {
         &self.filled
     }
@@ -99,7 +99,7 @@ impl ChunkCodec {
     /// Encodes a chunk; the inverse of [`ChunkCodec::decode`].
     ///
     /// # Errors
-    /// What is wrong with the elements.
+    /// The problem of the elements.
     pub fn encode(&self, elements: Elements) -> Result<Vec<u8>, String> {
         let options = CodecOptions::default();
         let elements = match elements {
@@ -125,7 +125,7 @@ impl ChunkCodec {
     /// Decodes a chunk.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// The problem of the bytes.
     pub fn decode(&self, encoded: &[u8]) -> Result<Elements, String> {
         let options = CodecOptions::default();
         let (data_type, fill_value) = (&self.data_type, &self.fill_value);

@@ -1,4 +1,4 @@
-//! What a key means: its syntax, and its place in the hierarchy.
+//! The meaning of a key: its syntax, and its place in the hierarchy.
 
 use icefield_core::{ArrayMetadata, ChunkIndex, ChunkKeyEncoding, NodePath, Session, SessionError};
 
@@ -17,7 +17,7 @@ const MAX_KEY_LEN: usize = 128 << 10;
 /// Most segments of a key that can lie below an array: `c`, and a coordinate per dimension the format allows.
 pub(crate) const MAX_CHUNK_SEGMENTS: usize = 257;
 
-/// What a key of a Zarr store means in a session.
+/// The meaning of a key of a Zarr store in a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ZarrKey {
     /// The `zarr.json` of a node, which need not exist.
@@ -73,7 +73,7 @@ pub enum KeyMismatch {
         array: NodePath,
         /// The key of one of its chunks.
         example: String,
-        /// What is wrong.
+        /// The problem.
         source: ChunkKeyProblem,
     },
 }

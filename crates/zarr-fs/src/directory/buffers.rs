@@ -15,7 +15,7 @@ const KEPT: usize = 32 << 20;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buffers(Arc<Mutex<Vec<Vec<u8>>>>);
 
-/// A buffer that goes back when nobody reads it any more.
+/// A buffer that goes back when no reader holds it any more.
 struct Lent {
     bytes: Vec<u8>,
     home: Buffers,

@@ -13,7 +13,7 @@ use super::{Base, DirectoryTree, files};
 use crate::TreeError;
 use crate::blocking::Threads;
 
-/// What becomes of symbolic links below the base. Nothing is ever written through one.
+/// How symbolic links below the base are treated. Nothing is ever written through one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Links {
     /// Reading over one, or meeting one in a list, is an error that names it: left out, a part of the data would
@@ -25,7 +25,7 @@ pub enum Links {
     FollowInside,
 }
 
-/// What survives a loss of power once a write has returned.
+/// The part of a write that survives a loss of power once it has returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
     /// Nothing that the system has not written on its own: for scratch data and tests. A crash of the program alone
@@ -163,7 +163,7 @@ impl DirectoryBuilder {
         self
     }
 
-    /// Writes new values in their places, without a temporary file beside each: for a directory that nobody looks into
+    /// Writes new values in their places, without a temporary file beside each: for a directory that no reader looks into
     /// before all of it is written, and in which each new key has one writer: one that fails removes what stands under its
     /// key. Off unless set: then a value that is half written is never seen.
     pub fn unseen(mut self, unseen: bool) -> Self {
@@ -196,13 +196,13 @@ impl DirectoryBuilder {
         self
     }
 
-    /// Sets who is told what lists leave out; a warning in the log unless set.
+    /// Sets the function that is told what lists leave out; a warning in the log unless set.
     pub fn on_skipped(mut self, report: impl Fn(&Skipped) + Send + Sync + 'static) -> Self {
         self.skipped = Arc::new(report);
         self
     }
 
-    /// Keeps a value until the last handle is gone and nothing is under way any more, be it a write that nobody waits
+    /// Keeps a value until the last handle is gone and nothing is under way any more, be it a write that no caller waits
     /// for: one that removes the directory when it is dropped, for instance.
     pub fn keep(mut self, value: impl Any + Send + Sync) -> Self {
         self.kept = Some(Arc::new(value));

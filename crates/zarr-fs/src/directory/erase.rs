@@ -96,7 +96,7 @@ impl Base {
                     match files::remove_directory(at(&parent), &last) {
                         // `NOTDIR`: the prefix is a value's name, and nothing is below it.
                         Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
-                        // Somebody wrote there meanwhile; if that goes on, what is written last stays.
+                        // Another writer wrote there meanwhile; if that goes on, what is written last stays.
                         Err(Errno::NOTEMPTY | Errno::EXIST) if attempts < ATTEMPTS => {
                             attempts += 1;
                             tasks.push(Task::Empty(whole));

@@ -11,7 +11,7 @@ use rustix::io::retry_on_intr;
 
 pub(super) use rustix::io::Errno;
 
-/// What stands under a name.
+/// The kind of file that stands under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     File,
@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// What the file system knows of something.
+/// The facts that the file system knows of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stat {
     pub(super) kind: Kind,

@@ -1,4 +1,4 @@
-//! What stands in a directory, whatever it is: for imports, which name what lists leave out, and look where lists must
+//! The entries of a directory, of whatever kind: for imports, which name what lists leave out, and look where lists must
 //! not.
 
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ pub struct RawEntry {
     pub path: String,
     /// Whether nothing was replaced. Otherwise no key leads there.
     pub is_utf8: bool,
-    /// What it is.
+    /// Its kind.
     pub kind: RawKind,
 }
 
@@ -27,7 +27,7 @@ impl RawEntry {
     }
 }
 
-/// What stands under a name.
+/// The kind of file that stands under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RawKind {

@@ -17,7 +17,7 @@ use crate::{Naming, TreeError, TreeKey};
 /// Links followed on the way to one name, at most.
 const MAX_LINKS: usize = 40;
 
-/// What stands at the end of a path.
+/// The file at the end of a path, of whatever kind.
 pub(super) enum Found {
     File(OwnedFd, Stat),
     Directory(OwnedFd, Stat),

@@ -123,7 +123,7 @@ impl Walk {
     }
 }
 
-/// What an entry of a directory turned out to be.
+/// The kind of an entry of a directory, once looked at.
 enum Met {
     File(u64),
     Directory((u64, u64)),
@@ -221,7 +221,7 @@ impl Base {
         }
     }
 
-    /// Removes the temporary file of a writer that died long ago. Best effort: whoever comes next tries again.
+    /// Removes the temporary file of a writer that died long ago. Best effort: the next list tries again.
     fn collect(&self, directory: BorrowedFd<'_>, name: &str, stat: &Stat) {
         let written = u64::try_from(stat.modified).unwrap_or(0);
         let written = SystemTime::UNIX_EPOCH + Duration::from_secs(written);

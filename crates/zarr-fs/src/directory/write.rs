@@ -1,4 +1,4 @@
-//! Storing a value: written to a temporary file beside its place, then renamed into it. Where nobody looks before all
+//! Storing a value: written to a temporary file beside its place, then renamed into it. Where no reader looks before all
 //! is written, a new one is written in its place.
 
 use std::ffi::OsStr;
@@ -26,7 +26,7 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// What became of one attempt to store.
+/// The outcome of one attempt to store.
 enum Attempt {
     Stored,
     /// There is a value already.
@@ -219,7 +219,7 @@ impl Base {
             return Ok(Attempt::Stored);
         }
         match errno {
-            // What is there is looked at again, first thing.
+            // The place is looked at again, first thing.
             Errno::NOENT | Errno::EXIST | Errno::ISDIR | Errno::NOTEMPTY => Ok(Attempt::Again),
             errno => Err(fail(errno)),
         }

@@ -23,7 +23,7 @@ where
     let run = || {
         let (sender, receiver) = mpsc::sync_channel(1);
         runtime.spawn(async move {
-            // Nobody listens any more only if the waiting thread is gone.
+            // The receiver is gone only if the waiting thread is gone.
             let _ = sender.send(work.await);
         });
         // The runtime drops the sender with the work, should it be shut down.

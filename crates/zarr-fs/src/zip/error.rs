@@ -14,7 +14,7 @@ pub enum ZipError {
     /// The structure of the file is damaged, or it is no zip file.
     #[error("it is no zip file, or damaged: {problem}")]
     Damaged {
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// More entries than the limit.
@@ -143,7 +143,7 @@ pub enum ZipError {
     Content {
         /// The entry.
         name: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The same key was to be written a second time.

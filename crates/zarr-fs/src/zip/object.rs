@@ -25,7 +25,7 @@ const EXTRA: u64 = 64;
 pub(super) struct ObjectFile {
     storage: Arc<dyn Storage>,
     meta: ObjectMeta,
-    /// What messages call it.
+    /// Its name in messages.
     name: String,
 }
 
@@ -209,7 +209,7 @@ fn look(tail: &Tail, size: u64, limits: ZipLimits, last_wins: bool) -> Result<In
         .locate_in_reader(tail, &mut buffer, size)
         .map_err(|(_, error)| error)?;
     if tail.missing.load(Ordering::Relaxed) < tail.start {
-        // What the locator believes was guessed; it is asked again.
+        // The locator's result was guessed; it is asked again.
         return Err(ZipError::Broken);
     }
     index::read(&archive, limits, last_wins)

@@ -1,4 +1,4 @@
-//! What is particular to trees on a storage backend.
+//! The particulars of trees on a storage backend.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What stands in a directory, whatever it is; and values of a size that was told.
+//! The entries of a directory, of whatever kind; and values of a size that was told.
 
 use std::ffi::OsStr;
 use std::fs;

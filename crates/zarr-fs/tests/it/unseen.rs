@@ -1,4 +1,4 @@
-//! Directories that nobody looks into before they are complete.
+//! Directories that no reader looks into before they are complete.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,7 +43,7 @@ async fn values_are_written_in_their_places() {
                 .unwrap()
         );
         assert_eq!(made(), temporaries[0], "unseen: {unseen}");
-        // What is there is replaced as everywhere.
+        // A value that is there is replaced as everywhere.
         assert!(
             !tree
                 .set_if_not_exists(&key("b/v"), "x".into())

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers that the tests share.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -85,7 +85,7 @@ pub(crate) fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A list of what was skipped, and who fills it.
+/// A list of what was skipped, and the function that fills it.
 #[derive(Clone, Default)]
 pub(crate) struct Reports(Arc<Mutex<Vec<Skipped>>>);
 

@@ -83,7 +83,7 @@ fn digest(tree: Arc<dyn ReadTree>, path: &str) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What is in the arrays of a fixture.
+/// The contents of the arrays of a fixture.
 fn expected(document: &str, path: &str) -> String {
     let text = std::fs::read(fixture(document)).unwrap();
     let document: serde_json::Value = serde_json::from_slice(&text).unwrap();

@@ -132,7 +132,7 @@ async fn writes(tree: Arc<dyn WriteTree>) {
         assert_eq!(error.number(), -137, "{key}");
     }
 
-    // What is there is opened, not made anew; unless that is asked for.
+    // A map that is there is opened, not made anew; unless that is asked for.
     let error = ZMap::create(Arc::clone(&tree)).await.unwrap_err();
     assert_eq!(error.number(), -140, "{error}");
     let again = ZMap::open_for_writing(Arc::clone(&tree)).await.unwrap();
@@ -198,7 +198,7 @@ async fn a_zip_file_is_a_map_to_read() {
 
 #[tokio::test]
 async fn a_value_above_others_is_listed_once() {
-    // Only a bucket can have both; somebody else wrote them.
+    // Only a bucket can have both; another program wrote them.
     let tree = memory();
     for key in ["a", "a/b"] {
         let key = TreeKey::parse(key).unwrap();

@@ -15,7 +15,7 @@ use ::zarrs::plugin::{ExtensionName, ZarrVersion};
 
 use super::{Fletcher32, LENGTH};
 
-/// What `zarr.json` calls it.
+/// Its name in `zarr.json`.
 const NAME: &str = "numcodecs.fletcher32";
 
 /// Makes the codec known to the crate `zarrs`, in place of its own if that was built with one. Once is enough.

@@ -85,7 +85,7 @@ impl ZarrStore {
     }
 }
 
-/// What another task has deleted meanwhile is deleted.
+/// A node or chunk that another task has deleted meanwhile is deleted.
 fn unless_gone(result: Result<(), SessionError>) -> Result<(), ZarrStoreError> {
     match result {
         Ok(())

@@ -15,7 +15,7 @@ use crate::prefix::{ChunkScope, Prefix};
 /// Arrays whose chunks are loaded ahead while keys are listed.
 const ARRAYS_AHEAD: usize = 4;
 
-/// What is directly below a prefix.
+/// The keys and prefixes directly below a prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirListing {
     /// Whole keys, sorted.

@@ -1,4 +1,4 @@
-//! What operations ask of the storage below: requests, and rounds of requests that depend on each other.
+//! The costs of operations for the storage below: requests, and rounds of requests that depend on each other.
 
 use std::future::Future;
 

@@ -1,4 +1,4 @@
-//! What keys mean to each operation.
+//! The meaning of keys to each operation.
 
 use icefield_core::SessionError;
 use icefield_zarr_store::{KeyError, ZarrStoreError};

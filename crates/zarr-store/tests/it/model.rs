@@ -84,7 +84,7 @@ fn within(index: &[u32], shape: &[u64]) -> bool {
             .all(|(at, length)| u64::from(*at) < *length)
 }
 
-/// What a session should hold: per node its document and, of an array, the chunks.
+/// The expected contents of a session: per node its document and, of an array, the chunks.
 #[derive(Clone, Debug, Default)]
 struct Model(BTreeMap<NodePath, (String, Option<Array>)>);
 

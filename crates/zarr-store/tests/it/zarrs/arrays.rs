@@ -56,7 +56,7 @@ fn numbers() -> Vec<f32> {
     (0..48_u8).map(f32::from).collect()
 }
 
-/// What a session holds after the writes below: all but chunk 1, 0, and one number changed.
+/// The contents of a session after the writes below: all but chunk 1, 0, and one number changed.
 fn expected() -> Vec<f32> {
     let mut expected = numbers();
     for row in 4..8 {
